@@ -1,0 +1,197 @@
+"""Every error and warning a user can see: what, where, and what to do about it."""
+
+from __future__ import annotations
+
+import unicodedata
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class ExitStatus(IntEnum):
+    SUCCESS = 0
+    FAILURE = 1
+    USAGE = 2
+    INTERRUPTED = 130
+
+
+class Span(NamedTuple):
+    """A half-open range of character offsets into a source text."""
+
+    start: int
+    end: int
+
+
+class Position(NamedTuple):
+    """Line and column as a person counts them, from 1."""
+
+    line: int
+    column: int
+
+
+def position(source: str, span: Span) -> Position:
+    line_start = source.rfind("\n", 0, span.start) + 1
+    return Position(source.count("\n", 0, span.start) + 1, span.start - line_start + 1)
+
+
+_WINDOW = 96
+
+
+def caret_text(source: str, span: Span) -> str:
+    """The source line of `span` and a line of carets under it, cut to a window around the carets."""
+    line_start = source.rfind("\n", 0, span.start) + 1
+    line_end = source.find("\n", span.start)
+    line = source[line_start : line_end if line_end >= 0 else len(source)]
+    start = span.start - line_start
+    end = max(start + 1, min(span.end - line_start, len(line)))
+    line, start, end = _window(line, start, end)
+    marks = "".join(" " * _width(c) for c in line[:start])
+    carets = "^" * max(1, sum(_width(c) for c in line[start:end]))
+    shown = "".join(c if c.isprintable() else " " for c in line)
+    return f"  | {shown}\n  | {marks}{carets}"
+
+
+def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
+    if len(line) <= _WINDOW:
+        return line, start, end
+    left = max(0, min(start - _WINDOW // 3, len(line) - _WINDOW))
+    right = min(len(line), left + _WINDOW)
+    head, tail = "…" if left else "", "…" if right < len(line) else ""
+    shift = len(head) - left
+    return head + line[left:right] + tail, start + shift, min(end, right) + shift
+
+
+def _width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def nearest(word: str, candidates: object) -> str | None:
+    """The candidate most like `word`, or None where none is close."""
+    import difflib
+
+    found = difflib.get_close_matches(word, sorted(candidates), n=1, cutoff=0.6)  # type: ignore[call-overload]
+    return str(found[0]) if found else None
+
+
+class GradcliError(Exception):
+    """The base of every error that gradcli raises on purpose.
+
+    `source` is the text the error points into and `span` the place in it; both may be filled in
+    by `locate` on the way up, by the first caller that knows them.
+    """
+
+    kind = "error"
+    exit_status = ExitStatus.FAILURE
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        span: Span | None = None,
+        source: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.span = span
+        self.source = source
+
+    def locate(self, span: Span | None, source: str | None = None) -> None:
+        """Fill in what is not known yet; an inner place is never overwritten by an outer one."""
+        if self.span is None:
+            self.span = span
+        if self.source is None:
+            self.source = source
+
+    @property
+    def position(self) -> Position | None:
+        if self.source is None or self.span is None:
+            return None
+        return position(self.source, self.span)
+
+    def report(self) -> str:
+        """The error as people read it: the message, the place with a caret, the hint."""
+        lines = [f"error: {self.message}"]
+        if self.source is not None and self.span is not None:
+            lines.append(caret_text(self.source, self.span))
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, object]:
+        """The error as programs read it: kind, message, line, column, hint."""
+        place = self.position
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "line": place.line if place else None,
+            "column": place.column if place else None,
+            "hint": self.hint,
+        }
+
+
+class UsageError(GradcliError):
+    """Wrong options or arguments."""
+
+    kind = "usage"
+    exit_status = ExitStatus.USAGE
+
+
+class ProgramSyntaxError(GradcliError, ValueError):
+    """Text that is not a program."""
+
+    kind = "syntax"
+    exit_status = ExitStatus.USAGE
+
+
+class UnknownNameError(GradcliError, NameError):
+    """A name, function, method or attribute that does not exist."""
+
+    kind = "name"
+    exit_status = ExitStatus.USAGE
+
+
+class CallError(GradcliError, TypeError):
+    """A function called with the wrong number or names of arguments."""
+
+    kind = "call"
+    exit_status = ExitStatus.USAGE
+
+
+class BindingError(GradcliError, ValueError):
+    """A NAME=VALUE that cannot be read or does not fit the program."""
+
+    kind = "binding"
+    exit_status = ExitStatus.USAGE
+
+
+class EvaluationError(GradcliError, RuntimeError):
+    """A program that is right but has no value for these operands."""
+
+    kind = "evaluation"
+
+
+class ShapeError(EvaluationError, ValueError):
+    """Operands whose shapes do not fit together, or an index or axis outside a shape."""
+
+    kind = "shape"
+
+
+class LimitError(EvaluationError):
+    """A limit on steps or array elements was reached."""
+
+    kind = "limit"
+
+
+class DifferentiationError(GradcliError, RuntimeError):
+    """A value that cannot be differentiated as asked."""
+
+    kind = "differentiation"
+
+
+class OutputError(GradcliError):
+    """A result that could not be written."""
+
+    kind = "output"
