@@ -1,0 +1,211 @@
+"""The only door to array libraries: choosing a namespace, dtypes, conversion, limits.
+
+An *array* here is a Python float (or bool, or int), standing for a 0-d array in float64 (bool,
+int64), or an array of a library. Results of zero dimensions in those dtypes come back as Python
+numbers, so a scalar computation never pays for an array library.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from types import ModuleType
+from typing import Any
+
+from gradcli.arrays import floats
+from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
+
+Array = Any
+Shape = tuple[int, ...]
+
+DTYPES = ("float64", "float32")
+PLAIN = frozenset({float, bool, int})
+
+
+def numpy_namespace() -> ModuleType:
+    from gradcli.arrays import numpy_arrays
+
+    return numpy_arrays
+
+
+def namespace(operands: Sequence[Array], elementwise: bool) -> Any:
+    """The namespace that computes with `operands`: plain floats where that is enough, else NumPy."""
+    if elementwise:
+        for operand in operands:
+            if type(operand) not in PLAIN:
+                return numpy_namespace()
+        return floats
+    return numpy_namespace()
+
+
+def shape(array: Array) -> Shape:
+    """The shape of an array, of a number (), or of anything that has a `shape`."""
+    return () if type(array) in PLAIN else tuple(array.shape)
+
+
+def dtype_name(array: Array) -> str:
+    """`float64`, `float32`, `int64`, `bool`, …"""
+    names = {float: "float64", int: "int64", bool: "bool"}
+    return names.get(type(array)) or str(array.dtype)
+
+
+def is_floating(array: Array) -> bool:
+    return type(array) is float or (type(array) not in PLAIN and array.dtype.kind == "f")
+
+
+def tidy(array: Array) -> Array:
+    """A result as an array in the sense of this package: 0-d float64, bool and int64 as Python numbers."""
+    if type(array) in PLAIN or array.ndim:
+        return array
+    return array.item() if array.dtype.name in ("float64", "bool", "int64") else array[()]
+
+
+def is_array(value: object) -> bool:
+    """Whether `value` is a number or an array of a library, found without importing one."""
+    if type(value) in PLAIN:
+        return True
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
+
+
+def asarray(value: object, dtype: str | None = None) -> Array:
+    """Numbers, nested sequences of numbers and arrays, as an array; a copy where `value` is mutable.
+
+    Raises ShapeError for nested lists of unequal lengths and EvaluationError for anything that
+    is not numbers.
+    """
+    if type(value) in PLAIN and dtype in (None, "float64"):
+        return value if dtype is None else float(value)  # type: ignore[arg-type]
+    import numpy as np
+
+    try:
+        array = np.array(value, dtype=dtype)
+    except (ValueError, TypeError) as error:
+        if "inhomogeneous" in str(error):
+            raise ShapeError("the rows of a nested list have different lengths") from None
+        raise EvaluationError(f"cannot make an array of numbers from {type(value).__name__}") from None
+    except OverflowError:
+        raise EvaluationError("an integer is too large for an array") from None
+    if array.dtype.kind not in "fiub":
+        raise EvaluationError(f"cannot make an array of real numbers from {array.dtype} values")
+    return tidy(array)
+
+
+def astype(array: Array, dtype: str) -> Array:
+    """`array` converted to `dtype`; the same object where nothing changes."""
+    return array if dtype_name(array) == dtype else asarray(array, dtype)
+
+
+def to_numpy(array: Array) -> Any:
+    import numpy as np
+
+    return np.asarray(array)
+
+
+def tolist(array: Array) -> Any:
+    """Nested lists of Python numbers, or one number."""
+    return array if type(array) in PLAIN else array.tolist()
+
+
+def zeros(shape: Shape, dtype: str) -> Array:
+    if not shape and dtype == "float64":
+        return 0.0
+    return tidy(numpy_namespace().zeros(shape, dtype))
+
+
+def zeros_like(array: Array) -> Array:
+    return 0.0 if type(array) in PLAIN else numpy_namespace().zeros_like(array)
+
+
+def ones_like(array: Array) -> Array:
+    return 1.0 if type(array) in PLAIN else numpy_namespace().ones_like(array)
+
+
+def quiet() -> AbstractContextManager[Any]:
+    """Within it array libraries give nan and inf without a word, as plain floats do here."""
+    numpy = sys.modules.get("numpy")
+    return nullcontext() if numpy is None else numpy.errstate(all="ignore")
+
+
+def check_backend(backend: str | None, device: str | None) -> None:
+    """Raise UsageError for a backend or device other than NumPy on the CPU."""
+    if backend not in (None, "numpy"):
+        raise UsageError(f"there is no backend {backend!r} in this version", hint="the backend is numpy")
+    if device not in (None, "cpu"):
+        raise UsageError(f"the backend numpy has no device {device!r}", hint="its device is cpu")
+
+
+def all_finite(array: Array) -> bool:
+    if type(array) in PLAIN:
+        return floats.isfinite(array)
+    return bool(numpy_namespace().isfinite(array).all())
+
+
+def all_zero(array: Array) -> bool:
+    return array == 0 if type(array) in PLAIN else not array.any()
+
+
+_default_dtype: ContextVar[str] = ContextVar("gradcli_default_dtype", default="float64")
+
+
+def default_dtype() -> str:
+    """The dtype of tensors that a program makes from numbers."""
+    return _default_dtype.get()
+
+
+@contextmanager
+def using_dtype(dtype: str) -> Iterator[None]:
+    """Within the block, new tensors have `dtype`."""
+    token = _default_dtype.set(dtype)
+    try:
+        yield
+    finally:
+        _default_dtype.reset(token)
+
+
+def guard_memory(make: Callable[[Any], Array]) -> Array:
+    """What `make` makes from the array namespace; running out of memory is a LimitError."""
+    try:
+        return tidy(make(numpy_namespace()))
+    except (MemoryError, ValueError) as error:
+        raise LimitError(f"a tensor of this size does not fit into memory: {error}") from None
+
+
+class Budget:
+    """How many array elements a run may still compute."""
+
+    __slots__ = ("left", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.left = limit
+
+    def charge(self, elements: int) -> None:
+        self.left -= elements
+        if self.left < 0:
+            raise LimitError(
+                f"the program computes more than {self.limit:,} array elements",
+                hint="raise the limit with --max-elements, or make the arrays smaller",
+            )
+
+
+_budget: ContextVar[Budget | None] = ContextVar("gradcli_budget", default=None)
+
+
+def charge(elements: int) -> None:
+    """Count array elements that are about to be made against the limit of this run, if it has one."""
+    budget = _budget.get()
+    if budget is not None:
+        budget.charge(elements)
+
+
+@contextmanager
+def max_elements(limit: int) -> Iterator[None]:
+    """Within the block, computing more than `limit` array elements in all is a LimitError."""
+    token = _budget.set(Budget(limit))
+    try:
+        yield
+    finally:
+        _budget.reset(token)

@@ -1,0 +1,216 @@
+"""The array namespace of plain Python floats: `math` with IEEE results instead of exceptions.
+
+A scalar program needs no array library; this namespace has every elementwise function of the
+language and nothing else.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable
+from math import copysign, inf, isfinite, isinf, isnan, nan
+
+__all__ = ["copysign", "isfinite", "isinf", "isnan"]
+
+Unary = Callable[[float], float]
+
+
+def _ieee(function: Unary) -> Unary:
+    """`function` with nan outside its domain and inf where it overflows."""
+
+    def guarded(x: float) -> float:
+        try:
+            return function(x)
+        except ValueError:
+            return nan
+        except OverflowError:
+            return inf
+
+    return guarded
+
+
+def _whole(function: Callable[[float], int]) -> Unary:
+    """A rounding function that keeps nan, the infinities and the sign of zero."""
+
+    def rounded(x: float) -> float:
+        return copysign(float(function(x)), x) if isfinite(x) else float(x)
+
+    return rounded
+
+
+add = operator.add
+subtract = operator.sub
+multiply = operator.mul
+negative = operator.neg
+positive = operator.pos
+abs = builtins.abs
+equal = operator.eq
+not_equal = operator.ne
+less = operator.lt
+less_equal = operator.le
+greater = operator.gt
+greater_equal = operator.ge
+logical_not = operator.not_
+
+exp = _ieee(math.exp)
+expm1 = _ieee(math.expm1)
+sqrt = _ieee(math.sqrt)
+cbrt = math.cbrt
+sin = _ieee(math.sin)
+cos = _ieee(math.cos)
+tan = _ieee(math.tan)
+asin = _ieee(math.asin)
+acos = _ieee(math.acos)
+atan = math.atan
+cosh = _ieee(math.cosh)
+tanh = math.tanh
+asinh = math.asinh
+acosh = _ieee(math.acosh)
+atan2 = math.atan2
+hypot = math.hypot
+erf = math.erf
+erfc = math.erfc
+floor = _whole(math.floor)
+ceil = _whole(math.ceil)
+round = _whole(builtins.round)
+trunc = _whole(math.trunc)
+
+
+def divide(x: float, y: float) -> float:
+    try:
+        return x / y
+    except ZeroDivisionError:
+        return nan if x == 0 or isnan(x) else copysign(inf, x) * copysign(1.0, y)
+    except OverflowError:
+        return float(x) / float(y)
+
+
+def pow(x: float, y: float) -> float:
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return -inf if x < 0 and y % 2 == 1 else inf
+    except ValueError:
+        if x != 0:
+            return nan
+        return copysign(inf, x) if y % 2 == 1 else inf
+
+
+def floor_divide(x: float, y: float) -> float:
+    return divide(x, y) if y == 0 else float(x // y)
+
+
+def remainder(x: float, y: float) -> float:
+    """The remainder with the sign of the divisor, as Python's `%`."""
+    if y == 0 or isinf(x):
+        return nan
+    return float(x) % y
+
+
+def fmod(x: float, y: float) -> float:
+    """The remainder with the sign of the dividend, as C's `fmod`."""
+    if y == 0 or isinf(x):
+        return nan
+    return math.fmod(x, y)
+
+
+def zeros_like(_x: float) -> float:
+    return 0.0
+
+
+def sign(x: float) -> float:
+    return float((x > 0) - (x < 0)) if x == x else nan
+
+
+def exp2(x: float) -> float:
+    return pow(2.0, x)
+
+
+def _logarithm(function: Unary, pole: float) -> Unary:
+    def logarithm(x: float) -> float:
+        if x > pole:
+            return function(x)
+        return -inf if x == pole else nan
+
+    return logarithm
+
+
+log = _logarithm(math.log, 0.0)
+log2 = _logarithm(math.log2, 0.0)
+log10 = _logarithm(math.log10, 0.0)
+log1p = _logarithm(math.log1p, -1.0)
+
+
+def sinh(x: float) -> float:
+    try:
+        return math.sinh(x)
+    except OverflowError:
+        return copysign(inf, x)
+
+
+def atanh(x: float) -> float:
+    try:
+        return math.atanh(x)
+    except ValueError:
+        return copysign(inf, x) if x in (-1.0, 1.0) else nan
+
+
+def logaddexp(x: float, y: float) -> float:
+    high, low = (x, y) if x >= y else (y, x)
+    if isnan(x) or isnan(y):
+        return nan
+    return high if isinf(high) or isinf(low) else high + math.log1p(math.exp(low - high))
+
+
+def maximum(x: float, y: float) -> float:
+    return x if x >= y or x != x else y
+
+
+def minimum(x: float, y: float) -> float:
+    return x if x <= y or x != x else y
+
+
+def where(condition: bool, x: float, y: float) -> float:
+    return x if condition else y
+
+
+def logical_and(x: bool, y: bool) -> bool:
+    return bool(x) and bool(y)
+
+
+def logical_or(x: bool, y: bool) -> bool:
+    return bool(x) or bool(y)
+
+
+def sinc(x: float) -> float:
+    """sin(πx)/(πx)."""
+    return math.sin(math.pi * x) / (math.pi * x) if x and isfinite(x) else (0.0 if isinf(x) else 1.0 + 0 * x)
+
+
+def gamma(x: float) -> float:
+    try:
+        return math.gamma(x)
+    except ValueError:
+        return copysign(inf, x) if x == 0 else nan
+    except OverflowError:
+        return inf
+
+
+def lgamma(x: float) -> float:
+    try:
+        return math.lgamma(x)
+    except (ValueError, OverflowError):
+        return inf
+
+
+def __getattr__(name: str) -> Callable[..., float]:
+    from gradcli.arrays import special
+
+    function = getattr(special, name)
+
+    def scalar(*operands: float) -> float:
+        return float(function(*operands))
+
+    return scalar

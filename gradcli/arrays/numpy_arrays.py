@@ -1,0 +1,37 @@
+"""The array namespace of NumPy: its own functions, and what the language needs beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import special
+
+Array = Any
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(np, name) if hasattr(np, name) else getattr(special, name)
+
+
+def scatter_add(values: Array, key: Any, shape: tuple[int, ...]) -> Array:
+    """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
+    values = np.asarray(values)
+    out = np.zeros(shape, values.dtype)
+    np.add.at(out, key, values)
+    return out
+
+
+def einsum(*operands: Array, subscripts: str) -> Array:
+    # Pairwise contraction keeps a product of many operands from looping over all indices at once.
+    return np.einsum(subscripts, *operands, optimize=len(operands) > 2)
+
+
+def round(x: Array) -> Array:
+    return np.round(x)
+
+
+def concat(arrays: Sequence[Array], axis: int) -> Array:
+    return np.concatenate(arrays, axis=axis)
