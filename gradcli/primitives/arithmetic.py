@@ -1,0 +1,283 @@
+"""Arithmetic, rounding, comparisons and selection, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.primitives.families import elementwise, predicate
+from gradcli.primitives.primitive import Composite
+
+_PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
+
+add = elementwise(
+    "add", "x, y", "x + y",
+    forward=lambda xp, x, y: xp.add(x, y),
+    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: g),
+    derivative="g, g",
+    samples=_PAIRS,
+)  # fmt: skip
+
+subtract = elementwise(
+    "subtract", "x, y", "x - y",
+    forward=lambda xp, x, y: xp.subtract(x, y),
+    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: -g),
+    derivative="g, -g",
+    node_name="SubBackward0",
+    aliases=("sub",),
+    samples=_PAIRS,
+)  # fmt: skip
+
+multiply = elementwise(
+    "multiply", "x, y", "x * y",
+    forward=lambda xp, x, y: xp.multiply(x, y),
+    vjp=(lambda g, _y, _a, b: g * b, lambda g, _y, a, _b: g * a),
+    derivative="g*y, g*x",
+    node_name="MulBackward0",
+    aliases=("mul",),
+    samples=_PAIRS,
+)  # fmt: skip
+
+divide = elementwise(
+    "divide", "x, y", "x / y",
+    forward=lambda xp, x, y: xp.divide(x, y),
+    vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -g * divide(y, b)),
+    derivative="g/y, -g*x/y**2",
+    domain="y != 0",
+    node_name="DivBackward0",
+    aliases=("div",),
+    samples=_PAIRS,
+)  # fmt: skip
+
+negative = elementwise(
+    "negative", "x", "-x",
+    forward=lambda xp, x: xp.negative(x),
+    vjp=(lambda g, _y, _x: -g,),
+    derivative="-g",
+    node_name="NegBackward0",
+    aliases=("neg",),
+    samples=(0.7, [-1.0, 2.0]),
+)  # fmt: skip
+
+identity = elementwise(
+    "identity", "x", "x, as a tensor of its own in the graph",
+    forward=lambda _xp, x: x,
+    vjp=(lambda g, _y, _x: g,),
+    derivative="g",
+    samples=(0.7, [-1.0, 2.0]),
+)  # fmt: skip
+
+zeros_like = elementwise(
+    "zeros_like", "x", "zeros in the shape of x",
+    forward=lambda xp, x: xp.zeros_like(x),
+    vjp=None,
+    derivative="none",
+    samples=(0.7, [-1.0, 2.0]),
+)  # fmt: skip
+
+
+reciprocal = elementwise(
+    "reciprocal", "x", "1/x",
+    forward=lambda xp, x: xp.divide(1.0, x),
+    vjp=(lambda g, y, _x: -g * (y * y),),
+    derivative="-g/x**2",
+    domain="x != 0",
+    samples=(0.7, [-1.0, 2.0]),
+)  # fmt: skip
+
+remainder = elementwise(
+    "remainder", "x, y", "x - y*floor(x/y), with the sign of y; the operator %",
+    forward=lambda xp, x, y: xp.remainder(x, y),
+    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * floor_divide(a, b)),
+    derivative="g, -g*floor(x/y)",
+    domain="y != 0; smooth where x/y is not whole",
+    smooth=lambda x, y: nowhere(equal(remainder(x, y), 0)),
+    aliases=("mod",),
+    samples=((0.7, 0.3), (-2.2, 0.5), ([[0.3, -1.2]], [[0.7], [2.5]])),
+)  # fmt: skip
+
+fmod = elementwise(
+    "fmod", "x, y", "x - y*trunc(x/y), with the sign of x",
+    forward=lambda xp, x, y: xp.fmod(x, y),
+    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(a, b))),
+    derivative="g, -g*trunc(x/y)",
+    domain="y != 0; smooth where x/y is not whole",
+    smooth=lambda x, y: nowhere(equal(fmod(x, y), 0)),
+    samples=((0.7, 0.3), (-2.2, 0.5), ([[0.3, -1.2]], [[0.7], [2.5]])),
+)  # fmt: skip
+
+floor_divide = elementwise(
+    "floor_divide", "x, y", "floor(x/y); the operator //",
+    forward=lambda xp, x, y: xp.floor_divide(x, y),
+    vjp=(lambda g, _y, _a, _b: zeros_like(g), lambda g, _y, _a, _b: zeros_like(g)),
+    derivative="0, 0",
+    domain="y != 0; smooth where x/y is not whole",
+    smooth=lambda x, y: nowhere(equal(remainder(x, y), 0)),
+    samples=((0.7, 0.3), (-2.2, 0.5)),
+)  # fmt: skip
+
+absolute = elementwise(
+    "abs", "x", "absolute value",
+    forward=lambda xp, x: xp.abs(x),
+    vjp=(lambda g, _y, x: g * sign(x),),
+    derivative="g*sign(x), 0 at 0",
+    domain="smooth where x != 0",
+    smooth=lambda x: nowhere(equal(x, 0)),
+    aliases=("absolute", "fabs"),
+    samples=(0.7, [-1.0, 2.0]),
+)  # fmt: skip
+
+
+def _piecewise_constant(name: str, doc: str, forward: Any, jumps: Any, **fields: Any) -> Any:
+    return elementwise(
+        name, "x", doc,
+        forward=forward,
+        vjp=(lambda g, _y, _x: zeros_like(g),),
+        derivative="0",
+        smooth=lambda x: nowhere(jumps(x)),
+        samples=(0.7, [-1.3, 2.2]),
+        **fields,
+    )  # fmt: skip
+
+
+sign = _piecewise_constant(
+    "sign", "-1, 0 or 1", lambda xp, x: xp.sign(x), lambda x: equal(x, 0), aliases=("sgn",)
+)
+floor = _piecewise_constant(
+    "floor", "the largest whole number <= x", lambda xp, x: xp.floor(x), lambda x: equal(x, floor(x))
+)
+ceil = _piecewise_constant(
+    "ceil", "the smallest whole number >= x", lambda xp, x: xp.ceil(x), lambda x: equal(x, floor(x))
+)
+round_ = _piecewise_constant(
+    "round", "the nearest whole number, halves to even", lambda xp, x: xp.round(x),
+    lambda x: equal(x - floor(x), 0.5),
+)  # fmt: skip
+trunc = _piecewise_constant(
+    "trunc", "x without its fraction", lambda xp, x: xp.trunc(x),
+    lambda x: logical_and(equal(x, floor(x)), not_equal(x, 0)), aliases=("fix",),
+)  # fmt: skip
+
+frac = Composite(
+    "frac", "x", "the fraction of x, with its sign", lambda x: x - trunc(x),
+    derivative="g",
+    domain="smooth where x is not whole",
+    samples=(0.7, [-1.3, 2.2]),
+)  # fmt: skip
+
+
+def _share(g: Any, wins: Any, ties: Any) -> Any:
+    return where(wins, g, where(ties, 0.5 * g, 0.0))
+
+
+# A nan operand compares false with everything: it is neither smaller nor tied, and keeps its cotangent.
+maximum = elementwise(
+    "maximum", "x, y", "the larger of x and y",
+    forward=lambda xp, x, y: xp.maximum(x, y),
+    vjp=(
+        lambda g, _y, a, b: _share(g, logical_not(less_equal(a, b)), equal(a, b)),
+        lambda g, _y, a, b: _share(g, logical_not(less_equal(b, a)), equal(a, b)),
+    ),
+    derivative="g where x > y, g/2 where x = y, else 0; the rest to y",
+    domain="smooth where x != y",
+    selects=True,
+    smooth=lambda x, y: nowhere(equal(x, y)),
+    samples=_PAIRS,
+)  # fmt: skip
+
+minimum = elementwise(
+    "minimum", "x, y", "the smaller of x and y",
+    forward=lambda xp, x, y: xp.minimum(x, y),
+    vjp=(
+        lambda g, _y, a, b: _share(g, logical_not(greater_equal(a, b)), equal(a, b)),
+        lambda g, _y, a, b: _share(g, logical_not(greater_equal(b, a)), equal(a, b)),
+    ),
+    derivative="g where x < y, g/2 where x = y, else 0; the rest to y",
+    domain="smooth where x != y",
+    selects=True,
+    smooth=lambda x, y: nowhere(equal(x, y)),
+    samples=_PAIRS,
+)  # fmt: skip
+
+_clip = elementwise(
+    "clip", "x, min, max", "x held between min and max",
+    forward=lambda xp, x, low, high: xp.minimum(xp.maximum(x, low), high),
+    vjp=(
+        lambda g, _y, x, low, high: where(
+            logical_and(greater_equal(x, low), less_equal(x, high)), g, 0.0
+        ),
+        lambda g, _y, x, low, high: where(logical_and(less(x, low), less_equal(low, high)), g, 0.0),
+        lambda g, _y, x, low, high: where(greater(maximum(x, low), high), g, 0.0),
+    ),
+    derivative="g where min <= x <= max, else 0; the rest to the bound that holds",
+    domain="smooth where x is on no bound",
+    selects=True,
+    smooth=lambda x, low, high: nowhere(logical_or(equal(x, low), equal(x, high))),
+    node_name="ClampBackward1",
+    samples=((0.7, 0.0, 1.0), ([-1.0, 2.0, 0.5], 0.0, 1.0)),
+)  # fmt: skip
+
+
+def _clip_call(x: Any, min: Any = None, max: Any = None) -> Any:
+    return _clip(x, float("-inf") if min is None else min, float("inf") if max is None else max)
+
+
+clip = Composite(
+    "clip", "x, min=None, max=None", "x held between min and max", _clip_call,
+    derivative="g where min <= x <= max, else 0; the rest to the bound that holds",
+    domain="smooth where x is on no bound",
+    aliases=("clamp",),
+    samples=((0.7, 0.0, 1.0), ([-1.0, 2.0, 0.5], 0.0, 1.0)),
+)  # fmt: skip
+
+where = elementwise(
+    "where", "condition, x, y", "x where the condition is true, else y",
+    forward=lambda xp, c, x, y: xp.where(c, x, y),
+    vjp=(
+        None,
+        lambda g, _y, c, _a, _b: where(c, g, 0.0),
+        lambda g, _y, c, _a, _b: where(c, 0.0, g),
+    ),
+    derivative="g where the condition is true, else 0; the rest to y",
+    selects=True,
+    samples=((True, 0.7, 1.3), ([True, False], [1.0, 2.0], [0.5, 0.4])),
+)  # fmt: skip
+
+copysign = elementwise(
+    "copysign", "x, y", "the magnitude of x with the sign of y",
+    forward=lambda xp, x, y: xp.copysign(x, y),
+    vjp=(
+        lambda g, y, a, _b: g * (sign(a) * sign(y)),
+        lambda g, _y, _a, _b: zeros_like(g),
+    ),
+    derivative="g*sign(x)*sign(y), 0",
+    domain="smooth where x != 0 and y != 0",
+    smooth=lambda x, y: nowhere(logical_or(equal(x, 0), equal(y, 0))),
+    samples=_PAIRS,
+)  # fmt: skip
+
+less = predicate("less", "x, y", "x < y", forward=lambda xp, x, y: xp.less(x, y), samples=_PAIRS)
+less_equal = predicate(
+    "less_equal", "x, y", "x <= y", forward=lambda xp, x, y: xp.less_equal(x, y), samples=_PAIRS
+)
+greater = predicate("greater", "x, y", "x > y", forward=lambda xp, x, y: xp.greater(x, y), samples=_PAIRS)
+greater_equal = predicate(
+    "greater_equal", "x, y", "x >= y", forward=lambda xp, x, y: xp.greater_equal(x, y), samples=_PAIRS
+)
+equal = predicate("equal", "x, y", "x == y", forward=lambda xp, x, y: xp.equal(x, y), samples=_PAIRS)
+not_equal = predicate("not_equal", "x, y", "x != y", forward=lambda xp, x, y: xp.not_equal(x, y), samples=_PAIRS)
+logical_not = predicate(
+    "logical_not", "x", "not x", forward=lambda xp, x: xp.logical_not(x), samples=(True, [True, False])
+)
+logical_and = predicate(
+    "logical_and", "x, y", "x and y",
+    forward=lambda xp, x, y: xp.logical_and(x, y), samples=((True, False),),
+)  # fmt: skip
+logical_or = predicate(
+    "logical_or", "x, y", "x or y",
+    forward=lambda xp, x, y: xp.logical_or(x, y), samples=((True, False),),
+)  # fmt: skip
+
+
+def nowhere(condition: Any) -> bool:
+    return not condition if isinstance(condition, bool) else not condition.any()
+

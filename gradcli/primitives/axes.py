@@ -1,0 +1,58 @@
+"""Reading the whole numbers that are not operands: axes, shapes, counts, indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives.bind import Kind
+
+Shape = tuple[int, ...]
+
+
+def concrete(value: Any) -> Any:
+    """The array inside `value`, whatever kinds it is wrapped in."""
+    while isinstance(value, Kind):
+        value = value.inner
+    return value
+
+
+def whole(value: Any, what: str) -> int:
+    """`value` as an int. Raises EvaluationError where it is not one whole number."""
+    number = concrete(value)
+    if type(number) not in arrays.PLAIN and getattr(number, "ndim", 1) == 0:
+        number = number.item()
+    if type(number) not in arrays.PLAIN:
+        raise EvaluationError(f"{what} must be a whole number")
+    if number != number or abs(number) == float("inf") or number != int(number):
+        raise EvaluationError(f"{what} must be a whole number, not {number}")
+    return int(number)
+
+
+def whole_numbers(value: Any, what: str) -> Shape:
+    """`value`, one number or a sequence of them, as a tuple of ints."""
+    value = concrete(value)
+    if type(value) in arrays.PLAIN or getattr(value, "ndim", 1) == 0:
+        return (whole(value, what),)
+    try:
+        return tuple(whole(item, what) for item in value)
+    except TypeError:
+        raise EvaluationError(f"{what} must be made of whole numbers") from None
+
+
+def normalize_axis(axis: Any, ndim: int) -> int:
+    number = whole(axis, "an axis")
+    if not -ndim <= number < ndim:
+        raise ShapeError(f"axis {number} is out of range for a tensor of {ndim} dimensions")
+    return number % ndim
+
+
+def normalize_axes(axis: Any, ndim: int) -> Shape:
+    """The axes as sorted non-negative numbers; None means all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = sorted(normalize_axis(a, ndim) for a in whole_numbers(axis, "an axis"))
+    if len(set(axes)) < len(axes):
+        raise ShapeError("the same axis is named twice")
+    return tuple(axes)

@@ -1,0 +1,75 @@
+"""`bind`: the one place where a primitive meets its operands, and the operands' kind decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, GradcliError, LimitError, ShapeError
+
+if TYPE_CHECKING:
+    from gradcli.primitives.primitive import Primitive
+
+Params = Mapping[str, Any]
+
+
+class Kind:
+    """An operand that reads a primitive in a way of its own.
+
+    Kinds nest: the operand with the highest `level` is outermost. Its `read` unwraps its own
+    kind, binds the primitive to what was inside, and wraps the result again.
+    """
+
+    __slots__ = ()
+    level: ClassVar[int]
+    inner: Any
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
+        raise NotImplementedError
+
+
+def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
+    """Apply `primitive` to operands of any kinds; the result is of the outermost kind among them."""
+    outermost = None
+    for operand in operands:
+        if isinstance(operand, Kind) and (outermost is None or operand.level > outermost.level):
+            outermost = operand
+    if outermost is not None:
+        return outermost.read(primitive, operands, params)
+    return compute(primitive, operands, params)
+
+
+def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
+    """The reading for arrays: run `forward` in the operands' namespace.
+
+    Raises ShapeError where the shapes do not fit, LimitError where memory or the run's limit on
+    elements is exhausted, EvaluationError for anything else that the array library refuses.
+    """
+    xp = arrays.namespace(operands, primitive.elementwise)
+    if xp is arrays.floats:
+        return primitive.forward(xp, *operands, **params)
+    try:
+        arrays.charge(primitive.elements([arrays.shape(o) for o in operands], params))
+        with xp.errstate(all="ignore"):
+            result = primitive.forward(xp, *operands, **params)
+    except GradcliError:
+        raise
+    except MemoryError:
+        raise LimitError(f"out of memory in '{primitive.name}'") from None
+    except (ValueError, IndexError, TypeError) as error:
+        raise _refused(primitive, operands, error) from None
+    except ArithmeticError as error:
+        raise EvaluationError(f"'{primitive.name}' failed: {error}") from None
+    return [arrays.tidy(r) for r in result] if type(result) is list else arrays.tidy(result)
+
+
+def _refused(primitive: Primitive, operands: Sequence[Any], error: Exception) -> EvaluationError:
+    shapes = " and ".join(str(list(arrays.shape(o))) for o in operands)
+    if primitive.elementwise:
+        return ShapeError(
+            f"shapes {shapes} do not broadcast together in '{primitive.name}'",
+            hint="sizes must be equal or 1, counted from the last axis",
+        )
+    return ShapeError(f"'{primitive.name}' does not fit operands of shape {shapes}: {error}")

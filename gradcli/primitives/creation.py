@@ -1,0 +1,116 @@
+"""Functions that make tensors from numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import CallError, EvaluationError, ShapeError
+from gradcli.primitives.axes import Shape, concrete, whole, whole_numbers
+from gradcli.primitives.primitive import Composite
+from gradcli.primitives.shape import broadcast_to
+
+
+def _sizes(shape: tuple[Any, ...]) -> Shape:
+    """A shape given as `2, 3` or `[2, 3]`, or () where nothing is given."""
+    sizes = whole_numbers(shape[0] if len(shape) == 1 else shape, "a size") if shape else ()
+    if any(s < 0 for s in sizes):
+        raise ShapeError(f"a size must not be negative: {list(sizes)}")
+    arrays.charge(math.prod(sizes))
+    return sizes
+
+
+def _filled(value: float, sizes: Shape) -> Any:
+    if not sizes:
+        return value
+    return arrays.guard_memory(lambda xp: xp.full(sizes, value, arrays.default_dtype()))
+
+
+zeros = Composite(
+    "zeros", "*shape", "a tensor of zeros", lambda *shape: _filled(0.0, _sizes(shape)),
+    derivative="none", samples=((2, 3), ([2],)),
+)  # fmt: skip
+
+ones = Composite(
+    "ones", "*shape", "a tensor of ones", lambda *shape: _filled(1.0, _sizes(shape)),
+    derivative="none", samples=((2, 3), ([2],)),
+)  # fmt: skip
+
+full = Composite(
+    "full", "shape, value", "a tensor with one value everywhere",
+    lambda shape, value: broadcast_to(value, _sizes((shape,))),
+    derivative="sum(g) by value", samples=(([2, 3], 0.7),),
+)  # fmt: skip
+
+
+def _eye(n: Any, m: Any = None) -> Any:
+    rows, columns = _sizes((n, n if m is None else m))
+    return arrays.guard_memory(lambda xp: xp.eye(rows, columns, dtype=arrays.default_dtype()))
+
+
+eye = Composite(
+    "eye", "n, m=None", "the identity matrix", _eye, aliases=("identity",),
+    derivative="none", samples=(2, (2, 3)),
+)  # fmt: skip
+
+
+def _number(value: Any, name: str) -> float:
+    value = arrays.tolist(concrete(value))
+    if isinstance(value, list):
+        raise ShapeError(f"'{name}' needs numbers")
+    return float(value)
+
+
+def _arange(start: Any, stop: Any = None, step: Any = 1.0) -> Any:
+    first, last, by = (_number(v, "arange") for v in ((0.0, start, step) if stop is None else (start, stop, step)))
+    if by == 0 or not all(map(math.isfinite, (first, last, by))):
+        raise EvaluationError("'arange' needs finite numbers and a step that is not 0")
+    arrays.charge(max(0, math.ceil(min((last - first) / by, 1e18))))
+    return arrays.guard_memory(lambda xp: xp.arange(first, last, by, dtype=arrays.default_dtype()))
+
+
+arange = Composite(
+    "arange", "start, stop=None, step=1", "start, start + step, … below stop; from 0 where one number is given",
+    _arange, aliases=("range",), derivative="none", samples=(3, (1, 2, 0.25)),
+)  # fmt: skip
+
+
+def _linspace(start: Any, stop: Any, num: Any = 50) -> Any:
+    count = _sizes((whole(num, "a number of points"),))[0]
+    fractions = arrays.guard_memory(lambda xp: xp.linspace(0.0, 1.0, count, dtype=arrays.default_dtype()))
+    return start * (1.0 - fractions) + stop * fractions
+
+
+linspace = Composite(
+    "linspace", "start, stop, num=50", "num evenly spaced numbers from start to stop, both included", _linspace,
+    derivative="sum(g*(1 - t)) by start and sum(g*t) by stop, t = linspace(0, 1, num)",
+    samples=((0.0, 1.0, 5), (1.0, -1.0, 3)),
+)  # fmt: skip
+
+
+def _random(name: str, draw: str) -> Any:
+    def function(*shape: Any, seed: Any = None) -> Any:
+        if seed is None:
+            raise CallError(f"'{name}' needs a seed", hint=f"{name}({', '.join('n' for _ in shape)}, seed=0)")
+        number, sizes = whole(seed, "a seed"), _sizes(shape)
+        if number < 0:
+            raise EvaluationError("a seed must not be negative")
+        return arrays.guard_memory(
+            lambda xp: getattr(xp.random.default_rng(number), draw)(sizes).astype(arrays.default_dtype())
+            if sizes
+            else getattr(xp.random.default_rng(number), draw)()
+        )
+
+    return function
+
+
+randn = Composite(
+    "randn", "*shape, seed", "standard normal numbers, the same for the same seed",
+    _random("randn", "standard_normal"), derivative="none",
+)  # fmt: skip
+
+rand = Composite(
+    "rand", "*shape, seed", "uniform numbers in [0, 1), the same for the same seed",
+    _random("rand", "random"), derivative="none",
+)  # fmt: skip

@@ -1,0 +1,258 @@
+"""Powers, exponentials and logarithms, element by element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli.primitives.arithmetic import (
+    absolute,
+    divide,
+    equal,
+    greater,
+    greater_equal,
+    less_equal,
+    logical_and,
+    logical_not,
+    where,
+    zeros_like,
+)
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Composite
+
+_LN2 = math.log(2)
+_LN10 = math.log(10)
+_ANYWHERE = (0.7, [-1.0, 2.0])
+_POSITIVE = (0.7, [0.4, 2.5])
+_POSITIVE_PAIRS = ((0.7, 1.3), (2.0, -0.5), ([[0.3, 1.2]], [[0.8], [2.5]]))
+
+
+def _power_by_base(g: Any, _y: Any, x: Any, q: Any) -> Any:
+    # x**0 is flat, also at x = 0, where q*x**(q-1) is 0*inf: there the base is made safe beforehand.
+    flat = logical_and(equal(q, 0), logical_not(greater(absolute(x), 0)))
+    return g * (q * general_power(where(flat, 1.0, x), q - 1))
+
+
+def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
+    # 0**q is flat in q for q > 0; log(0) must not be reached.
+    flat = logical_and(equal(x, 0), greater_equal(q, 0))
+    return g * (y * log(where(flat, 1.0, x)))
+
+
+def _power_node_name(operands: Any, _params: Any) -> str:
+    base, exponent = operands
+    if not hasattr(exponent, "grad_fn"):
+        return "PowBackward0"
+    return "PowBackward1" if hasattr(base, "grad_fn") else "PowBackward2"
+
+
+general_power = elementwise(
+    "pow", "x, q", "x to the power q, for any q",
+    forward=lambda xp, x, q: xp.pow(x, q),
+    vjp=(_power_by_base, _power_by_exponent),
+    derivative="g*q*x**(q-1), g*x**q*log(x)",
+    domain="x > 0; with a whole q everywhere",
+    node_name=_power_node_name,
+    samples=_POSITIVE_PAIRS,
+)  # fmt: skip
+
+
+def _whole_power_rule(g: Any, _y: Any, x: Any, *, n: float) -> Any:
+    if n == 0:
+        return zeros_like(g)
+    return g if n == 1 else g * (n * whole_power(x, n=n - 1))
+
+
+whole_power = elementwise(
+    "whole_power", "x, n", "x to the power of the whole number n",
+    forward=lambda xp, x, *, n: xp.multiply(x, x) if n == 2 else xp.pow(x, n),
+    vjp=(_whole_power_rule,),
+    derivative="g*n*x**(n-1)",
+    domain="everywhere; n < 0: x != 0",
+    prepare=lambda x, n: ((x,), {"n": n}),
+    node_name="PowBackward0",
+    samples=((-1.5, 3.0), ([0.5, -2.0], 2.0), (1.5, -2.0)),
+)  # fmt: skip
+
+
+def _power(x: Any, q: Any) -> Any:
+    if type(q) in (int, float) and q == q // 1 and abs(q) < 2**53:
+        return whole_power(x, n=float(q))
+    return general_power(x, q)
+
+
+power = Composite(
+    "pow", "x, q", "x to the power q", _power,
+    derivative="g*q*x**(q-1), g*x**q*log(x)",
+    domain="x > 0; with a whole q everywhere",
+    aliases=("power",),
+    samples=_POSITIVE_PAIRS,
+)  # fmt: skip
+
+square = Composite(
+    "square", "x", "x**2", lambda x: whole_power(x, n=2.0),
+    derivative="2*g*x",
+    samples=(0.7, [-1.0, 2.0]),
+)  # fmt: skip
+
+sqrt = elementwise(
+    "sqrt", "x", "square root",
+    forward=lambda xp, x: xp.sqrt(x),
+    vjp=(lambda g, y, _x: divide(g, 2.0 * y),),
+    derivative="g/(2*sqrt(x))",
+    domain="x >= 0; smooth where x > 0",
+    samples=_POSITIVE,
+)  # fmt: skip
+
+rsqrt = elementwise(
+    "rsqrt", "x", "1/sqrt(x)",
+    forward=lambda xp, x: xp.divide(1.0, xp.sqrt(x)),
+    vjp=(lambda g, y, _x: g * (-0.5 * (y * y * y)),),
+    derivative="-g/(2*x**1.5)",
+    domain="x > 0",
+    samples=_POSITIVE,
+)  # fmt: skip
+
+cbrt = elementwise(
+    "cbrt", "x", "cube root, negative for negative x",
+    forward=lambda xp, x: xp.cbrt(x),
+    vjp=(lambda g, y, _x: divide(g, 3.0 * (y * y)),),
+    derivative="g/(3*cbrt(x)**2)",
+    domain="smooth where x != 0",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+exp = elementwise(
+    "exp", "x", "e to the power x",
+    forward=lambda xp, x: xp.exp(x),
+    vjp=(lambda g, y, _x: g * y,),
+    derivative="g*exp(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+exp2 = elementwise(
+    "exp2", "x", "2 to the power x",
+    forward=lambda xp, x: xp.exp2(x),
+    vjp=(lambda g, y, _x: g * (_LN2 * y),),
+    derivative="g*log(2)*2**x",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+expm1 = elementwise(
+    "expm1", "x", "exp(x) - 1, accurate near 0",
+    forward=lambda xp, x: xp.expm1(x),
+    vjp=(lambda g, y, _x: g * (y + 1.0),),
+    derivative="g*exp(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+log = elementwise(
+    "log", "x", "natural logarithm",
+    forward=lambda xp, x: xp.log(x),
+    vjp=(lambda g, _y, x: divide(g, x),),
+    derivative="g/x",
+    domain="x > 0",
+    aliases=("ln",),
+    samples=_POSITIVE,
+)  # fmt: skip
+
+log2 = elementwise(
+    "log2", "x", "logarithm to base 2",
+    forward=lambda xp, x: xp.log2(x),
+    vjp=(lambda g, _y, x: divide(g, _LN2 * x),),
+    derivative="g/(x*log(2))",
+    domain="x > 0",
+    samples=_POSITIVE,
+)  # fmt: skip
+
+log10 = elementwise(
+    "log10", "x", "logarithm to base 10",
+    forward=lambda xp, x: xp.log10(x),
+    vjp=(lambda g, _y, x: divide(g, _LN10 * x),),
+    derivative="g/(x*log(10))",
+    domain="x > 0",
+    samples=_POSITIVE,
+)  # fmt: skip
+
+log1p = elementwise(
+    "log1p", "x", "log(1 + x), accurate near 0",
+    forward=lambda xp, x: xp.log1p(x),
+    vjp=(lambda g, _y, x: divide(g, 1.0 + x),),
+    derivative="g/(1 + x)",
+    domain="x > -1",
+    samples=_POSITIVE,
+)  # fmt: skip
+
+sigmoid = elementwise(
+    "sigmoid", "x", "1/(1 + exp(-x))",
+    forward=lambda xp, x: xp.divide(1.0, xp.add(1.0, xp.exp(xp.negative(x)))),
+    vjp=(lambda g, y, _x: g * (y * (1.0 - y)),),
+    derivative="g*sigmoid(x)*(1 - sigmoid(x))",
+    aliases=("expit",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+logsigmoid = elementwise(
+    "logsigmoid", "x", "log(sigmoid(x)), without overflow",
+    forward=lambda xp, x: xp.negative(xp.logaddexp(0.0, xp.negative(x))),
+    vjp=(lambda g, _y, x: g * sigmoid(-x),),
+    derivative="g*sigmoid(-x)",
+    aliases=("log_sigmoid", "log_expit"),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+softplus = elementwise(
+    "softplus", "x", "log(1 + exp(x)), without overflow",
+    forward=lambda xp, x: xp.logaddexp(0.0, x),
+    vjp=(lambda g, _y, x: g * sigmoid(x),),
+    derivative="g*sigmoid(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+logaddexp = elementwise(
+    "logaddexp", "x, y", "log(exp(x) + exp(y)), without overflow",
+    forward=lambda xp, x, y: xp.logaddexp(x, y),
+    vjp=(lambda g, _y, a, b: g * sigmoid(a - b), lambda g, _y, a, b: g * sigmoid(b - a)),
+    derivative="g*sigmoid(x - y), g*sigmoid(y - x)",
+    samples=((0.7, 1.3), (-2.0, 0.5)),
+)  # fmt: skip
+
+logit = Composite(
+    "logit", "x", "log(x/(1 - x))", lambda x: log(x) - log1p(-x),
+    derivative="g/(x*(1 - x))",
+    domain="0 < x < 1",
+    samples=(0.7, [0.2, 0.5]),
+)  # fmt: skip
+
+
+xlogy = elementwise(
+    "xlogy", "x, y", "x*log(y), 0 where x is 0",
+    forward=lambda xp, x, y: xp.where(
+        xp.logical_and(xp.equal(x, 0), xp.equal(y, y)),
+        0.0,
+        xp.multiply(x, xp.log(xp.where(xp.equal(x, 0), 1.0, y))),
+    ),
+    vjp=(
+        lambda g, _y, a, b: g * log(where(logical_and(equal(a, 0), less_equal(b, 0)), 1.0, b)),
+        lambda g, _y, a, b: g * divide(a, b),
+    ),
+    derivative="g*log(y), g*x/y; by x it is 0 where x = 0 and y <= 0",
+    domain="y > 0",
+    samples=_POSITIVE_PAIRS[:1],
+)  # fmt: skip
+
+xlog1py = elementwise(
+    "xlog1py", "x, y", "x*log(1 + y), 0 where x is 0",
+    forward=lambda xp, x, y: xp.where(
+        xp.logical_and(xp.equal(x, 0), xp.equal(y, y)),
+        0.0,
+        xp.multiply(x, xp.log1p(xp.where(xp.equal(x, 0), 0.0, y))),
+    ),
+    vjp=(
+        lambda g, _y, a, b: g * log1p(where(logical_and(equal(a, 0), less_equal(b, -1)), 0.0, b)),
+        lambda g, _y, a, b: g * divide(a, 1.0 + b),
+    ),
+    derivative="g*log(1 + y), g*x/(1 + y); by x it is 0 where x = 0 and y <= -1",
+    domain="y > -1",
+    samples=_POSITIVE_PAIRS[:1],
+)  # fmt: skip

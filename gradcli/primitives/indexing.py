@@ -1,0 +1,127 @@
+"""Taking elements by position, and its transpose, putting them back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives.axes import concrete, whole
+from gradcli.primitives.families import structural
+from gradcli.primitives.primitive import Composite
+
+Shape = tuple[int, ...]
+Key = tuple[Any, ...]
+
+_VECTOR = [1.0, 2.5, -3.0]
+_MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
+
+
+def normalize_key(key: Any) -> Key:
+    """An index as a tuple of ints, slices of ints, None, Ellipsis and integer arrays.
+
+    A boolean mask becomes the positions at which it is true.
+    """
+    items = key if isinstance(key, tuple) else (key,)
+    return tuple(part for item in items for part in _normalize_item(concrete(item)))
+
+
+def _normalize_item(item: Any) -> tuple[Any, ...]:
+    if item is None or item is Ellipsis:
+        return (item,)
+    if isinstance(item, slice):
+        bounds = (item.start, item.stop, item.step)
+        return (slice(*(None if b is None else whole(b, "a slice bound") for b in bounds)),)
+    if type(item) in arrays.PLAIN or getattr(item, "ndim", 1) == 0:
+        return (whole(item, "an index"),)
+    return _index_array(item)
+
+
+def _index_array(item: Any) -> tuple[Any, ...]:
+    xp = arrays.numpy_namespace()
+    array = xp.asarray(item)
+    if array.dtype.kind == "b":
+        return tuple(xp.nonzero(array))
+    integers = array.astype("int64") if array.dtype.kind in "iuf" and xp.isfinite(array).all() else None
+    if integers is None or (integers != array).any():
+        raise EvaluationError("an index must be made of whole numbers")
+    return (integers,)
+
+
+def _has_arrays(key: Key) -> bool:
+    return any(hasattr(item, "dtype") for item in key)
+
+
+def _taken_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
+    """The size of the result: index arrays are broadcast together and replace their axes."""
+    key = params["key"]
+    if not _has_arrays(key):
+        return math.prod(shapes[0])
+    sizes = [item.shape for item in key if hasattr(item, "dtype")]
+    together = math.prod(max(s[-axis] for s in sizes if len(s) >= axis) for axis in range(1, max(map(len, sizes)) + 1))
+    consumed = sum(item is not None and item is not Ellipsis for item in key)
+    return together * math.prod(shapes[0][consumed:]) if consumed == len(key) else together * math.prod(shapes[0])
+
+
+def _take(xp: Any, x: Any, *, key: Key) -> Any:
+    try:
+        return xp.asarray(x)[key]
+    except IndexError as error:
+        raise ShapeError(str(error).replace("array", "tensor")) from None
+
+
+index = structural(
+    "index", "x, key", "x[key]",
+    forward=_take,
+    vjp=(lambda g, _y, _x, *, key: scatter(g, key, _x.shape),),
+    prepare=lambda x, key: ((x,), {"key": normalize_key(key)}),
+    derivative="g put back at key, 0 elsewhere",
+    selects=True,
+    elements=_taken_elements,
+    node_name=lambda _operands, params: "IndexBackward0" if _has_arrays(params["key"]) else "SelectBackward0",
+    samples=((_VECTOR, 1), (_MATRIX, (slice(None), [0, 2, 0])), (_MATRIX, (None, Ellipsis, slice(0, 3, 2)))),
+)  # fmt: skip
+
+scatter = structural(
+    "scatter", "x, key, shape", "zeros of a shape with x added at key",
+    forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),
+    vjp=(lambda g, _y, _x, *, key, shape: index(g, key),),
+    prepare=lambda x, key, shape: ((x,), {"key": normalize_key(key), "shape": tuple(shape)}),
+    derivative="g[key]",
+    elements=lambda _shapes, params: math.prod(params["shape"]),
+    samples=((_VECTOR, ([0, 2, 0],), (4,)), (_VECTOR, (slice(None), 1), (3, 2))),
+)  # fmt: skip
+
+
+def _diagonal_positions(count: int, k: int) -> Key:
+    xp = arrays.numpy_namespace()
+    steps = xp.arange(max(count, 0))
+    return steps + max(-k, 0), steps + max(k, 0)
+
+
+def _diag(x: Any, k: Any = 0) -> Any:
+    sizes = arrays.shape(x)
+    offset = whole(k, "a diagonal")
+    if len(sizes) == 1:
+        side = sizes[0] + abs(offset)
+        return scatter(x, _diagonal_positions(sizes[0], offset), (side, side))
+    if len(sizes) == 2:
+        return diagonal(x, offset)
+    raise ShapeError(f"'diag' needs 1 or 2 dimensions, and the tensor has {len(sizes)}")
+
+
+def diagonal(x: Any, k: int = 0) -> Any:
+    """Diagonal k of the first two axes, as the first axis of the result."""
+    sizes = arrays.shape(x)
+    if len(sizes) < 2:
+        raise ShapeError(f"a diagonal needs at least 2 dimensions, and the tensor has {len(sizes)}")
+    return index(x, _diagonal_positions(min(sizes[0] + min(k, 0), sizes[1] - max(k, 0)), k))
+
+
+diag = Composite(
+    "diag", "x, k=0", "the diagonal of a matrix, or the matrix with a vector on its diagonal", _diag,
+    derivative="g put back on the diagonal, or the diagonal of g",
+    samples=((_VECTOR,), (_MATRIX,), (_MATRIX, 1)),
+)  # fmt: skip

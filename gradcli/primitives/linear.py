@@ -1,0 +1,242 @@
+"""Products of tensors: matmul, dot, outer, einsum, trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.families import structural
+from gradcli.primitives.indexing import diagonal, index
+from gradcli.primitives.primitive import Composite
+from gradcli.primitives.reductions import sum_
+from gradcli.primitives.shape import matrix_transpose, permute, reshape
+
+Shape = tuple[int, ...]
+
+_VECTOR = [1.0, 2.5, -3.0]
+_MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
+_SQUARE = [[1.0, 2.0], [3.0, -4.0]]
+
+
+def _as_matrices(a: Any, b: Any) -> tuple[Any, Any]:
+    """A vector on the left as a row, one on the right as a column."""
+    shape_a, shape_b = arrays.shape(a), arrays.shape(b)
+    return (
+        reshape(a, (1, *shape_a)) if len(shape_a) == 1 else a,
+        reshape(b, (*shape_b, 1)) if len(shape_b) == 1 else b,
+    )
+
+
+def _matrix_cotangent(g: Any, shape_a: Shape, shape_b: Shape) -> Any:
+    """`g` with the axes back that a vector operand took away."""
+    rows = (1,) if len(shape_a) == 1 else shape_a[-2:-1]
+    columns = (1,) if len(shape_b) == 1 else shape_b[-1:]
+    batch = max(shape_a[:-2], shape_b[:-2], key=len)
+    sizes = arrays.shape(g)
+    batch = sizes[: len(batch)]
+    return reshape(g, batch + rows + columns)
+
+
+def _drop_axis(x: Any, axis: int, drop: bool) -> Any:
+    sizes = list(arrays.shape(x))
+    if drop:
+        del sizes[axis]
+    return reshape(x, sizes)
+
+
+def _matmul_left(g: Any, _y: Any, _a: Any, b: Any) -> Any:
+    shape_a, shape_b = _a.shape, arrays.shape(b)
+    g = _matrix_cotangent(g, shape_a, shape_b)
+    _, right = _as_matrices(g, b)
+    return _drop_axis(matmul(g, matrix_transpose(right)), -2, len(shape_a) == 1)
+
+
+def _matmul_right(g: Any, _y: Any, a: Any, _b: Any) -> Any:
+    shape_a, shape_b = arrays.shape(a), _b.shape
+    g = _matrix_cotangent(g, shape_a, shape_b)
+    left, _ = _as_matrices(a, g)
+    return _drop_axis(matmul(matrix_transpose(left), g), -1, len(shape_b) == 1)
+
+
+def _matmul_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    shape_a, shape_b = arrays.shape(a), arrays.shape(b)
+    if not shape_a or not shape_b:
+        raise ShapeError("a matrix product needs vectors or matrices, not numbers", hint="use * for numbers")
+    if shape_a[-1] != shape_b[-2 if len(shape_b) > 1 else 0]:
+        raise ShapeError(
+            f"shapes {list(shape_a)} and {list(shape_b)} do not fit in a matrix product",
+            hint="the last size of the first must equal the last but one of the second",
+        )
+    return (a, b), {}
+
+
+def _matmul_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
+    a, b = shapes
+    batch = max(math.prod(a[:-2]), math.prod(b[:-2]))
+    return batch * (a[-2] if len(a) > 1 else 1) * (b[-1] if len(b) > 1 else 1)
+
+
+def _matmul_name(operands: Sequence[Any], _params: Mapping[str, Any]) -> str:
+    ranks = tuple(len(arrays.shape(o)) for o in operands)
+    names = {(1, 1): "Dot", (2, 1): "Mv", (1, 2): "Mv", (2, 2): "Mm"}
+    return f"{names.get(ranks, 'Bmm')}Backward0"
+
+
+matmul = structural(
+    "matmul", "a, b", "matrix product over the last two axes; the operator @",
+    forward=lambda xp, a, b: xp.matmul(a, b),
+    vjp=(_matmul_left, _matmul_right),
+    prepare=_matmul_call,
+    derivative="g@b.T, a.T@g",
+    elements=_matmul_elements,
+    node_name=_matmul_name,
+    aliases=("mm", "bmm", "mv"),
+    samples=((_SQUARE, _MATRIX), (_SQUARE, [1.0, -1.0]), (_VECTOR, _VECTOR), ([_SQUARE, _SQUARE], _MATRIX)),
+)  # fmt: skip
+
+
+def _dot(a: Any, b: Any) -> Any:
+    if not arrays.shape(a) or not arrays.shape(b):
+        return multiply(a, b)
+    return matmul(a, b)
+
+
+dot = Composite(
+    "dot", "a, b", "inner product of vectors, matrix product of matrices", _dot,
+    derivative="g*b, g*a",
+    aliases=("vdot", "inner"),
+    samples=((_VECTOR, _VECTOR), (_SQUARE, _MATRIX)),
+)  # fmt: skip
+
+outer = Composite(
+    "outer", "a, b", "all products of an element of a with one of b",
+    lambda a, b: multiply(reshape(a, (-1, 1)), reshape(b, (1, -1))),
+    derivative="g@b, a@g",
+    samples=((_VECTOR, [0.5, 2.0]),),
+)  # fmt: skip
+
+trace = Composite(
+    "trace", "x", "sum of the diagonal of the first two axes",
+    lambda x: sum_(diagonal(x), axis=0),
+    derivative="g on the diagonal, 0 elsewhere",
+    samples=((_SQUARE,), (_MATRIX,)),
+)  # fmt: skip
+
+
+def _parse_subscripts(subscripts: Any, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """The letters of each operand and of the result; dots become letters, one for each axis."""
+    if not isinstance(subscripts, str):
+        raise EvaluationError("the first argument of 'einsum' must be a string such as 'ij,jk->ik'")
+    left, arrow, right = subscripts.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise EvaluationError(f"'{subscripts}' is for {len(terms)} tensors, and {len(ranks)} were given")
+    unused = [c for c in map(chr, range(0x391, 0x3FF)) if c.isalpha() and c not in subscripts]
+    hidden = [rank - len(t.replace("...", "")) if "..." in t else 0 for t, rank in zip(terms, ranks)]
+    if min(hidden) < 0 or max(hidden) > len(unused):
+        raise EvaluationError(f"'{subscripts}' does not fit tensors of {list(ranks)} dimensions")
+    dots = unused[: max(hidden)]
+    terms = [t.replace("...", "".join(dots[len(dots) - n :])) for t, n in zip(terms, hidden)]
+    letters = "".join(terms)
+    if not arrow:
+        right = "..." * bool(dots) + "".join(c for c in sorted(set(letters) - set(dots)) if letters.count(c) == 1)
+    result = right.replace("...", "".join(dots))
+    _check_subscripts(str(subscripts), terms, result, ranks)
+    return terms, result
+
+
+def _check_subscripts(subscripts: str, terms: list[str], result: str, ranks: Sequence[int]) -> None:
+    if not "".join([*terms, result]).isalpha() and "".join([*terms, result]):
+        raise EvaluationError(f"'{subscripts}' holds something that is neither a letter, ',', '->' nor '...'")
+    for term, rank in zip(terms, ranks):
+        if len(term) != rank:
+            raise ShapeError(f"'{term}' in '{subscripts}' is for {len(term)} dimensions, and the tensor has {rank}")
+    for letter in result:
+        if result.count(letter) > 1 or not any(letter in t for t in terms):
+            raise EvaluationError(f"'{letter}' in the result of '{subscripts}' must stand there once, and in a tensor")
+
+
+def _take_diagonals(x: Any, term: str) -> tuple[Any, str]:
+    """`x` with each repeated letter taken along its diagonal."""
+    for letter in dict.fromkeys(term):
+        while term.count(letter) > 1:
+            first, second = [i for i, c in enumerate(term) if c == letter][:2]
+            others = [i for i in range(len(term)) if i not in (first, second)]
+            sizes = arrays.shape(x)
+            if sizes[first] != sizes[second]:
+                raise ShapeError(f"the axes '{letter}' have different sizes {sizes[first]} and {sizes[second]}")
+            x = diagonal(permute(x, (first, second, *others)))
+            term = letter + "".join(term[i] for i in others)
+    return x, term
+
+
+def _sum_lone(x: Any, term: str, elsewhere: str) -> tuple[Any, str]:
+    """`x` summed over the letters that stand nowhere else."""
+    lone = tuple(i for i, c in enumerate(term) if c not in elsewhere)
+    kept = "".join(c for c in term if c in elsewhere)
+    return (sum_(x, axis=lone) if lone else x), kept
+
+
+def _einsum(subscripts: Any, *tensors: Any) -> Any:
+    terms, result = _parse_subscripts(subscripts, [len(arrays.shape(t)) for t in tensors])
+    operands = []
+    for i, (tensor, term) in enumerate(zip(tensors, terms)):
+        tensor, term = _take_diagonals(tensor, term)
+        elsewhere = result + "".join(terms[:i] + terms[i + 1 :])
+        tensor, terms[i] = _sum_lone(tensor, term, elsewhere)
+        operands.append(tensor)
+    if len(operands) == 1:
+        return permute(operands[0], [terms[0].index(c) for c in result])
+    return contract(*operands, terms=tuple(terms), result=result)
+
+
+def _contract_rule(i: int, g: Any, _y: Any, *operands: Any, terms: tuple[str, ...], result: str) -> Any:
+    others = [o for j, o in enumerate(operands) if j != i]
+    other_terms = tuple(t for j, t in enumerate(terms) if j != i)
+    return contract(g, *others, terms=(result, *other_terms), result=terms[i])
+
+
+def _sizes_by_letter(terms: Sequence[str], shapes: Sequence[Shape]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms, shapes):
+        for letter, size in zip(term, shape):
+            known = sizes.setdefault(letter, size)
+            if known != size and 1 not in (known, size):
+                raise ShapeError(f"the axes '{letter}' have different sizes {known} and {size}")
+            sizes[letter] = max(known, size)
+    return sizes
+
+
+def _contract_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
+    sizes = _sizes_by_letter(params["terms"], shapes)
+    return math.prod(sizes[letter] for letter in params["result"])
+
+
+def _latin(terms: Sequence[str], result: str) -> str:
+    """The subscripts in the letters that array libraries know."""
+    alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    names = dict(zip(dict.fromkeys("".join(terms)), alphabet))
+    return ",".join("".join(names[c] for c in t) for t in terms) + "->" + "".join(names[c] for c in result)
+
+
+# Every letter of a term stands once in it, and again in another term or in the result.
+contract = structural(
+    "contract", "*tensors", "sum of products over the letters that are not in the result",
+    forward=lambda xp, *tensors, terms, result: xp.einsum(*tensors, subscripts=_latin(terms, result)),
+    vjp=_contract_rule,
+    variadic=True,
+    prepare=lambda *tensors, terms, result: (tensors, {"terms": terms, "result": result}),
+    derivative="the contraction of g with the other tensors",
+    elements=_contract_elements,
+    node_name="EinsumBackward0",
+)  # fmt: skip
+
+einsum = Composite(
+    "einsum", "subscripts, *tensors", "sum of products by Einstein's convention, as 'ij,jk->ik'", _einsum,
+    derivative="einsum of g with the other tensors",
+    samples=(("ij,jk->ik", _SQUARE, _MATRIX), ("ii", _SQUARE), ("i,j->ji", _VECTOR, [1.0, 2.0])),
+)  # fmt: skip

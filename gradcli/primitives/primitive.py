@@ -1,0 +1,235 @@
+"""The table's entry types: what is known about a function of the language, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from gradcli.primitives.bind import bind
+
+Shape = tuple[int, ...]
+Vjp = Callable[..., Any] | None
+Prepared = tuple[Sequence[Any], Mapping[str, Any]]
+
+_NO_PARAMS: Mapping[str, Any] = {}
+# inspect.CO_VARARGS, without importing inspect.
+_HAS_VARARGS = 0x04
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function of the language; `default` is its text, None where it is required."""
+
+    name: str
+    default: str | None
+    variadic: bool
+
+
+def parse_signature(signature: str) -> tuple[Parameter, ...]:
+    """The parameters of a signature such as `x, axis=None, keepdims=False` or `*tensors`."""
+    return tuple(_parameters(signature))
+
+
+def _parameters(signature: str) -> Iterator[Parameter]:
+    for part in filter(None, signature.replace(" ", "").split(",")):
+        name, _, default = part.partition("=")
+        yield Parameter(name.lstrip("*"), default or None, name.startswith("*"))
+
+
+class NotImplementedRule:
+    """A rule that is missing on purpose; using it raises NotImplementedError with the reason."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def __call__(self, *_operands: Any, **_params: Any) -> NoReturn:
+        raise NotImplementedError(self.why)
+
+
+def not_implemented(why: str) -> NotImplementedRule:
+    return NotImplementedRule(why)
+
+
+class Operation:
+    """A function of the language.
+
+    `signature` is its parameters as a user writes them, `doc` one line of what it computes,
+    `derivative` the derivative as a formula, `domain` where it is defined, `aliases` its other
+    names, `samples` argument tuples at which tests examine it: interior points of the domain
+    where it is smooth.
+    """
+
+    __slots__ = ("aliases", "derivative", "doc", "domain", "name", "samples", "signature")
+
+    def __init__(
+        self,
+        name: str,
+        signature: str,
+        doc: str,
+        *,
+        derivative: str,
+        domain: str = "everywhere",
+        aliases: Sequence[str] = (),
+        samples: Sequence[Any] = (),
+    ) -> None:
+        self.name = name
+        self.signature = signature
+        self.doc = doc
+        self.derivative = derivative
+        self.domain = domain
+        self.aliases = tuple(aliases)
+        self.samples = tuple(samples)
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}({self.signature})>"
+
+
+class Composite(Operation):
+    """A function written in other functions of the language; its derivatives follow from theirs."""
+
+    __slots__ = ("definition",)
+
+    def __init__(self, name: str, signature: str, doc: str, definition: Callable[..., Any], **known: Any) -> None:
+        super().__init__(name, signature, doc, **known)
+        self.definition = definition
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        return self.definition(*operands, **params)
+
+
+class Primitive(Operation):
+    """A function with a derivative rule of its own.
+
+    forward(xp, *arrays, **params)
+        the numbers, in an array namespace; a list where there are several outputs
+    vjp
+        one rule per operand: `rule(g, y, *operands, **params)` is the cotangent of that operand,
+        written in primitives; None for an operand that has no derivative. A parameter of a rule
+        whose name starts with an underscore is not used and not saved for backward, but its
+        shape is known. A single rule `rule(i, g, y, *operands, **params)` where `variadic`.
+    jet, batch
+        the rules for truncated Taylor series and for one more leading axis
+    prepare(*arguments)
+        operands and params from the arguments of a call, where they are not simply the operands
+    elementwise
+        whether the result at an index depends on the operands at that index alone
+    selects
+        whether the result is made of some of the operands' elements, so that a zero in a
+        cotangent may mean "not taken" (see `gradcli.autograd.selection`)
+    smooth(*arrays, **params)
+        whether the function is differentiable at this point; None where it is on its whole domain
+    elements(shapes, params)
+        how many elements the result has
+    node_name
+        what its node in the graph is called, or a function of (operands, params) that says so
+    """
+
+    __slots__ = (
+        "batch",
+        "elements",
+        "elementwise",
+        "forward",
+        "jet",
+        "node_name",
+        "prepare",
+        "selects",
+        "smooth",
+        "variadic",
+        "vjp",
+        "_differentiable",
+        "_saved",
+        "_uses",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        signature: str,
+        doc: str,
+        *,
+        forward: Callable[..., Any],
+        vjp: tuple[Vjp, ...] | Callable[..., Any] | None,
+        jet: Callable[..., Any],
+        batch: Callable[..., Any],
+        prepare: Callable[..., Prepared] | None = None,
+        elementwise: bool = False,
+        selects: bool = False,
+        variadic: bool = False,
+        smooth: Callable[..., bool] | None = None,
+        elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
+        node_name: str | Callable[[Sequence[Any], Mapping[str, Any]], str] | None = None,
+        **known: Any,
+    ) -> None:
+        super().__init__(name, signature, doc, **known)
+        self.forward = forward
+        self.vjp = vjp
+        self.jet = jet
+        self.batch = batch
+        self.prepare = prepare
+        self.elementwise = elementwise
+        self.selects = selects
+        self.variadic = variadic
+        self.smooth = smooth
+        self.elements = elements or (broadcast_elements if elementwise else largest_operand)
+        self.node_name = node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0"
+        rules = (vjp,) if callable(vjp) else vjp or ()
+        self._uses = tuple(_used_parameters(rule, 2 if variadic else 1) for rule in rules)
+        self._differentiable = sum(1 << i for i, rule in enumerate(rules) if rule is not None)
+        self._saved: dict[tuple[int, int], tuple[bool, tuple[bool, ...]]] = {}
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        if self.prepare is not None:
+            operands, params = self.prepare(*operands, **params)  # type: ignore[assignment]
+        return bind(self, operands, params or _NO_PARAMS)
+
+    def rule(self, i: int) -> Vjp:
+        """The rule for operand `i`, called as rule(g, y, *operands, **params)."""
+        if self.variadic:
+            rule = self.vjp
+            assert callable(rule)
+            return lambda *arguments, **params: rule(i, *arguments, **params)
+        return self.vjp[i] if isinstance(self.vjp, tuple) else None
+
+    def differentiable(self, count: int) -> int:
+        """A bit mask of the operands, of `count`, that have a rule."""
+        if self.variadic:
+            return (1 << count) - 1
+        return self._differentiable
+
+    def saved(self, wanted: int, count: int) -> tuple[bool, tuple[bool, ...]]:
+        """What backward needs to differentiate by the operands in the bit mask `wanted`: whether
+        the result, and which of the `count` operands."""
+        found = self._saved.get((wanted, count))
+        if found is None:
+            used = [self._uses[0 if self.variadic else i] for i in range(count) if wanted >> i & 1]
+            last = 1 if self.variadic else count
+            keep = [any(min(i, last - 1) + 1 in u for u in used) for i in range(count)]
+            found = self._saved[wanted, count] = (any(0 in u for u in used), tuple(keep))
+        return found
+
+
+def _used_parameters(rule: Vjp, first: int) -> frozenset[int]:
+    """Which of (y, *operands) a rule reads: the positions, from `first` on, of parameters without
+    an underscore; `*operands` counts as one."""
+    if rule is None:
+        return frozenset()
+    code = rule.__code__
+    names = code.co_varnames[first : code.co_argcount]
+    if code.co_flags & _HAS_VARARGS:
+        names += (code.co_varnames[code.co_argcount + code.co_kwonlyargcount],)
+    return frozenset(i for i, name in enumerate(names) if not name.startswith("_"))
+
+
+def broadcast_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
+    """The size of the result of broadcasting; an upper bound where the shapes do not fit."""
+    if len(shapes) == 1:
+        return math.prod(shapes[0])
+    ranks = max((len(s) for s in shapes), default=0)
+    return math.prod(max((s[-axis] for s in shapes if len(s) >= axis), default=1) for axis in range(1, ranks + 1))
+
+
+def largest_operand(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
+    return max((math.prod(s) for s in shapes), default=1)

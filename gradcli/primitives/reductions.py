@@ -1,0 +1,339 @@
+"""Functions that take axes away: sums, means, extremes, norms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import ShapeError
+from gradcli.primitives.arithmetic import absolute, divide, equal, not_equal, where
+from gradcli.primitives.axes import concrete, normalize_axes, normalize_axis
+from gradcli.primitives.exponential import exp, log, power, sqrt, square
+from gradcli.primitives.families import structural
+from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.shape import broadcast_to, permute, reshape
+
+Shape = tuple[int, ...]
+
+_SIGNATURE = "x, axis=None, keepdims=False"
+_VECTOR = [1.0, 2.5, -3.0]
+_MATRIX = [[1.0, 2.0, 3.5], [4.0, 5.5, 6.0]]
+_CUBE = [[[1.0, 2.0], [3.5, -1.0]], [[0.5, 4.0], [2.5, 3.0]]]
+_SAMPLES = ((_VECTOR,), (_MATRIX, 1), (_MATRIX, 0, True), (_CUBE, (0, 2)))
+
+
+def _reduction_call(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    axes = normalize_axes(axis, len(arrays.shape(x)))
+    return (x,), {"axis": axes, "keepdims": bool(concrete(keepdims))}
+
+
+def _kept(shape: Shape, axis: Shape) -> Shape:
+    return tuple(1 if a in axis else s for a, s in enumerate(shape))
+
+
+def keep_axes(g: Any, shape: Shape, axis: Shape) -> Any:
+    """A reduction of a tensor of `shape`, with the reduced axes back at size 1."""
+    return reshape(g, _kept(shape, axis))
+
+
+def _reduced_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
+    return math.prod(_kept(shapes[0], params["axis"]))
+
+
+def _reduction_name(stem: str) -> Any:
+    def name(operands: Sequence[Any], params: Mapping[str, Any]) -> str:
+        whole_tensor = len(params["axis"]) == len(arrays.shape(operands[0]))
+        return f"{stem}Backward{0 if whole_tensor else 1}"
+
+    return name
+
+
+def _reduction(name: str, doc: str, forward: Any, rule: Any, **fields: Any) -> Primitive:
+    return structural(
+        name, _SIGNATURE, doc,
+        forward=forward,
+        vjp=None if rule is None else (rule,),
+        prepare=_reduction_call,
+        elements=_reduced_elements,
+        node_name=_reduction_name(name.capitalize()),
+        samples=_SAMPLES,
+        **fields,
+    )  # fmt: skip
+
+
+sum_ = _reduction(
+    "sum", "sum over the axes",
+    lambda xp, x, *, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims),
+    lambda g, _y, _x, *, axis, keepdims: broadcast_to(keep_axes(g, _x.shape, axis), _x.shape),
+    derivative="g for every element",
+)  # fmt: skip
+
+
+def _count(shape: Shape, axis: Shape) -> int:
+    return math.prod(shape[a] for a in axis)
+
+
+def _mean_rule(g: Any, _y: Any, _x: Any, *, axis: Shape, keepdims: bool) -> Any:
+    share = divide(keep_axes(g, _x.shape, axis), float(_count(_x.shape, axis)))
+    return broadcast_to(share, _x.shape)
+
+
+mean = _reduction(
+    "mean", "mean over the axes",
+    lambda xp, x, *, axis, keepdims: xp.divide(
+        xp.sum(x, axis=axis, keepdims=keepdims), float(_count(arrays.shape(x), axis))
+    ),
+    _mean_rule,
+    derivative="g/n for every element",
+)  # fmt: skip
+
+
+def _axes_last(x: Any, axis: Shape) -> Any:
+    """`x` with `axis` flattened into one last axis."""
+    sizes = arrays.shape(x)
+    others = tuple(a for a in range(len(sizes)) if a not in axis)
+    moved = permute(x, others + axis) if sizes else x
+    return reshape(moved, tuple(sizes[a] for a in others) + (_count(sizes, axis),))
+
+
+def _axes_back(flat: Any, shape: Shape, axis: Shape) -> Any:
+    others = tuple(a for a in range(len(shape)) if a not in axis)
+    order = others + axis
+    moved = reshape(flat, tuple(shape[a] for a in order))
+    return permute(moved, tuple(order.index(a) for a in range(len(shape)))) if shape else moved
+
+
+def leave_one_out(x: Any) -> Any:
+    """Rows of x, one for each element of its last axis, in which that element is 1."""
+    xp = arrays.numpy_namespace()
+    sizes = arrays.shape(x)
+    rows = reshape(x, sizes[:-1] + (1, sizes[-1]))
+    return where(xp.eye(sizes[-1], dtype=bool), 1.0, rows)
+
+
+def _prod_rule(g: Any, y: Any, x: Any, *, axis: Shape, keepdims: bool) -> Any:
+    sizes = arrays.shape(x)
+    g = keep_axes(g, sizes, axis)
+    if arrays.all_finite(concrete(y)) and arrays.numpy_namespace().all(concrete(y)):
+        return g * divide(keep_axes(y, sizes, axis), x)
+    # y/x is 0/0 at a zero; the product of the other elements is right everywhere.
+    others = prod(leave_one_out(_axes_last(x, axis)), axis=-1)
+    return g * _axes_back(others, sizes, axis)
+
+
+prod = _reduction(
+    "prod", "product over the axes",
+    lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims),
+    _prod_rule,
+    derivative="g times the product of the other elements",
+)  # fmt: skip
+
+
+def _share_ties(g: Any, y: Any, x: Any, axis: Shape) -> Any:
+    """`g` to the elements equal to `y`, in equal shares."""
+    sizes = arrays.shape(x)
+    chosen = equal(x, keep_axes(y, sizes, axis))
+    count = sum_(where(chosen, 1.0, 0.0), axis=axis, keepdims=True)
+    return where(chosen, divide(keep_axes(g, sizes, axis), count), 0.0)
+
+
+def _extreme(name: str, doc: str, alias: str) -> Primitive:
+    def forward(xp: Any, x: Any, *, axis: Shape, keepdims: bool) -> Any:
+        if 0 in (arrays.shape(x)[a] for a in axis):
+            raise ShapeError(f"an empty tensor has no '{name}'")
+        return getattr(xp, name)(x, axis=axis, keepdims=keepdims)
+
+    def smooth(x: Any, *, axis: Shape, keepdims: bool) -> bool:
+        chosen = equal(x, primitive(x, axis, True))
+        return not arrays.shape(x) or not (arrays.numpy_namespace().sum(chosen, axis=axis) > 1).any()
+
+    primitive = _reduction(
+        name, doc, forward,
+        lambda g, y, x, *, axis, keepdims: _share_ties(g, y, x, axis),
+        derivative="g to the chosen element; ties share it evenly",
+        domain="smooth where one element is chosen",
+        selects=True,
+        smooth=smooth,
+        aliases=(alias,),
+    )  # fmt: skip
+    return primitive
+
+
+max_ = _extreme("max", "the largest element", "amax")
+min_ = _extreme("min", "the smallest element", "amin")
+
+
+def sum_to(g: Any, shape: Shape) -> Any:
+    """`g` summed over the axes along which an operand of `shape` was broadcast."""
+    have = arrays.shape(g)
+    extra = len(have) - len(shape)
+    stretched = tuple(a for a, size in enumerate(have) if a < extra or (shape[a - extra] == 1 and size != 1))
+    return reshape(sum_(g, axis=stretched) if stretched else g, shape)
+
+
+def _var(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -> Any:
+    sizes = arrays.shape(x)
+    axes = normalize_axes(axis, len(sizes))
+    deviation = x - mean(x, axes, True)
+    freedom = max(_count(sizes, axes) - float(concrete(correction)), 0.0)
+    return divide(sum_(square(deviation), axes, keepdims), freedom)
+
+
+var = Composite(
+    "var", "x, axis=None, keepdims=False, correction=0",
+    "variance over the axes, with n - correction in the denominator", _var,
+    derivative="2*g*(x - mean(x))/(n - correction)",
+    samples=_SAMPLES,
+)  # fmt: skip
+
+
+def _flat_sqrt(x: Any) -> Any:
+    """sqrt with the derivative 0 at 0, for the lengths of vectors that may be zero."""
+    zero = equal(x, 0)
+    return where(zero, 0.0, sqrt(where(zero, 1.0, x)))
+
+
+std = Composite(
+    "std", "x, axis=None, keepdims=False, correction=0",
+    "standard deviation over the axes, the square root of var",
+    lambda x, axis=None, keepdims=False, correction=0: _flat_sqrt(_var(x, axis, keepdims, correction)),
+    derivative="g*(x - mean(x))/((n - correction)*std(x)), 0 where std(x) = 0",
+    domain="smooth where std(x) != 0",
+    samples=_SAMPLES,
+)  # fmt: skip
+
+
+def finite_scale(x: Any, axes: Shape) -> Any:
+    """The largest magnitude over the axes as a constant, 1 where it is 0 or not finite."""
+    largest = max_(absolute(concrete(x)), axes, True)
+    usable = arrays.numpy_namespace().isfinite(largest) & (largest != 0)
+    return where(usable, largest, 1.0)
+
+
+def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
+    axes = normalize_axes(axis, len(arrays.shape(x)))
+    order = 2.0 if ord is None else float(concrete(ord))
+    if _count(arrays.shape(x), axes) == 0:
+        return sum_(absolute(x), axes, keepdims)
+    if order == math.inf:
+        return max_(absolute(x), axes, keepdims)
+    if order == -math.inf:
+        return min_(absolute(x), axes, keepdims)
+    if order == 0:
+        return sum_(where(not_equal(x, 0), 1.0, 0.0), axes, keepdims)
+    if order == 1:
+        return sum_(absolute(x), axes, keepdims)
+    # Dividing by the largest magnitude keeps the powers from overflowing; it cancels in the derivative.
+    scale = finite_scale(x, axes)
+    scaled = divide(x, scale)
+    scale = scale if bool(concrete(keepdims)) else reshape(scale, _reduced(arrays.shape(x), axes))
+    if order == 2:
+        return scale * _flat_sqrt(sum_(square(scaled), axes, keepdims))
+    total = sum_(power(absolute(scaled), order), axes, keepdims)
+    zero = equal(total, 0)
+    return scale * where(zero, 0.0, power(where(zero, 1.0, total), 1.0 / order))
+
+
+def _reduced(shape: Shape, axes: Shape) -> Shape:
+    return tuple(s for a, s in enumerate(shape) if a not in axes)
+
+
+norm = Composite(
+    "norm", "x, ord=2, axis=None, keepdims=False",
+    "sum(abs(x)**ord)**(1/ord) over the axes; ord=inf is the largest magnitude", _norm,
+    derivative="g*x/norm(x) for ord=2, 0 where norm(x) = 0",
+    domain="smooth where norm(x) != 0",
+    aliases=("vector_norm",),
+    samples=((_VECTOR,), (_VECTOR, 3), (_MATRIX, 2, 1), (_VECTOR, 1), (_VECTOR, math.inf)),
+)  # fmt: skip
+
+
+def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    axes = normalize_axes(axis, len(arrays.shape(x)))
+    if _count(arrays.shape(x), axes) == 0:
+        return log(sum_(exp(x), axes, keepdims))
+    largest = max_(concrete(x), axes, True)
+    largest = where(arrays.numpy_namespace().isfinite(largest), largest, 0.0)
+    total = log(sum_(exp(x - largest), axes, True)) + largest
+    return total if concrete(keepdims) else reshape(total, _reduced(arrays.shape(x), axes))
+
+
+logsumexp = Composite(
+    "logsumexp", _SIGNATURE, "log(sum(exp(x))) over the axes, without overflow", _logsumexp,
+    derivative="g*softmax(x)",
+    samples=_SAMPLES,
+)  # fmt: skip
+
+any_ = _reduction(
+    "any", "whether some element is not 0",
+    lambda xp, x, *, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims), None,
+    derivative="none",
+)  # fmt: skip
+
+all_ = _reduction(
+    "all", "whether every element is not 0",
+    lambda xp, x, *, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims), None,
+    derivative="none",
+)  # fmt: skip
+
+
+def _position_call(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    number = None if axis is None else normalize_axis(axis, len(arrays.shape(x)))
+    return (x,), {"axis": number, "keepdims": bool(concrete(keepdims))}
+
+
+def _position(name: str, doc: str) -> Primitive:
+    return structural(
+        name, _SIGNATURE, doc,
+        forward=lambda xp, x, *, axis, keepdims: getattr(xp, name)(x, axis=axis, keepdims=keepdims),
+        vjp=None,
+        prepare=_position_call,
+        derivative="none",
+        samples=_SAMPLES[:3],
+    )  # fmt: skip
+
+
+argmax = _position("argmax", "the position of the largest element")
+argmin = _position("argmin", "the position of the smallest element")
+
+
+def _order_smooth(x: Any, *, k: int) -> bool:
+    chosen = equal(x, order_statistic(x, k)[..., None])
+    return not (arrays.numpy_namespace().sum(chosen, axis=-1) > 1).any()
+
+
+order_statistic = structural(
+    "order_statistic", "x, k", "the element of rank k along the last axis",
+    forward=lambda xp, x, *, k: xp.sort(x, axis=-1)[..., k],
+    vjp=(lambda g, y, x, *, k: _share_ties(g, y, x, (len(arrays.shape(x)) - 1,)),),
+    prepare=lambda x, k: ((x,), {"k": k}),
+    derivative="g to the chosen element; ties share it evenly",
+    domain="smooth where one element is chosen",
+    selects=True,
+    smooth=_order_smooth,
+    samples=((_VECTOR, 1), (_MATRIX, 0)),
+)  # fmt: skip
+
+
+def _median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    sizes = arrays.shape(x)
+    axes = normalize_axes(axis, len(sizes))
+    count = _count(sizes, axes)
+    if not count:
+        raise ShapeError("an empty tensor has no 'median'")
+    flat = _axes_last(x, axes)
+    low, high = (count - 1) // 2, count // 2
+    middle = order_statistic(flat, low)
+    if low != high:
+        middle = 0.5 * (middle + order_statistic(flat, high))
+    return reshape(middle, _kept(sizes, axes)) if concrete(keepdims) else middle
+
+
+median = Composite(
+    "median", _SIGNATURE, "the middle element, or the mean of the two in the middle", _median,
+    derivative="g to the middle elements; ties share it evenly",
+    domain="smooth where one element is chosen",
+    samples=_SAMPLES,
+)  # fmt: skip

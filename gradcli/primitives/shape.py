@@ -1,0 +1,351 @@
+"""Functions that move elements about: reshaping, broadcasting, joining, reversing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives.axes import concrete, normalize_axes, normalize_axis, whole, whole_numbers
+from gradcli.primitives.families import structural
+from gradcli.primitives.indexing import index
+from gradcli.primitives.primitive import Composite
+
+Shape = tuple[int, ...]
+
+_VECTOR = [1.0, 2.5, -3.0]
+_MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
+
+
+def _spread(numbers: tuple[Any, ...], what: str) -> Shape:
+    """Whole numbers given one by one or as one sequence."""
+    return whole_numbers(numbers[0] if len(numbers) == 1 else numbers, what)
+
+
+def _new_shape(old: Shape, asked: Shape) -> Shape:
+    known = math.prod(s for s in asked if s != -1)
+    new = asked
+    if asked.count(-1) == 1 and known > 0 and math.prod(old) % known == 0:
+        new = tuple(math.prod(old) // known if s == -1 else s for s in asked)
+    if any(s < 0 for s in new) or math.prod(new) != math.prod(old):
+        raise ShapeError(f"cannot reshape {list(old)} to {list(asked)}")
+    return new
+
+
+reshape = structural(
+    "reshape", "x, *shape", "the same elements in another shape; one size may be -1",
+    forward=lambda xp, x, *, shape: xp.reshape(x, shape),
+    vjp=(lambda g, _y, _x, *, shape: reshape(g, _x.shape),),
+    prepare=lambda x, *sizes, shape=None: (
+        (x,),
+        {"shape": _new_shape(arrays.shape(x), _spread(sizes if shape is None else (shape,), "a shape"))},
+    ),
+    derivative="reshape(g, x.shape)",
+    node_name="ViewBackward0",
+    aliases=("view",),
+    samples=((_MATRIX, (3, 2)), (_MATRIX, -1)),
+)  # fmt: skip
+
+
+def _transpose_axes(ndim: int, axes: tuple[Any, ...]) -> Shape:
+    if not axes or axes == (None,):
+        return tuple(reversed(range(ndim)))
+    numbers = tuple(normalize_axis(a, ndim) for a in _spread(axes, "an axis"))
+    if len(axes) == 2:
+        swapped = list(range(ndim))
+        swapped[numbers[0]], swapped[numbers[1]] = numbers[1], numbers[0]
+        return tuple(swapped)
+    return _permutation(ndim, numbers)
+
+
+def _permutation(ndim: int, axes: tuple[Any, ...]) -> Shape:
+    numbers = tuple(normalize_axis(a, ndim) for a in _spread(axes, "an axis"))
+    if sorted(numbers) != list(range(ndim)):
+        raise ShapeError(f"{list(numbers)} is no order of the {ndim} axes of the tensor")
+    return numbers
+
+
+def _inverse(axes: Shape) -> Shape:
+    return tuple(axes.index(i) for i in range(len(axes)))
+
+
+permute = structural(
+    "permute", "x, *axes", "the axes in the given order",
+    forward=lambda xp, x, *, axes: xp.permute_dims(x, axes),
+    vjp=(lambda g, _y, _x, *, axes: permute(g, _inverse(axes)),),
+    prepare=lambda x, *order, axes=None: (
+        (x,), {"axes": _permutation(len(arrays.shape(x)), order if axes is None else (axes,))}
+    ),
+    derivative="g with its axes in the old order",
+    aliases=("permute_dims",),
+    samples=((_MATRIX, (1, 0)), ([_MATRIX], (2, 0, 1))),
+)  # fmt: skip
+
+transpose = Composite(
+    "transpose", "x, *axes",
+    "the axes in reverse order; with two numbers those axes exchanged; with more, the axes in that order",
+    lambda x, *order, axes=None: permute(
+        x, _transpose_axes(len(arrays.shape(x)), order if axes is None else (axes,))
+    ),
+    derivative="transpose(g)",
+    aliases=("swapaxes",),
+    samples=((_MATRIX,), ([_MATRIX], 0, 2)),
+)  # fmt: skip
+
+
+def matrix_transpose(x: Any) -> Any:
+    """The last two axes exchanged."""
+    return transpose(x, -2, -1)
+
+
+def _squeezed(old: Shape, axis: Any) -> Shape:
+    if axis is None:
+        return tuple(s for s in old if s != 1)
+    axes = normalize_axes(axis, len(old))
+    if any(old[a] != 1 for a in axes):
+        raise ShapeError(f"cannot squeeze axis {list(axes)} of shape {list(old)}: its size is not 1")
+    return tuple(s for a, s in enumerate(old) if a not in axes)
+
+
+squeeze = Composite(
+    "squeeze", "x, axis=None", "without the axes of size 1",
+    lambda x, axis=None: reshape(x, _squeezed(arrays.shape(x), axis)),
+    derivative="reshape(g, x.shape)",
+    samples=(([[_VECTOR]],), ([[_VECTOR]], 0)),
+)  # fmt: skip
+
+
+def _expanded(old: Shape, axis: Any) -> Shape:
+    numbers = whole_numbers(axis, "an axis")
+    axes = normalize_axes(axis, len(old) + len(numbers))
+    sizes = iter(old)
+    return tuple(1 if a in axes else next(sizes) for a in range(len(old) + len(axes)))
+
+
+expand_dims = Composite(
+    "expand_dims", "x, axis", "with a new axis of size 1",
+    lambda x, axis: reshape(x, _expanded(arrays.shape(x), axis)),
+    derivative="reshape(g, x.shape)",
+    aliases=("unsqueeze",),
+    samples=((_VECTOR, 0), (_MATRIX, -1)),
+)  # fmt: skip
+
+ravel = Composite(
+    "ravel", "x", "all elements along one axis", lambda x: reshape(x, -1 if arrays.shape(x) else 1),
+    derivative="reshape(g, x.shape)",
+    aliases=("flatten",),
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+
+
+broadcast_to = structural(
+    "broadcast_to", "x, shape", "repeated along new axes and axes of size 1, up to a shape",
+    forward=lambda xp, x, *, shape: xp.broadcast_to(x, shape),
+    vjp=(lambda g, _y, _x, *, shape: g,),
+    prepare=lambda x, *sizes, shape=None: (
+        (x,), {"shape": _spread(sizes if shape is None else (shape,), "a shape")}
+    ),
+    derivative="g summed over the axes that were repeated",
+    elements=lambda _shapes, params: math.prod(params["shape"]),
+    node_name="ExpandBackward0",
+    aliases=("expand",),
+    samples=((_VECTOR, (2, 3)), (0.7, (2, 2))),
+)  # fmt: skip
+
+
+def _joined_shape(tensors: Sequence[Any], axis: int) -> None:
+    first = list(arrays.shape(tensors[0]))
+    for tensor in tensors[1:]:
+        other = list(arrays.shape(tensor))
+        if len(other) != len(first) or any(a != b for i, (a, b) in enumerate(zip(first, other)) if i != axis):
+            raise ShapeError(f"cannot join shapes {first} and {other} along axis {axis}")
+
+
+def _sequence(tensors: Any, name: str) -> list[Any]:
+    items = list(tensors) if isinstance(tensors, (list, tuple)) else list(iter_first_axis(tensors))
+    if not items:
+        raise EvaluationError(f"'{name}' needs at least one tensor")
+    return items
+
+
+def iter_first_axis(x: Any) -> list[Any]:
+    """The slices of a tensor along its first axis."""
+    sizes = arrays.shape(x)
+    if not sizes:
+        raise ShapeError("a number has no axis to go along")
+    return [index(x, i) for i in range(sizes[0])]
+
+
+def _concat_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    items = _sequence(tensors, "concat")
+    ndim = len(arrays.shape(items[0]))
+    if not ndim:
+        raise ShapeError("cannot concatenate numbers", hint="stack joins them along a new axis")
+    number = normalize_axis(axis, ndim)
+    _joined_shape(items, number)
+    return items, {"axis": number}
+
+
+def _concat_rule(i: int, g: Any, _y: Any, *_operands: Any, axis: int) -> Any:
+    start = sum(arrays.shape(o)[axis] for o in _operands[:i])
+    stop = start + arrays.shape(_operands[i])[axis]
+    return index(g, (slice(None),) * axis + (slice(start, stop),))
+
+
+def _total_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
+    return sum(math.prod(s) for s in shapes)
+
+
+concat = structural(
+    "concat", "tensors, axis=0", "tensors joined along an axis",
+    forward=lambda xp, *tensors, axis: xp.concat(tensors, axis=axis),
+    vjp=_concat_rule,
+    variadic=True,
+    prepare=_concat_call,
+    derivative="the slice of g that each tensor became",
+    elements=_total_elements,
+    node_name="CatBackward0",
+    aliases=("concatenate", "cat"),
+    samples=(([_VECTOR, [0.5]],), ([_MATRIX, _MATRIX], 1)),
+)  # fmt: skip
+
+
+def _stack_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    items = _sequence(tensors, "stack")
+    _joined_shape(items, -1)
+    return items, {"axis": normalize_axis(axis, len(arrays.shape(items[0])) + 1)}
+
+
+stack = structural(
+    "stack", "tensors, axis=0", "tensors joined along a new axis",
+    forward=lambda xp, *tensors, axis: xp.stack([xp.asarray(t) for t in tensors], axis=axis),
+    vjp=lambda i, g, _y, *_operands, axis: index(g, (slice(None),) * axis + (i,)),
+    variadic=True,
+    prepare=_stack_call,
+    derivative="the slice of g that each tensor became",
+    elements=_total_elements,
+    samples=(([0.7, 1.3],), ([_MATRIX, _MATRIX], 1)),
+)  # fmt: skip
+
+flip = structural(
+    "flip", "x, axis=None", "reversed along the axes",
+    forward=lambda xp, x, *, axis: xp.flip(x, axis=axis),
+    vjp=(lambda g, _y, _x, *, axis: flip(g, axis),),
+    prepare=lambda x, axis=None: ((x,), {"axis": normalize_axes(axis, len(arrays.shape(x)))}),
+    derivative="flip(g, axis)",
+    samples=((_MATRIX,), (_MATRIX, 1)),
+)  # fmt: skip
+
+
+def _roll_call(x: Any, shift: Any, axis: Any = None) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    ndim = len(arrays.shape(x))
+    shifts = whole_numbers(shift, "a shift")
+    axes = None if axis is None else tuple(normalize_axis(a, ndim) for a in whole_numbers(axis, "an axis"))
+    if axes is not None and len(axes) != len(shifts):
+        raise ShapeError(f"roll has {len(shifts)} shifts for {len(axes)} axes")
+    return (x,), {"shift": shifts if axes is not None else sum(shifts), "axis": axes}
+
+
+def _backwards(shift: Any) -> Any:
+    return tuple(-s for s in shift) if isinstance(shift, tuple) else -shift
+
+
+roll = structural(
+    "roll", "x, shift, axis=None", "moved along the axes, the end coming round to the start",
+    forward=lambda xp, x, *, shift, axis: xp.roll(x, shift, axis=axis),
+    vjp=(lambda g, _y, _x, *, shift, axis: roll(g, _backwards(shift), axis),),
+    prepare=_roll_call,
+    derivative="roll(g, -shift, axis)",
+    samples=((_VECTOR, 1), (_MATRIX, -1, 1)),
+)  # fmt: skip
+
+
+def _tile(x: Any, *repeats: Any) -> Any:
+    counts = _spread(repeats, "a number of repeats")
+    sizes = arrays.shape(x)
+    rank = max(len(counts), len(sizes))
+    counts = (1,) * (rank - len(counts)) + counts
+    sizes = (1,) * (rank - len(sizes)) + sizes
+    if any(c < 0 for c in counts):
+        raise ShapeError("a number of repeats must not be negative")
+    split = [part for size in sizes for part in (1, size)]
+    spread = [part for count, size in zip(counts, sizes) for part in (count, size)]
+    return reshape(broadcast_to(reshape(x, split), spread), [c * s for c, s in zip(counts, sizes)])
+
+
+tile = Composite(
+    "tile", "x, *repeats", "copies of the whole tensor side by side", _tile,
+    derivative="g summed over the copies",
+    samples=((_VECTOR, 2), (_MATRIX, (2, 3))),
+)  # fmt: skip
+
+
+def _repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
+    if axis is None:
+        x, axis = ravel(x), 0
+    sizes = arrays.shape(x)
+    number = normalize_axis(axis, len(sizes))
+    counts = whole_numbers(repeats, "a number of repeats")
+    counts = counts * sizes[number] if len(counts) == 1 else counts
+    if len(counts) != sizes[number] or any(c < 0 for c in counts):
+        raise ShapeError(f"{len(counts)} numbers of repeats do not fit an axis of size {sizes[number]}")
+    arrays.charge(sum(counts))
+    positions = [i for i, count in enumerate(counts) for _ in range(count)]
+    return index(x, (slice(None),) * number + (arrays.asarray(positions, "int64"),))
+
+
+repeat = Composite(
+    "repeat", "x, repeats, axis=None", "each element repeated in place", _repeat,
+    derivative="g summed over the copies",
+    samples=((_VECTOR, 2), (_MATRIX, (1, 2, 3), 1)),
+)  # fmt: skip
+
+
+def _matrix(x: Any, name: str) -> Any:
+    if len(arrays.shape(x)) < 2:
+        raise ShapeError(f"'{name}' needs at least 2 dimensions, and the tensor has {len(arrays.shape(x))}")
+    return x
+
+
+tril = structural(
+    "tril", "x, k=0", "the lower triangle of the last two axes, up to diagonal k",
+    forward=lambda xp, x, *, k: xp.tril(x, k=k),
+    vjp=(lambda g, _y, _x, *, k: tril(g, k),),
+    prepare=lambda x, k=0: ((_matrix(x, "tril"),), {"k": whole(k, "a diagonal")}),
+    derivative="tril(g, k)",
+    selects=True,
+    samples=((_MATRIX,), (_MATRIX, 1)),
+)  # fmt: skip
+
+triu = structural(
+    "triu", "x, k=0", "the upper triangle of the last two axes, from diagonal k",
+    forward=lambda xp, x, *, k: xp.triu(x, k=k),
+    vjp=(lambda g, _y, _x, *, k: triu(g, k),),
+    prepare=lambda x, k=0: ((_matrix(x, "triu"),), {"k": whole(k, "a diagonal")}),
+    derivative="triu(g, k)",
+    selects=True,
+    samples=((_MATRIX,), (_MATRIX, 1)),
+)  # fmt: skip
+
+
+def _take_call(x: Any, indices: Any, axis: Any = None) -> Any:
+    sizes = arrays.shape(x)
+    if axis is None:
+        return index(ravel(x), (_positions(indices),))
+    number = normalize_axis(axis, len(sizes))
+    return index(x, (slice(None),) * number + (_positions(indices),))
+
+
+def _positions(indices: Any) -> Any:
+    """Numbers that count from the front or the back, never a mask."""
+    item = concrete(indices)
+    return item if type(item) in arrays.PLAIN else arrays.numpy_namespace().asarray(item) + 0.0
+
+
+take = Composite(
+    "take", "x, indices, axis=None", "the elements at positions along an axis", _take_call,
+    derivative="g put back at the positions, 0 elsewhere",
+    samples=((_VECTOR, [0, 2, 0]), (_MATRIX, [1, 1], 1)),
+)  # fmt: skip

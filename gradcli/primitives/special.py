@@ -1,0 +1,196 @@
+"""Activations and special functions, element by element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli.primitives.arithmetic import equal, nowhere, where
+from gradcli.primitives.exponential import exp, expm1, sigmoid
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Composite
+
+_ANYWHERE = (0.7, [-1.0, 2.0])
+_INSIDE = (0.7, [-0.3, 0.2])
+_POSITIVE = (0.7, [0.4, 2.5])
+_POSITIVE_PAIRS = ((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]]))
+_SQRT_HALF = math.sqrt(0.5)
+_TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
+
+relu = elementwise(
+    "relu", "x", "x where it is positive, else 0",
+    forward=lambda xp, x: xp.maximum(x, 0.0),
+    vjp=(lambda g, _y, x: where(x > 0, g, 0.0),),
+    derivative="g where x > 0, else 0; 0 at 0",
+    domain="smooth where x != 0",
+    selects=True,
+    smooth=lambda x: nowhere(equal(x, 0)),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+leaky_relu = Composite(
+    "leaky_relu", "x, negative_slope=0.01", "x where it is positive, else negative_slope*x",
+    lambda x, negative_slope=0.01: where(x > 0, x, negative_slope * x),
+    derivative="g where x > 0, else g*negative_slope",
+    domain="smooth where x != 0",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+elu = Composite(
+    "elu", "x, alpha=1.0", "x where it is positive, else alpha*(exp(x) - 1)",
+    lambda x, alpha=1.0: where(x > 0, x, alpha * expm1(where(x > 0, 0.0, x))),
+    derivative="g where x > 0, else g*alpha*exp(x)",
+    domain="smooth where x != 0 or alpha = 1",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+silu = Composite(
+    "silu", "x", "x*sigmoid(x)", lambda x: x * sigmoid(x),
+    derivative="g*sigmoid(x)*(1 + x*(1 - sigmoid(x)))",
+    aliases=("swish",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+gelu = Composite(
+    "gelu", "x", "x*ndtr(x)", lambda x: x * ndtr(x),
+    derivative="g*(ndtr(x) + x*exp(-x**2/2)/sqrt(2*pi))",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+erf = elementwise(
+    "erf", "x", "error function",
+    forward=lambda xp, x: xp.erf(x),
+    vjp=(lambda g, _y, x: g * (_TWO_OVER_SQRT_PI * exp(-x * x)),),
+    derivative="g*2*exp(-x**2)/sqrt(pi)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+erfc = elementwise(
+    "erfc", "x", "1 - erf(x), accurate for large x",
+    forward=lambda xp, x: xp.erfc(x),
+    vjp=(lambda g, _y, x: -g * (_TWO_OVER_SQRT_PI * exp(-x * x)),),
+    derivative="-g*2*exp(-x**2)/sqrt(pi)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+erfinv = elementwise(
+    "erfinv", "x", "inverse of erf",
+    forward=lambda xp, x: xp.erfinv(x),
+    vjp=(lambda g, y, _x: g * (exp(y * y) * (1.0 / _TWO_OVER_SQRT_PI)),),
+    derivative="g*sqrt(pi)/2*exp(erfinv(x)**2)",
+    domain="-1 < x < 1",
+    samples=_INSIDE,
+)  # fmt: skip
+
+ndtr = Composite(
+    "ndtr", "x", "standard normal distribution function", lambda x: 0.5 * erfc(-x * _SQRT_HALF),
+    derivative="g*exp(-x**2/2)/sqrt(2*pi)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+ndtri = elementwise(
+    "ndtri", "p", "inverse of ndtr",
+    forward=lambda xp, x: xp.ndtri(x),
+    vjp=(lambda g, y, _x: g * (exp(0.5 * (y * y)) * math.sqrt(2 * math.pi)),),
+    derivative="g*sqrt(2*pi)*exp(ndtri(p)**2/2)",
+    domain="0 < p < 1",
+    samples=(0.7, [0.2, 0.5]),
+)  # fmt: skip
+
+gamma = elementwise(
+    "gamma", "x", "gamma function",
+    forward=lambda xp, x: xp.gamma(x),
+    vjp=(lambda g, y, x: g * (y * digamma(x)),),
+    derivative="g*gamma(x)*digamma(x)",
+    domain="x is no whole number <= 0",
+    samples=_POSITIVE,
+)  # fmt: skip
+
+lgamma = elementwise(
+    "lgamma", "x", "logarithm of the magnitude of gamma(x)",
+    forward=lambda xp, x: xp.lgamma(x),
+    vjp=(lambda g, _y, x: g * digamma(x),),
+    derivative="g*digamma(x)",
+    domain="x is no whole number <= 0",
+    aliases=("gammaln",),
+    samples=_POSITIVE,
+)  # fmt: skip
+
+digamma = elementwise(
+    "digamma", "x", "derivative of lgamma",
+    forward=lambda xp, x: xp.digamma(x),
+    vjp=(lambda g, _y, x: g * polygamma(1, x),),
+    derivative="g*polygamma(1, x)",
+    domain="x is no whole number <= 0",
+    aliases=("psi",),
+    samples=_POSITIVE,
+)  # fmt: skip
+
+polygamma = elementwise(
+    "polygamma", "n, x", "the nth derivative of digamma, n whole",
+    forward=lambda xp, x, *, n: xp.polygamma(n, x) if n else xp.digamma(x),
+    vjp=(lambda g, _y, x, *, n: g * polygamma(n + 1, x),),
+    prepare=lambda n, x: ((x,), {"n": n}),
+    derivative="g*polygamma(n + 1, x)",
+    domain="x is no whole number <= 0",
+    samples=((1, 0.7), (2, [0.4, 2.5])),
+)  # fmt: skip
+
+betaln = elementwise(
+    "betaln", "a, b", "logarithm of beta(a, b)",
+    forward=lambda xp, a, b: xp.betaln(a, b),
+    vjp=(
+        lambda g, _y, a, b: g * (digamma(a) - digamma(a + b)),
+        lambda g, _y, a, b: g * (digamma(b) - digamma(a + b)),
+    ),
+    derivative="g*(digamma(a) - digamma(a + b)), g*(digamma(b) - digamma(a + b))",
+    domain="a > 0, b > 0",
+    samples=_POSITIVE_PAIRS,
+)  # fmt: skip
+
+beta = Composite(
+    "beta", "a, b", "gamma(a)*gamma(b)/gamma(a + b)", lambda a, b: exp(betaln(a, b)),
+    derivative="g*beta(a, b)*(digamma(a) - digamma(a + b)), the same with a and b exchanged",
+    domain="a > 0, b > 0",
+    samples=_POSITIVE_PAIRS,
+)  # fmt: skip
+
+
+# Bessel functions of whole order: DLMF 10.29.1 and 10.6.1, with I(-n) = I(n) and J(-n) = (-1)**n J(n).
+bessel_i = elementwise(
+    "bessel_i", "x, n", "modified Bessel function of the first kind and whole order n",
+    forward=lambda xp, x, *, n: (xp.i0, xp.i1)[n](x) if n < 2 else xp.iv(n, x),
+    vjp=(
+        lambda g, _y, x, *, n: g * (0.5 * (bessel_i(x, abs(n - 1)) + bessel_i(x, n + 1))),
+    ),
+    prepare=lambda x, n: ((x,), {"n": n}),
+    derivative="g*(I(n-1, x) + I(n+1, x))/2",
+    samples=((0.7, 0), ([-1.0, 2.0], 3)),
+)  # fmt: skip
+
+
+def _bessel_j_rule(g: Any, _y: Any, x: Any, *, n: int) -> Any:
+    before = bessel_j(x, n - 1) if n else -bessel_j(x, 1)
+    return g * (0.5 * (before - bessel_j(x, n + 1)))
+
+
+bessel_j = elementwise(
+    "bessel_j", "x, n", "Bessel function of the first kind and whole order n",
+    forward=lambda xp, x, *, n: (xp.j0, xp.j1)[n](x) if n < 2 else xp.jv(n, x),
+    vjp=(_bessel_j_rule,),
+    prepare=lambda x, n: ((x,), {"n": n}),
+    derivative="g*(J(n-1, x) - J(n+1, x))/2",
+    samples=((0.7, 0), ([-1.0, 2.0], 3)),
+)  # fmt: skip
+
+
+def _bessel(name: str, doc: str, function: Any, n: int, derivative: str) -> Composite:
+    return Composite(
+        name, "x", doc, lambda x: function(x, n), derivative=derivative, samples=_ANYWHERE
+    )
+
+
+i0 = _bessel("i0", "modified Bessel function of order 0", bessel_i, 0, "g*i1(x)")
+i1 = _bessel("i1", "modified Bessel function of order 1", bessel_i, 1, "g*(i0(x) - i1(x)/x), g/2 at 0")
+j0 = _bessel("j0", "Bessel function of order 0", bessel_j, 0, "-g*j1(x)")
+j1 = _bessel("j1", "Bessel function of order 1", bessel_j, 1, "g*(j0(x) - j1(x)/x), g/2 at 0")

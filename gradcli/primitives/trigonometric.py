@@ -1,0 +1,196 @@
+"""Trigonometric and hyperbolic functions and their inverses, element by element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli.primitives.arithmetic import divide, equal, where
+from gradcli.primitives.exponential import sqrt
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Composite
+
+_ANYWHERE = (0.7, [-1.0, 2.0])
+_INSIDE = (0.7, [-0.3, 0.2])
+_PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
+
+sin = elementwise(
+    "sin", "x", "sine",
+    forward=lambda xp, x: xp.sin(x),
+    vjp=(lambda g, _y, x: g * cos(x),),
+    derivative="g*cos(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+cos = elementwise(
+    "cos", "x", "cosine",
+    forward=lambda xp, x: xp.cos(x),
+    vjp=(lambda g, _y, x: -g * sin(x),),
+    derivative="-g*sin(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+tan = elementwise(
+    "tan", "x", "tangent",
+    forward=lambda xp, x: xp.tan(x),
+    vjp=(lambda g, y, _x: g * (1.0 + y * y),),
+    derivative="g*(1 + tan(x)**2)",
+    domain="x is no odd multiple of pi/2",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+asin = elementwise(
+    "asin", "x", "inverse sine",
+    forward=lambda xp, x: xp.asin(x),
+    vjp=(lambda g, _y, x: divide(g, sqrt((1.0 - x) * (1.0 + x))),),
+    derivative="g/sqrt(1 - x**2)",
+    domain="-1 <= x <= 1; smooth inside",
+    aliases=("arcsin",),
+    samples=_INSIDE,
+)  # fmt: skip
+
+acos = elementwise(
+    "acos", "x", "inverse cosine",
+    forward=lambda xp, x: xp.acos(x),
+    vjp=(lambda g, _y, x: -divide(g, sqrt((1.0 - x) * (1.0 + x))),),
+    derivative="-g/sqrt(1 - x**2)",
+    domain="-1 <= x <= 1; smooth inside",
+    aliases=("arccos",),
+    samples=_INSIDE,
+)  # fmt: skip
+
+atan = elementwise(
+    "atan", "x", "inverse tangent",
+    forward=lambda xp, x: xp.atan(x),
+    vjp=(lambda g, _y, x: divide(g, 1.0 + x * x),),
+    derivative="g/(1 + x**2)",
+    aliases=("arctan",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+
+def _over_square(g: Any, numerator: Any, a: Any, b: Any) -> Any:
+    """g*numerator/(a**2 + b**2), without overflow, and 0 at the origin."""
+    radius = hypot(a, b)
+    radius = where(equal(radius, 0), 1.0, radius)
+    return g * divide(divide(numerator, radius), radius)
+
+
+atan2 = elementwise(
+    "atan2", "y, x", "the angle of the point (x, y)",
+    forward=lambda xp, a, b: xp.atan2(a, b),
+    vjp=(
+        lambda g, _y, a, b: _over_square(g, b, a, b),
+        lambda g, _y, a, b: _over_square(g, -a, a, b),
+    ),
+    derivative="g*x/(x**2 + y**2), -g*y/(x**2 + y**2), 0 at the origin",
+    domain="(x, y) != (0, 0)",
+    aliases=("arctan2",),
+    samples=_PAIRS,
+)  # fmt: skip
+
+hypot = elementwise(
+    "hypot", "x, y", "sqrt(x**2 + y**2), without overflow",
+    forward=lambda xp, x, y: xp.hypot(x, y),
+    vjp=(lambda g, y, a, _b: g * divide(a, y), lambda g, y, _a, b: g * divide(b, y)),
+    derivative="g*x/hypot(x, y), g*y/hypot(x, y)",
+    domain="(x, y) != (0, 0)",
+    samples=_PAIRS,
+)  # fmt: skip
+
+sinh = elementwise(
+    "sinh", "x", "hyperbolic sine",
+    forward=lambda xp, x: xp.sinh(x),
+    vjp=(lambda g, _y, x: g * cosh(x),),
+    derivative="g*cosh(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+cosh = elementwise(
+    "cosh", "x", "hyperbolic cosine",
+    forward=lambda xp, x: xp.cosh(x),
+    vjp=(lambda g, _y, x: g * sinh(x),),
+    derivative="g*sinh(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+tanh = elementwise(
+    "tanh", "x", "hyperbolic tangent",
+    forward=lambda xp, x: xp.tanh(x),
+    vjp=(lambda g, y, _x: g * (1.0 - y * y),),
+    derivative="g*(1 - tanh(x)**2)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+asinh = elementwise(
+    "asinh", "x", "inverse hyperbolic sine",
+    forward=lambda xp, x: xp.asinh(x),
+    vjp=(lambda g, _y, x: divide(g, hypot(x, 1.0)),),
+    derivative="g/sqrt(1 + x**2)",
+    aliases=("arcsinh",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+acosh = elementwise(
+    "acosh", "x", "inverse hyperbolic cosine",
+    forward=lambda xp, x: xp.acosh(x),
+    vjp=(lambda g, _y, x: divide(g, sqrt(x - 1.0) * sqrt(x + 1.0)),),
+    derivative="g/sqrt(x**2 - 1)",
+    domain="x >= 1; smooth where x > 1",
+    aliases=("arccosh",),
+    samples=(1.7, [1.2, 3.0]),
+)  # fmt: skip
+
+atanh = elementwise(
+    "atanh", "x", "inverse hyperbolic tangent",
+    forward=lambda xp, x: xp.atanh(x),
+    vjp=(lambda g, _y, x: divide(g, (1.0 - x) * (1.0 + x)),),
+    derivative="g/(1 - x**2)",
+    domain="-1 < x < 1",
+    aliases=("arctanh",),
+    samples=_INSIDE,
+)  # fmt: skip
+
+deg2rad = Composite(
+    "deg2rad", "x", "degrees to radians", lambda x: x * (math.pi / 180.0),
+    derivative="g*pi/180",
+    aliases=("radians",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+rad2deg = Composite(
+    "rad2deg", "x", "radians to degrees", lambda x: x * (180.0 / math.pi),
+    derivative="g*180/pi",
+    aliases=("degrees",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+
+def _sinc_forward(xp: Any, x: Any, *, n: int) -> Any:
+    """The nth derivative of sin(pi*x)/(pi*x).
+
+    Near 0 by its Taylor series; elsewhere by the recurrence x*f[n] + n*f[n-1] =
+    pi**(n-1)*sin(pi*x + n*pi/2), which follows from differentiating x*sinc(x) n times.
+    """
+    near = xp.less(xp.abs(x), 1.0)
+    inner, outer = xp.where(near, x, 0.0), xp.where(near, 1.0, x)
+    series = 0.0 * inner
+    for k in reversed(range((n + 1) // 2, n // 2 + 20)):
+        power = 2 * k - n
+        coefficient = (-1) ** k * math.pi ** (2 * k) / math.factorial(power) / (2 * k + 1)
+        series = xp.add(series, xp.multiply(coefficient, xp.pow(inner, float(power))))
+    value = xp.divide(xp.sin(math.pi * outer), math.pi * outer)
+    for order in range(1, n + 1):
+        wave = math.pi ** (order - 1) * xp.sin(math.pi * outer + order * math.pi / 2)
+        value = xp.divide(wave - order * value, outer)
+    return xp.where(near, series, value)
+
+
+sinc = elementwise(
+    "sinc", "x", "sin(pi*x)/(pi*x), 1 at 0",
+    forward=_sinc_forward,
+    vjp=(lambda g, _y, x, *, n: g * sinc(x, n=n + 1),),
+    prepare=lambda x, n=0: ((x,), {"n": n}),
+    derivative="g*(cos(pi*x) - sinc(x))/x, 0 at 0",
+    samples=(0.7, [-1.3, 0.0, 2.2]),
+)  # fmt: skip
