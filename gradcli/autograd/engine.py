@@ -1,0 +1,232 @@
+"""The backward pass: cotangents from the roots to the leaves, one node at a time, latest first."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.modes import current_span, grad_enabled
+from gradcli.autograd.node import Node
+from gradcli.autograd.selection import drop_untaken
+from gradcli.autograd.tensor import PrimitiveNode, Tensor, operand
+from gradcli.errors import DifferentiationError, GradcliError
+
+# Called with each node, its cotangents and the operands' cotangents that came of them.
+Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
+observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
+
+
+def backward(
+    root: Tensor,
+    gradient: Any = None,
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    """Accumulate gradients of `root` in `.grad` of the leaves, or of `inputs`; see Tensor.backward."""
+    targets = None if inputs is None else _as_tuple(inputs)
+    if targets == ():
+        raise DifferentiationError("`inputs` argument to `backward` cannot be empty.")
+    retain = create_graph if retain_graph is None else retain_graph
+    found = _Pass([root], [gradient], targets, create_graph, retain).run()
+    for leaf, cotangent in found:
+        if cotangent is not None:
+            leaf.accumulate_grad(cotangent)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of `outputs` (their sum, weighted by `grad_outputs`) by each of `inputs`.
+
+    Nothing is accumulated in `.grad`. With `create_graph` the gradients can be differentiated
+    again; with `allow_unused` an input that does not matter gets None. Raises
+    DifferentiationError where an input or output has no graph, or an input is not used.
+    """
+    roots, leaves = _as_tuple(outputs), _as_tuple(inputs)
+    gradients = [None] * len(roots) if grad_outputs is None else list(_as_tuple(grad_outputs))
+    retain = create_graph if retain_graph is None else retain_graph
+    for leaf in leaves:
+        if not leaf.requires_grad:
+            raise DifferentiationError("One of the differentiated Tensors does not require grad")
+    found = dict(_Pass(roots, gradients, leaves, create_graph, retain).run())
+    if not allow_unused and any(found[leaf] is None for leaf in leaves):
+        raise DifferentiationError(
+            "One of the differentiated Tensors appears to not have been used in the graph. "
+            "Set allow_unused=True if this is the desired behavior."
+        )
+    return tuple(found[leaf] for leaf in leaves)
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+class _Pass:
+    """One backward pass. Cotangents live here, and only here, until they reach a leaf."""
+
+    def __init__(
+        self,
+        roots: Sequence[Tensor],
+        gradients: Sequence[Any],
+        targets: Sequence[Tensor] | None,
+        create_graph: bool,
+        retain_graph: bool,
+    ) -> None:
+        self.create_graph = create_graph
+        self.retain_graph = retain_graph
+        self.targets = targets
+        self.pending: dict[Node, list[Any]] = {}
+        self.queue: list[tuple[int, Node]] = []
+        # Nodes whose cotangents hold zeros that mean "not taken".
+        self.untaken: set[Node] = set()
+        self.leaves: dict[Tensor, Any] = {}
+        self.captured = {(t.grad_fn, t.output_nr): None for t in targets or () if t.grad_fn is not None}
+        self.observe = observer.get()
+        self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
+        self.roots = roots
+        self.useful = None if targets is None else _nodes_above(roots, targets)
+
+    def run(self) -> Iterable[tuple[Tensor, Tensor | None]]:
+        """The leaves (or the targets) with their gradients."""
+        mode = grad_enabled.set(self.create_graph)
+        span = current_span.set(None)
+        try:
+            with arrays.quiet():
+                for root, seed in zip(self.roots, self.seeds):
+                    self._send((root.grad_fn or root, root.output_nr), seed)
+                while self.queue:
+                    self._visit(heapq.heappop(self.queue)[1])
+                return self._results()
+        finally:
+            current_span.reset(span)
+            grad_enabled.reset(mode)
+
+    def _send(self, edge: tuple[Any, int], cotangent: Any) -> None:
+        target, number = edge
+        if not isinstance(target, Node):
+            known = self.leaves.get(target)
+            self.leaves[target] = cotangent if known is None else known + cotangent
+            return
+        slots = self.pending.get(target)
+        if slots is None:
+            slots = self.pending[target] = [None] * target.outputs
+            heapq.heappush(self.queue, (-target.sequence, target))
+        slots[number] = cotangent if slots[number] is None else slots[number] + cotangent
+
+    def _visit(self, node: Node) -> None:
+        cotangents = self.pending.pop(node)
+        if node.hooks or node.retained:
+            self._call_hooks(node, cotangents)
+        for number, cotangent in enumerate(cotangents) if self.captured else ():
+            if (node, number) in self.captured:
+                self.captured[node, number] = cotangent
+        if self.useful is not None and node not in self.useful:
+            return
+        wanted = [edge is not None and self._is_useful(edge[0]) for edge in node.edges]
+        current_span.set(node.span)
+        try:
+            pulled = node.pull(cotangents, wanted, self.create_graph)
+        except GradcliError as error:
+            error.locate(node.span)
+            raise
+        if not self.retain_graph:
+            node.release()
+        self._distribute(node, cotangents, pulled)
+
+    def _distribute(self, node: Node, cotangents: list[Any], pulled: Sequence[Any]) -> None:
+        primitive = node.primitive if isinstance(node, PrimitiveNode) else None
+        guarded = node in self.untaken
+        if guarded and node.outputs == 1:
+            pulled = drop_untaken(cotangents[0], list(pulled), primitive is not None and primitive.elementwise)
+        if self.observe is not None:
+            self.observe(node, cotangents, pulled)
+        guarded = guarded or (primitive is not None and primitive.selects)
+        for edge, cotangent in zip(node.edges, pulled):
+            if edge is not None and cotangent is not None:
+                if guarded and isinstance(edge[0], Node):
+                    self.untaken.add(edge[0])
+                self._send(edge, cotangent)
+
+    def _is_useful(self, target: Any) -> bool:
+        return self.useful is None or target in self.useful or any(target is key[0] for key in self.captured)
+
+    def _call_hooks(self, node: Node, cotangents: list[Any]) -> None:
+        for number, hooks in (node.hooks or {}).items():
+            if cotangents[number] is not None:
+                cotangents[number] = _apply_hooks(hooks, cotangents[number], self.create_graph)
+        for number, reference in (node.retained or {}).items():
+            retained = reference()
+            if retained is not None and cotangents[number] is not None:
+                retained.accumulate_grad(_as_tensor(cotangents[number]))
+
+    def _results(self) -> Iterable[tuple[Tensor, Tensor | None]]:
+        for leaf, cotangent in self.leaves.items():
+            if leaf._hooks:
+                self.leaves[leaf] = _apply_hooks(leaf._hooks, cotangent, self.create_graph)
+        if self.targets is None:
+            return [(leaf, _as_tensor(c)) for leaf, c in self.leaves.items()]
+        return [(t, _as_tensor(self._found(t))) for t in self.targets]
+
+    def _found(self, target: Tensor) -> Any:
+        if target.grad_fn is None:
+            return self.leaves.get(target)
+        return self.captured[target.grad_fn, target.output_nr]
+
+
+def _as_tensor(cotangent: Any) -> Any:
+    return cotangent if cotangent is None or isinstance(cotangent, Tensor) else Tensor(cotangent)
+
+
+def _apply_hooks(hooks: list[Any], cotangent: Any, create_graph: bool) -> Any:
+    for hook in tuple(hooks):
+        replacement = hook(_as_tensor(cotangent))
+        if replacement is not None:
+            cotangent = replacement if create_graph else operand(replacement)
+    return cotangent.data if isinstance(cotangent, Tensor) and not create_graph else cotangent
+
+
+def _seed(i: int, root: Tensor, gradient: Any, create_graph: bool) -> Any:
+    """The cotangent of a root: what was given, or 1 for a scalar."""
+    if not root.requires_grad:
+        raise DifferentiationError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+    if gradient is None:
+        if root.size != 1:
+            raise DifferentiationError("grad can be implicitly created only for scalar outputs")
+        gradient = arrays.ones_like(root.data)
+    gradient = operand(gradient)
+    if arrays.shape(gradient) != root.shape:
+        raise DifferentiationError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {list(arrays.shape(gradient))} "
+            f"and output[{i}] has a shape of {list(root.shape)}."
+        )
+    if create_graph:
+        return _as_tensor(gradient)
+    return arrays.astype(gradient.data if isinstance(gradient, Tensor) else gradient, root.dtype)
+
+
+def _nodes_above(roots: Sequence[Tensor], targets: Sequence[Tensor]) -> set[Any]:
+    """The targets that are leaves, and the nodes that a cotangent must pass to reach a target."""
+    useful: set[Any] = {t for t in targets if t.grad_fn is None}
+    captured = {t.grad_fn for t in targets if t.grad_fn is not None}
+    seen: set[Node] = set()
+    stack = [root.grad_fn for root in roots if root.grad_fn is not None]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack.extend(edge[0] for edge in node.edges if edge is not None and isinstance(edge[0], Node))
+    for node in sorted(seen, key=lambda n: n.sequence):
+        if any(edge is not None and (edge[0] in useful or edge[0] in captured) for edge in node.edges):
+            useful.add(node)
+    return useful

@@ -1,0 +1,66 @@
+"""The nodes of the graph: what was computed, from what, and how to send a cotangent back."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.modes import current_span
+from gradcli.errors import Span
+
+if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
+
+Hook = Callable[["Tensor"], "Tensor | None"]
+# Where a cotangent goes next: a node or a leaf Tensor, and the number of the node's output.
+Edge = tuple[Any, int]
+
+_next_sequence = itertools.count().__next__
+
+RELEASED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they "
+    "have already been freed). Saved intermediate values of the graph are freed when you call .backward() "
+    "or gradcli.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
+    "or if you need to access saved tensors after calling backward."
+)
+
+
+class Node:
+    """A recorded operation.
+
+    `edges` say where the cotangent of each operand goes, None where there is none. `sequence`
+    rises with time, so an operation always has a higher one than those that it depends on.
+    """
+
+    __slots__ = ("__weakref__", "edges", "hooks", "name", "outputs", "retained", "sequence", "span")
+
+    def __init__(self, name: str, edges: tuple[Edge | None, ...], outputs: int = 1) -> None:
+        self.name = name
+        self.edges = edges
+        self.outputs = outputs
+        self.sequence: int = _next_sequence()
+        self.span: Span | None = current_span.get()
+        self.hooks: dict[int, list[Hook]] | None = None
+        self.retained: dict[int, weakref.ref[Tensor]] | None = None
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """Where the cotangents go: a node and the number of its output, or a leaf and 0."""
+        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+
+    def pull(self, cotangents: Sequence[Any], wanted: Sequence[bool], differentiable: bool) -> Sequence[Any]:
+        """The operands' cotangents from those of the results; None for those not wanted.
+
+        Where `differentiable`, cotangents are Tensors and the work itself is recorded. Raises
+        DifferentiationError where the graph was released or a saved tensor was modified since.
+        """
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Free what was saved for `pull`."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"

@@ -1,0 +1,555 @@
+"""The Tensor: an array, whether its gradient is wanted, and the operation that made it."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.modes import grad_enabled
+from gradcli.autograd.node import RELEASED, Edge, Hook, Node
+from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
+from gradcli.primitives import arithmetic, exponential, table
+from gradcli.primitives.bind import Kind, bind
+from gradcli.primitives.indexing import index
+from gradcli.primitives.linear import matmul
+from gradcli.primitives.primitive import Operation, Primitive
+from gradcli.primitives.reductions import sum_to
+from gradcli.primitives.shape import iter_first_axis, matrix_transpose, transpose
+
+_NO_PARAMS: Mapping[str, Any] = {}
+
+_NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
+    "be populated during backward(). If you want it, call .retain_grad() on the non-leaf Tensor first."
+)
+
+
+class Tensor(Kind):
+    """An array with an optional place in the graph of recorded operations.
+
+    `data` is a Python float (0-d float64), int, bool or an array; it is never written into, an
+    in-place operation puts a new array in its place. Made by `tensor` and by operations.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_grad",
+        "_hooks",
+        "_leaf_requires_grad",
+        "_retained",
+        "data",
+        "grad_fn",
+        "output_nr",
+        "version",
+    )
+    level = 4
+
+    def __init__(self, data: Any, grad_fn: Node | None = None, output_nr: int = 0) -> None:
+        self.data = data
+        self.grad_fn = grad_fn
+        self.output_nr = output_nr
+        self.version = 0
+        self._leaf_requires_grad = False
+        self._retained = False
+        self._grad: Tensor | None = None
+        self._hooks: list[Hook] | None = None
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+        """Run on `.data`, and record the operation where an operand requires grad."""
+        data = []
+        wanted = 0
+        bit = 1
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                data.append(operand.data)
+                if operand.grad_fn is not None or operand._leaf_requires_grad:
+                    wanted |= bit
+            else:
+                data.append(operand)
+            bit <<= 1
+        result = bind(primitive, data, params)
+        if wanted and grad_enabled.get():
+            wanted &= primitive.differentiable(len(data))
+            if wanted:
+                return Tensor(result, PrimitiveNode(primitive, operands, params, result, wanted))
+        return Tensor(result)
+
+    # --- its place in the graph
+
+    @property
+    def inner(self) -> Any:
+        return self.data
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.grad_fn is not None or self._leaf_requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if self.grad_fn is not None:
+            if not value:
+                raise DifferentiationError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                    "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            return
+        if value and not arrays.is_floating(self.data):
+            raise DifferentiationError(
+                f"only Tensors of floating point dtype can require gradients, and this one is {self.dtype}"
+            )
+        self._leaf_requires_grad = bool(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set `requires_grad` and return self. Raises DifferentiationError for integers and booleans."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._retained
+
+    def retain_grad(self) -> None:
+        """Have backward fill `.grad` of this tensor, which is no leaf."""
+        if not self.requires_grad:
+            raise DifferentiationError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.grad_fn is None or self._retained:
+            return
+        self._retained = True
+        if self.grad_fn.retained is None:
+            self.grad_fn.retained = {}
+        # A weak reference: a tensor owns its node, and a cycle would outlive both.
+        self.grad_fn.retained[self.output_nr] = weakref.ref(self)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward accumulated here, or None."""
+        if self._grad is None and self.grad_fn is not None and not self._retained:
+            warnings.warn(_NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and (not isinstance(value, Tensor) or value.shape != self.shape):
+            raise DifferentiationError("assigned grad must be None or a Tensor of the same shape")
+        self._grad = value
+
+    def accumulate_grad(self, cotangent: Tensor) -> None:
+        """Add a cotangent to `.grad`."""
+        if cotangent.dtype != self.dtype and not cotangent.requires_grad:
+            cotangent = Tensor(arrays.astype(cotangent.data, self.dtype))
+        self._grad = cotangent if self._grad is None else self._grad + cotangent
+
+    def register_hook(self, hook: Hook) -> HookHandle:
+        """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if
+        anything, replaces the gradient. The handle's `remove()` takes the hook away."""
+        if not self.requires_grad:
+            raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is None:
+            if self._hooks is None:
+                self._hooks = []
+            return HookHandle(self._hooks, hook)
+        if self.grad_fn.hooks is None:
+            self.grad_fn.hooks = {}
+        return HookHandle(self.grad_fn.hooks.setdefault(self.output_nr, []), hook)
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Tensor | Sequence[Tensor] | None = None,
+    ) -> None:
+        """Accumulate the gradients of this tensor in the leaves (or in `inputs` alone).
+
+        `gradient` is the cotangent, in the shape of this tensor; a scalar has 1. With
+        `create_graph` the gradients can be differentiated again. Raises DifferentiationError
+        where there is no graph, the graph was freed, or a non-scalar has no `gradient`.
+        """
+        from gradcli.autograd.engine import backward
+
+        backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+
+    def detach(self) -> Tensor:
+        """The same values as a leaf without a history."""
+        return Tensor(self.data)
+
+    # --- its numbers
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return arrays.shape(self.data)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for n in self.shape:
+            size *= n
+        return size
+
+    @property
+    def dtype(self) -> str:
+        return arrays.dtype_name(self.data)
+
+    @property
+    def T(self) -> Any:
+        return transpose(self)
+
+    @property
+    def mT(self) -> Any:
+        return matrix_transpose(self)
+
+    def item(self) -> Any:
+        """The one element, as a Python number."""
+        if self.size != 1:
+            raise ShapeError(f"a Tensor with {self.size} elements cannot be converted to Scalar")
+        return arrays.to_numpy(self.data).item()
+
+    def tolist(self) -> Any:
+        return arrays.tolist(self.data)
+
+    def numpy(self) -> Any:
+        """The values as a NumPy array. Raises DifferentiationError where that would lose the graph."""
+        if self.requires_grad:
+            raise DifferentiationError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            )
+        return arrays.to_numpy(self.data)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = arrays.to_numpy(self.data)
+        return array if dtype is None else array.astype(dtype)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ShapeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(iter_first_axis(self))
+
+    def __repr__(self) -> str:
+        text = _text(self.data)
+        if self.grad_fn is not None:
+            return f"tensor({text}, grad_fn=<{self.grad_fn.name}>)"
+        return f"tensor({text}, requires_grad=True)" if self.requires_grad else f"tensor({text})"
+
+    # --- operators
+
+    __hash__ = object.__hash__
+    # NumPy must leave `array + tensor` to the tensor.
+    __array_ufunc__ = None
+
+    def __add__(self, other: Any) -> Any:
+        return bind(arithmetic.add, (self, operand(other)), _NO_PARAMS)
+
+    def __radd__(self, other: Any) -> Any:
+        return bind(arithmetic.add, (operand(other), self), _NO_PARAMS)
+
+    def __sub__(self, other: Any) -> Any:
+        return bind(arithmetic.subtract, (self, operand(other)), _NO_PARAMS)
+
+    def __rsub__(self, other: Any) -> Any:
+        return bind(arithmetic.subtract, (operand(other), self), _NO_PARAMS)
+
+    def __mul__(self, other: Any) -> Any:
+        return bind(arithmetic.multiply, (self, operand(other)), _NO_PARAMS)
+
+    def __rmul__(self, other: Any) -> Any:
+        return bind(arithmetic.multiply, (operand(other), self), _NO_PARAMS)
+
+    def __truediv__(self, other: Any) -> Any:
+        return bind(arithmetic.divide, (self, operand(other)), _NO_PARAMS)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return bind(arithmetic.divide, (operand(other), self), _NO_PARAMS)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return arithmetic.floor_divide(self, operand(other))
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return arithmetic.floor_divide(operand(other), self)
+
+    def __mod__(self, other: Any) -> Any:
+        return arithmetic.remainder(self, operand(other))
+
+    def __rmod__(self, other: Any) -> Any:
+        return arithmetic.remainder(operand(other), self)
+
+    def __pow__(self, other: Any) -> Any:
+        return exponential.power(self, operand(other))
+
+    def __rpow__(self, other: Any) -> Any:
+        return exponential.power(operand(other), self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return matmul(self, operand(other))
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matmul(operand(other), self)
+
+    def __neg__(self) -> Any:
+        return bind(arithmetic.negative, (self,), _NO_PARAMS)
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __abs__(self) -> Any:
+        return arithmetic.absolute(self)
+
+    def __lt__(self, other: Any) -> Any:
+        return arithmetic.less(self, operand(other))
+
+    def __le__(self, other: Any) -> Any:
+        return arithmetic.less_equal(self, operand(other))
+
+    def __gt__(self, other: Any) -> Any:
+        return arithmetic.greater(self, operand(other))
+
+    def __ge__(self, other: Any) -> Any:
+        return arithmetic.greater_equal(self, operand(other))
+
+    def __eq__(self, other: object) -> Any:
+        return arithmetic.equal(self, operand(other)) if _is_operand(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return arithmetic.not_equal(self, operand(other)) if _is_operand(other) else NotImplemented
+
+    def __getitem__(self, key: Any) -> Any:
+        return index(self, key)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Every function of one tensor is a method, and in place with an underscore behind its name."""
+        found = table.find(name)
+        if found is not None:
+            return functools.partial(found, self)
+        if name.endswith("_") and not name.startswith("_"):
+            found = table.find(name[:-1])
+            if found is not None:
+                return functools.partial(self._in_place, found)
+        raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+
+    # --- in-place operations
+
+    def _in_place(self, operation: Operation, *arguments: Any, **params: Any) -> Tensor:
+        self._check_in_place()
+        before = Tensor(self.data, self.grad_fn, self.output_nr)
+        result = operation(before, *(operand(a) for a in arguments), **params)
+        return self._become(result)
+
+    def _check_in_place(self) -> None:
+        if self.grad_fn is None and self._leaf_requires_grad and grad_enabled.get():
+            raise DifferentiationError(
+                "a leaf Variable that requires grad is being used in an in-place operation.",
+                hint="do it within `with no_grad():`",
+            )
+
+    def _become(self, result: Any) -> Tensor:
+        if result.shape != self.shape:
+            raise ShapeError(
+                f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(result.shape)}"
+            )
+        if arrays.is_floating(result.data) and not arrays.is_floating(self.data):
+            raise EvaluationError(f"result type {result.dtype} can't be cast to the desired output type {self.dtype}")
+        self.data = arrays.astype(result.data, self.dtype)
+        self.version += 1
+        if result.grad_fn is not None:
+            self.grad_fn, self.output_nr = result.grad_fn, result.output_nr
+        return self
+
+    def zero_(self) -> Tensor:
+        """Set every element to 0."""
+        return self.fill_(0.0)
+
+    def fill_(self, value: Any) -> Tensor:
+        """Set every element to `value`."""
+        self._check_in_place()
+        self.grad_fn = None
+        zeros = Tensor(arithmetic.zeros_like(self.data))
+        return self._become(zeros + arrays.astype(operand(value), self.dtype))
+
+    def copy_(self, source: Any) -> Tensor:
+        """Take over the values of `source`, broadcast to this shape."""
+        self._check_in_place()
+        self.grad_fn = None
+        return self._become(Tensor(arithmetic.zeros_like(self.data)) + operand(source))
+
+    def __iadd__(self, other: Any) -> Tensor:
+        return self._in_place(arithmetic.add, other)
+
+    def __isub__(self, other: Any) -> Tensor:
+        return self._in_place(arithmetic.subtract, other)
+
+    def __imul__(self, other: Any) -> Tensor:
+        return self._in_place(arithmetic.multiply, other)
+
+    def __itruediv__(self, other: Any) -> Tensor:
+        return self._in_place(arithmetic.divide, other)
+
+    def __ipow__(self, other: Any) -> Tensor:
+        return self._in_place(exponential.power, other)
+
+
+class HookHandle:
+    """Removes a hook again."""
+
+    def __init__(self, hooks: list[Hook], hook: Hook) -> None:
+        self._hooks = hooks
+        self._hook = hook
+        hooks.append(hook)
+
+    def remove(self) -> None:
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+
+
+class ShapeOnly:
+    """Stands for an operand whose numbers backward does not need."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+
+_SCALAR = ShapeOnly(())
+
+
+class PrimitiveNode(Node):
+    """A recorded primitive, with the operands and the result that its rules need."""
+
+    __slots__ = ("params", "primitive", "result", "saved", "versions")
+
+    def __init__(
+        self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any], result: Any, wanted: int
+    ) -> None:
+        keep_result, keep = primitive.saved(wanted, len(operands))
+        edges: list[Edge | None] = []
+        saved: list[Any] = []
+        versions: list[int] = []
+        for i, item in enumerate(operands):
+            if isinstance(item, Tensor):
+                edges.append((item.grad_fn or item, item.output_nr) if wanted >> i & 1 else None)
+                versions.append(item.version)
+                saved.append(item if keep[i] else _shape_only(item.data))
+            else:
+                edges.append(None)
+                versions.append(0)
+                saved.append(item)
+        name = primitive.node_name
+        Node.__init__(self, name if isinstance(name, str) else name(operands, params), tuple(edges))
+        self.primitive = primitive
+        self.params = params
+        self.saved: list[Any] | None = saved
+        self.versions = versions
+        self.result = result if keep_result else _shape_only(result)
+
+    def pull(self, cotangents: Sequence[Any], wanted: Sequence[bool], differentiable: bool) -> Sequence[Any]:
+        if self.saved is None:
+            raise DifferentiationError(RELEASED)
+        operands = []
+        for item, version in zip(self.saved, self.versions):
+            if isinstance(item, Tensor):
+                check_version(item, version)
+                item = item if differentiable else item.data
+            operands.append(item)
+        result = self.result
+        if differentiable and not isinstance(result, ShapeOnly):
+            result = Tensor(result, self)
+        pulled: list[Any] = []
+        for i, want in enumerate(wanted):
+            if not want:
+                pulled.append(None)
+                continue
+            rule = self.primitive.rule(i)
+            pulled.append(_fit(rule(cotangents[0], result, *operands, **self.params), operands[i]))
+        return pulled
+
+    def release(self) -> None:
+        if isinstance(self.result, ShapeOnly) and not any(isinstance(s, Tensor) for s in self.saved or ()):
+            return
+        self.saved = None
+        self.result = None
+
+
+def check_version(saved: Tensor, version: int) -> None:
+    """Raise where a saved tensor was modified after it was saved."""
+    if saved.version != version:
+        raise DifferentiationError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[{saved.dtype} {list(saved.shape)}] is at version {saved.version}; expected version {version} instead."
+        )
+
+
+def _shape_only(array: Any) -> ShapeOnly:
+    shape = arrays.shape(array)
+    return ShapeOnly(shape) if shape else _SCALAR
+
+
+def _fit(cotangent: Any, like: Any) -> Any:
+    """A cotangent summed to the shape of an operand that was broadcast."""
+    if type(cotangent) is float and type(like) is float:
+        return cotangent
+    shape = arrays.shape(like)
+    return cotangent if arrays.shape(cotangent) == shape else sum_to(cotangent, shape)
+
+
+def _is_operand(value: object) -> bool:
+    return isinstance(value, (Kind, list, tuple)) or arrays.is_array(value)
+
+
+def operand(value: Any) -> Any:
+    """What an operator accepts beside a Tensor: numbers, arrays, nested lists."""
+    if isinstance(value, (Kind, float, int)) or arrays.is_array(value):
+        return value
+    return arrays.asarray(value)
+
+
+def tensor(
+    data: Any,
+    *,
+    requires_grad: bool = False,
+    dtype: str | None = None,
+    backend: str | None = None,
+    device: str | None = None,
+) -> Tensor:
+    """A leaf Tensor with a copy of `data`: a number, nested sequences of numbers, or an array.
+
+    `dtype` is "float64" or "float32"; without it floats are float64, arrays keep theirs, and
+    integers stay integers, which cannot require grad. Raises ShapeError for ragged sequences and
+    UsageError for a backend or device that is not there.
+    """
+    arrays.check_backend(backend, device)
+    made = Tensor(arrays.asarray(data.data if isinstance(data, Tensor) else data, dtype))
+    made.requires_grad = requires_grad
+    return made
+
+
+def _text(array: Any) -> str:
+    if type(array) in arrays.PLAIN:
+        return repr(array)
+    text = repr(arrays.to_numpy(array))
+    return text.removeprefix("array(").removesuffix(")").replace("\n" + " " * 6, "\n" + " " * 7)
