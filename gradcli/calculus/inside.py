@@ -1,0 +1,68 @@
+"""Differentiation inside a program: `diff`, `jacobian`, `hessian`, `detach`, and what they need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.errors import DifferentiationError
+from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.axes import concrete, whole
+
+
+def tracked(value: Any) -> Any:
+    """`value` as a tensor of its own, so that it can be differentiated by.
+
+    A tensor that is part of a graph gets a place of its own in it: differentiating by a name
+    must not also count the ways past it.
+    """
+    if isinstance(value, Tensor) and value.requires_grad:
+        return identity(value)
+    data = concrete(value)
+    tensor = Tensor(data if arrays.is_floating(data) else arrays.astype(data, arrays.default_dtype()))
+    return tensor.requires_grad_()
+
+
+def tracked_leaf(value: Any) -> Any:
+    """A leaf that a program differentiates by: as it is where it is being differentiated anyway."""
+    return value if isinstance(value, Tensor) and value.requires_grad else tracked(value)
+
+
+def detach(value: Any) -> Any:
+    """`value` without its history."""
+    return value.detach() if isinstance(value, Tensor) else value
+
+
+def diff(y: Any, x: Any, n: Any = 1) -> Any:
+    """The nth derivative of the scalar `y` by `x`; 0 where it does not depend on it."""
+    order = whole(n, "the order of 'diff'")
+    if order < 0:
+        raise DifferentiationError("the order of 'diff' must not be negative")
+    for _ in range(order):
+        if arrays.shape(y):
+            raise DifferentiationError(
+                f"'diff' needs a scalar, and this has shape {list(arrays.shape(y))}",
+                hint="jacobian(y, x) for the derivative of each element, or diff(sum(y), x) for that of the sum",
+            )
+        y = _or_zeros(gradients(y, (x,), create_graph=True)[0], (), x)
+    return y
+
+
+def jacobian(y: Any, x: Any) -> Any:
+    """The derivatives of each element of `y` by each of `x`, of shape y.shape + x.shape."""
+    return _or_zeros(jacobians(y, (x,), create_graph=True)[0], arrays.shape(y), x)
+
+
+def hessian(y: Any, x: Any) -> Any:
+    """The second derivatives of the scalar `y`, of shape x.shape + x.shape."""
+    if arrays.shape(y):
+        raise DifferentiationError(
+            f"'hessian' needs a scalar, and this has shape {list(arrays.shape(y))}", hint="hessian(sum(y), x)"
+        )
+    return jacobian(_or_zeros(gradients(y, (x,), create_graph=True)[0], (), x), x)
+
+
+def _or_zeros(found: Any, shape: tuple[int, ...], x: Any) -> Any:
+    return arrays.zeros(shape + arrays.shape(x), arrays.dtype_name(concrete(x))) if found is None else found
