@@ -1,0 +1,125 @@
+"""The values that `NAME=@PATH` and `NAME=@PATH:member` bind."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+from gradcli.errors import BindingError, nearest
+from gradcli.io.json_numbers import read_json
+from gradcli.io.numpy_files import read_npy, read_npz
+from gradcli.io.parquet import read_parquet
+from gradcli.io.source import Source
+from gradcli.io.tables import read_table
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+_READERS: dict[str, Callable[[Source], float | NDArray[numpy.float64]]] = {
+    ".npy": read_npy,
+    ".npz": read_npz,
+    ".csv": read_table,
+    ".tsv": read_table,
+    ".json": read_json,
+    ".parquet": read_parquet,
+}
+
+
+def read(reference: str, max_elements: int | None = None) -> float | NDArray[numpy.float64]:
+    """The numbers in the file that `reference`, which is `PATH` or `PATH:member`, names.
+
+    A float where the file holds a single number without axes, otherwise a C-contiguous float64 array in the
+    shape that the file gives it; tables have shape (rows, columns), a single column (rows,).
+    Raises BindingError where the file is missing, unreadable, damaged, holds something other than real
+    numbers, or claims more than `max_elements` of them.
+    """
+    path, member = _split(reference)
+    size = _size(path)
+    reader = _READERS.get(_suffix(path))
+    if reader is None:
+        raise BindingError(
+            f"cannot read {path!r}: its name does not end in a known suffix",
+            hint=f"the suffix says what a file holds: {' '.join(_READERS)}",
+        )
+    with _open(path) as stream:
+        source = Source(path, member, stream, size, max_elements)
+        try:
+            return reader(source)
+        except OSError as error:
+            raise _refused(path, error) from error
+        except UnicodeDecodeError as error:
+            raise source.error("it is not UTF-8 text", "save it as UTF-8") from error
+        except MemoryError as error:
+            raise source.error("it does not fit in memory", "give a smaller file") from error
+
+
+def _split(reference: str) -> tuple[str, str | None]:
+    """Path and member; a path may hold ':' itself, so what exists decides."""
+    if not reference:
+        raise BindingError("no file is named after '@'", hint="write NAME=@PATH, such as x=@data.npy")
+    candidates = list(_candidates(reference))
+    supported = [candidate for candidate in candidates if _suffix(candidate[0]) in _READERS]
+    for candidate in supported:
+        if os.path.exists(candidate[0]):
+            return candidate
+    if supported:
+        return supported[-1]
+    return next((candidate for candidate in candidates if os.path.exists(candidate[0])), candidates[0])
+
+
+def _candidates(reference: str) -> Iterator[tuple[str, str | None]]:
+    """Every way to split the reference, the longest path first."""
+    yield reference, None
+    for at in range(len(reference) - 1, 0, -1):
+        if reference[at] == ":":
+            yield reference[:at], reference[at + 1 :]
+
+
+def _suffix(path: str) -> str:
+    return os.path.splitext(path)[1].lower()
+
+
+def _size(path: str) -> int:
+    """The size in bytes of a regular file; anything else could block or never end."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise _refused(path, error) from error
+    if stat.S_ISDIR(status.st_mode):
+        raise BindingError(f"cannot read {path!r}: it is a directory", hint="name a file in it")
+    if not stat.S_ISREG(status.st_mode):
+        raise BindingError(
+            f"cannot read {path!r}: it is no regular file", hint="copy its data to a file first"
+        )
+    return status.st_size
+
+
+def _open(path: str) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
+def _refused(path: str, error: OSError | ValueError) -> BindingError:
+    if isinstance(error, FileNotFoundError):
+        return BindingError(f"cannot read {path!r}: there is no such file", hint=_missing_hint(path))
+    if isinstance(error, PermissionError):
+        return BindingError(f"cannot read {path!r}: permission denied", hint="make it readable: chmod u+r")
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return BindingError(f"cannot read {path!r}: {reason}", hint="check the path and the file")
+
+
+def _missing_hint(path: str) -> str:
+    directory, name = os.path.split(path)
+    try:
+        names = [entry for entry in os.listdir(directory or ".") if _suffix(entry) in _READERS]
+    except OSError:
+        return f"there is no directory {directory!r}, or it cannot be listed"
+    close = nearest(name, names)
+    if close:
+        return f"did you mean {os.path.join(directory, close)!r}?"
+    return f"paths are relative to the current directory, {os.getcwd()!r}"

@@ -1,0 +1,191 @@
+"""Strict JSON, whose numbers and nested lists of numbers become floats and arrays."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from gradcli.errors import BindingError, Span
+from gradcli.io.source import Source
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+NUMBERS_HINT = 'give a number, one of "NaN" "Infinity" "-Infinity", or nested lists of these'
+_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_SPACE = re.compile(r"[ \t\n\r]*")
+_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
+# As many as NumPy has.
+_MOST_AXES = 64
+
+
+def read_json(source: Source) -> float | NDArray[numpy.float64]:
+    """The number or array of a `.json` file. Raises BindingError where it holds anything else."""
+    source.refuse_member()
+    with io.TextIOWrapper(source.stream, encoding="utf-8-sig") as stream:
+        text = stream.read()
+    value, end = decode(text, 0, repr(source.path))
+    end = skip_space(text, end)
+    if end < len(text):
+        raise BindingError(
+            f"{source.path!r} goes on after its value",
+            hint="put a single value in it",
+            source=text,
+            span=Span(end, end + 1),
+        )
+    result = numbers(value, repr(source.path))
+    source.check_elements(1 if isinstance(result, float) else result.size)
+    return result
+
+
+def skip_space(text: str, at: int) -> int:
+    """The offset of the first character at or after `at` that is no JSON whitespace."""
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def decode(text: str, at: int, what: str) -> tuple[object, int]:
+    """The JSON value that starts at or after `at`, with every number a float, and the offset of its end.
+
+    Raises BindingError, which points into `text` and calls it `what`, where there is none.
+    """
+    at = skip_space(text, at)
+    try:
+        return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise BindingError(
+            f"{what} is not JSON: {error.msg[0].lower()}{error.msg[1:]}",
+            hint="check quotes, commas and brackets at this place",
+            source=text,
+            span=Span(error.pos, error.pos + 1),
+        ) from error
+    except _BareConstant as error:
+        raise BindingError(
+            f"{what} is not JSON: {error} is no JSON number",
+            hint=f'write it as a string: "{error}"',
+            source=text,
+            span=_constant_span(text, at),
+        ) from error
+    except RecursionError as error:
+        raise BindingError(
+            f"{what} is nested too deeply",
+            hint=f"arrays have at most {_MOST_AXES} axes",
+            source=text,
+            span=Span(at, at + 1),
+        ) from error
+
+
+class _BareConstant(ValueError):
+    """NaN or an infinity without quotes."""
+
+
+def _refuse_constant(name: str) -> float:
+    raise _BareConstant(name)
+
+
+_DECODER = json.JSONDecoder(parse_int=float, parse_constant=_refuse_constant)
+
+
+def _constant_span(text: str, at: int) -> Span | None:
+    for match in _STRING_OR_CONSTANT.finditer(text, at):
+        if match[1]:
+            return Span(*match.span())
+    return None
+
+
+def numbers(value: object, what: str) -> float | NDArray[numpy.float64]:
+    """A decoded number as a float, decoded nested lists as a C-contiguous float64 array of their shape.
+
+    Raises BindingError, which calls the value `what`, for anything else, such as ragged lists.
+    """
+    if not isinstance(value, list):
+        number = _number(value)
+        if number is None:
+            raise _not_numbers(what, value)
+        return number
+    shape = _shape(value, what)
+    items = _flatten(value, shape, what)
+    values = [_number(item) for item in items]
+    if None in values:
+        at = values.index(None)
+        raise _not_numbers(what + _index(at, shape), items[at], nested=True)
+    import numpy
+
+    return numpy.array(values, dtype=numpy.float64).reshape(shape)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return _SPECIAL.get(value) if isinstance(value, str) else None
+
+
+def _shape(value: object, what: str) -> tuple[int, ...]:
+    """The shape of nested lists, as far as the first item of each says it."""
+    shape = []
+    while isinstance(value, list):
+        shape.append(len(value))
+        value = value[0] if value else None
+    if len(shape) > _MOST_AXES:
+        raise BindingError(
+            f"{what} is nested {len(shape)} deep", hint=f"arrays have at most {_MOST_AXES} axes"
+        )
+    return tuple(shape)
+
+
+def _flatten(value: list[object], shape: tuple[int, ...], what: str) -> list[object]:
+    """The innermost items of lists that all have the length that `shape` gives for their depth."""
+    items = value
+    for depth, length in enumerate(shape[1:], 1):
+        for at, item in enumerate(items):
+            if not isinstance(item, list) or len(item) != length:
+                place = what + _index(at, shape[:depth])
+                if isinstance(item, list):
+                    raise _ragged(place, len(item), length)
+                raise _not_numbers(place, item, nested=True)
+        items = list(chain.from_iterable(items))  # type: ignore[arg-type]
+    return items
+
+
+def _ragged(place: str, length: int, expected: int) -> BindingError:
+    return BindingError(
+        f"{place} has length {length} where the lists beside it have {expected}",
+        hint="lists side by side must have the same length",
+    )
+
+
+def _index(at: int, shape: tuple[int, ...]) -> str:
+    """The index, such as `[1][0]`, of the item that is at `at` in the flattened array."""
+    parts = []
+    for length in reversed(shape):
+        at, index = divmod(at, length)
+        parts.append(f"[{index}]")
+    return "".join(reversed(parts))
+
+
+def _not_numbers(place: str, value: object, nested: bool = False) -> BindingError:
+    if nested and isinstance(value, list):
+        return BindingError(
+            f"{place} is a list where the items beside it are numbers",
+            hint="items side by side must have the same shape",
+        )
+    if nested and _number(value) is not None:
+        return BindingError(
+            f"{place} is a number where the items beside it are lists",
+            hint="items side by side must have the same shape",
+        )
+    return BindingError(f"{place} is {_described(value)}, not a number", hint=NUMBERS_HINT)
+
+
+def _described(value: object) -> str:
+    if isinstance(value, float):
+        return "too large for float64"
+    if isinstance(value, dict):
+        return "an object"
+    text = json.dumps(value)
+    return f"the string {text if len(text) <= 40 else text[:40] + '…'}" if isinstance(value, str) else text

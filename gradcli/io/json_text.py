@@ -1,0 +1,69 @@
+"""Results as strict JSON on one line."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def dumps(value: object) -> str:
+    """`value` as one line of strict JSON without spaces, with object keys in insertion order.
+
+    Takes None, bools, ints, floats, strings, dicts, lists, tuples, and NumPy scalars and arrays, which become
+    nested lists of their shape. A float is the shortest text that reads back as the same number in its own
+    dtype; nan and the infinities are the strings "NaN" "Infinity" "-Infinity".
+    Raises TypeError for other values.
+    """
+    text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Half a surrogate pair, as in an undecodable argument, cannot be written as UTF-8.
+    return text if text.isascii() else _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _plain(value: Any) -> object:
+    """The value in the types that `json` writes, with no float that JSON lacks."""
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):
+        return _plain_array(value)
+    if isinstance(value, float):
+        return _plain_float(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _plain_float(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _plain_array(array: Any) -> object:
+    import numpy
+
+    array = numpy.asarray(array)
+    if array.dtype.kind != "f":
+        return array.tolist()
+    if array.dtype.itemsize < 8:
+        array = _widened(array)
+    if numpy.isfinite(array).all():
+        return array.tolist()
+    named = array.astype(object)
+    named[numpy.isnan(array)] = "NaN"
+    named[array == numpy.inf] = "Infinity"
+    named[array == -numpy.inf] = "-Infinity"
+    return named.tolist()
+
+
+def _widened(array: Any) -> Any:
+    """Floats of fewer bits as the float64 numbers that have the same shortest text."""
+    import numpy
+
+    values = [float(str(value)) for value in array.ravel()]
+    return numpy.array(values, dtype=numpy.float64).reshape(array.shape)

@@ -1,0 +1,130 @@
+"""NumPy's own files, `.npy` and `.npz`, read without ever loading a pickle or trusting a header."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from gradcli.errors import BindingError
+from gradcli.io.source import Source
+
+if TYPE_CHECKING:
+    import zipfile
+
+    import numpy
+    from numpy.typing import NDArray
+
+_DAMAGED = "write it again with numpy.save or numpy.savez"
+# The most that deflate can shrink anything.
+_DEFLATE_RATIO = 1032
+
+
+def read_npy(source: Source) -> float | NDArray[numpy.float64]:
+    """The array of a `.npy` file. Raises BindingError where it holds no whole array of real numbers."""
+    source.refuse_member()
+    return _read_array(source)
+
+
+def read_npz(source: Source) -> float | NDArray[numpy.float64]:
+    """One array of a `.npz` file.
+
+    Raises BindingError where it has no such array, or that holds no whole array of real numbers.
+    """
+    import struct
+    import zipfile
+    import zlib
+
+    try:
+        with zipfile.ZipFile(source.stream) as archive:
+            return _read_member(source, archive)
+    except BindingError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as error:
+        raise source.error("it is damaged, or no .npz file (a zip archive)", _DAMAGED) from error
+
+
+def _read_member(source: Source, archive: zipfile.ZipFile) -> float | NDArray[numpy.float64]:
+    from zipfile import ZIP_DEFLATED, ZIP_STORED
+
+    suffix = ".npy"
+    names = [name.removesuffix(suffix) for name in archive.namelist() if name.endswith(suffix)]
+    entry = archive.getinfo(source.choose("array", names) + suffix)
+    if entry.flag_bits & 1:
+        raise source.error("it is encrypted", _DAMAGED)
+    if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        raise source.error("it is compressed in a way that NumPy does not use", _DAMAGED)
+    stored = min(entry.compress_size, source.size)
+    size = min(entry.file_size, stored * _DEFLATE_RATIO)
+    with archive.open(entry) as stream:
+        return _read_array(replace(source, stream=cast(Any, stream), size=size))
+
+
+def _read_array(source: Source) -> float | NDArray[numpy.float64]:
+    import numpy
+
+    shape, dtype = _read_header(source)
+    _check_dtype(source, dtype)
+    _check_size(source, shape, dtype)
+    source.stream.seek(0)
+    try:
+        # A signalling nan is still a nan.
+        with warnings.catch_warnings(), numpy.errstate(over="raise", invalid="ignore"):
+            warnings.simplefilter("ignore")
+            array = numpy.lib.format.read_array(source.stream, allow_pickle=False)
+            numbers = array.astype(numpy.float64, order="C", copy=False)
+    except FloatingPointError as error:
+        raise source.error("it holds numbers too large for float64", "scale them down") from error
+    except (ValueError, OverflowError) as error:
+        raise source.error("it is truncated or damaged", _DAMAGED) from error
+    return float(numbers) if numbers.ndim == 0 else numbers
+
+
+def _read_header(source: Source) -> tuple[tuple[int, ...], numpy.dtype[Any]]:
+    from numpy.lib import format as npy
+
+    start = source.stream.read(npy.MAGIC_LEN)
+    if start.startswith(b"\x80"):
+        raise _pickled(source)
+    if not start.startswith(npy.MAGIC_PREFIX) or len(start) < npy.MAGIC_LEN:
+        raise source.error("it is no .npy file: it does not begin as one", _DAMAGED)
+    read_header = npy.read_array_header_1_0 if start[-2:] == b"\1\0" else npy.read_array_header_2_0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            shape, _, dtype = read_header(source.stream)
+    except Exception as error:
+        # Hostile bytes reach Python's parser and tokenizer, which have many ways to refuse them.
+        raise source.error("its header is damaged", _DAMAGED) from error
+    return shape, dtype
+
+
+def _pickled(source: Source) -> BindingError:
+    return source.error(
+        "it holds Python objects (a pickle), which could run code and are never loaded",
+        "save plain numbers: numpy.save(path, array.astype(float))",
+    )
+
+
+def _check_dtype(source: Source, dtype: numpy.dtype[Any]) -> None:
+    if dtype.hasobject:
+        raise _pickled(source)
+    if dtype.kind not in "biuf":
+        kind = "complex numbers" if dtype.kind == "c" else f"elements of dtype {str(dtype)!r}"
+        raise source.error(f"it holds {kind}, not real numbers", "save an array of floats or integers")
+
+
+def _check_size(source: Source, shape: tuple[int, ...], dtype: numpy.dtype[Any]) -> None:
+    """Refuse a header that claims more than the file can hold, before anything of that size is made."""
+    if any(length < 0 for length in shape):
+        raise source.error("its header is damaged: it claims a negative length", _DAMAGED)
+    count = math.prod(shape)
+    source.check_elements(count)
+    held = source.size - source.stream.tell()
+    if count * dtype.itemsize > held:
+        raise source.error(
+            f"it is truncated or damaged: its header claims {count * dtype.itemsize} bytes of data, "
+            f"and {max(held, 0)} are there",
+            _DAMAGED,
+        )

@@ -1,0 +1,109 @@
+"""Output files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING
+
+from gradcli.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_HINTS = {
+    errno.ENOENT: "create its directory first",
+    errno.ENOTDIR: "one of the directories in the path is a file",
+    errno.EISDIR: "name a file in that directory",
+    errno.EACCES: "choose a file and a directory that you may write to",
+    errno.EPERM: "choose a file and a directory that you may write to",
+    errno.EROFS: "choose a directory on another file system",
+    errno.ENOSPC: "free some space, or choose another file system",
+}
+# Names of descriptors that are already open: what they lead to is written through, never replaced.
+_DESCRIPTORS = ("/dev/std", "/dev/fd/", "/proc/")
+
+
+def write_atomically(path: str, write: Callable[[IO[bytes]], object]) -> None:
+    """Give `write` a binary stream whose content becomes the file `path` when `write` returns.
+
+    Where `write` raises, an earlier file stays as it was. What is no regular file, such as a pipe, is written
+    directly. Raises OutputError where the file cannot be written.
+    """
+    try:
+        if _is_special(path):
+            with open(path, "wb") as stream:
+                write(stream)
+        else:
+            _replace(os.path.realpath(path), write)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {path!r}: {error.strerror or error}",
+            hint=_HINTS.get(error.errno or 0, "check the path, or choose another"),
+        ) from error
+
+
+def _is_special(path: str) -> bool:
+    if os.path.abspath(path).startswith(_DESCRIPTORS):
+        return True
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def _replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
+    mode = _mode_to_keep(path)
+    temporary = os.path.join(os.path.dirname(path), f".gradcli-{os.urandom(8).hex()}.tmp")
+    open(temporary, "xb").close()
+    try:
+        with open(temporary, "wb") as stream:
+            write(stream)
+        if mode is not None:
+            os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _mode_to_keep(path: str) -> int | None:
+    """The permissions of an earlier file, None where there is none."""
+    if not os.path.exists(path):
+        return None
+    if not os.access(path, os.W_OK):
+        # Renaming would overwrite it all the same.
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def check_npz_path(path: str) -> None:
+    """Raise UsageError where `path` is no name for a `.npz` file."""
+    if not path.lower().endswith(".npz"):
+        raise UsageError(
+            f"{path!r} does not end in .npz", hint=f"arrays are saved as .npz: {path + '.npz'!r}"
+        )
+
+
+def save_npz(path: str, arrays: Mapping[str, ArrayLike]) -> None:
+    """Save arrays and floats in full precision under their keys, such as `value` and `grad/x`.
+
+    Raises UsageError where `path` does not end in .npz, OutputError where it cannot be written.
+    """
+    check_npz_path(path)
+    write_atomically(path, lambda stream: _write_npz(stream, arrays))
+
+
+def _write_npz(stream: IO[bytes], arrays: Mapping[str, ArrayLike]) -> None:
+    # numpy.savez takes the keys as keyword arguments, where 'file' is one of its own.
+    import zipfile
+
+    import numpy
+
+    with zipfile.ZipFile(stream, "w") as archive:
+        for key, value in arrays.items():
+            with archive.open(f"{key}.npy", "w", force_zip64=True) as entry:
+                numpy.lib.format.write_array(entry, numpy.asarray(value), allow_pickle=False)

@@ -1,0 +1,70 @@
+"""An open data file, what was asked of it, and the errors that name it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from gradcli.errors import BindingError, nearest
+
+_NAMES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """`member` is the text after `PATH:`, None where there is none; `size` is in bytes."""
+
+    path: str
+    member: str | None
+    stream: BinaryIO
+    size: int
+    max_elements: int | None
+
+    def error(self, reason: str, hint: str) -> BindingError:
+        return BindingError(f"cannot read {self.path!r}: {reason}", hint=hint)
+
+    def check_elements(self, count: int) -> None:
+        """Raise BindingError where `count` array elements are more than the limit allows."""
+        if self.max_elements is not None and count > self.max_elements:
+            raise self.error(
+                f"it holds {count} elements, more than the limit of {self.max_elements}",
+                "raise the limit with --max-elements, or give a smaller file",
+            )
+
+    def refuse_member(self) -> None:
+        """Raise BindingError where a member was asked of a file that holds one value."""
+        if self.member is not None:
+            raise self.error(
+                f"it holds one value, so ':{self.member}' means nothing",
+                f"write {'@' + self.path!r} without ':{self.member}'",
+            )
+
+    def choose(self, kind: str, names: Sequence[str]) -> str:
+        """The name among `names` that was asked for, or the only one where none was.
+
+        Raises BindingError, with the names in its hint, where the choice is open or there is no such name.
+        """
+        if self.member is None:
+            if len(names) == 1:
+                return names[0]
+            if not names:
+                raise self.error(f"it holds no {kind}s", f"give a file with at least one {kind}")
+            raise self.error(
+                f"it holds {len(names)} {kind}s, and none was chosen",
+                f"write '@{self.path}:NAME' with one of {listed(names)}",
+            )
+        if self.member not in names:
+            raise self.no_such_member(kind, self.member, names)
+        return self.member
+
+    def no_such_member(self, kind: str, member: str, names: Sequence[str]) -> BindingError:
+        close = nearest(member, names)
+        guess = f"did you mean {close!r}? " if close else ""
+        return self.error(f"it has no {kind} {member!r}", f"{guess}it has {listed(names)}")
+
+
+def listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:_NAMES_SHOWN]))
+    rest = len(names) - _NAMES_SHOWN
+    return f"{shown} and {rest} more" if rest > 0 else shown or "none"

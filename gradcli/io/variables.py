@@ -1,0 +1,146 @@
+"""Names and their values: `NAME=VALUE` words, and JSON objects of variables."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from gradcli.errors import BindingError, Span
+from gradcli.io.json_numbers import decode, numbers, skip_space
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+_RESERVED = frozenset(
+    ("if", "else", "for", "in", "while", "and", "or", "not", "True", "False", "None", "backward")
+)
+_WORD_HINT = "write NAME=VALUE, such as x=5"
+
+
+class Binding(NamedTuple):
+    """A name, the text of its value, and the offset at which that text starts in the whole."""
+
+    name: str
+    value_text: str
+    value_offset: int
+
+
+def split_binding(text: str) -> Binding:
+    """`NAME=VALUE` in its parts, with the name normalised (NFKC) as in a program.
+
+    Raises BindingError, which points into `text`, where either part is missing or the name is none.
+    """
+    before, equals, after = text.partition("=")
+    at = len(before)
+    if not equals:
+        raise _bad_word(text, 0, len(text), f"{text!r} binds no value", _WORD_HINT)
+    if after.startswith("="):
+        raise _bad_word(text, at, at + 2, "'==' compares and binds nothing", _WORD_HINT)
+    if not before.strip():
+        raise _bad_word(text, at, at + 1, "there is no name before '='", _WORD_HINT)
+    if not after.strip():
+        raise _bad_word(text, at, at + 1, "there is no value after '='", _WORD_HINT)
+    start = at - len(before.lstrip())
+    name = _checked_name(before.strip(), text, Span(start, start + len(before.strip())))
+    value = after.lstrip()
+    return Binding(name, value, len(text) - len(value))
+
+
+def _bad_word(text: str, start: int, end: int, message: str, hint: str) -> BindingError:
+    return BindingError(message, hint=hint, source=text, span=Span(start, end))
+
+
+def _checked_name(written: str, source: str, span: Span) -> str:
+    name = unicodedata.normalize("NFKC", written)
+    if name in _RESERVED:
+        raise BindingError(
+            f"{name!r} is a reserved word, not a name", hint="choose another name", source=source, span=span
+        )
+    if not name.isidentifier():
+        raise BindingError(
+            f"{written!r} is not a name",
+            hint="a name is letters, digits and '_', and does not start with a digit",
+            source=source,
+            span=span,
+        )
+    return name
+
+
+def read_variables(text: str, where: str) -> dict[str, float | NDArray[numpy.float64]]:
+    """The variables of a JSON object of names to numbers or nested lists, in their order.
+
+    Numbers become floats, lists float64 arrays of their shape. `where` is the path of the text, or what else
+    the user calls it. Raises BindingError, which points into the text, where it is not strict JSON, a name is
+    none or comes twice, or a value is anything else.
+    """
+    variables: dict[str, float | NDArray[numpy.float64]] = {}
+    text = text.removeprefix("\ufeff")
+    for member in _members(text, where):
+        name = _checked_name(member.name, text, member.name_span)
+        if name in variables:
+            raise BindingError(
+                f"{where} gives variable {name!r} twice",
+                hint="keep one of them",
+                source=text,
+                span=member.name_span,
+            )
+        try:
+            variables[name] = numbers(member.value, f"variable {name!r} in {where}")
+        except BindingError as error:
+            error.locate(member.value_span, text)
+            raise
+    return variables
+
+
+class _Member(NamedTuple):
+    name: str
+    name_span: Span
+    value: object
+    value_span: Span
+
+
+def _members(text: str, where: str) -> Iterator[_Member]:
+    """The members of the JSON object that `text` is, with the places that `json` does not tell."""
+    at = _expect("{", text, 0, where)
+    if text[at : at + 1] == "}":
+        _expect_end(text, at + 1, where)
+        return
+    separator = ","
+    while separator == ",":
+        name_start = at
+        _expect('"', text, at, where, "a name in double quotes")
+        name, name_end = decode(text, name_start, where)
+        start = _expect(":", text, name_end, where)
+        value, end = decode(text, start, where)
+        yield _Member(str(name), Span(name_start, name_end), value, Span(start, end))
+        at = skip_space(text, end)
+        separator = text[at : at + 1]
+        if separator != "}":
+            at = _expect(",", text, at, where, "',' or '}'")
+    _expect_end(text, at + 1, where)
+
+
+def _expect(character: str, text: str, at: int, where: str, wanted: str | None = None) -> int:
+    """The offset of what follows `character`, which must be the next one."""
+    at = skip_space(text, at)
+    if text[at : at + 1] != character:
+        raise BindingError(
+            f"{where} is no JSON object of variables: expected {wanted or repr(character)}",
+            hint='give an object of names to values: {"x": 5, "W": [[1, 2], [3, 4]]}',
+            source=text,
+            span=Span(at, at + 1),
+        )
+    return skip_space(text, at + 1)
+
+
+def _expect_end(text: str, at: int, where: str) -> None:
+    at = skip_space(text, at)
+    if at < len(text):
+        raise BindingError(
+            f"{where} goes on after its object",
+            hint="put all variables in one object",
+            source=text,
+            span=Span(at, at + 1),
+        )
