@@ -1,0 +1,69 @@
+"""Exact derivatives of tensor expressions: an autograd with PyTorch's semantics, and a language for it.
+
+Every function of the language is a function of this module: `gradcli.log(x)`, `gradcli.sum(x, axis=0)`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradcli.autograd.engine import grad
+    from gradcli.autograd.function import Function
+    from gradcli.autograd.modes import enable_grad, is_grad_enabled, no_grad
+    from gradcli.autograd.tensor import Tensor, tensor
+    from gradcli.calculus.functional import hessian, jacobian
+    from gradcli.errors import GradcliError
+    from gradcli.evaluate.compiled import CompiledProgram, compile
+
+__version__ = "0.1.0"
+
+# Loaded when first asked for, so that `import gradcli` costs nothing.
+_HOMES = {
+    "CompiledProgram": "gradcli.evaluate.compiled",
+    "Function": "gradcli.autograd.function",
+    "GradcliError": "gradcli.errors",
+    "Tensor": "gradcli.autograd.tensor",
+    "compile": "gradcli.evaluate.compiled",
+    "enable_grad": "gradcli.autograd.modes",
+    "grad": "gradcli.autograd.engine",
+    "hessian": "gradcli.calculus.functional",
+    "is_grad_enabled": "gradcli.autograd.modes",
+    "jacobian": "gradcli.calculus.functional",
+    "no_grad": "gradcli.autograd.modes",
+    "tensor": "gradcli.autograd.tensor",
+}
+
+__all__ = [
+    "CompiledProgram",
+    "Function",
+    "GradcliError",
+    "Tensor",
+    "compile",
+    "enable_grad",
+    "grad",
+    "hessian",
+    "is_grad_enabled",
+    "jacobian",
+    "no_grad",
+    "tensor",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if not name.startswith("_"):
+        from gradcli.primitives import table
+
+        found = table.find(name)
+        if found is not None:
+            return found
+    raise AttributeError(f"module 'gradcli' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    from gradcli.primitives import table
+
+    return sorted({*__all__, *table.names()})

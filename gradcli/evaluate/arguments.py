@@ -1,0 +1,68 @@
+"""Fitting the arguments of a call to a function's signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli.errors import CallError, nearest
+from gradcli.primitives.primitive import Parameter
+
+# Spellings of other libraries.
+_KEYWORDS = {"dim": "axis", "axes": "axis", "dims": "axis", "keepdim": "keepdims", "ddof": "correction"}
+
+
+def rename(keyword: str, parameters: Sequence[Parameter]) -> str:
+    """The parameter that a keyword of another library means."""
+    known = {p.name for p in parameters}
+    renamed = _KEYWORDS.get(keyword, keyword)
+    return renamed if keyword not in known and renamed in known else keyword
+
+
+def fit(
+    name: str, parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any]
+) -> None:
+    """Raise CallError where a call has too few, too many, doubled or unknown arguments."""
+    known = [p.name for p in parameters]
+    for keyword in keywords:
+        if keyword not in known:
+            close = nearest(keyword, known)
+            hint = f"did you mean '{close}'?" if close else usage(name, parameters)
+            raise CallError(f"'{name}' has no argument '{keyword}'", hint=hint)
+    before = []
+    for parameter in parameters:
+        if parameter.variadic:
+            break
+        before.append(parameter)
+    else:
+        if len(positional) > len(before):
+            raise CallError(
+                f"'{name}' takes {_count(len(before))}, and {len(positional)} were given",
+                hint=usage(name, parameters),
+            )
+    doubled = [p.name for p in before[: len(positional)] if p.name in keywords]
+    if doubled:
+        raise CallError(f"'{name}' got '{doubled[0]}' twice", hint=usage(name, parameters))
+    _check_missing(name, parameters, before, len(positional), keywords)
+
+
+def _check_missing(
+    name: str, parameters: Sequence[Parameter], before: Sequence[Parameter], given: int, keywords: Mapping[str, Any]
+) -> None:
+    required = [p for p in parameters if p.default is None and not p.variadic]
+    missing = [p for p in required if p.name not in keywords and p not in before[:given]]
+    if missing:
+        names = " and ".join(f"'{p.name}'" for p in missing)
+        raise CallError(f"'{name}' needs {names}", hint=usage(name, parameters))
+
+
+def _count(n: int) -> str:
+    return {0: "no arguments", 1: "1 argument"}.get(n, f"{n} arguments")
+
+
+def usage(name: str, parameters: Sequence[Parameter]) -> str:
+    """The signature as a hint."""
+    words = [
+        f"*{p.name}" if p.variadic else p.name if p.default is None else f"{p.name}={p.default}" for p in parameters
+    ]
+    return f"its signature is {name}({', '.join(words)})"

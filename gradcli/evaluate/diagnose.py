@@ -1,0 +1,126 @@
+"""Where a nan, an infinity or a kink came from: warnings with a place in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.engine import observer
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import PrimitiveNode, ShapeOnly, Tensor
+from gradcli.errors import Span
+from gradcli.primitives.axes import concrete
+
+
+class Warning(NamedTuple):
+    """Something about a result that a user should know; `span` is its place in the program."""
+
+    code: str
+    phase: str
+    operation: str
+    span: Span
+    message: str
+
+
+class Watch:
+    """Collects warnings while a program runs forward and backward."""
+
+    def __init__(self) -> None:
+        self.nonfinite: dict[str, Warning] = {}
+        self.nonsmooth: dict[tuple[str, Span], Warning] = {}
+
+    @contextmanager
+    def backward(self, sees: Callable[[Node, Sequence[Any], Sequence[Any]], None]) -> Iterator[None]:
+        """Within the block, `sees` is called with every node of a backward pass."""
+        token = observer.set(sees)
+        try:
+            yield
+        finally:
+            observer.reset(token)
+
+    def see_kink(self, node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
+        """Note a node that is differentiated where its function is not smooth."""
+        if not isinstance(node, PrimitiveNode) or node.primitive.smooth is None or node.span is None:
+            return
+        operands = [concrete(o) for o in node.saved or ()]
+        if any(isinstance(o, ShapeOnly) for o in operands) or arrays.all_zero(concrete(cotangents[0])):
+            return
+        if not node.primitive.smooth(*operands, **node.params):
+            name = node.primitive.name
+            message = f"'{name}' is not differentiable here, for {_describe(operands, None)}"
+            self.nonsmooth.setdefault((name, node.span), Warning("nonsmooth", "backward", name, node.span, message))
+
+    def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
+        """Note the first operation whose result is not finite though its operands are."""
+        self._see("forward", span, operation, [concrete(o) for o in operands], [concrete(result)], "'{}' gives {}")
+
+    def see_backward(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
+        """Note the first node whose cotangents are not finite though those it got are."""
+        operands: list[Any] = []
+        if isinstance(node, PrimitiveNode):
+            operands = [concrete(o) for o in node.saved or ()]
+            operands = [o for o in operands if not isinstance(o, ShapeOnly)]
+        name = node.primitive.name if isinstance(node, PrimitiveNode) else node.name.removesuffix("Backward")
+        results = [concrete(p) for p in pulled if p is not None]
+        if node.span is not None and all(c is None or _finite(concrete(c)) for c in cotangents):
+            self._see("backward", node.span, name, operands, results, "the derivative of '{}' is {}")
+
+    def _see(
+        self, phase: str, span: Span, name: str, operands: Sequence[Any], results: Sequence[Any], text: str
+    ) -> None:
+        if phase in self.nonfinite:
+            return
+        bad = next((r for r in results if not _finite(r)), None)
+        if bad is None or (phase == "forward" and not all(map(_finite, operands))):
+            return
+        where = _first_nonfinite(bad)
+        message = f"{text.format(name, _kind(bad, where))} for {_describe(operands, where)}"
+        self.nonfinite[phase] = Warning("nonfinite", phase, name, span, message)
+
+    def warnings(self) -> list[Warning]:
+        """What was noted: a nan born forward explains those that follow backward."""
+        first = self.nonfinite.get("forward") or self.nonfinite.get("backward")
+        return [*([first] if first else []), *self.nonsmooth.values()]
+
+
+def _finite(value: Any) -> bool:
+    return not arrays.is_array(value) or arrays.all_finite(value)
+
+
+def all_finite(*values: Any) -> bool:
+    """Whether every number in `values`, None among them aside, is finite."""
+    return all(_finite(v.data if isinstance(v, Tensor) else v) for v in values if v is not None)
+
+
+def _first_nonfinite(array: Any) -> tuple[int, ...]:
+    xp = arrays.numpy_namespace() if arrays.shape(array) else None
+    if xp is None:
+        return ()
+    return tuple(int(i) for i in xp.argwhere(~xp.isfinite(array))[0])
+
+
+def _kind(array: Any, where: tuple[int, ...]) -> str:
+    value = float(array[where] if where else array)
+    return f"{value!r} at {list(where)}" if where else repr(value)
+
+
+def _describe(operands: Sequence[Any], where: tuple[int, ...] | None) -> str:
+    """The operands as people read them: numbers, or the number at the place in question."""
+    texts = [_operand_text(o, where) for o in operands if arrays.is_array(o)]
+    if not texts:
+        return "its operands"
+    return f"{'operand' if len(texts) == 1 else 'operands'} {' and '.join(texts)}"
+
+
+def _operand_text(operand: Any, where: tuple[int, ...] | None) -> str:
+    shape = arrays.shape(operand)
+    if not shape:
+        return repr(float(operand))
+    if where is not None and len(where) >= len(shape):
+        tail = where[len(where) - len(shape) :]
+        place = tuple(0 if size == 1 else i for i, size in zip(tail, shape))
+        if all(i < size for i, size in zip(place, shape)):
+            return repr(float(operand[place]))
+    return f"of shape {list(shape)}"

@@ -1,0 +1,524 @@
+"""Running a program: the syntax tree and bindings to Tensors.
+
+Handlers are generators: `value = yield node` has a child evaluated. One loop drives them with a
+stack of its own, so that neither deep trees nor recursive programs recurse in Python.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.function import Function
+from gradcli.autograd.modes import current_span, enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus import inside
+from gradcli.errors import (
+    CallError,
+    DifferentiationError,
+    EvaluationError,
+    GradcliError,
+    LimitError,
+    ShapeError,
+    Span,
+    UnknownNameError,
+    nearest,
+)
+from gradcli.evaluate import arguments, scope
+from gradcli.evaluate.limits import MAX_STEPS
+from gradcli.primitives import arithmetic, exponential, linear, table
+from gradcli.primitives.axes import concrete, whole
+from gradcli.primitives.indexing import index
+from gradcli.primitives.primitive import Operation, Parameter, parse_signature
+from gradcli.primitives.shape import iter_first_axis, matrix_transpose, stack, transpose
+from gradcli.syntax import tree
+
+
+
+Value = Any
+# Called with each operation's place, name, operands and result.
+Observer = Callable[[Span, str, tuple[Value, ...], Value], None]
+Task = Generator[Any, Value, Value]
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": arithmetic.add,
+    "-": arithmetic.subtract,
+    "*": arithmetic.multiply,
+    "/": arithmetic.divide,
+    "//": arithmetic.floor_divide,
+    "%": arithmetic.remainder,
+    "@": linear.matmul,
+    "**": exponential.power,
+}
+_COMPARE: dict[str, Operation] = {
+    "<": arithmetic.less,
+    "<=": arithmetic.less_equal,
+    ">": arithmetic.greater,
+    ">=": arithmetic.greater_equal,
+    "==": arithmetic.equal,
+    "!=": arithmetic.not_equal,
+}
+_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
+    "T": transpose,
+    "mT": matrix_transpose,
+    "shape": lambda x: arrays.asarray([float(s) for s in arrays.shape(x)], "float64"),
+    "ndim": lambda x: float(len(arrays.shape(x))),
+    "size": lambda x: float(functools.reduce(lambda a, b: a * b, arrays.shape(x), 1)),
+}
+# An expression longer than this is pointed at by its operator.
+_LONG_SPAN = 72
+
+
+class Evaluation(NamedTuple):
+    """The value of a program, and every name with its last value, in the order of assignment."""
+
+    value: Value
+    names: dict[str, Value]
+
+
+class Frame(NamedTuple):
+    """A node to evaluate with names of its own: the body of a function."""
+
+    node: tree.Expression
+    names: dict[str, Value]
+    # The innermost function with a hand-written derivative around it.
+    opaque: str | None
+
+
+def evaluate(
+    program: tree.Program,
+    bindings: Mapping[str, Value],
+    *,
+    max_steps: int = MAX_STEPS,
+    observe: Observer | None = None,
+) -> Evaluation:
+    """Run `program` with its outer names bound to numbers, arrays or Tensors.
+
+    Raises UnknownNameError and CallError for names and calls that cannot be right, LimitError
+    past `max_steps`, and EvaluationError or DifferentiationError where an operation fails, each
+    with its place in the text.
+    """
+    scope.check(program, bindings)
+    return _Interpreter(program, bindings, max_steps, observe).run()
+
+
+class _Interpreter:
+    def __init__(
+        self, program: tree.Program, bindings: Mapping[str, Value], max_steps: int, observe: Observer | None
+    ) -> None:
+        self.program = program
+        self.targets = scope.differentiation_targets(program)
+        self.functions: dict[str, tree.Define] = {}
+        self.names: dict[str, Value] = {}
+        self.max_steps = max_steps
+        self.steps = 0
+        self.observe = observe
+        for name, value in bindings.items():
+            self.names[name] = inside.tracked_leaf(value) if name in self.targets else value
+
+    def run(self) -> Evaluation:
+        token = current_span.set(None)
+        try:
+            with arrays.quiet():
+                value = self._drive(self._block(self.program.body), self.program)
+        except RecursionError:
+            raise LimitError("functions with hand-written derivatives are nested too deeply") from None
+        finally:
+            current_span.reset(token)
+        if value is None:
+            last = self.program.body[-1]
+            raise EvaluationError(
+                "the program ends without a value",
+                hint="its value is that of its last statement",
+                span=last.span,
+                source=self.program.source,
+            )
+        self._check_value(value)
+        return Evaluation(value, self.names)
+
+    def _check_value(self, value: Value) -> None:
+        if isinstance(value, str):
+            raise EvaluationError(
+                "the value of the program is a text", span=self.program.body[-1].span, source=self.program.source
+            )
+
+    # --- the loop
+
+    def _drive(self, task: Task, node: tree.Node, names: dict[str, Value] | None = None) -> Value:
+        """Run a task and everything it asks for."""
+        tasks: list[tuple[Task, tree.Node, dict[str, Value] | None, str | None]] = [(task, node, names, None)]
+        value: Value = None
+        while tasks:
+            task, node, names, opaque = tasks[-1]
+            try:
+                asked = task.send(value)
+                if type(asked) is Frame:
+                    asked, names, inner = asked
+                    opaque = inner or opaque
+                simple = _SIMPLE.get(type(asked))
+                if simple is not None:
+                    node = asked
+                    value = simple(self, asked, names, opaque)
+                    continue
+                self._step()
+                tasks.append((_HANDLERS[type(asked)](self, asked), asked, names, opaque))
+                value = None
+            except StopIteration as stop:
+                tasks.pop()
+                value = stop.value
+            except GradcliError as error:
+                error.locate(_place(node), self.program.source)
+                raise
+        return value
+
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps > self.max_steps:
+            raise LimitError(
+                f"the program takes more than {self.max_steps:,} steps",
+                hint="a loop may not end; raise the limit with --max-steps",
+            )
+
+    # --- names
+
+    def _lookup(self, node: tree.Name, names: dict[str, Value] | None, opaque: str | None) -> Value:
+        if names is not None and node.id in names:
+            return names[node.id]
+        if node.id in self.names:
+            value = self.names[node.id]
+            if opaque is not None and isinstance(value, Tensor) and value.requires_grad:
+                raise DifferentiationError(
+                    f"'{opaque}' has a derivative of its own, which says nothing of '{node.id}'",
+                    hint=f"make '{node.id}' a parameter of '{opaque}', or detach({node.id}) before",
+                )
+            return value
+        if node.id in scope.CONSTANTS:
+            return scope.CONSTANTS[node.id]
+        raise scope.unknown_name(node.id, scope.known_names(self.program, self.names))
+
+    def _bind(self, name: str, value: Value) -> None:
+        self.names.pop(name, None)
+        self.names[name] = inside.tracked(value) if name in self.targets else value
+
+    # --- statements
+
+    def _block(self, statements: Iterable[tree.Statement]) -> Task:
+        value = None
+        for statement in statements:
+            value = yield statement
+        return value
+
+    def _evaluate_statement(self, node: tree.Evaluate) -> Task:
+        return (yield node.value)
+
+    def _assign(self, node: tree.Assign) -> Task:
+        value = yield node.value
+        if value is None or isinstance(value, str):
+            raise EvaluationError(f"'{node.name}' needs a number or a tensor")
+        self._bind(node.name, value)
+        return value
+
+    def _define(self, node: tree.Define, _names: object, _opaque: object) -> None:
+        self.functions[node.name] = node
+
+    def _if(self, node: tree.If) -> Task:
+        test = yield node.test
+        return (yield from self._block(node.body if _truth(test, node.test) else node.orelse))
+
+    def _for(self, node: tree.For) -> Task:
+        value = None
+        for item in (yield from self._items(node.iterable)):
+            self._step()
+            self._bind(node.name, item)
+            value = yield from self._block(node.body)
+        return value
+
+    def _items(self, iterable: tree.Expression) -> Generator[Any, Value, Iterable[Value]]:
+        """What a loop goes along; `range` is counted without making a tensor."""
+        if isinstance(iterable, tree.Call) and iterable.name == "range" and "range" not in self.functions:
+            bounds = []
+            for argument in iterable.arguments:
+                bounds.append(whole((yield argument), "a bound of 'range'"))
+            if iterable.receiver is None and not iterable.keywords and 1 <= len(bounds) <= 3:
+                if bounds[2:] == [0]:
+                    raise EvaluationError("the step of 'range' must not be 0", span=iterable.span)
+                return map(float, range(*bounds))
+        items: Iterable[Value] = iter_first_axis(_number((yield iterable), "a loop"))
+        return items
+
+    def _while(self, node: tree.While) -> Task:
+        value = None
+        while _truth((yield node.test), node.test):
+            self._step()
+            value = yield from self._block(node.body)
+        return value
+
+    # --- expressions
+
+    def _apply(self, node: tree.Expression, name: str, operation: Callable[..., Value], *operands: Value) -> Value:
+        current_span.set(_place(node))
+        result = operation(*operands)
+        if self.observe is not None:
+            self.observe(_place(node), name, operands, result)
+        return result
+
+    def _list(self, node: tree.List) -> Task:
+        items = []
+        for item in node.items:
+            items.append(_number((yield item), "a tensor"))
+        current_span.set(node.span)
+        if all(type(i) in arrays.PLAIN for i in items):
+            return arrays.asarray([float(i) for i in items], arrays.default_dtype())
+        return stack(items)
+
+    def _unary(self, node: tree.Unary) -> Task:
+        value = yield node.operand
+        if node.operator == "not":
+            return not _truth(value, node.operand)
+        value = _number(value, f"'{node.operator}'")
+        return self._apply(node, "negative", arithmetic.negative, value) if node.operator == "-" else value
+
+    def _binary(self, node: tree.Binary) -> Task:
+        left = yield node.left
+        right = yield node.right
+        operation = _BINARY[node.operator]
+        name = operation.name  # type: ignore[attr-defined]
+        left, right = _number(left, f"'{node.operator}'"), _number(right, f"'{node.operator}'")
+        return self._apply(node, name, operation, left, right)
+
+    def _compare(self, node: tree.Compare) -> Task:
+        left = yield node.operands[0]
+        result: Value = True
+        for operator, operand in zip(node.operators, node.operands[1:]):
+            right = yield operand
+            left, right = _number(left, f"'{operator}'"), _number(right, f"'{operator}'")
+            result = self._apply(node, _COMPARE[operator].name, _COMPARE[operator], left, right)
+            left = right
+            if operand is not node.operands[-1] and not _truth(result, node):
+                break
+        return result
+
+    def _logical(self, node: tree.Logical) -> Task:
+        left = yield node.left
+        if _truth(left, node.left) == (node.operator == "or"):
+            return left
+        return (yield node.right)
+
+    def _conditional(self, node: tree.Conditional) -> Task:
+        test = yield node.test
+        return (yield node.body if _truth(test, node.test) else node.orelse)
+
+    def _attribute(self, node: tree.Attribute) -> Task:
+        value = _number((yield node.value), f"'.{node.name}'")
+        if node.name not in _ATTRIBUTES:
+            raise self._unknown_attribute(node)
+        return self._apply(node, node.name, _ATTRIBUTES[node.name], value)
+
+    def _unknown_attribute(self, node: tree.Attribute) -> GradcliError:
+        if table.find(node.name) is not None:
+            hint = f"'{node.name}' is a method: call it, as in x.{node.name}()"
+        else:
+            close = nearest(node.name, _ATTRIBUTES)
+            hint = f"did you mean '.{close}'?" if close else f"attributes are .{', .'.join(_ATTRIBUTES)}"
+        return UnknownNameError(f"unknown attribute '{node.name}'", hint=hint, span=node.name_span)
+
+    def _index(self, node: tree.Index) -> Task:
+        value = _number((yield node.value), "an index")
+        key = []
+        for item in node.items:
+            key.append((yield from self._index_item(item)))
+        return self._apply(node, "index", index, value, tuple(key))
+
+    def _index_item(self, item: tree.Node) -> Task:
+        if isinstance(item, tree.Ellipsis):
+            return Ellipsis
+        if isinstance(item, tree.Slice):
+            bounds = []
+            for bound in (item.start, item.stop, item.step):
+                bounds.append(None if bound is None else (yield bound))
+            return slice(*bounds)
+        return (yield item)
+
+    # --- calls
+
+    def _call(self, node: tree.Call) -> Task:
+        parameters = self._signature(node.name)
+        nodes = node.arguments if node.receiver is None else (node.receiver, *node.arguments)
+        positional: list[Value] = []
+        for i, argument in enumerate(nodes):
+            if isinstance(argument, tree.List) and i == 0 and parameters[0].name == "tensors":
+                positional.append((yield from self._tensors(argument)))
+            else:
+                positional.append((yield argument))
+        keywords: dict[str, Value] = {}
+        for keyword in node.keywords:
+            name = arguments.rename(keyword.name, parameters)
+            if name in keywords:
+                raise CallError(f"'{node.name}' got '{name}' twice", span=keyword.span)
+            keywords[name] = yield keyword.value
+        try:
+            arguments.fit(node.name, parameters, positional, keywords)
+        except CallError as error:
+            error.locate(node.span)
+            raise
+        define = self.functions.get(node.name)
+        if define is not None:
+            return (yield from self._call_defined(define, positional, keywords))
+        return self._call_builtin(node, positional, keywords)
+
+    def _signature(self, name: str) -> tuple[Parameter, ...]:
+        define = self.functions.get(name)
+        if define is not None:
+            return tuple(Parameter(p.name, None, False) for p in define.parameters)
+        if name in scope.DERIVATIVES:
+            return parse_signature(scope.DERIVATIVES[name])
+        if name in scope.DETACH:
+            return parse_signature("x")
+        operation = table.find(name)
+        if operation is None:
+            raise UnknownNameError(f"'{name}' is defined later, or in a branch that was not taken")
+        return parse_signature(operation.signature)
+
+    def _tensors(self, node: tree.List) -> Task:
+        items = []
+        for item in node.items:
+            items.append(_number((yield item), "a tensor"))
+        return items
+
+    def _call_builtin(self, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
+        if node.name in scope.DERIVATIVES:
+            named = dict(zip(("y", "x", "n"), positional)) | keywords
+            self._check_target(node)
+            operation = functools.partial(getattr(inside, node.name), **named)
+            return self._apply(node, node.name, operation)
+        if node.name in scope.DETACH:
+            return inside.detach(_number(positional[0], f"'{node.name}'"))
+        operation = table.find(node.name)
+        assert operation is not None
+        _check_arguments(operation, positional)
+        return self._apply(node, operation.name, functools.partial(operation, **keywords), *positional)
+
+    def _check_target(self, node: tree.Call) -> None:
+        named = [k.value for k in node.keywords if k.name == "x"]
+        given = node.arguments if node.receiver is None else (node.receiver, *node.arguments)
+        target = named[0] if named else given[1]
+        if not isinstance(target, tree.Name) or target.id in scope.CONSTANTS and target.id not in self.targets:
+            raise DifferentiationError(
+                f"'{node.name}' differentiates by a name, and this is an expression",
+                hint=f"name it first: u = …; {node.name}(y, u)",
+                span=target.span,
+            )
+
+    def _call_defined(self, define: tree.Define, positional: list[Value], keywords: dict[str, Value]) -> Task:
+        names = [p.name for p in define.parameters]
+        values = [_number(v, f"'{define.name}'") for v in (dict(zip(names, positional)) | keywords).values()]
+        named = dict(zip(dict.fromkeys([*names[: len(positional)], *keywords]), values))
+        if define.backward is None:
+            return (yield Frame(define.body, self._local(named), None))
+        inputs = [named[name] for name in names]
+        local = self._local({name: inside.detach(value) for name, value in named.items()})
+        result = yield Frame(define.body, local, define.name)
+        current_span.set(define.body.span)
+        function = type(define.name, (_HandWritten,), {})
+        return function.apply(functools.partial(self._gradients, define), inside.detach(result), *inputs)
+
+    def _local(self, named: Mapping[str, Value]) -> dict[str, Value]:
+        return {n: inside.tracked(v) if n in self.targets else v for n, v in named.items()}
+
+    def _gradients(self, define: tree.Define, g: Value, inputs: tuple[Value, ...], wanted: Iterable[bool]) -> list[Value]:
+        """The expressions behind `backward(g) =`, with the parameters bound to `inputs`."""
+        assert define.backward is not None
+        named = dict(zip((p.name for p in define.parameters), inputs)) | {define.backward.cotangent.name: g}
+        local = self._local(named)
+        # A `diff` in there needs a graph, even where the backward pass itself records none.
+        with enable_grad() if self.targets else nullcontext():
+            return [
+                self._drive(self._once(Frame(e, local, None)), e, local) if want else None
+                for e, want in zip(define.backward.gradients, wanted)
+            ]
+
+    def _once(self, frame: Frame) -> Task:
+        return _number((yield frame), "a gradient")
+
+
+class _HandWritten(Function):
+    """A function of the program with a `backward` clause; its value is computed before."""
+
+    @staticmethod
+    def forward(ctx: Any, gradients: Any, result: Value, *inputs: Value) -> Value:
+        ctx.gradients = gradients
+        ctx.save_for_backward(*inputs)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, g: Value) -> Any:
+        return None, None, *ctx.gradients(g, ctx.saved_tensors, ctx.needs_input_grad[2:])
+
+
+def _place(node: tree.Node) -> Span:
+    """Where to point for an operation: at all of it, unless that is too long to see."""
+    if isinstance(node, tree.Binary) and node.span.end - node.span.start > _LONG_SPAN:
+        return node.operator_span
+    return node.span
+
+
+def _number(value: Value, what: str) -> Value:
+    if value is None or isinstance(value, (str, list)):
+        kind = "a text" if isinstance(value, str) else "no value" if value is None else "a list of tensors"
+        raise EvaluationError(f"{what} needs a number or a tensor, and this is {kind}")
+    return value
+
+
+def _check_arguments(operation: Operation, positional: list[Value]) -> None:
+    """A text is only for `einsum`, and None never stands for a tensor."""
+    if positional and (positional[0] is None or isinstance(positional[0], str) != (operation.name == "einsum")):
+        if operation.name == "einsum":
+            raise EvaluationError("the first argument of 'einsum' must be a text such as 'ij,jk->ik'")
+        _number(positional[0], f"'{operation.name}'")
+    if any(isinstance(v, str) for v in positional[1:]):
+        raise EvaluationError(f"'{operation.name}' needs a number or a tensor, and this is a text")
+
+
+def _truth(value: Value, node: tree.Node) -> bool:
+    """Whether a condition holds. Raises EvaluationError for a tensor of several elements."""
+    number = concrete(value)
+    if number is None or isinstance(number, str):
+        raise EvaluationError("a condition needs a number", span=node.span)
+    if type(number) in arrays.PLAIN:
+        return bool(number)
+    if number.size != 1:
+        raise ShapeError(
+            f"a condition needs one number, and this has shape {list(arrays.shape(number))}",
+            hint="use where(condition, a, b) to choose element by element, or any(…), all(…)",
+            span=node.span,
+        )
+    return bool(number.item())
+
+
+_SIMPLE: dict[type, Callable[..., Value]] = {
+    tree.Number: lambda _self, node, _names, _opaque: node.value,
+    tree.String: lambda _self, node, _names, _opaque: node.value,
+    tree.Constant: lambda _self, node, _names, _opaque: node.value,
+    tree.Name: _Interpreter._lookup,
+    tree.Define: _Interpreter._define,
+}
+
+_HANDLERS: dict[type, Callable[..., Task]] = {
+    tree.Evaluate: _Interpreter._evaluate_statement,
+    tree.Assign: _Interpreter._assign,
+    tree.If: _Interpreter._if,
+    tree.For: _Interpreter._for,
+    tree.While: _Interpreter._while,
+    tree.List: _Interpreter._list,
+    tree.Unary: _Interpreter._unary,
+    tree.Binary: _Interpreter._binary,
+    tree.Compare: _Interpreter._compare,
+    tree.Logical: _Interpreter._logical,
+    tree.Conditional: _Interpreter._conditional,
+    tree.Attribute: _Interpreter._attribute,
+    tree.Index: _Interpreter._index,
+    tree.Call: _Interpreter._call,
+}

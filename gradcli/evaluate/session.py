@@ -1,0 +1,155 @@
+"""One run of a program: its value, and the derivatives that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import derivatives, jacobians
+from gradcli.errors import DifferentiationError, UnknownNameError, nearest
+from gradcli.evaluate.diagnose import Warning, Watch, all_finite
+from gradcli.evaluate.interpreter import Evaluation, evaluate
+from gradcli.evaluate.limits import MAX_STEPS
+from gradcli.syntax.tree import Program
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to compute. `bindings` are arrays by name, `wrt` those of them to differentiate by."""
+
+    program: Program
+    bindings: Mapping[str, Any]
+    wrt: Sequence[str] = ()
+    gradient: bool = True
+    grad_output: Any = None
+    jacobian: bool = False
+    order: int | None = None
+    retain: Sequence[str] = ()
+    nodes: bool = False
+    max_steps: int = MAX_STEPS
+
+
+@dataclass(kw_only=True)
+class Result:
+    """What was computed, as arrays; None for what was not asked for, or does not exist."""
+
+    value: Any
+    grad: dict[str, Any] | None = None
+    derivatives: dict[str, Any] | None = None
+    jacobian: dict[str, Any] | None = None
+    retained: dict[str, Any] | None = None
+    nodes: list[dict[str, Any]] | None = None
+    warnings: list[Warning] = field(default_factory=list)
+    finite: bool = True
+
+
+def run(request: Request) -> Result:
+    """Evaluate and differentiate.
+
+    Raises what `evaluate` raises, DifferentiationError for a value that is no scalar where
+    neither a Jacobian nor a cotangent was asked for, and UnknownNameError for an intermediate
+    that does not exist.
+    """
+    watch = Watch()
+    result = _run(request, watch, None)
+    result.finite = all_finite(result.value, *_numbers(result))
+    if not result.finite:
+        watch = Watch()
+        _run(request, watch, watch.see_forward)
+    result.warnings = watch.warnings()
+    return result
+
+
+def _numbers(result: Result) -> list[Any]:
+    return [v for part in (result.grad, result.jacobian, result.derivatives) for v in (part or {}).values()]
+
+
+def _run(request: Request, watch: Watch, observe: Any) -> Result:
+    leaves = {n: _leaf(v, request.gradient and n in request.wrt) for n, v in request.bindings.items()}
+    evaluation = evaluate(request.program, leaves, max_steps=request.max_steps, observe=observe)
+    result = Result(value=_plain(evaluation.value))
+    retained = {name: _retained(request, evaluation, name) for name in request.retain}
+
+    def see(*seen: Any) -> None:
+        watch.see_kink(*seen)
+        if observe is not None:
+            watch.see_backward(*seen)
+
+    if request.gradient:
+        with watch.backward(see):
+            _differentiate(request, evaluation.value, leaves, result)
+    if request.retain:
+        result.retained = {name: _plain(_grad(t)) for name, t in retained.items()}
+    if request.nodes:
+        result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
+    return result
+
+
+def _leaf(array: Any, requires_grad: bool) -> Tensor:
+    return Tensor(array).requires_grad_(requires_grad)
+
+
+def _differentiate(request: Request, value: Any, leaves: Mapping[str, Tensor], result: Result) -> None:
+    by = {name: leaves[name] for name in request.wrt}
+    differentiable = isinstance(value, Tensor) and value.requires_grad
+    shape = arrays.shape(value)
+    if shape and not request.jacobian and request.grad_output is None:
+        raise DifferentiationError(
+            "grad can be implicitly created only for scalar outputs",
+            hint=f"the value has shape {list(shape)}: --jacobian differentiates each element, "
+            "--grad-output EXPR weights them, --no-grad gives the value alone",
+            span=request.program.body[-1].span,
+            source=request.program.source,
+        )
+    if request.jacobian:
+        result.jacobian = {n: _plain(j) for n, j in zip(by, jacobians(value, list(by.values())))}
+    if request.order is not None:
+        found = derivatives(value, by, request.order)
+        result.derivatives = {key: _plain(d) for key, d in found.items() if "," in key}
+    if shape and request.grad_output is None:
+        return
+    if differentiable:
+        value.backward(request.grad_output)
+    result.grad = {name: _plain(_grad(leaf)) for name, leaf in by.items()}
+
+
+def _retained(request: Request, evaluation: Evaluation, name: str) -> Any:
+    if name not in evaluation.names:
+        close = nearest(name, evaluation.names)
+        raise UnknownNameError(
+            f"the program gives no value to '{name}', which --retain asks for",
+            hint=f"did you mean '{close}'?" if close else None,
+        )
+    value = evaluation.names[name]
+    if isinstance(value, Tensor) and value.requires_grad:
+        value.retain_grad()
+    return value
+
+
+def _grad(value: Any) -> Any:
+    if not isinstance(value, Tensor) or not (value.is_leaf or value.retains_grad):
+        return None
+    return value.grad
+
+
+def _node_row(name: str, value: Any) -> dict[str, Any]:
+    tensor = value if isinstance(value, Tensor) else Tensor(value)
+    return {
+        "name": name,
+        "requires_grad": tensor.requires_grad,
+        "is_leaf": tensor.is_leaf,
+        "retains_grad": tensor.retains_grad,
+        "grad_fn": tensor.grad_fn.name if tensor.grad_fn else None,
+        "grad": _plain(_grad(tensor)),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A result as a number or an array of floats; truth values as 0 and 1."""
+    array = value.data if isinstance(value, Tensor) else value
+    if array is None or arrays.is_floating(array):
+        return array
+    return arrays.astype(array, arrays.default_dtype())
