@@ -1,0 +1,155 @@
+"""`gradcli eval`: value and leaf gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli import arrays
+from gradcli.cli import inputs
+from gradcli.cli.environment import Environment
+from gradcli.cli.options import EvalOptions
+from gradcli.cli.render import Table, number_text, show
+from gradcli.errors import ExitStatus, UsageError, caret_text, position
+from gradcli.evaluate import session
+from gradcli.evaluate.diagnose import Warning
+from gradcli.io import json_text, output
+
+
+def run(options: EvalOptions, environment: Environment) -> ExitStatus:
+    """Evaluate, differentiate, print; see `gradcli eval --help`."""
+    _check(options)
+    text, words = inputs.program_text(options.words or [], options.file, environment)
+    with arrays.using_dtype(options.dtype), arrays.max_elements(options.max_elements):
+        request = _request(options, text, words, environment)
+        result = session.run(request)
+    if options.save is not None:
+        output.save_npz(options.save, _arrays(result))
+    if options.json:
+        environment.write(json_text.dumps(_json(options, request, result)) + "\n")
+    else:
+        show(_tables(result), environment)
+        if not options.quiet:
+            for warning in result.warnings:
+                environment.complain(_warning_text(warning, text))
+    return ExitStatus.FAILURE if options.fail_on_nonfinite and not result.finite else ExitStatus.SUCCESS
+
+
+def _check(options: EvalOptions) -> None:
+    arrays.check_backend(options.backend, options.device)
+    if options.dtype not in arrays.DTYPES:
+        raise UsageError(f"there is no dtype {options.dtype!r}", hint=f"--dtype {' or '.join(arrays.DTYPES)}")
+    if options.file != "-" and (options.words or [])[:1] == ["-"] and options.vars == "-" and options.file is None:
+        raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
+    derived = {
+        "--order": options.order is not None,
+        "--jacobian": options.jacobian,
+        "--grad-output": options.grad_output is not None,
+        "--retain": options.retain is not None,
+    }
+    asked = [name for name, given in derived.items() if given]
+    if options.no_grad and asked:
+        raise UsageError(f"--no-grad and {asked[0]} contradict each other", hint="leave out one of them")
+    if options.order is not None and options.order < 1:
+        raise UsageError("--order is 1 or more", hint="--no-grad gives the value alone")
+    if options.save is not None:
+        output.check_npz_path(options.save)
+
+
+def _request(options: EvalOptions, text: str, words: Any, environment: Environment) -> session.Request:
+    program, bindings, wrt = inputs.gather(
+        text,
+        words,
+        vars_from=options.vars,
+        wrt=options.wrt,
+        const=options.const,
+        dtype=options.dtype,
+        max_steps=options.max_steps,
+        max_elements=options.max_elements,
+        environment=environment,
+    )
+    cotangent = options.grad_output
+    return session.Request(
+        program=program,
+        bindings=bindings,
+        wrt=wrt,
+        gradient=not options.no_grad,
+        grad_output=None
+        if cotangent is None
+        else inputs.constant(cotangent, options.dtype, options.max_steps, cotangent),
+        jacobian=options.jacobian,
+        order=options.order,
+        retain=inputs.names_of(options.retain),
+        nodes=options.nodes,
+        max_steps=options.max_steps,
+    )
+
+
+def _arrays(result: session.Result) -> dict[str, Any]:
+    """The arrays of a result by their names in a file."""
+    named = {"value": result.value}
+    parts = {
+        "grad": result.grad,
+        "derivatives": result.derivatives,
+        "jacobian": result.jacobian,
+        "retained": result.retained,
+    }
+    for part, members in parts.items():
+        named |= {f"{part}/{name}": array for name, array in (members or {}).items() if array is not None}
+    return named
+
+
+def _json(options: EvalOptions, request: session.Request, result: session.Result) -> dict[str, Any]:
+    record = {
+        "schema": "gradcli/1",
+        "program": request.program.source,
+        "backend": options.backend,
+        "device": options.device,
+        "dtype": options.dtype,
+        "shape": list(arrays.shape(result.value)),
+        "value": result.value,
+    }
+    parts = {
+        "grad": result.grad,
+        "derivatives": result.derivatives,
+        "jacobian": result.jacobian,
+        "retained": result.retained,
+        "nodes": result.nodes,
+        "warnings": [_warning_json(w, request.program.source) for w in result.warnings] or None,
+    }
+    return record | {key: part for key, part in parts.items() if part is not None}
+
+
+def _warning_json(warning: Warning, source: str) -> dict[str, Any]:
+    place = position(source, warning.span)
+    return {
+        "code": warning.code,
+        "phase": warning.phase,
+        "operation": warning.operation,
+        "line": place.line,
+        "column": place.column,
+        "message": warning.message,
+    }
+
+
+def _warning_text(warning: Warning, source: str) -> str:
+    return f"warning: {warning.message}\n{caret_text(source, warning.span)}"
+
+
+def _tables(result: session.Result) -> list[Table]:
+    tables = [Table((), [("value", number_text(result.value))])]
+    for title, part in (
+        ("gradient", result.grad),
+        ("derivative", result.derivatives),
+        ("jacobian", result.jacobian),
+        ("retained", result.retained),
+    ):
+        if part:
+            tables.append(Table(("by" if title != "retained" else "of", title), _rows(part)))
+    if result.nodes:
+        header = tuple(result.nodes[0])
+        tables.append(Table(header, [tuple(number_text(row[key]) for key in header) for row in result.nodes]))
+    return tables
+
+
+def _rows(part: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [(name, number_text(array)) for name, array in part.items()]

@@ -1,0 +1,147 @@
+"""From the words of a command line to a program and the values of its names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.cli.environment import Environment
+from gradcli.errors import BindingError, GradcliError, Span, UsageError, nearest
+from gradcli.evaluate import scope
+from gradcli.evaluate.interpreter import evaluate
+from gradcli.io import files, variables
+from gradcli.syntax import parse
+from gradcli.syntax.tree import Program
+
+
+class Inputs(NamedTuple):
+    """A program, the values of the names that it reads, and those to differentiate by."""
+
+    program: Program
+    bindings: dict[str, Any]
+    wrt: tuple[str, ...]
+
+
+def program_text(
+    words: Sequence[str], file: str | None, environment: Environment
+) -> tuple[str, Sequence[str]]:
+    """The text of the program, and the words behind it, which bind names."""
+    if file is not None:
+        return _read_program(file), words
+    if not words:
+        raise UsageError("there is no program", hint="gradcli eval 'log(x**q)' x=5 q=3")
+    if words[0] == "-":
+        return environment.read_stdin("the program"), words[1:]
+    return words[0], words[1:]
+
+
+def _read_program(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig") as stream:
+            return stream.read()
+    except OSError as error:
+        raise UsageError(f"cannot read the program {path}: {error.strerror}", hint="check the path") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the program {path} is not UTF-8 text", hint="save it as UTF-8") from None
+
+
+def names_of(text: str | None) -> tuple[str, ...]:
+    """The names in a list such as `x,q`."""
+    return tuple(dict.fromkeys(n.strip() for n in (text or "").split(",") if n.strip()))
+
+
+def gather(
+    text: str,
+    words: Sequence[str],
+    *,
+    vars_from: str | None,
+    wrt: str | None,
+    const: str | None,
+    dtype: str,
+    max_steps: int,
+    max_elements: int,
+    environment: Environment,
+) -> Inputs:
+    """Parse the program and read the values of its names.
+
+    Raises ProgramSyntaxError, and BindingError for a value that cannot be read, a name that is
+    given twice or that the program does not read.
+    """
+    program = parse(text)
+    reads = scope.outer_reads(program)
+    bindings: dict[str, Any] = {}
+    for word in words:
+        name, value = _bound(word, dtype, max_steps, max_elements)
+        span = Span(word.index("=") - len(word.split("=")[0]), len(word.split("=")[0]))
+        if name in bindings:
+            raise BindingError(f"'{name}' is given twice", hint="give each name one value", span=span, source=word)
+        if name not in reads:
+            raise _unused(name, reads, word, span)
+        bindings[name] = value
+    for name, value in _variables(vars_from, environment).items():
+        if name in bindings:
+            raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
+        if name in reads:
+            bindings[name] = arrays.astype(value, dtype)
+    return Inputs(program, bindings, _leaves(bindings, wrt, const))
+
+
+def _unused(name: str, reads: Mapping[str, Any], word: str, span: Span) -> BindingError:
+    close = nearest(name, reads)
+    read = ", ".join(f"'{r}'" for r in reads if r not in scope.CONSTANTS)
+    hint = f"did you mean '{close}'?" if close else f"it reads {read}" if read else "it reads no names"
+    return BindingError(f"the program does not read '{name}'", hint=hint, span=span, source=word)
+
+
+def _bound(word: str, dtype: str, max_steps: int, max_elements: int) -> tuple[str, Any]:
+    name, value_text, offset = variables.split_binding(word)
+    if value_text.startswith("@"):
+        try:
+            return name, arrays.astype(files.read(value_text[1:], max_elements), dtype)
+        except BindingError as error:
+            error.locate(Span(offset, len(word)), word)
+            raise
+    return name, constant(value_text, dtype, max_steps, word, offset)
+
+
+def constant(text: str, dtype: str, max_steps: int, whole: str, offset: int = 0) -> Any:
+    """The value of an expression without free names, which starts at `offset` of the text `whole`."""
+    try:
+        value = evaluate(parse(text), {}, max_steps=max_steps).value
+    except GradcliError as error:
+        if error.source == text and error.span is not None:
+            error.span = Span(error.span.start + offset, error.span.end + offset)
+            error.source = whole
+        raise
+    return arrays.astype(getattr(value, "data", value) if not arrays.is_array(value) else value, dtype)
+
+
+def _variables(vars_from: str | None, environment: Environment) -> dict[str, Any]:
+    if vars_from is None:
+        return {}
+    if vars_from == "-":
+        return variables.read_variables(environment.read_stdin("--vars"), "standard input")
+    try:
+        with open(vars_from, encoding="utf-8-sig") as stream:
+            text = stream.read()
+    except OSError as error:
+        raise BindingError(f"cannot read the variables {vars_from}: {error.strerror}", hint="check the path") from None
+    except UnicodeDecodeError:
+        raise BindingError(f"the variables {vars_from} are not UTF-8 text", hint="save them as UTF-8") from None
+    return variables.read_variables(text, vars_from)
+
+
+def _leaves(bindings: Mapping[str, Any], wrt: str | None, const: str | None) -> tuple[str, ...]:
+    chosen = tuple(bindings) if wrt is None else names_of(wrt)
+    constant_names = names_of(const)
+    for option, names in (("--wrt", chosen), ("--const", constant_names)):
+        for name in names:
+            if name not in bindings:
+                close = nearest(name, bindings)
+                hint = f"did you mean '{close}'?" if close else f"give it a value, as in {name}=1"
+                raise BindingError(f"{option} names '{name}', which has no value", hint=hint)
+    both = [n for n in constant_names if wrt is not None and n in chosen]
+    if both:
+        raise UsageError(f"'{both[0]}' stands in both --wrt and --const", hint="leave it out of one of them")
+    return tuple(n for n in chosen if n not in constant_names)

@@ -1,0 +1,181 @@
+"""The command line: from arguments to an exit status, with every error caught on the way."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from gradcli.cli import options as opt
+from gradcli.cli.environment import Environment
+from gradcli.errors import ExitStatus, GradcliError, LimitError, UsageError, nearest
+
+_EVAL_HELP = """Value and leaf gradients of PROGRAM.
+
+Examples:
+
+  gradcli eval 'log(x**q)' x=5 q=3
+
+  gradcli eval 'sum((X@w - y)**2)' X=@data.npz:X y=@data.npz:y w=[0,0] --wrt w --json
+
+  gradcli eval 'sin(x)*exp(x)' x=1 --order 4
+"""
+
+
+app = typer.Typer(
+    name="gradcli",
+    help="Exact derivatives of a formula: gradcli eval 'log(x**q)' x=5 q=3",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def gradcli(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+) -> ExitStatus:
+    if version:
+        from gradcli import __version__
+
+        context.obj.write(f"gradcli {__version__}\n")
+    elif context.invoked_subcommand is None:
+        context.obj.write(context.get_help() + "\n")
+    return ExitStatus.SUCCESS
+
+
+@app.command("eval", help=_EVAL_HELP, context_settings={"ignore_unknown_options": True})
+def evaluate(
+    context: typer.Context,
+    words: opt.Words = None,
+    file: opt.File = None,
+    vars: opt.Vars = None,
+    wrt: opt.Wrt = None,
+    const: opt.Const = None,
+    dtype: opt.Dtype = "float64",
+    backend: opt.Backend = "numpy",
+    device: opt.Device = "cpu",
+    json: opt.Json = False,
+    order: opt.Order = None,
+    jacobian: opt.Jacobian = False,
+    grad_output: opt.GradOutput = None,
+    retain: opt.Retain = None,
+    nodes: opt.Nodes = False,
+    save: opt.Save = None,
+    no_grad: opt.NoGrad = False,
+    fail_on_nonfinite: opt.FailOnNonfinite = False,
+    quiet: opt.Quiet = False,
+    traceback: opt.Traceback = False,
+    max_steps: opt.MaxSteps = opt.MAX_STEPS,
+    max_elements: opt.MaxElements = opt.MAX_ELEMENTS,
+) -> ExitStatus:
+    from gradcli.cli import eval as command
+
+    return command.run(opt.EvalOptions(**context.params), context.obj)
+
+
+def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
+    """Run a command line; every error becomes a message and an exit status."""
+    try:
+        return _dispatch(list(arguments), environment)
+    except BrokenPipeError:
+        # The reader has what it wanted.
+        _abandon_stdout()
+        return ExitStatus.SUCCESS
+    except KeyboardInterrupt:
+        environment.complain("interrupted")
+        return ExitStatus.INTERRUPTED
+    except Exception as error:
+        return _report(_explained(error), error, arguments, environment)
+
+
+def _dispatch(arguments: list[str], environment: Environment) -> ExitStatus:
+    command = typer.main.get_command(app)
+    _check_options(command, arguments)
+    try:
+        status = command.main(args=arguments, prog_name="gradcli", standalone_mode=False, obj=environment)
+    except typer.TyperException as error:
+        raise UsageError(_usage_message(error), hint="gradcli eval --help shows the usage") from None
+    except typer.Exit as stop:
+        status = stop.exit_code
+    return ExitStatus(status or 0)
+
+
+def _check_options(command: Any, arguments: Sequence[str]) -> None:
+    """Raise UsageError for a word that starts with -- and is no option.
+
+    The parser lets unknown options through, so that a program may start with a minus.
+    """
+    options = {name: p for p in command.params for name in p.opts}
+    for i, argument in enumerate(arguments):
+        if argument in command.commands:
+            options = {name: p for p in command.commands[argument].params for name in p.opts}
+            return _check_words(options, arguments[i + 1 :])
+        if not argument.startswith("-"):
+            close = nearest(argument, command.commands)
+            hint = f"did you mean '{close}'?" if close else f"gradcli eval {argument!r} evaluates a program"
+            raise UsageError(f"there is no command {argument!r}", hint=hint)
+    _check_words(options, arguments)
+
+
+def _check_words(options: dict[str, Any], arguments: Sequence[str]) -> None:
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            return
+        if not word.startswith("--"):
+            continue
+        name, equals, _ = word.partition("=")
+        if name in options:
+            if not equals and not getattr(options[name], "is_flag", False):
+                next(words, None)
+        elif name != "--help":
+            close = nearest(name, [*options, "--help"])
+            hint = f"did you mean {close}?" if close else "gradcli eval --help lists the options"
+            raise UsageError(f"there is no option {name}", hint=hint)
+
+
+def _usage_message(error: Any) -> str:
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    return str(text).rstrip(".")
+
+
+def _explained(error: Exception) -> GradcliError:
+    if isinstance(error, GradcliError):
+        return error
+    if isinstance(error, MemoryError):
+        return LimitError("out of memory", hint="make the arrays smaller")
+    return GradcliError(
+        f"internal error: {type(error).__name__}: {error}",
+        hint="this is a fault of gradcli; --traceback shows where",
+    )
+
+
+def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], environment: Environment) -> ExitStatus:
+    if "--traceback" in arguments:
+        environment.complain("".join(traceback.format_exception(cause)).rstrip())
+    if "--json" in arguments:
+        from gradcli.io import json_text
+
+        environment.complain(json_text.dumps({"error": error.as_json()}))
+    else:
+        environment.complain(error.report())
+    if error.kind == "output":
+        _abandon_stdout()
+    return error.exit_status
+
+
+def _abandon_stdout() -> None:
+    """Point standard output at nothing, so that the interpreter's last flush cannot fail."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+def run() -> None:
+    """The entry point of the `gradcli` command."""
+    sys.exit(main(sys.argv[1:], Environment.of_process()))

@@ -1,0 +1,78 @@
+"""The options that commands share, declared once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from gradcli.evaluate.limits import MAX_ELEMENTS, MAX_STEPS
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PROGRAM [NAME=VALUE]...",
+        help="The program, or - for standard input; then the values of its names: x=5, W=[[1,2],[3,4]], "
+        "x=linspace(0,1,5), x=@data.csv:column.",
+        show_default=False,
+    ),
+]
+File = Annotated[str | None, typer.Option("--file", metavar="PATH", help="Read the program from a file.")]
+Vars = Annotated[
+    str | None,
+    typer.Option("--vars", metavar="PATH|-", help="Read values from a JSON object of names to numbers or nested lists."),
+]
+Wrt = Annotated[
+    str | None, typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every bound name.")
+]
+Const = Annotated[str | None, typer.Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
+Dtype = Annotated[str, typer.Option("--dtype", metavar="float64|float32", help="The precision of every number.")]
+Backend = Annotated[str, typer.Option("--backend", metavar="NAME", help="The array library that computes.")]
+Device = Annotated[str, typer.Option("--device", metavar="NAME", help="Where it computes.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on one line.")]
+Order = Annotated[int | None, typer.Option("--order", metavar="N", help="All derivatives up to order N.")]
+Jacobian = Annotated[bool, typer.Option("--jacobian", help="The derivative of each element of the value by each leaf.")]
+GradOutput = Annotated[
+    str | None, typer.Option("--grad-output", metavar="EXPR", help="The cotangent of a value that is no scalar.")
+]
+Retain = Annotated[str | None, typer.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")]
+Nodes = Annotated[bool, typer.Option("--nodes", help="A row for every named value and its place in the graph.")]
+Save = Annotated[str | None, typer.Option("--save", metavar="PATH.npz", help="Write the arrays in full precision.")]
+NoGrad = Annotated[bool, typer.Option("--no-grad", help="The value alone.")]
+FailOnNonfinite = Annotated[
+    bool, typer.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No warnings on standard error.")]
+Traceback = Annotated[bool, typer.Option("--traceback", help="Show where in gradcli an error was raised.")]
+MaxSteps = Annotated[int, typer.Option("--max-steps", metavar="N", min=1, help="Stop a program after so many steps.")]
+MaxElements = Annotated[
+    int, typer.Option("--max-elements", metavar="N", min=1, help="Stop a program that computes more array elements.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalOptions:
+    """What `gradcli eval` was asked for."""
+
+    words: list[str] | None = None
+    file: str | None = None
+    vars: str | None = None
+    wrt: str | None = None
+    const: str | None = None
+    dtype: str = "float64"
+    backend: str = "numpy"
+    device: str = "cpu"
+    json: bool = False
+    order: int | None = None
+    jacobian: bool = False
+    grad_output: str | None = None
+    retain: str | None = None
+    nodes: bool = False
+    save: str | None = None
+    no_grad: bool = False
+    fail_on_nonfinite: bool = False
+    quiet: bool = False
+    traceback: bool = False
+    max_steps: int = MAX_STEPS
+    max_elements: int = MAX_ELEMENTS

@@ -1,0 +1,68 @@
+"""Results for people: tables on a terminal, plain columns elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gradcli.cli.environment import Environment
+
+
+class Table(NamedTuple):
+    """A table of texts; without a header the first column names the rows."""
+
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+def number_text(value: Any) -> str:
+    """A number or array as people read it; a long array is cut short."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if type(value) in (float, int, str):
+        return str(value)
+    import numpy as np
+
+    if value.ndim == 0:
+        return str(value)
+    text = np.array2string(value, separator=", ", threshold=200, edgeitems=3, floatmode="unique", max_line_width=100)
+    return str(text)
+
+
+def show(tables: Sequence[Table], environment: Environment) -> None:
+    """Write the tables to standard output."""
+    if environment.for_terminal:
+        environment.write(_decorated(tables, environment))
+    else:
+        environment.write("\n".join(_plain(table) for table in tables))
+
+
+def _plain(table: Table) -> str:
+    cells = [[cell.split("\n") for cell in row] for row in (*([table.header] if table.header else []), *table.rows)]
+    widths = [max(len(line) for row in cells for line in row[i]) for i in range(len(cells[0]))]
+    lines = []
+    for row in cells:
+        for n in range(max(map(len, row))):
+            parts = [(cell[n] if n < len(cell) else "").ljust(width) for cell, width in zip(row, widths)]
+            lines.append("  ".join(parts).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _decorated(tables: Sequence[Table], environment: Environment) -> str:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    console = Console(file=environment.stdout, highlight=True)
+    with console.capture() as capture:
+        for table in tables:
+            drawn = RichTable(box=box.SIMPLE_HEAD if table.header else None, show_header=bool(table.header))
+            for name in table.header or ("",) * len(table.rows[0]):
+                drawn.add_column(name, style=None if drawn.columns else "bold")
+            for row in table.rows:
+                drawn.add_row(*map(Text, row))
+            console.print(drawn)
+    return capture.get()
