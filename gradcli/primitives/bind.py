@@ -66,6 +66,8 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
 
 
 def _refused(primitive: Primitive, operands: Sequence[Any], error: Exception) -> EvaluationError:
+    if type(error).__name__ == "LinAlgError":
+        return EvaluationError(f"'{primitive.name}' failed: {str(error).lower()}")
     shapes = " and ".join(str(list(arrays.shape(o))) for o in operands)
     if primitive.elementwise:
         return ShapeError(

@@ -8,6 +8,7 @@ from gradcli.primitives import (
     exponential,
     indexing,
     linear,
+    matrices,
     reductions,
     scans,
     shape,
@@ -26,6 +27,7 @@ _MODULES = (
     reductions,
     scans,
     linear,
+    matrices,
     creation,
 )
 
@@ -66,7 +68,11 @@ SUBJECTS: dict[str, tuple[Operation, ...]] = {
         shape.broadcast_to, shape.concat, shape.stack, shape.flip, shape.roll, shape.tile,
         shape.repeat, shape.ravel, indexing.diag, shape.tril, shape.triu, shape.take,
     ),
-    "linear algebra": (linear.matmul, linear.dot, linear.outer, linear.einsum, linear.trace),
+    "linear algebra": (
+        linear.matmul, linear.dot, linear.outer, linear.einsum, linear.trace, matrices.tensordot,
+        matrices.kron, matrices.cross, matrices.inv, matrices.det, matrices.logdet, matrices.solve,
+        matrices.cholesky, matrices.matrix_power,
+    ),
     "creation": (
         creation.zeros, creation.ones, creation.full, arithmetic.zeros_like, creation.eye,
         creation.arange, creation.linspace, creation.randn, creation.rand,

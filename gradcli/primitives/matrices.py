@@ -1,0 +1,244 @@
+"""Functions of square matrices, over the last two axes; the axes before them are a batch.
+
+The rules are those of M. Giles, "An extended collection of matrix derivative results for forward
+and reverse mode algorithmic differentiation" (2008), and for `cholesky` of I. Murray,
+"Differentiation of the Cholesky decomposition" (2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import ShapeError
+from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.axes import concrete, normalize_axis, whole, whole_numbers
+from gradcli.primitives.families import structural
+from gradcli.primitives.indexing import index
+from gradcli.primitives.linear import matmul
+from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.shape import matrix_transpose, permute, reshape, roll, tril
+
+Shape = tuple[int, ...]
+
+_VECTOR = [1.0, 2.5, -3.0]
+_SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
+_BATCH = [_SQUARE, [[1.0, 0.2], [0.3, 2.0]]]
+_DEFINITE = [[2.0, 0.5], [0.5, 3.0]]
+
+
+def _square(name: str) -> Any:
+    def prepare(x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        sizes = arrays.shape(x)
+        if len(sizes) < 2 or sizes[-1] != sizes[-2]:
+            raise ShapeError(f"'{name}' needs a square matrix, and the tensor has shape {list(sizes)}")
+        return (x,), {}
+
+    return prepare
+
+
+def _per_matrix(g: Any) -> Any:
+    """One number a matrix, ready to multiply the matrices."""
+    return reshape(g, (*arrays.shape(g), 1, 1))
+
+
+inv: Primitive = structural(
+    "inv", "A", "inverse matrix",
+    forward=lambda xp, x: xp.linalg.inv(x),
+    vjp=(lambda g, y, _x: -matmul(matmul(matrix_transpose(y), g), matrix_transpose(y)),),
+    prepare=_square("inv"),
+    derivative="-inv(A).T@g@inv(A).T",
+    domain="det(A) != 0",
+    samples=((_SQUARE,), (_BATCH,)),
+)  # fmt: skip
+
+
+def _minors(x: Any) -> Any:
+    """The matrices without row i and column j, at [..., i, j, :, :]."""
+    xp = arrays.numpy_namespace()
+    n = arrays.shape(x)[-1]
+    others = xp.asarray([[k for k in range(n) if k != i] for i in range(n)], dtype="int64").reshape(n, n - 1)
+    return index(x, (Ellipsis, others[:, None, :, None], others[None, :, None, :]))
+
+
+def _cofactors(x: Any, determinant: Any) -> Any:
+    if arrays.all_finite(concrete(determinant)) and arrays.numpy_namespace().all(concrete(determinant)):
+        return _per_matrix(determinant) * matrix_transpose(inv(x))
+    # A singular matrix has no inverse, but it has cofactors.
+    xp = arrays.numpy_namespace()
+    signs = (-1.0) ** xp.indices(arrays.shape(x)[-2:]).sum(axis=0)
+    return det(_minors(x)) * signs
+
+
+det: Primitive = structural(
+    "det", "A", "determinant",
+    forward=lambda xp, x: xp.linalg.det(x),
+    vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
+    prepare=_square("det"),
+    derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
+    samples=((_SQUARE,), (_BATCH,), ([[1.0, 2.0], [2.0, 4.0]],)),
+)  # fmt: skip
+
+
+def _logdet(xp: Any, x: Any) -> Any:
+    sign, logarithm = xp.linalg.slogdet(x)
+    return xp.where(sign >= 0, logarithm, xp.nan)
+
+
+logdet: Primitive = structural(
+    "logdet", "A", "log(det(A)), without overflow; nan where det(A) < 0",
+    forward=_logdet,
+    vjp=(lambda g, _y, x: _per_matrix(g) * matrix_transpose(inv(x)),),
+    prepare=_square("logdet"),
+    derivative="g*inv(A).T",
+    domain="det(A) > 0",
+    samples=((_SQUARE,), (_BATCH,)),
+)  # fmt: skip
+
+
+def _solve_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    _square("solve")(a)
+    sizes, right = arrays.shape(a), arrays.shape(b)
+    if not right or right[-2 if len(right) > 1 else 0] != sizes[-1]:
+        raise ShapeError(f"'solve' does not fit a matrix of shape {list(sizes)} and a right side of {list(right)}")
+    return (a, b), {}
+
+
+def _column(x: Any) -> Any:
+    """A vector (or a batch of them) as a matrix of one column."""
+    return reshape(x, (*arrays.shape(x), 1))
+
+
+def _solve_rule_matrix(g: Any, y: Any, a: Any, _b: Any) -> Any:
+    x, w = (y, g) if len(_b.shape) > 1 else (_column(y), _column(g))
+    return -matmul(solve(matrix_transpose(a), w), matrix_transpose(x))
+
+
+def _solve_rule_right(g: Any, _y: Any, a: Any, _b: Any) -> Any:
+    if len(_b.shape) > 1:
+        return solve(matrix_transpose(a), g)
+    return reshape(solve(matrix_transpose(a), _column(g)), arrays.shape(g))
+
+
+solve: Primitive = structural(
+    "solve", "A, b", "the x with A@x = b, for a vector or the columns of a matrix",
+    forward=lambda xp, a, b: xp.linalg.solve(a, b),
+    vjp=(_solve_rule_matrix, _solve_rule_right),
+    prepare=_solve_call,
+    derivative="-w@x.T, w, where w = solve(A.T, g)",
+    domain="det(A) != 0",
+    samples=((_SQUARE, [1.0, -2.0]), (_SQUARE, _DEFINITE), (_BATCH, _DEFINITE), (_BATCH, [1.0, -2.0])),
+)  # fmt: skip
+
+
+def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
+    xp = arrays.numpy_namespace()
+    n = arrays.shape(y)[-1]
+    halved = tril(matmul(matrix_transpose(y), g)) * (1.0 - 0.5 * xp.eye(n, dtype=concrete(y).dtype))
+    left = solve(matrix_transpose(y), halved)
+    whole_cotangent = matrix_transpose(solve(matrix_transpose(y), matrix_transpose(left)))
+    return 0.5 * (whole_cotangent + matrix_transpose(whole_cotangent))
+
+
+cholesky: Primitive = structural(
+    "cholesky", "A", "the lower triangular L with L@L.T = A",
+    forward=lambda xp, x: xp.linalg.cholesky(x),
+    vjp=(_cholesky_rule,),
+    prepare=_square("cholesky"),
+    derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
+    domain="A symmetric and positive definite",
+)  # fmt: skip
+
+
+def _matrix_power(x: Any, n: Any) -> Any:
+    _square("matrix_power")(x)
+    exponent = whole(n, "the exponent of 'matrix_power'")
+    if exponent < 0:
+        return _matrix_power(inv(x), -exponent)
+    if exponent == 0:
+        return 0.0 * x + arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=concrete(x).dtype)
+    result = None
+    while True:
+        if exponent % 2:
+            result = x if result is None else matmul(result, x)
+        exponent //= 2
+        if not exponent:
+            return result
+        x = matmul(x, x)
+
+
+matrix_power = Composite(
+    "matrix_power", "A, n", "the product of n copies of A, of inverses where n < 0", _matrix_power,
+    derivative="that of the products",
+    domain="everywhere; n < 0: det(A) != 0",
+    samples=((_SQUARE, 3), (_BATCH, 2), (_SQUARE, -2), (_SQUARE, 1)),
+)  # fmt: skip
+
+
+def _kron(a: Any, b: Any) -> Any:
+    rank = max(len(arrays.shape(a)), len(arrays.shape(b)))
+    sizes = [(1,) * (rank - len(arrays.shape(x))) + arrays.shape(x) for x in (a, b)]
+    left = reshape(a, [s for size in sizes[0] for s in (size, 1)])
+    right = reshape(b, [s for size in sizes[1] for s in (1, size)])
+    return reshape(multiply(left, right), [m * n for m, n in zip(*sizes)])
+
+
+kron = Composite(
+    "kron", "A, B", "Kronecker product: B scaled by each element of A", _kron,
+    derivative="the sums of g over the blocks of B, and over the copies of A",
+    samples=((_SQUARE, [[1.0, 2.0, 3.0]]), (_VECTOR, _VECTOR)),
+)  # fmt: skip
+
+
+def _cross(a: Any, b: Any, axis: Any = -1) -> Any:
+    for x in (a, b):
+        sizes = arrays.shape(x)
+        if not sizes or sizes[normalize_axis(axis, len(sizes))] != 3:
+            raise ShapeError(f"'cross' needs 3 elements along its axis, and a tensor has shape {list(sizes)}")
+    return roll(a, -1, axis) * roll(b, -2, axis) - roll(a, -2, axis) * roll(b, -1, axis)
+
+
+cross = Composite(
+    "cross", "a, b, axis=-1", "the vector product in three dimensions", _cross,
+    derivative="cross(b, g), cross(g, a)",
+    samples=((_VECTOR, [0.5, -1.0, 2.0]), ([_VECTOR, [0.1, 0.2, 0.3]], [0.5, -1.0, 2.0])),
+)  # fmt: skip
+
+
+def _contracted_axes(axes: Any, ranks: tuple[int, int]) -> tuple[Shape, Shape]:
+    """The axes of both tensors that `axes`, a count or a pair of lists, means."""
+    value = concrete(axes)
+    if type(value) in arrays.PLAIN:
+        count = whole(value, "the number of axes")
+        if not 0 <= count <= min(ranks):
+            raise ShapeError(f"'tensordot' cannot sum over {count} axes of tensors of {list(ranks)} dimensions")
+        return tuple(range(ranks[0] - count, ranks[0])), tuple(range(count))
+    first, second = (whole_numbers(part, "an axis") for part in value)
+    return (
+        tuple(normalize_axis(a, ranks[0]) for a in first),
+        tuple(normalize_axis(a, ranks[1]) for a in second),
+    )
+
+
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    shapes = arrays.shape(a), arrays.shape(b)
+    first, second = _contracted_axes(axes, (len(shapes[0]), len(shapes[1])))
+    if [shapes[0][i] for i in first] != [shapes[1][i] for i in second]:
+        raise ShapeError(f"the axes of {list(shapes[0])} and {list(shapes[1])} do not fit in 'tensordot'")
+    free = [[i for i in range(len(s)) if i not in used] for s, used in zip(shapes, (first, second))]
+    kept = [[s[i] for i in f] for s, f in zip(shapes, free)]
+    count = 1
+    for i in first:
+        count *= shapes[0][i]
+    left = reshape(permute(a, [*free[0], *first]) if shapes[0] else a, (-1 if count else 0, count))
+    right = reshape(permute(b, [*second, *free[1]]) if shapes[1] else b, (count, -1 if count else 0))
+    return reshape(matmul(left, right), kept[0] + kept[1])
+
+
+tensordot = Composite(
+    "tensordot", "a, b, axes=2", "sum of products over the last axes of a and the first of b, or over pairs of axes",
+    _tensordot,
+    derivative="tensordot of g with the other tensor over its free axes",
+    samples=((_SQUARE, _SQUARE, 1), (_SQUARE, _SQUARE), (_SQUARE, _BATCH, ([1], [2]))),
+)  # fmt: skip

@@ -1,0 +1,41 @@
+"""What the tests share: running the command line with streams of their own."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from gradcli.cli.environment import Environment
+from gradcli.cli.main import main
+
+
+@dataclass
+class Outcome:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        return json.loads(self.err)["error"]
+
+
+@pytest.fixture
+def run() -> Callable[..., Outcome]:
+    """`run('eval', 'x**2', 'x=3')` gives the exit status and what was printed."""
+
+    def run(*arguments: str, stdin: str = "", variables: dict[str, str] | None = None) -> Outcome:
+        out, err = io.StringIO(), io.StringIO()
+        status = main(arguments, Environment(io.StringIO(stdin), out, err, variables or {}))
+        return Outcome(int(status), out.getvalue(), err.getvalue())
+
+    return run
