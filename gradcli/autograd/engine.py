@@ -140,9 +140,9 @@ class _Pass:
         except GradcliError as error:
             error.locate(node.span)
             raise
+        self._distribute(node, cotangents, pulled)
         if not self.retain_graph:
             node.release()
-        self._distribute(node, cotangents, pulled)
 
     def _distribute(self, node: Node, cotangents: list[Any], pulled: Sequence[Any]) -> None:
         primitive = node.primitive if isinstance(node, PrimitiveNode) else None

@@ -11,8 +11,8 @@ from gradcli.errors import BindingError, GradcliError, Span, UsageError, nearest
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import evaluate
 from gradcli.io import files, variables
-from gradcli.syntax import parse
-from gradcli.syntax.tree import Program
+from gradcli.syntax import parse, parse_expression
+from gradcli.syntax.tree import Evaluate, Program
 
 
 class Inputs(NamedTuple):
@@ -108,7 +108,9 @@ def _bound(word: str, dtype: str, max_steps: int, max_elements: int) -> tuple[st
 def constant(text: str, dtype: str, max_steps: int, whole: str, offset: int = 0) -> Any:
     """The value of an expression without free names, which starts at `offset` of the text `whole`."""
     try:
-        value = evaluate(parse(text), {}, max_steps=max_steps).value
+        expression = parse_expression(text)
+        program = Program(expression.span, text, (Evaluate(expression.span, expression),))
+        value = evaluate(program, {}, max_steps=max_steps).value
     except GradcliError as error:
         if error.source == text and error.span is not None:
             error.span = Span(error.span.start + offset, error.span.end + offset)

@@ -13,6 +13,7 @@ import typer
 from gradcli.cli import options as opt
 from gradcli.cli.environment import Environment
 from gradcli.errors import ExitStatus, GradcliError, LimitError, UsageError, nearest
+from gradcli.evaluate.limits import MAX_ELEMENTS, MAX_STEPS
 
 _EVAL_HELP = """Value and leaf gradients of PROGRAM.
 
@@ -70,8 +71,8 @@ def evaluate(
     fail_on_nonfinite: opt.FailOnNonfinite = False,
     quiet: opt.Quiet = False,
     traceback: opt.Traceback = False,
-    max_steps: opt.MaxSteps = opt.MAX_STEPS,
-    max_elements: opt.MaxElements = opt.MAX_ELEMENTS,
+    max_steps: opt.MaxSteps = MAX_STEPS,
+    max_elements: opt.MaxElements = MAX_ELEMENTS,
 ) -> ExitStatus:
     from gradcli.cli import eval as command
 
@@ -110,19 +111,20 @@ def _check_options(command: Any, arguments: Sequence[str]) -> None:
 
     The parser lets unknown options through, so that a program may start with a minus.
     """
-    options = {name: p for p in command.params for name in p.opts}
-    for i, argument in enumerate(arguments):
-        if argument in command.commands:
-            options = {name: p for p in command.commands[argument].params for name in p.opts}
-            return _check_words(options, arguments[i + 1 :])
-        if not argument.startswith("-"):
-            close = nearest(argument, command.commands)
-            hint = f"did you mean '{close}'?" if close else f"gradcli eval {argument!r} evaluates a program"
-            raise UsageError(f"there is no command {argument!r}", hint=hint)
-    _check_words(options, arguments)
+    first = next((i for i, a in enumerate(arguments) if not a.startswith("-")), len(arguments))
+    _check_words(command, arguments[:first])
+    if first == len(arguments):
+        return
+    name = arguments[first]
+    if name not in command.commands:
+        close = nearest(name, command.commands)
+        hint = f"did you mean '{close}'?" if close else f"gradcli eval {name!r} evaluates a program"
+        raise UsageError(f"there is no command {name!r}", hint=hint)
+    _check_words(command.commands[name], arguments[first + 1 :])
 
 
-def _check_words(options: dict[str, Any], arguments: Sequence[str]) -> None:
+def _check_words(command: Any, arguments: Sequence[str]) -> None:
+    options = {name: parameter for parameter in command.params for name in parameter.opts}
     words = iter(arguments)
     for word in words:
         if word == "--":

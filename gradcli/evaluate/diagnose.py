@@ -30,6 +30,8 @@ class Watch:
     def __init__(self) -> None:
         self.nonfinite: dict[str, Warning] = {}
         self.nonsmooth: dict[tuple[str, Span], Warning] = {}
+        # What the program calls the operation at a place, and its latest operands there.
+        self.seen: dict[Span, tuple[str, list[Any]]] = {}
 
     @contextmanager
     def backward(self, sees: Callable[[Node, Sequence[Any], Sequence[Any]], None]) -> Iterator[None]:
@@ -45,7 +47,7 @@ class Watch:
         if not isinstance(node, PrimitiveNode) or node.primitive.smooth is None or node.span is None:
             return
         operands = [concrete(o) for o in node.saved or ()]
-        if any(isinstance(o, ShapeOnly) for o in operands) or arrays.all_zero(concrete(cotangents[0])):
+        if not operands or any(isinstance(o, ShapeOnly) for o in operands) or arrays.all_zero(concrete(cotangents[0])):
             return
         if not node.primitive.smooth(*operands, **node.params):
             name = node.primitive.name
@@ -54,27 +56,22 @@ class Watch:
 
     def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
         """Note the first operation whose result is not finite though its operands are."""
-        self._see("forward", span, operation, [concrete(o) for o in operands], [concrete(result)], "'{}' gives {}")
+        arguments = [concrete(o) for o in operands]
+        self.seen[span] = operation, arguments
+        if all(map(_finite, arguments)):
+            self._see("forward", span, [concrete(result)], "'{}' gives {}")
 
     def see_backward(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
-        """Note the first node whose cotangents are not finite though those it got are."""
-        operands: list[Any] = []
-        if isinstance(node, PrimitiveNode):
-            operands = [concrete(o) for o in node.saved or ()]
-            operands = [o for o in operands if not isinstance(o, ShapeOnly)]
-        name = node.primitive.name if isinstance(node, PrimitiveNode) else node.name.removesuffix("Backward")
-        results = [concrete(p) for p in pulled if p is not None]
-        if node.span is not None and all(c is None or _finite(concrete(c)) for c in cotangents):
-            self._see("backward", node.span, name, operands, results, "the derivative of '{}' is {}")
+        """Note the first node whose operands' cotangents are not finite though its own are."""
+        if node.span in self.seen and all(c is None or _finite(concrete(c)) for c in cotangents):
+            results = [concrete(p) for p in pulled if p is not None]
+            self._see("backward", node.span, results, "the derivative of '{}' is {}")
 
-    def _see(
-        self, phase: str, span: Span, name: str, operands: Sequence[Any], results: Sequence[Any], text: str
-    ) -> None:
-        if phase in self.nonfinite:
-            return
+    def _see(self, phase: str, span: Span, results: Sequence[Any], text: str) -> None:
         bad = next((r for r in results if not _finite(r)), None)
-        if bad is None or (phase == "forward" and not all(map(_finite, operands))):
+        if bad is None or phase in self.nonfinite:
             return
+        name, operands = self.seen[span]
         where = _first_nonfinite(bad)
         message = f"{text.format(name, _kind(bad, where))} for {_describe(operands, where)}"
         self.nonfinite[phase] = Warning("nonfinite", phase, name, span, message)

@@ -391,9 +391,8 @@ class _Interpreter:
     def _call_builtin(self, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
         if node.name in scope.DERIVATIVES:
             named = dict(zip(("y", "x", "n"), positional)) | keywords
-            self._check_target(node)
-            operation = functools.partial(getattr(inside, node.name), **named)
-            return self._apply(node, node.name, operation)
+            self._check_target(node, named["x"])
+            return self._apply(node, node.name, functools.partial(getattr(inside, node.name), **named))
         if node.name in scope.DETACH:
             return inside.detach(_number(positional[0], f"'{node.name}'"))
         operation = table.find(node.name)
@@ -401,13 +400,13 @@ class _Interpreter:
         _check_arguments(operation, positional)
         return self._apply(node, operation.name, functools.partial(operation, **keywords), *positional)
 
-    def _check_target(self, node: tree.Call) -> None:
+    def _check_target(self, node: tree.Call, value: Value) -> None:
         named = [k.value for k in node.keywords if k.name == "x"]
         given = node.arguments if node.receiver is None else (node.receiver, *node.arguments)
         target = named[0] if named else given[1]
-        if not isinstance(target, tree.Name) or target.id in scope.CONSTANTS and target.id not in self.targets:
+        if not isinstance(target, tree.Name) or not isinstance(value, Tensor):
             raise DifferentiationError(
-                f"'{node.name}' differentiates by a name, and this is an expression",
+                f"'{node.name}' differentiates by a name that the program was given or assigned, and this is none",
                 hint=f"name it first: u = …; {node.name}(y, u)",
                 span=target.span,
             )
@@ -422,7 +421,7 @@ class _Interpreter:
         local = self._local({name: inside.detach(value) for name, value in named.items()})
         result = yield Frame(define.body, local, define.name)
         current_span.set(define.body.span)
-        function = type(define.name, (_HandWritten,), {})
+        function: type[Function] = type(define.name, (_HandWritten,), {})
         return function.apply(functools.partial(self._gradients, define), inside.detach(result), *inputs)
 
     def _local(self, named: Mapping[str, Value]) -> dict[str, Value]:
