@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -132,6 +134,16 @@ class GradcliError(Exception):
         }
 
 
+@contextmanager
+def pointing_into(source: str) -> Iterator[None]:
+    """Within the block, an error with a place but no text gets `source`."""
+    try:
+        yield
+    except GradcliError as error:
+        error.locate(None, source)
+        raise
+
+
 class UsageError(GradcliError):
     """Wrong options or arguments."""
 
@@ -189,6 +201,10 @@ class DifferentiationError(GradcliError, RuntimeError):
     """A value that cannot be differentiated as asked."""
 
     kind = "differentiation"
+
+
+class PipeClosed(Exception):
+    """The reader of the results has gone; there is nobody to tell."""
 
 
 class OutputError(GradcliError):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-from gradcli.errors import OutputError, UsageError
+from gradcli.errors import OutputError, PipeClosed, UsageError
 
 
 @dataclass
@@ -38,15 +38,15 @@ class Environment:
             raise UsageError(f"standard input is not UTF-8 text, and {what} is read from it") from None
 
     def write(self, text: str) -> None:
-        """Write to standard output at once. Raises OutputError where that fails, and
-        BrokenPipeError where the reader has gone."""
+        """Write to standard output at once. Raises OutputError where that fails, and PipeClosed
+        where the reader has gone."""
         try:
             if self.stdout is None:
                 raise OSError("standard output is closed")
             self.stdout.write(text)
             self.stdout.flush()
         except BrokenPipeError:
-            raise
+            raise PipeClosed from None
         except OSError as error:
             raise OutputError(
                 f"cannot write the result: {error.strerror or error}", hint="check where standard output goes"

@@ -38,7 +38,7 @@ def _check(options: EvalOptions) -> None:
     arrays.check_backend(options.backend, options.device)
     if options.dtype not in arrays.DTYPES:
         raise UsageError(f"there is no dtype {options.dtype!r}", hint=f"--dtype {' or '.join(arrays.DTYPES)}")
-    if options.file != "-" and (options.words or [])[:1] == ["-"] and options.vars == "-" and options.file is None:
+    if options.file is None and options.vars == "-" and list(options.words or ())[:1] == ["-"]:
         raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
     derived = {
         "--order": options.order is not None,

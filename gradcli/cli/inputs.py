@@ -73,12 +73,15 @@ def gather(
     bindings: dict[str, Any] = {}
     for word in words:
         name, value = _bound(word, dtype, max_steps, max_elements)
-        span = Span(word.index("=") - len(word.split("=")[0]), len(word.split("=")[0]))
         if name in bindings:
-            raise BindingError(f"'{name}' is given twice", hint="give each name one value", span=span, source=word)
-        if name not in reads:
-            raise _unused(name, reads, word, span)
+            raise BindingError(
+                f"'{name}' is given twice", hint="give each name one value", span=_name_span(word), source=word
+            )
         bindings[name] = value
+    scope.check(program, bindings)
+    for word, name in zip(words, tuple(bindings)):
+        if name not in reads:
+            raise _unused(name, reads, word)
     for name, value in _variables(vars_from, environment).items():
         if name in bindings:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
@@ -87,11 +90,15 @@ def gather(
     return Inputs(program, bindings, _leaves(bindings, wrt, const))
 
 
-def _unused(name: str, reads: Mapping[str, Any], word: str, span: Span) -> BindingError:
+def _name_span(word: str) -> Span:
+    return Span(0, word.index("="))
+
+
+def _unused(name: str, reads: Mapping[str, Any], word: str) -> BindingError:
     close = nearest(name, reads)
     read = ", ".join(f"'{r}'" for r in reads if r not in scope.CONSTANTS)
     hint = f"did you mean '{close}'?" if close else f"it reads {read}" if read else "it reads no names"
-    return BindingError(f"the program does not read '{name}'", hint=hint, span=span, source=word)
+    return BindingError(f"the program does not read '{name}'", hint=hint, span=_name_span(word), source=word)
 
 
 def _bound(word: str, dtype: str, max_steps: int, max_elements: int) -> tuple[str, Any]:

@@ -12,7 +12,7 @@ import typer
 
 from gradcli.cli import options as opt
 from gradcli.cli.environment import Environment
-from gradcli.errors import ExitStatus, GradcliError, LimitError, UsageError, nearest
+from gradcli.errors import ExitStatus, GradcliError, LimitError, OutputError, PipeClosed, UsageError, nearest
 from gradcli.evaluate.limits import MAX_ELEMENTS, MAX_STEPS
 
 _EVAL_HELP = """Value and leaf gradients of PROGRAM.
@@ -45,7 +45,7 @@ def gradcli(
 
         context.obj.write(f"gradcli {__version__}\n")
     elif context.invoked_subcommand is None:
-        context.obj.write(context.get_help() + "\n")
+        typer.echo(context.get_help())
     return ExitStatus.SUCCESS
 
 
@@ -83,8 +83,7 @@ def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
     """Run a command line; every error becomes a message and an exit status."""
     try:
         return _dispatch(list(arguments), environment)
-    except BrokenPipeError:
-        # The reader has what it wanted.
+    except PipeClosed:
         _abandon_stdout()
         return ExitStatus.SUCCESS
     except KeyboardInterrupt:
@@ -149,6 +148,8 @@ def _usage_message(error: Any) -> str:
 def _explained(error: Exception) -> GradcliError:
     if isinstance(error, GradcliError):
         return error
+    if isinstance(error, OSError):
+        return OutputError(f"cannot write: {error.strerror or error}")
     if isinstance(error, MemoryError):
         return LimitError("out of memory", hint="make the arrays smaller")
     return GradcliError(

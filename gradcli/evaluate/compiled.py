@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor, operand
 from gradcli.calculus.derivatives import derivatives, gradients, jacobians
-from gradcli.errors import BindingError, DifferentiationError, nearest
+from gradcli.errors import BindingError, DifferentiationError, nearest, pointing_into
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import Evaluation, evaluate
 from gradcli.syntax import parse
@@ -54,13 +54,16 @@ class CompiledProgram:
         scalar without `grad_output`.
         """
         leaves, value = self._differentiable(values, wrt)
-        found = gradients(value, list(leaves.values()), grad_output, retain_graph=False)
+        with pointing_into(self.program.source):
+            found = gradients(value, list(leaves.values()), grad_output, retain_graph=False)
         return _plain(value), {name: _plain(g) for name, g in zip(leaves, found)}
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """The Jacobian by each input, of shape value.shape + input.shape; None as in `value_and_grad`."""
         leaves, value = self._differentiable(values, wrt)
-        return {name: _plain(j) for name, j in zip(leaves, jacobians(value, list(leaves.values())))}
+        with pointing_into(self.program.source):
+            found = jacobians(value, list(leaves.values()))
+        return {name: _plain(j) for name, j in zip(leaves, found)}
 
     def hessian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """The second derivatives of a scalar value, keyed `"x,x"`, `"x,q"`, …; each mixed one once.
@@ -68,7 +71,7 @@ class CompiledProgram:
         Their shape is the shapes of both inputs joined; None where the value does not depend on
         an input. Raises DifferentiationError for a value that is no scalar.
         """
-        found = self._all_derivatives(values, wrt, 2)
+        found = self._all_derivatives(*self._differentiable(values, wrt), 2)
         return {key: d for key, d in found.items() if "," in key}
 
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
@@ -80,14 +83,14 @@ class CompiledProgram:
         if order < 0:
             raise DifferentiationError("the order of a derivative must not be negative")
         leaves, value = self._differentiable(values, wrt)
-        found = {key: _plain(d) for key, d in derivatives(value, leaves, order).items()}
+        found = self._all_derivatives(leaves, value, order)
         if len(leaves) == 1 and not next(iter(leaves.values())).shape:
             return [_plain(value), *(0.0 if d is None else d for d in found.values())]
         return found
 
-    def _all_derivatives(self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int) -> dict[str, Any]:
-        leaves, value = self._differentiable(values, wrt)
-        return {key: _plain(d) for key, d in derivatives(value, leaves, order).items()}
+    def _all_derivatives(self, leaves: Mapping[str, Tensor], value: Any, order: int) -> dict[str, Any]:
+        with pointing_into(self.program.source):
+            return {key: _plain(d) for key, d in derivatives(value, leaves, order).items()}
 
     def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
         """The leaves to differentiate by, and the value with its graph."""

@@ -11,7 +11,9 @@ from gradcli.autograd.engine import observer
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import PrimitiveNode, ShapeOnly, Tensor
 from gradcli.errors import Span
+from gradcli.evaluate.interpreter import operation_at
 from gradcli.primitives.axes import concrete
+from gradcli.syntax.tree import Program
 
 
 class Warning(NamedTuple):
@@ -27,9 +29,10 @@ class Warning(NamedTuple):
 class Watch:
     """Collects warnings while a program runs forward and backward."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: Program) -> None:
+        self.program = program
         self.nonfinite: dict[str, Warning] = {}
-        self.nonsmooth: dict[tuple[str, Span], Warning] = {}
+        self.nonsmooth: dict[Span, Warning] = {}
         # What the program calls the operation at a place, and its latest operands there.
         self.seen: dict[Span, tuple[str, list[Any]]] = {}
 
@@ -44,15 +47,17 @@ class Watch:
 
     def see_kink(self, node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
         """Note a node that is differentiated where its function is not smooth."""
-        if not isinstance(node, PrimitiveNode) or node.primitive.smooth is None or node.span is None:
+        if not isinstance(node, PrimitiveNode) or node.primitive.smooth is None:
+            return
+        if node.span is None or node.span in self.nonsmooth:
             return
         operands = [concrete(o) for o in node.saved or ()]
         if not operands or any(isinstance(o, ShapeOnly) for o in operands) or arrays.all_zero(concrete(cotangents[0])):
             return
         if not node.primitive.smooth(*operands, **node.params):
-            name = node.primitive.name
+            name = operation_at(self.program, node.span) or node.primitive.name
             message = f"'{name}' is not differentiable here, for {_describe(operands, None)}"
-            self.nonsmooth.setdefault((name, node.span), Warning("nonsmooth", "backward", name, node.span, message))
+            self.nonsmooth[node.span] = Warning("nonsmooth", "backward", name, node.span, message)
 
     def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
         """Note the first operation whose result is not finite though its operands are."""

@@ -43,7 +43,7 @@ Value = Any
 Observer = Callable[[Span, str, tuple[Value, ...], Value], None]
 Task = Generator[Any, Value, Value]
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+_BINARY: dict[str, Operation] = {
     "+": arithmetic.add,
     "-": arithmetic.subtract,
     "*": arithmetic.multiply,
@@ -285,9 +285,8 @@ class _Interpreter:
         left = yield node.left
         right = yield node.right
         operation = _BINARY[node.operator]
-        name = operation.name  # type: ignore[attr-defined]
         left, right = _number(left, f"'{node.operator}'"), _number(right, f"'{node.operator}'")
-        return self._apply(node, name, operation, left, right)
+        return self._apply(node, operation.name, operation, left, right)
 
     def _compare(self, node: tree.Compare) -> Task:
         left = yield node.operands[0]
@@ -462,6 +461,17 @@ def _place(node: tree.Node) -> Span:
     if isinstance(node, tree.Binary) and node.span.end - node.span.start > _LONG_SPAN:
         return node.operator_span
     return node.span
+
+
+def operation_at(program: tree.Program, span: Span) -> str | None:
+    """What the program calls the operation at a place: the function of a call, the name of an operator."""
+    for node in tree.walk(program):
+        if isinstance(node, tree.Binary) and _place(node) == span:
+            return _BINARY[node.operator].name
+        if isinstance(node, tree.Call) and node.span == span:
+            operation = table.find(node.name)
+            return operation.name if operation else node.name
+    return None
 
 
 def _number(value: Value, what: str) -> Value:

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import derivatives, jacobians
-from gradcli.errors import DifferentiationError, UnknownNameError, nearest
+from gradcli.errors import DifferentiationError, UnknownNameError, nearest, pointing_into
 from gradcli.evaluate.diagnose import Warning, Watch, all_finite
 from gradcli.evaluate.interpreter import Evaluation, evaluate
 from gradcli.evaluate.limits import MAX_STEPS
@@ -53,14 +53,15 @@ def run(request: Request) -> Result:
     neither a Jacobian nor a cotangent was asked for, and UnknownNameError for an intermediate
     that does not exist.
     """
-    watch = Watch()
-    result = _run(request, watch, None)
-    result.finite = all_finite(result.value, *_numbers(result))
-    if not result.finite:
-        watch = Watch()
-        _run(request, watch, watch.see_forward)
-    result.warnings = watch.warnings()
-    return result
+    with pointing_into(request.program.source):
+        watch = Watch(request.program)
+        result = _run(request, watch, None)
+        result.finite = all_finite(result.value, *_numbers(result))
+        if not result.finite:
+            watch = Watch(request.program)
+            _run(request, watch, watch.see_forward)
+        result.warnings = watch.warnings()
+        return result
 
 
 def _numbers(result: Result) -> list[Any]:

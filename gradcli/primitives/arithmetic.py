@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli import arrays
 from gradcli.primitives.families import elementwise, predicate
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.primitive import Composite, Primitive
 
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
@@ -37,7 +38,7 @@ multiply = elementwise(
     samples=_PAIRS,
 )  # fmt: skip
 
-divide = elementwise(
+divide: Primitive = elementwise(
     "divide", "x, y", "x / y",
     forward=lambda xp, x, y: xp.divide(x, y),
     vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -g * divide(y, b)),
@@ -63,7 +64,18 @@ identity = elementwise(
     forward=lambda _xp, x: x,
     vjp=(lambda g, _y, _x: g,),
     derivative="g",
+    node_name="CloneBackward0",
     samples=(0.7, [-1.0, 2.0]),
+)  # fmt: skip
+
+cast = elementwise(
+    "cast", "x, dtype", "x in another dtype",
+    forward=lambda _xp, x, *, dtype: arrays.astype(x, dtype),
+    vjp=(lambda g, _y, _x, **_params: g,),
+    prepare=lambda x, dtype: ((x,), {"dtype": dtype}),
+    derivative="g",
+    node_name="ToCopyBackward0",
+    samples=((0.7, "float64"), ([-1.0, 2.0], "float64")),
 )  # fmt: skip
 
 zeros_like = elementwise(
@@ -84,7 +96,7 @@ reciprocal = elementwise(
     samples=(0.7, [-1.0, 2.0]),
 )  # fmt: skip
 
-remainder = elementwise(
+remainder: Primitive = elementwise(
     "remainder", "x, y", "x - y*floor(x/y), with the sign of y; the operator %",
     forward=lambda xp, x, y: xp.remainder(x, y),
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * floor_divide(a, b)),
@@ -95,7 +107,7 @@ remainder = elementwise(
     samples=((0.7, 0.3), (-2.2, 0.5), ([[0.3, -1.2]], [[0.7], [2.5]])),
 )  # fmt: skip
 
-fmod = elementwise(
+fmod: Primitive = elementwise(
     "fmod", "x, y", "x - y*trunc(x/y), with the sign of x",
     forward=lambda xp, x, y: xp.fmod(x, y),
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(a, b))),
@@ -105,7 +117,7 @@ fmod = elementwise(
     samples=((0.7, 0.3), (-2.2, 0.5), ([[0.3, -1.2]], [[0.7], [2.5]])),
 )  # fmt: skip
 
-floor_divide = elementwise(
+floor_divide: Primitive = elementwise(
     "floor_divide", "x, y", "floor(x/y); the operator //",
     forward=lambda xp, x, y: xp.floor_divide(x, y),
     vjp=(lambda g, _y, _a, _b: zeros_like(g), lambda g, _y, _a, _b: zeros_like(g)),
@@ -131,7 +143,7 @@ def _piecewise_constant(name: str, doc: str, forward: Any, jumps: Any, **fields:
     return elementwise(
         name, "x", doc,
         forward=forward,
-        vjp=(lambda g, _y, _x: zeros_like(g),),
+        vjp=(lambda _g, _y, x: zeros_like(x),),
         derivative="0",
         smooth=lambda x: nowhere(jumps(x)),
         samples=(0.7, [-1.3, 2.2]),
@@ -139,10 +151,10 @@ def _piecewise_constant(name: str, doc: str, forward: Any, jumps: Any, **fields:
     )  # fmt: skip
 
 
-sign = _piecewise_constant(
+sign: Primitive = _piecewise_constant(
     "sign", "-1, 0 or 1", lambda xp, x: xp.sign(x), lambda x: equal(x, 0), aliases=("sgn",)
 )
-floor = _piecewise_constant(
+floor: Primitive = _piecewise_constant(
     "floor", "the largest whole number <= x", lambda xp, x: xp.floor(x), lambda x: equal(x, floor(x))
 )
 ceil = _piecewise_constant(
@@ -152,7 +164,7 @@ round_ = _piecewise_constant(
     "round", "the nearest whole number, halves to even", lambda xp, x: xp.round(x),
     lambda x: equal(x - floor(x), 0.5),
 )  # fmt: skip
-trunc = _piecewise_constant(
+trunc: Primitive = _piecewise_constant(
     "trunc", "x without its fraction", lambda xp, x: xp.trunc(x),
     lambda x: logical_and(equal(x, floor(x)), not_equal(x, 0)), aliases=("fix",),
 )  # fmt: skip
@@ -229,7 +241,7 @@ clip = Composite(
     samples=((0.7, 0.0, 1.0), ([-1.0, 2.0, 0.5], 0.0, 1.0)),
 )  # fmt: skip
 
-where = elementwise(
+where: Primitive = elementwise(
     "where", "condition, x, y", "x where the condition is true, else y",
     forward=lambda xp, c, x, y: xp.where(c, x, y),
     vjp=(
@@ -255,24 +267,24 @@ copysign = elementwise(
     samples=_PAIRS,
 )  # fmt: skip
 
-less = predicate("less", "x, y", "x < y", forward=lambda xp, x, y: xp.less(x, y), samples=_PAIRS)
-less_equal = predicate(
+less: Primitive = predicate("less", "x, y", "x < y", forward=lambda xp, x, y: xp.less(x, y), samples=_PAIRS)
+less_equal: Primitive = predicate(
     "less_equal", "x, y", "x <= y", forward=lambda xp, x, y: xp.less_equal(x, y), samples=_PAIRS
 )
-greater = predicate("greater", "x, y", "x > y", forward=lambda xp, x, y: xp.greater(x, y), samples=_PAIRS)
-greater_equal = predicate(
+greater: Primitive = predicate("greater", "x, y", "x > y", forward=lambda xp, x, y: xp.greater(x, y), samples=_PAIRS)
+greater_equal: Primitive = predicate(
     "greater_equal", "x, y", "x >= y", forward=lambda xp, x, y: xp.greater_equal(x, y), samples=_PAIRS
 )
-equal = predicate("equal", "x, y", "x == y", forward=lambda xp, x, y: xp.equal(x, y), samples=_PAIRS)
-not_equal = predicate("not_equal", "x, y", "x != y", forward=lambda xp, x, y: xp.not_equal(x, y), samples=_PAIRS)
-logical_not = predicate(
+equal: Primitive = predicate("equal", "x, y", "x == y", forward=lambda xp, x, y: xp.equal(x, y), samples=_PAIRS)
+not_equal: Primitive = predicate("not_equal", "x, y", "x != y", forward=lambda xp, x, y: xp.not_equal(x, y), samples=_PAIRS)
+logical_not: Primitive = predicate(
     "logical_not", "x", "not x", forward=lambda xp, x: xp.logical_not(x), samples=(True, [True, False])
 )
-logical_and = predicate(
+logical_and: Primitive = predicate(
     "logical_and", "x, y", "x and y",
     forward=lambda xp, x, y: xp.logical_and(x, y), samples=((True, False),),
 )  # fmt: skip
-logical_or = predicate(
+logical_or: Primitive = predicate(
     "logical_or", "x, y", "x or y",
     forward=lambda xp, x, y: xp.logical_or(x, y), samples=((True, False),),
 )  # fmt: skip

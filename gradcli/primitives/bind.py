@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -68,10 +69,20 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
 def _refused(primitive: Primitive, operands: Sequence[Any], error: Exception) -> EvaluationError:
     if type(error).__name__ == "LinAlgError":
         return EvaluationError(f"'{primitive.name}' failed: {str(error).lower()}")
-    shapes = " and ".join(str(list(arrays.shape(o))) for o in operands)
-    if primitive.elementwise:
-        return ShapeError(
-            f"shapes {shapes} do not broadcast together in '{primitive.name}'",
-            hint="sizes must be equal or 1, counted from the last axis",
-        )
-    return ShapeError(f"'{primitive.name}' does not fit operands of shape {shapes}: {error}")
+    shapes = [arrays.shape(o) for o in operands]
+    text = " and ".join(str(list(s)) for s in shapes)
+    if not primitive.elementwise:
+        return ShapeError(f"'{primitive.name}' does not fit operands of shape {text}: {error}")
+    if _broadcast(shapes):
+        types = " and ".join(arrays.dtype_name(o) for o in operands)
+        return EvaluationError(f"'{primitive.name}' does not work on {types} values: {error}")
+    return ShapeError(
+        f"shapes {text} do not broadcast together in '{primitive.name}'",
+        hint="sizes must be equal or 1, counted from the last axis",
+    )
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether tensors of these shapes can be operands of one elementwise function."""
+    axes = itertools.zip_longest(*(reversed(s) for s in shapes), fillvalue=1)
+    return all(len(set(sizes) - {1}) <= 1 for sizes in axes)

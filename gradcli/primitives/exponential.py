@@ -18,7 +18,7 @@ from gradcli.primitives.arithmetic import (
     zeros_like,
 )
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.primitive import Composite, Primitive
 
 _LN2 = math.log(2)
 _LN10 = math.log(10)
@@ -141,7 +141,8 @@ exp2 = elementwise(
 expm1 = elementwise(
     "expm1", "x", "exp(x) - 1, accurate near 0",
     forward=lambda xp, x: xp.expm1(x),
-    vjp=(lambda g, y, _x: g * (y + 1.0),),
+    # Not y + 1, which has lost its digits for x far below 0.
+    vjp=(lambda g, _y, x: g * exp(x),),
     derivative="g*exp(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -183,11 +184,12 @@ log1p = elementwise(
     samples=_POSITIVE,
 )  # fmt: skip
 
-sigmoid = elementwise(
+sigmoid: Primitive = elementwise(
     "sigmoid", "x", "1/(1 + exp(-x))",
     forward=lambda xp, x: xp.divide(1.0, xp.add(1.0, xp.exp(xp.negative(x)))),
-    vjp=(lambda g, y, _x: g * (y * (1.0 - y)),),
-    derivative="g*sigmoid(x)*(1 - sigmoid(x))",
+    # Not 1 - y, which has lost its digits for x far above 0.
+    vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
+    derivative="g*sigmoid(x)*sigmoid(-x)",
     aliases=("expit",),
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -227,10 +229,8 @@ logit = Composite(
 
 xlogy = elementwise(
     "xlogy", "x, y", "x*log(y), 0 where x is 0",
-    forward=lambda xp, x, y: xp.where(
-        xp.logical_and(xp.equal(x, 0), xp.equal(y, y)),
-        0.0,
-        xp.multiply(x, xp.log(xp.where(xp.equal(x, 0), 1.0, y))),
+    forward=lambda xp, x, y: xp.multiply(
+        x, xp.log(xp.where(xp.logical_and(xp.equal(x, 0), xp.equal(y, y)), 1.0, y))
     ),
     vjp=(
         lambda g, _y, a, b: g * log(where(logical_and(equal(a, 0), less_equal(b, 0)), 1.0, b)),
@@ -243,10 +243,8 @@ xlogy = elementwise(
 
 xlog1py = elementwise(
     "xlog1py", "x, y", "x*log(1 + y), 0 where x is 0",
-    forward=lambda xp, x, y: xp.where(
-        xp.logical_and(xp.equal(x, 0), xp.equal(y, y)),
-        0.0,
-        xp.multiply(x, xp.log1p(xp.where(xp.equal(x, 0), 0.0, y))),
+    forward=lambda xp, x, y: xp.multiply(
+        x, xp.log1p(xp.where(xp.logical_and(xp.equal(x, 0), xp.equal(y, y)), 0.0, y))
     ),
     vjp=(
         lambda g, _y, a, b: g * log1p(where(logical_and(equal(a, 0), less_equal(b, -1)), 0.0, b)),

@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.axes import concrete, whole
 from gradcli.primitives.families import structural
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.primitive import Composite, Primitive
 
 Shape = tuple[int, ...]
 Key = tuple[Any, ...]
@@ -60,7 +60,7 @@ def _taken_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
     if not _has_arrays(key):
         return math.prod(shapes[0])
     sizes = [item.shape for item in key if hasattr(item, "dtype")]
-    together = math.prod(max(s[-axis] for s in sizes if len(s) >= axis) for axis in range(1, max(map(len, sizes)) + 1))
+    together: int = math.prod(max(s[-axis] for s in sizes if len(s) >= axis) for axis in range(1, max(map(len, sizes)) + 1))
     consumed = sum(item is not None and item is not Ellipsis for item in key)
     return together * math.prod(shapes[0][consumed:]) if consumed == len(key) else together * math.prod(shapes[0])
 
@@ -84,10 +84,10 @@ index = structural(
     samples=((_VECTOR, 1), (_MATRIX, (slice(None), [0, 2, 0])), (_MATRIX, (None, Ellipsis, slice(0, 3, 2)))),
 )  # fmt: skip
 
-scatter = structural(
+scatter: Primitive = structural(
     "scatter", "x, key, shape", "zeros of a shape with x added at key",
     forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),
-    vjp=(lambda g, _y, _x, *, key, shape: index(g, key),),
+    vjp=(lambda g, _y, _x, *, key, **_params: index(g, key),),
     prepare=lambda x, key, shape: ((x,), {"key": normalize_key(key), "shape": tuple(shape)}),
     derivative="g[key]",
     elements=lambda _shapes, params: math.prod(params["shape"]),

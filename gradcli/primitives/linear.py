@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.families import structural
-from gradcli.primitives.indexing import diagonal, index
+from gradcli.primitives.indexing import diagonal
 from gradcli.primitives.primitive import Composite
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.shape import matrix_transpose, permute, reshape
@@ -82,7 +82,7 @@ def _matmul_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int
 
 def _matmul_name(operands: Sequence[Any], _params: Mapping[str, Any]) -> str:
     ranks = tuple(len(arrays.shape(o)) for o in operands)
-    names = {(1, 1): "Dot", (2, 1): "Mv", (1, 2): "Mv", (2, 2): "Mm"}
+    names: dict[Shape, str] = {(1, 1): "Dot", (2, 1): "Mv", (1, 2): "Mv", (2, 2): "Mm"}
     return f"{names.get(ranks, 'Bmm')}Backward0"
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from gradcli.errors import CallError
 from gradcli.primitives.bind import bind
 
 Shape = tuple[int, ...]
@@ -128,6 +129,10 @@ class Primitive(Operation):
     """
 
     __slots__ = (
+        "_arity",
+        "_differentiable",
+        "_saved",
+        "_uses",
         "batch",
         "elements",
         "elementwise",
@@ -139,9 +144,6 @@ class Primitive(Operation):
         "smooth",
         "variadic",
         "vjp",
-        "_differentiable",
-        "_saved",
-        "_uses",
     )
 
     def __init__(
@@ -177,15 +179,26 @@ class Primitive(Operation):
         self.node_name = node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0"
         rules = (vjp,) if callable(vjp) else vjp or ()
         self._uses = tuple(_used_parameters(rule, 2 if variadic else 1) for rule in rules)
+        self._arity = len(parse_signature(signature))
         self._differentiable = sum(1 << i for i, rule in enumerate(rules) if rule is not None)
         self._saved: dict[tuple[int, int], tuple[bool, tuple[bool, ...]]] = {}
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         if self.prepare is not None:
             operands, params = self.prepare(*operands, **params)  # type: ignore[assignment]
+        elif params or len(operands) != self._arity:
+            operands, params = self._by_name(operands, params), {}
         return bind(self, operands, params or _NO_PARAMS)
 
-    def rule(self, i: int) -> Vjp:
+    def _by_name(self, operands: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The operands in their order, some of them given by name."""
+        names = [p.name for p in parse_signature(self.signature)]
+        left = names[len(operands) :]
+        if len(operands) > len(names) or sorted(left) != sorted(named):
+            raise CallError(f"{self.name}({self.signature}) needs each of its operands once")
+        return (*operands, *(named[n] for n in left))
+
+    def rule(self, i: int) -> Any:
         """The rule for operand `i`, called as rule(g, y, *operands, **params)."""
         if self.variadic:
             rule = self.vjp

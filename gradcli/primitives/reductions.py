@@ -8,10 +8,10 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import absolute, divide, equal, not_equal, where
+from gradcli.primitives.arithmetic import absolute, divide, equal, not_equal, nowhere, where
 from gradcli.primitives.axes import concrete, normalize_axes, normalize_axis
-from gradcli.primitives.exponential import exp, log, power, sqrt, square
-from gradcli.primitives.families import structural
+from gradcli.primitives.exponential import exp, log, power, square
+from gradcli.primitives.families import elementwise, structural
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.shape import broadcast_to, permute, reshape
 
@@ -66,7 +66,7 @@ def _reduction(name: str, doc: str, forward: Any, rule: Any, **fields: Any) -> P
 sum_ = _reduction(
     "sum", "sum over the axes",
     lambda xp, x, *, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims),
-    lambda g, _y, _x, *, axis, keepdims: broadcast_to(keep_axes(g, _x.shape, axis), _x.shape),
+    lambda g, _y, _x, *, axis, **_params: broadcast_to(keep_axes(g, _x.shape, axis), _x.shape),
     derivative="g for every element",
 )  # fmt: skip
 
@@ -75,7 +75,7 @@ def _count(shape: Shape, axis: Shape) -> int:
     return math.prod(shape[a] for a in axis)
 
 
-def _mean_rule(g: Any, _y: Any, _x: Any, *, axis: Shape, keepdims: bool) -> Any:
+def _mean_rule(g: Any, _y: Any, _x: Any, *, axis: Shape, **_params: Any) -> Any:
     share = divide(keep_axes(g, _x.shape, axis), float(_count(_x.shape, axis)))
     return broadcast_to(share, _x.shape)
 
@@ -95,7 +95,7 @@ def _axes_last(x: Any, axis: Shape) -> Any:
     sizes = arrays.shape(x)
     others = tuple(a for a in range(len(sizes)) if a not in axis)
     moved = permute(x, others + axis) if sizes else x
-    return reshape(moved, tuple(sizes[a] for a in others) + (_count(sizes, axis),))
+    return reshape(moved, (*(sizes[a] for a in others), _count(sizes, axis)))
 
 
 def _axes_back(flat: Any, shape: Shape, axis: Shape) -> Any:
@@ -109,11 +109,11 @@ def leave_one_out(x: Any) -> Any:
     """Rows of x, one for each element of its last axis, in which that element is 1."""
     xp = arrays.numpy_namespace()
     sizes = arrays.shape(x)
-    rows = reshape(x, sizes[:-1] + (1, sizes[-1]))
+    rows = reshape(x, (*sizes[:-1], 1, sizes[-1]))
     return where(xp.eye(sizes[-1], dtype=bool), 1.0, rows)
 
 
-def _prod_rule(g: Any, y: Any, x: Any, *, axis: Shape, keepdims: bool) -> Any:
+def _prod_rule(g: Any, y: Any, x: Any, *, axis: Shape, **_params: Any) -> Any:
     sizes = arrays.shape(x)
     g = keep_axes(g, sizes, axis)
     if arrays.all_finite(concrete(y)) and arrays.numpy_namespace().all(concrete(y)):
@@ -145,13 +145,13 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
             raise ShapeError(f"an empty tensor has no '{name}'")
         return getattr(xp, name)(x, axis=axis, keepdims=keepdims)
 
-    def smooth(x: Any, *, axis: Shape, keepdims: bool) -> bool:
+    def smooth(x: Any, *, axis: Shape, **_params: Any) -> bool:
         chosen = equal(x, primitive(x, axis, True))
         return not arrays.shape(x) or not (arrays.numpy_namespace().sum(chosen, axis=axis) > 1).any()
 
     primitive = _reduction(
         name, doc, forward,
-        lambda g, y, x, *, axis, keepdims: _share_ties(g, y, x, axis),
+        lambda g, y, x, *, axis, **_params: _share_ties(g, y, x, axis),
         derivative="g to the chosen element; ties share it evenly",
         domain="smooth where one element is chosen",
         selects=True,
@@ -189,16 +189,27 @@ var = Composite(
 )  # fmt: skip
 
 
-def _flat_sqrt(x: Any) -> Any:
-    """sqrt with the derivative 0 at 0, for the lengths of vectors that may be zero."""
+def _flat_sqrt_rule(g: Any, y: Any, x: Any) -> Any:
     zero = equal(x, 0)
-    return where(zero, 0.0, sqrt(where(zero, 1.0, x)))
+    return where(zero, 0.0, divide(g, 2.0 * where(zero, 1.0, y)))
 
+
+# For the lengths of vectors that may be zero.
+flat_sqrt: Primitive = elementwise(
+    "flat_sqrt", "x", "sqrt(x), taken as flat at 0",
+    forward=lambda xp, x: xp.sqrt(x),
+    vjp=(_flat_sqrt_rule,),
+    derivative="g/(2*sqrt(x)), 0 at 0",
+    domain="x >= 0; smooth where x > 0",
+    selects=True,
+    smooth=lambda x: nowhere(equal(x, 0)),
+    samples=(0.7, [0.4, 2.5]),
+)  # fmt: skip
 
 std = Composite(
     "std", "x, axis=None, keepdims=False, correction=0",
     "standard deviation over the axes, the square root of var",
-    lambda x, axis=None, keepdims=False, correction=0: _flat_sqrt(_var(x, axis, keepdims, correction)),
+    lambda x, axis=None, keepdims=False, correction=0: flat_sqrt(_var(x, axis, keepdims, correction)),
     derivative="g*(x - mean(x))/((n - correction)*std(x)), 0 where std(x) = 0",
     domain="smooth where std(x) != 0",
     samples=_SAMPLES,
@@ -230,7 +241,7 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     scaled = divide(x, scale)
     scale = scale if bool(concrete(keepdims)) else reshape(scale, _reduced(arrays.shape(x), axes))
     if order == 2:
-        return scale * _flat_sqrt(sum_(square(scaled), axes, keepdims))
+        return scale * flat_sqrt(sum_(square(scaled), axes, keepdims))
     total = sum_(power(absolute(scaled), order), axes, keepdims)
     zero = equal(total, 0)
     return scale * where(zero, 0.0, power(where(zero, 1.0, total), 1.0 / order))
@@ -307,7 +318,7 @@ def _order_smooth(x: Any, *, k: int) -> bool:
 order_statistic = structural(
     "order_statistic", "x, k", "the element of rank k along the last axis",
     forward=lambda xp, x, *, k: xp.sort(x, axis=-1)[..., k],
-    vjp=(lambda g, y, x, *, k: _share_ties(g, y, x, (len(arrays.shape(x)) - 1,)),),
+    vjp=(lambda g, y, x, **_params: _share_ties(g, y, x, (len(arrays.shape(x)) - 1,)),),
     prepare=lambda x, k: ((x,), {"k": k}),
     derivative="g to the chosen element; ties share it evenly",
     domain="smooth where one element is chosen",

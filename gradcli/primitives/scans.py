@@ -11,7 +11,7 @@ from gradcli.primitives.arithmetic import divide
 from gradcli.primitives.axes import concrete, normalize_axis
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.reductions import leave_one_out, logsumexp, sum_
 from gradcli.primitives.shape import flip, reshape, transpose, triu
 
@@ -30,7 +30,7 @@ def _scan_call(name: str, default: int | None) -> Any:
     return prepare
 
 
-cumsum = structural(
+cumsum: Primitive = structural(
     "cumsum", "x, axis=None", "cumulative sum along an axis",
     forward=lambda xp, x, *, axis: xp.cumsum(x, axis=axis),
     vjp=(lambda g, _y, _x, *, axis: flip(cumsum(flip(g, axis), axis), axis),),
@@ -46,7 +46,7 @@ def _cumprod_rule(g: Any, y: Any, x: Any, *, axis: int) -> Any:
         return divide(flip(cumsum(flip(g * y, axis), axis), axis), x)
     # y/x is 0/0 at a zero: row i of `others` is the scan with x[i] taken as 1, from i on.
     others = triu(cumprod(leave_one_out(transpose(x, axis, -1)), -1))
-    rows = reshape(transpose(g, axis, -1), others.shape[:-2] + (1, others.shape[-1]))
+    rows = reshape(transpose(g, axis, -1), (*others.shape[:-2], 1, others.shape[-1]))
     return transpose(sum_(rows * others, axis=-1), axis, -1)
 
 

@@ -11,7 +11,7 @@ from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.axes import concrete, normalize_axes, normalize_axis, whole, whole_numbers
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.primitive import Composite, Primitive
 
 Shape = tuple[int, ...]
 
@@ -34,10 +34,10 @@ def _new_shape(old: Shape, asked: Shape) -> Shape:
     return new
 
 
-reshape = structural(
+reshape: Primitive = structural(
     "reshape", "x, *shape", "the same elements in another shape; one size may be -1",
     forward=lambda xp, x, *, shape: xp.reshape(x, shape),
-    vjp=(lambda g, _y, _x, *, shape: reshape(g, _x.shape),),
+    vjp=(lambda g, _y, _x, **_params: reshape(g, _x.shape),),
     prepare=lambda x, *sizes, shape=None: (
         (x,),
         {"shape": _new_shape(arrays.shape(x), _spread(sizes if shape is None else (shape,), "a shape"))},
@@ -71,7 +71,7 @@ def _inverse(axes: Shape) -> Shape:
     return tuple(axes.index(i) for i in range(len(axes)))
 
 
-permute = structural(
+permute: Primitive = structural(
     "permute", "x, *axes", "the axes in the given order",
     forward=lambda xp, x, *, axes: xp.permute_dims(x, axes),
     vjp=(lambda g, _y, _x, *, axes: permute(g, _inverse(axes)),),
@@ -143,7 +143,7 @@ ravel = Composite(
 broadcast_to = structural(
     "broadcast_to", "x, shape", "repeated along new axes and axes of size 1, up to a shape",
     forward=lambda xp, x, *, shape: xp.broadcast_to(x, shape),
-    vjp=(lambda g, _y, _x, *, shape: g,),
+    vjp=(lambda g, _y, _x, **_params: g,),
     prepare=lambda x, *sizes, shape=None: (
         (x,), {"shape": _spread(sizes if shape is None else (shape,), "a shape")}
     ),
@@ -229,7 +229,7 @@ stack = structural(
     samples=(([0.7, 1.3],), ([_MATRIX, _MATRIX], 1)),
 )  # fmt: skip
 
-flip = structural(
+flip: Primitive = structural(
     "flip", "x, axis=None", "reversed along the axes",
     forward=lambda xp, x, *, axis: xp.flip(x, axis=axis),
     vjp=(lambda g, _y, _x, *, axis: flip(g, axis),),
@@ -252,7 +252,7 @@ def _backwards(shift: Any) -> Any:
     return tuple(-s for s in shift) if isinstance(shift, tuple) else -shift
 
 
-roll = structural(
+roll: Primitive = structural(
     "roll", "x, shift, axis=None", "moved along the axes, the end coming round to the start",
     forward=lambda xp, x, *, shift, axis: xp.roll(x, shift, axis=axis),
     vjp=(lambda g, _y, _x, *, shift, axis: roll(g, _backwards(shift), axis),),
@@ -309,7 +309,7 @@ def _matrix(x: Any, name: str) -> Any:
     return x
 
 
-tril = structural(
+tril: Primitive = structural(
     "tril", "x, k=0", "the lower triangle of the last two axes, up to diagonal k",
     forward=lambda xp, x, *, k: xp.tril(x, k=k),
     vjp=(lambda g, _y, _x, *, k: tril(g, k),),
@@ -319,7 +319,7 @@ tril = structural(
     samples=((_MATRIX,), (_MATRIX, 1)),
 )  # fmt: skip
 
-triu = structural(
+triu: Primitive = structural(
     "triu", "x, k=0", "the upper triangle of the last two axes, from diagonal k",
     forward=lambda xp, x, *, k: xp.triu(x, k=k),
     vjp=(lambda g, _y, _x, *, k: triu(g, k),),

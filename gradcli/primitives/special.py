@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli.primitives.arithmetic import equal, nowhere, where
+from gradcli.errors import EvaluationError
+from gradcli.primitives.arithmetic import equal, less_equal, nowhere, where
+from gradcli.primitives.axes import whole
 from gradcli.primitives.exponential import exp, expm1, sigmoid
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.primitive import Composite, Primitive
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
@@ -20,7 +23,8 @@ _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 relu = elementwise(
     "relu", "x", "x where it is positive, else 0",
     forward=lambda xp, x: xp.maximum(x, 0.0),
-    vjp=(lambda g, _y, x: where(x > 0, g, 0.0),),
+    # A nan is not <= 0: it keeps its cotangent.
+    vjp=(lambda g, _y, x: where(less_equal(x, 0), 0.0, g),),
     derivative="g where x > 0, else 0; 0 at 0",
     domain="smooth where x != 0",
     selects=True,
@@ -82,7 +86,7 @@ erfinv = elementwise(
     samples=_INSIDE,
 )  # fmt: skip
 
-ndtr = Composite(
+ndtr: Composite = Composite(
     "ndtr", "x", "standard normal distribution function", lambda x: 0.5 * erfc(-x * _SQRT_HALF),
     derivative="g*exp(-x**2/2)/sqrt(2*pi)",
     samples=_ANYWHERE,
@@ -116,7 +120,7 @@ lgamma = elementwise(
     samples=_POSITIVE,
 )  # fmt: skip
 
-digamma = elementwise(
+digamma: Primitive = elementwise(
     "digamma", "x", "derivative of lgamma",
     forward=lambda xp, x: xp.digamma(x),
     vjp=(lambda g, _y, x: g * polygamma(1, x),),
@@ -126,11 +130,19 @@ digamma = elementwise(
     samples=_POSITIVE,
 )  # fmt: skip
 
-polygamma = elementwise(
+
+def _polygamma_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    order = whole(n, "the order of 'polygamma'")
+    if order < 0:
+        raise EvaluationError("the order of 'polygamma' must not be negative")
+    return (x,), {"n": order}
+
+
+polygamma: Primitive = elementwise(
     "polygamma", "n, x", "the nth derivative of digamma, n whole",
     forward=lambda xp, x, *, n: xp.polygamma(n, x) if n else xp.digamma(x),
     vjp=(lambda g, _y, x, *, n: g * polygamma(n + 1, x),),
-    prepare=lambda n, x: ((x,), {"n": n}),
+    prepare=_polygamma_call,
     derivative="g*polygamma(n + 1, x)",
     domain="x is no whole number <= 0",
     samples=((1, 0.7), (2, [0.4, 2.5])),
@@ -157,7 +169,7 @@ beta = Composite(
 
 
 # Bessel functions of whole order: DLMF 10.29.1 and 10.6.1, with I(-n) = I(n) and J(-n) = (-1)**n J(n).
-bessel_i = elementwise(
+bessel_i: Primitive = elementwise(
     "bessel_i", "x, n", "modified Bessel function of the first kind and whole order n",
     forward=lambda xp, x, *, n: (xp.i0, xp.i1)[n](x) if n < 2 else xp.iv(n, x),
     vjp=(

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.primitives.arithmetic import divide, equal, where
 from gradcli.primitives.exponential import sqrt
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.primitive import Composite, Primitive
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
@@ -22,7 +22,7 @@ sin = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
-cos = elementwise(
+cos: Primitive = elementwise(
     "cos", "x", "cosine",
     forward=lambda xp, x: xp.cos(x),
     vjp=(lambda g, _y, x: -g * sin(x),),
@@ -106,7 +106,7 @@ sinh = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
-cosh = elementwise(
+cosh: Primitive = elementwise(
     "cosh", "x", "hyperbolic cosine",
     forward=lambda xp, x: xp.cosh(x),
     vjp=(lambda g, _y, x: g * sinh(x),),
@@ -186,7 +186,7 @@ def _sinc_forward(xp: Any, x: Any, *, n: int) -> Any:
     return xp.where(near, series, value)
 
 
-sinc = elementwise(
+sinc: Primitive = elementwise(
     "sinc", "x", "sin(pi*x)/(pi*x), 1 at 0",
     forward=_sinc_forward,
     vjp=(lambda g, _y, x, *, n: g * sinc(x, n=n + 1),),

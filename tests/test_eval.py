@@ -1,0 +1,261 @@
+"""`gradcli eval` as a user sees it: results, inputs, options, warnings."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import gradcli
+
+
+def test_the_main_job_as_json(run):
+    outcome = run("eval", "log(x**q)", "x=5", "q=3", "--json")
+    assert outcome.status == 0
+    assert outcome.err == ""
+    record = outcome.json
+    assert list(record) == ["schema", "program", "backend", "device", "dtype", "shape", "value", "grad"]
+    assert record["schema"] == "gradcli/1"
+    assert record["program"] == "log(x**q)"
+    assert (record["backend"], record["device"], record["dtype"]) == ("numpy", "cpu", "float64")
+    assert record["shape"] == []
+    assert record["value"] == pytest.approx(4.828313737302301, rel=1e-15)
+    assert record["grad"] == {"x": 0.6, "q": 1.6094379124341003}
+    assert outcome.out.count("\n") == 1
+
+
+def test_the_main_job_as_a_table(run):
+    outcome = run("eval", "log(x**q)", "x=5", "q=3")
+    lines = [line.split() for line in outcome.out.splitlines()]
+    assert lines[0][0] == "value"
+    assert ["x", "0.6"] in lines
+    assert ["q", "1.6094379124341003"] in lines
+
+
+@pytest.mark.parametrize(
+    ("program", "value", "grad"),
+    [
+        ("-x**2", -9.0, -6.0),
+        ("-x**2 + 1", -8.0, -6.0),
+        ("-(x)", -3.0, -1.0),
+        ("- x", -3.0, -1.0),
+    ],
+)
+def test_a_program_may_start_with_a_minus(run, program, value, grad):
+    record = run("eval", program, "x=3", "--json").json
+    assert (record["value"], record["grad"]["x"]) == (value, grad)
+
+
+def test_program_on_standard_input_and_from_a_file(run, tmp_path):
+    path = tmp_path / "formula.grad"
+    path.write_text("# the area\nr2 = r**2\npi*r2\n", encoding="utf-8")
+    from_file = run("eval", "--file", str(path), "r=2", "--json").json
+    from_stdin = run("eval", "-", "r=2", "--json", stdin=path.read_text()).json
+    assert from_file == from_stdin
+    assert from_file["grad"]["r"] == pytest.approx(4 * math.pi)
+
+
+def test_values_are_expressions(run):
+    record = run("eval", "sum(x)+y+sum(W)", "x=linspace(0,1,5)", "y=2*pi", "W=[[1,2],[3,4]]", "--json").json
+    assert record["value"] == pytest.approx(2.5 + 2 * math.pi + 10)
+    assert record["grad"]["W"] == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_random_values_have_a_seed(run):
+    first = run("eval", "sum(x)", "x=randn(3,4,seed=0)", "--json").json
+    assert first["value"] == pytest.approx(np.random.default_rng(0).standard_normal((3, 4)).sum())
+    unseeded = run("eval", "sum(x)", "x=randn(3)")
+    assert unseeded.status == 2
+    assert "'seed'" in unseeded.err
+
+
+def test_values_from_files(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.arange(3.0))
+    np.savez("a.npz", key=np.ones(3), other=np.zeros(2))
+    (tmp_path / "t.csv").write_text("time,temp\n0,1\n1,2\n2,4\n")
+    (tmp_path / "w.json").write_text('[1, "NaN", 2]')
+    record = run("eval", "x@k + sum(c)", "x=@x.npy", "k=@a.npz:key", "c=@t.csv:temp", "--json").json
+    assert record["value"] == 3 + 7
+    assert record["grad"] == {"x": [1, 1, 1], "k": [0, 1, 2], "c": [1, 1, 1]}
+    assert run("eval", "w[1]", "w=@w.json", "--json").json["value"] == "NaN"
+
+
+def test_variables_from_json(run, tmp_path):
+    path = tmp_path / "vars.json"
+    path.write_text('{"x": 2, "w": [1, 2], "unused": 3}')
+    expected = {"x": 3.0, "w": [2.0, 2.0]}
+    assert run("eval", "sum(x*w)", "--vars", str(path), "--json").json["grad"] == expected
+    assert run("eval", "sum(x*w)", "--vars", "-", "--json", stdin=path.read_text()).json["grad"] == expected
+    infinite = run("eval", "x", "--vars", "-", "--json", stdin='{"x": "-Infinity"}')
+    assert infinite.json["value"] == "-Infinity"
+
+
+def test_wrt_and_const(run):
+    assert run("eval", "x*q", "x=2", "q=3", "--wrt", "q", "--json").json["grad"] == {"q": 2.0}
+    assert run("eval", "x*q", "x=2", "q=3", "--const", "q", "--json").json["grad"] == {"x": 3.0}
+
+
+def test_a_leaf_without_influence_is_null_and_a_flat_one_is_zero(run):
+    grad = run("eval", "x if 1 > 0 else y", "x=2", "y=3", "--json").json["grad"]
+    assert grad == {"x": 1.0, "y": None}
+    assert run("eval", "floor(x)", "x=2.5", "--json").json["grad"] == {"x": 0.0}
+
+
+def test_float32_numbers_are_printed_in_their_own_precision(run):
+    outcome = run("eval", "x/3", "x=0.1", "--dtype", "float32", "--json")
+    assert outcome.json["dtype"] == "float32"
+    assert f'"value":{np.float32(0.1) / np.float32(3)!s}' in outcome.out
+    assert '"x":0.33333334' in outcome.out
+
+
+def test_order(run):
+    record = run("eval", "x**2*q**3", "x=2", "q=3", "--order", "3", "--json").json
+    assert list(record["derivatives"]) == ["x,x", "x,q", "q,q", "x,x,x", "x,x,q", "x,q,q", "q,q,q"]
+    assert record["derivatives"] == {
+        "x,x": 54.0, "x,q": 108.0, "q,q": 72.0, "x,x,x": 0.0, "x,x,q": 54.0, "x,q,q": 72.0, "q,q,q": 24.0,
+    }  # fmt: skip
+
+
+def test_order_of_tensors_joins_their_shapes(run):
+    record = run("eval", "sum(x**2)*sum(w)", "x=[1,2]", "w=[1,1,1]", "--order", "2", "--json").json
+    assert np.shape(record["derivatives"]["x,w"]) == (2, 3)
+    assert record["derivatives"]["x,x"] == [[6.0, 0.0], [0.0, 6.0]]
+    assert record["derivatives"]["w,w"] == [[0.0] * 3] * 3
+
+
+def test_jacobian(run):
+    record = run("eval", "[x*y, x+y, y]", "x=2", "y=3", "--jacobian", "--json").json
+    assert record["jacobian"] == {"x": [3.0, 1.0, 0.0], "y": [2.0, 1.0, 1.0]}
+    assert "grad" not in record
+
+
+def test_grad_output(run):
+    record = run("eval", "x**2", "x=[1,2]", "--grad-output", "[1, 10]", "--json").json
+    assert record["grad"] == {"x": [2.0, 40.0]}
+    wrong = run("eval", "x**2", "x=[1,2]", "--grad-output", "[1, 10, 3]")
+    assert wrong.status == 1
+    assert "Mismatch in shape" in wrong.err
+
+
+def test_retain_and_nodes(run):
+    record = run("eval", "y=x**3; z=log(y)", "x=5", "--retain", "y,z", "--nodes", "--json").json
+    assert record["retained"] == {"y": 0.008, "z": 1.0}
+    assert [row["name"] for row in record["nodes"]] == ["x", "y", "z"]
+    assert record["nodes"][0] == {
+        "name": "x", "requires_grad": True, "is_leaf": True, "retains_grad": False, "grad_fn": None, "grad": 0.6,
+    }  # fmt: skip
+    assert record["nodes"][1]["grad_fn"] == "PowBackward0"
+    assert record["nodes"][2]["grad_fn"] == "LogBackward0"
+
+
+def test_nodes_without_retain_have_no_gradient(run):
+    nodes = run("eval", "y=x**3; z=log(y)", "x=5", "--nodes", "--json").json["nodes"]
+    assert [row["grad"] for row in nodes] == [0.6, None, None]
+
+
+def test_no_grad(run):
+    record = run("eval", "x*2", "x=[1,2]", "--no-grad", "--json").json
+    assert record["value"] == [2.0, 4.0]
+    assert "grad" not in record
+
+
+def test_save(run, tmp_path):
+    path = tmp_path / "out.npz"
+    run("eval", "y=x/3; sum(y*q)", "x=[1,2]", "q=3", "--retain", "y", "--order", "2", "--save", str(path))
+    with np.load(path) as saved:
+        assert set(saved.files) == {
+            "value", "grad/x", "grad/q", "derivatives/x,x", "derivatives/x,q", "derivatives/q,q", "retained/y",
+        }  # fmt: skip
+        assert saved["grad/q"] == 1 / 3 + 2 / 3
+        assert saved["derivatives/x,q"].tolist() == [1 / 3, 1 / 3]
+
+
+def test_a_constant_may_be_bound(run):
+    assert run("eval", "e*2", "e=5", "--json").json["grad"] == {"e": 2.0}
+    assert run("eval", "e*x", "x=1", "--json").json["value"] == math.e
+
+
+def test_unicode_names(run):
+    assert run("eval", "σ**2 + θ_1", "σ=3", "θ_1=1", "--json").json["grad"] == {"σ": 6.0, "θ_1": 1.0}
+
+
+class TestWarnings:
+    def test_nonfinite_forward(self, run):
+        outcome = run("eval", "y = 2*x; log(y)", "x=0")
+        assert outcome.status == 0
+        assert outcome.err == "warning: 'log' gives -inf for operand 0.0\n  | y = 2*x; log(y)\n  |          ^^^^^^\n"
+
+    def test_nonfinite_forward_in_json(self, run):
+        outcome = run("eval", "log(x**q)", "x=-1.5", "q=2.5", "--json")
+        assert outcome.err == ""
+        assert outcome.json["value"] == "NaN"
+        (warning,) = outcome.json["warnings"]
+        assert {k: warning[k] for k in ("code", "phase", "operation", "line", "column")} == {
+            "code": "nonfinite", "phase": "forward", "operation": "pow", "line": 1, "column": 5,
+        }  # fmt: skip
+        assert "-1.5 and 2.5" in warning["message"]
+
+    def test_nonfinite_backward(self, run):
+        (warning,) = run("eval", "a = 1\nsqrt(x) + a", "x=0", "--json").json["warnings"]
+        assert (warning["phase"], warning["operation"]) == ("backward", "sqrt")
+        assert (warning["line"], warning["column"]) == (2, 1)
+
+    def test_the_place_in_an_array(self, run):
+        (warning,) = run("eval", "sum(log(x))", "x=[1,2,-3]", "--json").json["warnings"]
+        assert "nan at [2] for operand -3.0" in warning["message"]
+
+    @pytest.mark.parametrize(
+        ("program", "operation"),
+        [
+            ("abs(x)", "abs"), ("max([x, 0])", "max"), ("maximum(x, 0)", "maximum"), ("relu(x)", "relu"),
+            ("clip(x, 0, 1)", "clip"), ("norm([x, 0])", "norm"), ("floor(x)", "floor"),
+        ],
+    )  # fmt: skip
+    def test_nonsmooth(self, run, program, operation):
+        (warning,) = run("eval", program, "x=0", "--json").json["warnings"]
+        assert (warning["code"], warning["phase"]) == ("nonsmooth", "backward")
+        assert warning["operation"] == operation
+        assert "warnings" not in run("eval", program, "x=0.5", "--json").json
+
+    def test_a_finite_result_has_no_warning(self, run):
+        assert "warnings" not in run("eval", "where(x > 0, log(x), 0*x)", "x=-1", "--json").json
+
+    def test_quiet(self, run):
+        assert run("eval", "log(x)", "x=0", "--quiet").err == ""
+
+    def test_fail_on_nonfinite(self, run):
+        assert run("eval", "log(x)", "x=0", "--fail-on-nonfinite").status == 1
+        assert run("eval", "sqrt(x)", "x=0", "--fail-on-nonfinite").status == 1
+        assert run("eval", "log(x)", "x=1", "--fail-on-nonfinite").status == 0
+
+
+class TestHelp:
+    def test_every_option_is_explained(self, run, capsys):
+        assert run("eval", "--help").status == 0
+        shown = capsys.readouterr().out
+        for option in ("--json", "--order", "--jacobian", "--retain", "--vars", "--max-elements"):
+            assert option in shown
+        assert "gradcli eval 'log(x**q)' x=5 q=3" in shown
+
+    def test_without_a_command(self, run, capsys):
+        assert run().status == 0
+        assert "eval" in capsys.readouterr().out
+
+    def test_version(self, run):
+        assert run("--version").out == f"gradcli {gradcli.__version__}\n"
+
+
+def test_the_table_on_a_terminal_is_drawn(run, monkeypatch):
+    monkeypatch.setattr("gradcli.cli.environment.Environment.for_terminal", True)
+    outcome = run("eval", "log(x**q)", "x=5", "q=3")
+    assert "0.6" in outcome.out
+    assert "─" in outcome.out
+
+
+def test_json_is_strict(run):
+    outcome = run("eval", "[x, -x, 0*x]", "x=inf", "--no-grad", "--json")
+    record = json.loads(outcome.out, parse_constant=pytest.fail)
+    assert record["value"] == ["Infinity", "-Infinity", "NaN"]
