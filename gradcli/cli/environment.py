@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from gradcli.errors import OutputError, PipeClosed, UsageError
 
 
-@dataclass
-class Environment:
+class Environment(NamedTuple):
     """Standard input, output and error, and the environment variables."""
 
     stdin: TextIO | None

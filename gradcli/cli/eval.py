@@ -12,6 +12,7 @@ from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import ExitStatus, UsageError, caret_text, position
 from gradcli.evaluate import session
 from gradcli.evaluate.diagnose import Warning
+from gradcli.evaluate.rewrite import Rewritten
 from gradcli.io import json_text, output
 
 
@@ -80,6 +81,7 @@ def _request(options: EvalOptions, text: str, words: Any, environment: Environme
         order=options.order,
         retain=inputs.names_of(options.retain),
         nodes=options.nodes,
+        rewrite=not options.no_rewrite,
         max_steps=options.max_steps,
     )
 
@@ -99,9 +101,10 @@ def _arrays(result: session.Result) -> dict[str, Any]:
 
 
 def _json(options: EvalOptions, request: session.Request, result: session.Result) -> dict[str, Any]:
+    text = request.program.source
     record = {
         "schema": "gradcli/1",
-        "program": request.program.source,
+        "program": text,
         "backend": options.backend,
         "device": options.device,
         "dtype": options.dtype,
@@ -114,7 +117,8 @@ def _json(options: EvalOptions, request: session.Request, result: session.Result
         "jacobian": result.jacobian,
         "retained": result.retained,
         "nodes": result.nodes,
-        "warnings": [_warning_json(w, request.program.source) for w in result.warnings] or None,
+        "rewrites": None if result.nodes is None else [_rewrite_json(r, text) for r in result.rewritten],
+        "warnings": [_warning_json(w, text) for w in result.warnings] or None,
     }
     return record | {key: part for key, part in parts.items() if part is not None}
 
@@ -128,6 +132,16 @@ def _warning_json(warning: Warning, source: str) -> dict[str, Any]:
         "line": place.line,
         "column": place.column,
         "message": warning.message,
+    }
+
+
+def _rewrite_json(rewritten: Rewritten, source: str) -> dict[str, Any]:
+    place = position(source, rewritten.span)
+    return {
+        "from": rewritten.rule.pattern,
+        "to": rewritten.rule.stable,
+        "line": place.line,
+        "column": place.column,
     }
 
 
@@ -148,6 +162,8 @@ def _tables(result: session.Result) -> list[Table]:
     if result.nodes:
         header = tuple(result.nodes[0])
         tables.append(Table(header, [tuple(number_text(row[key]) for key in header) for row in result.nodes]))
+    if result.rewritten:
+        tables.append(Table(("rewritten", "as"), [(r.rule.pattern, r.rule.stable) for r in result.rewritten]))
     return tables
 
 

@@ -10,7 +10,7 @@ from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, GradcliError, Span, UsageError, nearest
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import evaluate
-from gradcli.io import files, variables
+from gradcli.io import variables
 from gradcli.syntax import parse, parse_expression
 from gradcli.syntax.tree import Evaluate, Program
 
@@ -104,6 +104,8 @@ def _unused(name: str, reads: Mapping[str, Any], word: str) -> BindingError:
 def _bound(word: str, dtype: str, max_steps: int, max_elements: int) -> tuple[str, Any]:
     name, value_text, offset = variables.split_binding(word)
     if value_text.startswith("@"):
+        from gradcli.io import files
+
         try:
             return name, arrays.astype(files.read(value_text[1:], max_elements), dtype)
         except BindingError as error:

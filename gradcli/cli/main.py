@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -68,6 +67,7 @@ def evaluate(
     nodes: opt.Nodes = False,
     save: opt.Save = None,
     no_grad: opt.NoGrad = False,
+    no_rewrite: opt.NoRewrite = False,
     fail_on_nonfinite: opt.FailOnNonfinite = False,
     quiet: opt.Quiet = False,
     traceback: opt.Traceback = False,
@@ -160,6 +160,8 @@ def _explained(error: Exception) -> GradcliError:
 
 def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], environment: Environment) -> ExitStatus:
     if "--traceback" in arguments:
+        import traceback
+
         environment.complain("".join(traceback.format_exception(cause)).rstrip())
     if "--json" in arguments:
         from gradcli.io import json_text

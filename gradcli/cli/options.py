@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -40,6 +39,9 @@ Retain = Annotated[str | None, typer.Option("--retain", metavar="NAMES", help="T
 Nodes = Annotated[bool, typer.Option("--nodes", help="A row for every named value and its place in the graph.")]
 Save = Annotated[str | None, typer.Option("--save", metavar="PATH.npz", help="Write the arrays in full precision.")]
 NoGrad = Annotated[bool, typer.Option("--no-grad", help="The value alone.")]
+NoRewrite = Annotated[
+    bool, typer.Option("--no-rewrite", help="Evaluate log(x**q) and its like as they stand, not in a stable form.")
+]
 FailOnNonfinite = Annotated[
     bool, typer.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
 ]
@@ -51,8 +53,7 @@ MaxElements = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvalOptions:
+class EvalOptions(NamedTuple):
     """What `gradcli eval` was asked for."""
 
     words: list[str] | None = None
@@ -71,6 +72,7 @@ class EvalOptions:
     nodes: bool = False
     save: str | None = None
     no_grad: bool = False
+    no_rewrite: bool = False
     fail_on_nonfinite: bool = False
     quiet: bool = False
     traceback: bool = False

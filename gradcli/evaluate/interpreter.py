@@ -29,6 +29,7 @@ from gradcli.errors import (
 )
 from gradcli.evaluate import arguments, scope
 from gradcli.evaluate.limits import MAX_STEPS
+from gradcli.evaluate.rewrite import Rewritten, rewrites
 from gradcli.primitives import arithmetic, exponential, linear, table
 from gradcli.primitives.axes import concrete, whole
 from gradcli.primitives.indexing import index
@@ -73,10 +74,12 @@ _LONG_SPAN = 72
 
 
 class Evaluation(NamedTuple):
-    """The value of a program, and every name with its last value, in the order of assignment."""
+    """The value of a program, every name with its last value, in the order of assignment, and the
+    expressions that were evaluated in a stable form."""
 
     value: Value
     names: dict[str, Value]
+    rewritten: tuple[Rewritten, ...] = ()
 
 
 class Frame(NamedTuple):
@@ -93,23 +96,35 @@ def evaluate(
     bindings: Mapping[str, Value],
     *,
     max_steps: int = MAX_STEPS,
+    rewrite: bool = True,
     observe: Observer | None = None,
 ) -> Evaluation:
     """Run `program` with its outer names bound to numbers, arrays or Tensors.
+
+    With `rewrite` expressions that have a stable form (see `gradcli.evaluate.rewrite`) are
+    evaluated in it.
 
     Raises UnknownNameError and CallError for names and calls that cannot be right, LimitError
     past `max_steps`, and EvaluationError or DifferentiationError where an operation fails, each
     with its place in the text.
     """
     scope.check(program, bindings)
-    return _Interpreter(program, bindings, max_steps, observe).run()
+    stable = rewrites(program, scope.defined_functions(program)) if rewrite else {}
+    return _Interpreter(program, bindings, stable, max_steps, observe).run()
 
 
 class _Interpreter:
     def __init__(
-        self, program: tree.Program, bindings: Mapping[str, Value], max_steps: int, observe: Observer | None
+        self,
+        program: tree.Program,
+        bindings: Mapping[str, Value],
+        stable: Mapping[tree.Node, Rewritten],
+        max_steps: int,
+        observe: Observer | None,
     ) -> None:
         self.program = program
+        self.stable = stable
+        self.rewritten: dict[Rewritten, None] = {}
         self.targets = scope.differentiation_targets(program)
         self.functions: dict[str, tree.Define] = {}
         self.names: dict[str, Value] = {}
@@ -137,7 +152,7 @@ class _Interpreter:
                 source=self.program.source,
             )
         self._check_value(value)
-        return Evaluation(value, self.names)
+        return Evaluation(value, self.names, tuple(self.rewritten))
 
     def _check_value(self, value: Value) -> None:
         if isinstance(value, str):
@@ -164,6 +179,7 @@ class _Interpreter:
                     value = simple(self, asked, names, opaque)
                     continue
                 self._step()
+                asked = self.stable.get(asked, asked)
                 tasks.append((_HANDLERS[type(asked)](self, asked), asked, names, opaque))
                 value = None
             except StopIteration as stop:
@@ -309,6 +325,13 @@ class _Interpreter:
     def _conditional(self, node: tree.Conditional) -> Task:
         test = yield node.test
         return (yield node.body if _truth(test, node.test) else node.orelse)
+
+    def _stable_form(self, node: Rewritten) -> Task:
+        when = node.rule.when
+        if when is not None and not when(_number((yield node.operand), f"'{node.rule.pattern}'")):
+            return (yield from _HANDLERS[type(node.original)](self, node.original))
+        self.rewritten[node] = None
+        return (yield node.stable)
 
     def _attribute(self, node: tree.Attribute) -> Task:
         value = _number((yield node.value), f"'.{node.name}'")
@@ -530,4 +553,5 @@ _HANDLERS: dict[type, Callable[..., Task]] = {
     tree.Attribute: _Interpreter._attribute,
     tree.Index: _Interpreter._index,
     tree.Call: _Interpreter._call,
+    Rewritten: _Interpreter._stable_form,
 }

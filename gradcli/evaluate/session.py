@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
@@ -13,11 +12,11 @@ from gradcli.errors import DifferentiationError, UnknownNameError, nearest, poin
 from gradcli.evaluate.diagnose import Warning, Watch, all_finite
 from gradcli.evaluate.interpreter import Evaluation, evaluate
 from gradcli.evaluate.limits import MAX_STEPS
+from gradcli.evaluate.rewrite import Rewritten
 from gradcli.syntax.tree import Program
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """What to compute. `bindings` are arrays by name, `wrt` those of them to differentiate by."""
 
     program: Program
@@ -29,21 +28,23 @@ class Request:
     order: int | None = None
     retain: Sequence[str] = ()
     nodes: bool = False
+    rewrite: bool = True
     max_steps: int = MAX_STEPS
 
 
-@dataclass(kw_only=True)
 class Result:
     """What was computed, as arrays; None for what was not asked for, or does not exist."""
 
-    value: Any
-    grad: dict[str, Any] | None = None
-    derivatives: dict[str, Any] | None = None
-    jacobian: dict[str, Any] | None = None
-    retained: dict[str, Any] | None = None
-    nodes: list[dict[str, Any]] | None = None
-    warnings: list[Warning] = field(default_factory=list)
-    finite: bool = True
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.grad: dict[str, Any] | None = None
+        self.derivatives: dict[str, Any] | None = None
+        self.jacobian: dict[str, Any] | None = None
+        self.retained: dict[str, Any] | None = None
+        self.nodes: list[dict[str, Any]] | None = None
+        self.rewritten: tuple[Rewritten, ...] = ()
+        self.warnings: list[Warning] = []
+        self.finite = True
 
 
 def run(request: Request) -> Result:
@@ -70,8 +71,8 @@ def _numbers(result: Result) -> list[Any]:
 
 def _run(request: Request, watch: Watch, observe: Any) -> Result:
     leaves = {n: _leaf(v, request.gradient and n in request.wrt) for n, v in request.bindings.items()}
-    evaluation = evaluate(request.program, leaves, max_steps=request.max_steps, observe=observe)
-    result = Result(value=_plain(evaluation.value))
+    evaluation = evaluate(request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, observe=observe)
+    result = Result(_plain(evaluation.value))
     retained = {name: _retained(request, evaluation, name) for name in request.retain}
 
     def see(*seen: Any) -> None:
@@ -86,6 +87,7 @@ def _run(request: Request, watch: Watch, observe: Any) -> Result:
         result.retained = {name: _plain(_grad(t)) for name, t in retained.items()}
     if request.nodes:
         result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
+        result.rewritten = evaluation.rewritten
     return result
 
 

@@ -1,0 +1,162 @@
+"""Stable forms: where a composed expression overflows or cancels, an equal one that does not.
+
+The patterns are programs. A name in a pattern stands for any expression, the same one wherever it
+stands twice; numbers and functions stand for themselves, under any of their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import Span
+from gradcli.evaluate import arguments
+from gradcli.primitives import table
+from gradcli.primitives.axes import concrete
+from gradcli.primitives.primitive import parse_signature
+from gradcli.syntax import parse_expression, tree
+
+
+class Rule(NamedTuple):
+    """`pattern` may be evaluated as `stable`, where `when(value of the name x)` holds."""
+
+    pattern: str
+    stable: str
+    proof: str
+    when: Callable[[Any], bool] | None = None
+
+
+def _positive(x: Any) -> bool:
+    value = concrete(x)
+    return bool(value > 0) if type(value) in arrays.PLAIN else bool((value > 0).all())
+
+
+# The first rule that fits is used.
+RULES = (
+    Rule("log(exp(x))", "x", "log is the inverse of exp"),
+    Rule("log(x**q)", "q*log(x)", "x**q = exp(q*log(x)) for x > 0", _positive),
+    Rule("log(sum(exp(x)))", "logsumexp(x)", "the definition of logsumexp"),
+    Rule("log(sum(exp(x), axis=a))", "logsumexp(x, axis=a)", "the definition of logsumexp"),
+    Rule("log(sum(exp(x), axis=a, keepdims=k))", "logsumexp(x, axis=a, keepdims=k)", "the definition of logsumexp"),
+    Rule("log(softmax(x))", "log_softmax(x)", "the definition of log_softmax"),
+    Rule("log(softmax(x, axis=a))", "log_softmax(x, axis=a)", "the definition of log_softmax"),
+    Rule("log(sigmoid(x))", "logsigmoid(x)", "the definition of logsigmoid"),
+    Rule("log(1 - sigmoid(x))", "logsigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
+    Rule("log(1 + exp(x))", "softplus(x)", "the definition of softplus"),
+    Rule("log(exp(x) + 1)", "softplus(x)", "the definition of softplus"),
+    Rule("log(1 + x)", "log1p(x)", "the definition of log1p"),
+    Rule("log(x + 1)", "log1p(x)", "the definition of log1p"),
+    Rule("log(1 - x)", "log1p(-x)", "the definition of log1p"),
+    Rule("exp(x) - 1", "expm1(x)", "the definition of expm1"),
+    Rule("sqrt(x**2 + y**2)", "hypot(x, y)", "the definition of hypot"),
+    Rule("sqrt(x*x + y*y)", "hypot(x, y)", "the definition of hypot"),
+)
+
+
+class Rewritten(tree.Expression):
+    """An expression that a rule fits; `operand` is what the rule's condition looks at."""
+
+    rule: Rule
+    original: tree.Expression
+    stable: tree.Expression
+    operand: tree.Expression
+
+
+def rewrites(program: tree.Program, own_functions: Collection[str]) -> dict[tree.Node, Rewritten]:
+    """The expressions of a program that have a stable form. A function that the program itself
+    defines is not the one that a rule means."""
+    found: dict[tree.Node, Rewritten] = {}
+    for node in tree.walk(program):
+        for rule in _rules_for(_root(node)):
+            parts = _match(_parsed(rule.pattern), node, program.source, own_functions)
+            if parts is not None:
+                stable = _filled(_parsed(rule.stable), parts, node.span)
+                found[node] = Rewritten(node.span, rule, node, stable, parts["x"])  # type: ignore[arg-type]
+                break
+    return found
+
+
+def _root(node: tree.Node) -> str | None:
+    """What an expression must be, at its root, for a rule to fit."""
+    if isinstance(node, tree.Call):
+        operation = table.find(node.name)
+        return operation.name if operation else None
+    return node.operator if isinstance(node, tree.Binary) else None
+
+
+@cache
+def _rules_for(root: str | None) -> tuple[Rule, ...]:
+    # Told from the text, so that a program without such a root has no pattern to parse.
+    roots = {"log": "log(", "sqrt": "sqrt(", "-": "exp("}
+    return tuple(r for r in RULES if root in roots and r.pattern.startswith(roots[root]))
+
+
+@cache
+def _parsed(text: str) -> tree.Expression:
+    return parse_expression(text)
+
+
+def _match(
+    pattern: tree.Node, node: tree.Node, source: str, own: Collection[str]
+) -> Mapping[str, tree.Expression] | None:
+    """What the names of `pattern` stand for in `node`, or None where it does not fit."""
+    parts: dict[str, tree.Expression] = {}
+    pairs: list[tuple[tree.Node, tree.Node]] = [(pattern, node)]
+    while pairs:
+        expected, given = pairs.pop()
+        if isinstance(expected, tree.Name):
+            known = parts.setdefault(expected.id, given)  # type: ignore[arg-type]
+            if _text(known, source) != _text(given, source):
+                return None
+            continue
+        below = _pairs(expected, given, own)
+        if below is None:
+            return None
+        pairs.extend(below)
+    return parts
+
+
+def _text(node: tree.Node, source: str) -> str:
+    return "".join(source[node.span.start : node.span.end].split())
+
+
+def _pairs(expected: tree.Node, given: tree.Node, own: Collection[str]) -> Sequence[tuple[tree.Node, tree.Node]] | None:
+    """The children that must fit each other, or None where the nodes themselves do not."""
+    if isinstance(expected, tree.Call) and isinstance(given, tree.Call):
+        if given.name in own or table.find(given.name) is not table.find(expected.name):
+            return None
+        wanted, found = _named_arguments(expected), _named_arguments(given)
+        return [(wanted[n], found[n]) for n in wanted] if wanted.keys() == found.keys() else None
+    if isinstance(expected, tree.Binary) and isinstance(given, tree.Binary):
+        same = expected.operator == given.operator
+        return [(expected.left, given.left), (expected.right, given.right)] if same else None
+    if isinstance(expected, tree.Number) and isinstance(given, tree.Number):
+        return [] if expected.value == given.value else None
+    return None
+
+
+def _named_arguments(call: tree.Call) -> dict[str, tree.Expression]:
+    """The arguments of a call by the names of the function's parameters."""
+    operation = table.find(call.name)
+    assert operation is not None
+    parameters = parse_signature(operation.signature)
+    positional = call.arguments if call.receiver is None else (call.receiver, *call.arguments)
+    named = {p.name: a for p, a in zip(parameters, positional)}
+    return named | {arguments.rename(k.name, parameters): k.value for k in call.keywords}
+
+
+def _filled(template: tree.Expression, parts: Mapping[str, tree.Expression], span: Span) -> Any:
+    """A template with its names replaced; what is new in it has the place of the original."""
+    if isinstance(template, tree.Name):
+        return parts[template.id]
+    return type(template)(*(_moved(getattr(template, field), parts, span) for field in template.__match_args__))
+
+
+def _moved(value: Any, parts: Mapping[str, tree.Expression], span: Span) -> Any:
+    if isinstance(value, Span):
+        return span
+    if isinstance(value, tree.Node):
+        return _filled(value, parts, span)  # type: ignore[arg-type]
+    return tuple(_moved(v, parts, span) for v in value) if isinstance(value, tuple) else value

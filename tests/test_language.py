@@ -1,0 +1,229 @@
+"""The language: what programs mean, through the Python interface."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import gradcli
+
+
+def value(program, **values):
+    return gradcli.compile(program)(**values)
+
+
+def grads(program, **values):
+    return gradcli.compile(program).value_and_grad(values)[1]
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("1; 2; 3", 3.0),
+        ("a = 2\nb = a*3 # a comment\n\nb + 1", 7.0),
+        ("(1 +\n 2)", 3.0),
+        ("[1,\n 2].sum()", 3.0),
+        ("1_000 + .5 + 1.5e1", 1015.5),
+        ("-2**2", -4.0),
+        ("2**-1", 0.5),
+        ("2**3**2", 512.0),
+        ("2^3", 8.0),
+        ("7 // 2 + 7 % 4 + -7 % 4", 7.0),
+        ("1 < 2 < 3", 1.0),
+        ("1 < 2 > 3", 0.0),
+        ("not 1 == 2", 1.0),
+        ("0 or 5", 5.0),
+        ("0 and 5", 0.0),
+        ("3 if 1 > 2 else 4 if 0 else 5", 5.0),
+        ("pi + tau", 3 * math.pi),
+        ("e", math.e),
+        ("pi = 3; pi", 3.0),
+        ("np.log(torch.exp(2.5))", 2.5),
+        ("math.sqrt(np.pi) ** 2", math.pi),
+        ("[[1, 2], [3, 4]].T[0, 1]", 3.0),
+        ("[1, 2, 3].shape[0] + [[1, 2]].ndim + [[1, 2]].size", 7.0),
+        ("torch.sum([[1, 2], [3, 4]], dim=0, keepdim=True)[0, 1]", 6.0),
+        ("np.std([1, 2, 3], ddof=1)", 1.0),
+        ("if 1 > 2 { y = 1 } else if 2 > 1 { y = 2 } else { y = 3 }; y", 2.0),
+        ("s = 0; for i in range(5) { s = s + i }; s", 10.0),
+        ("s = 0; for i in range(1, 10, 3) { s = s + i }; s", 12.0),
+        ("s = 0\nfor v in [1, 2, 3] {\n  s = s + v**2\n}\ns", 14.0),
+        ("n = 0; while n < 7 { n = n + 2 }; n", 8.0),
+        ("f(a, b) = a - b; f(5, b=2)", 3.0),
+        ("fact(n) = 1 if n <= 1 else n*fact(n - 1); fact(10)", 3628800.0),
+        ("even(n) = 1 if n == 0 else odd(n - 1); odd(n) = 0 if n == 0 else even(n - 1); even(10)", 1.0),
+        ("sum(arange(4)) + sum(eye(2)) + sum(ones(2, 3)) + sum(full([2], 3))", 20.0),
+        ("sum(concat([[1, 2], [3]]))", 6.0),
+        ("len2(v) = sqrt(v@v); len2([3, 4])", 5.0),
+        ("x = [1, 2, 3, 4]; x[1:3].sum() + x[-1] + x[::2].sum() + x[[0, 0]].sum()", 15.0),
+        ("x = [1, 5, 3]; x[x > 2].sum()", 8.0),
+        ("1/0", math.inf),
+        ("-1/0", -math.inf),
+        ("0*inf", math.nan),
+        ("10**400", math.inf),
+        ("y = 4", 4.0),
+    ],
+)
+def test_value(program, expected):
+    assert value(program) == pytest.approx(expected, rel=1e-15, nan_ok=True)
+
+
+def test_functions_see_the_names_around_them():
+    assert grads("f(a) = a*k; f(x)", x=2.0, k=3.0) == {"x": 3.0, "k": 2.0}
+
+
+def test_a_hand_written_derivative_is_used():
+    assert grads("f(a) = a**2 backward(g) = 100*g; f(x)", x=3.0) == {"x": 100.0}
+
+
+def test_a_hand_written_derivative_is_differentiable_again():
+    program = gradcli.compile(
+        "f(a, b) = a**b backward(g) = g*b*a**(b - 1), g*a**b*log(a)\nlog(f(x, q))"
+    )
+    plain = gradcli.compile("log(x**q)")
+    for key, expected in plain.derivatives({"x": 5.0, "q": 3.0}, 3).items():
+        assert program.derivatives({"x": 5.0, "q": 3.0}, 3)[key] == pytest.approx(expected, rel=1e-12), key
+
+
+def test_gradients_go_through_the_branch_that_ran():
+    program = "y = x; while abs(y) < 100 { y = y*2 }; y"
+    assert grads(program, x=3.0) == {"x": 64.0}
+    assert grads(program, x=99.0) == {"x": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("program", "x", "expected"),
+    [
+        ("diff(x**3, x)", 2.0, 12.0),
+        ("diff(x**3, x, 2)", 2.0, 12.0),
+        ("diff(x**3, x, 4)", 2.0, 0.0),
+        ("diff(x**3, x, 0)", 2.0, 8.0),
+        ("u = x**2; diff(sin(u)*x, u)", 2.0, 2 * math.cos(4)),
+        ("g(t) = diff(t**3, t); g(x) + g(2)", 1.0, 15.0),
+        ("f(a, b) = diff(a*b, a); f(x, x)", 3.0, 3.0),
+        ("y = x; diff(y*x, y)", 3.0, 3.0),
+        ("k = 3; diff(k**2*x, k)", 2.0, 12.0),
+        ("y = 5; diff(y, x)", 2.0, 0.0),
+        ("s = 0; for i in range(4) { s = s + diff(x**i, x) }; s", 2.0, 0 + 1 + 4 + 12),
+        ("(x**2).diff(x)", 2.0, 4.0),
+    ],
+)
+def test_diff(program, x, expected):
+    assert value(program, x=x) == pytest.approx(expected, rel=1e-14)
+
+
+def test_diff_is_itself_differentiable():
+    assert grads("diff(x**4, x)", x=2.0) == {"x": 48.0}
+    assert grads("v = diff(x**2*q, x); v**2", x=2.0, q=3.0) == {"x": 144.0, "q": 96.0}
+
+
+def test_diff_inside_a_hand_written_derivative():
+    program = "h(t) = diff(sin(t), t); f(a) = sin(a) backward(g) = g*h(a); f(x)"
+    assert grads(program, x=0.3)["x"] == pytest.approx(math.cos(0.3), rel=1e-15)
+
+
+def test_jacobian_and_hessian_in_a_program():
+    x = np.array([1.0, 2.0])
+    assert value("jacobian([x[0]*x[1], x[0]], x)", x=x).tolist() == [[2.0, 1.0], [1.0, 0.0]]
+    assert value("hessian(x[0]**2*x[1], x)", x=x).tolist() == [[4.0, 2.0], [2.0, 0.0]]
+    assert grads("sum(hessian(sum(x**3), x))", x=x)["x"].tolist() == [6.0, 6.0]
+
+
+def test_detach_and_its_alias():
+    assert grads("x*detach(x)", x=3.0) == {"x": 3.0}
+    assert grads("x*stop_gradient(x)", x=3.0) == {"x": 3.0}
+
+
+def test_a_branch_that_is_not_taken_stays_out_of_the_gradient():
+    for program in (
+        "where(x > 0, sqrt(x), 0)", "where(x > 0, x*log(x), 0)", "where(x > 0, exp(1/x), 0*x)",
+        "clip(log(x), -1, 1)", "sqrt(x) if x > 0 else 0*x", "maximum(sqrt(x), 1)", "[sqrt(x), x][1]*0",
+    ):  # fmt: skip
+        assert grads(program, x=0.0)["x"] == 0.0, program
+    assert grads("sum(where(x > 0, sqrt(x), 0))", x=np.array([0.0, 4.0]))["x"].tolist() == [0.0, 0.25]
+
+
+def test_a_branch_that_is_not_taken_stays_out_of_higher_derivatives():
+    found = gradcli.compile("where(x > 0, sqrt(x)*x, x**3)").derivatives({"x": 0.0}, 3)
+    assert found == [0.0, 0.0, 0.0, 6.0]
+
+
+def test_truth_values_count():
+    assert grads("sum((x > 1)*x)", x=np.array([1.0, 2.0, 3.0]))["x"].tolist() == [0.0, 1.0, 1.0]
+    assert value("sum(x > 1)", x=np.array([1.0, 2.0, 3.0])) == 2.0
+
+
+def test_an_own_function_may_take_the_name_of_another():
+    assert value("sin(a) = 2*a; sin(3)") == 6.0
+
+
+def test_results_come_back_as_their_inputs_came():
+    program = gradcli.compile("2*x")
+    assert type(program(x=2.0)) is float
+    assert isinstance(program(x=np.ones(2)), np.ndarray)
+    x = gradcli.tensor([1.0, 2.0], requires_grad=True)
+    program(x=x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+class TestCompiled:
+    def test_value_and_grad(self):
+        f = gradcli.compile("log(x**q)")
+        assert f(x=5.0, q=3.0) == pytest.approx(4.828313737302301, rel=1e-15)
+        found, gradient = f.value_and_grad({"x": 5.0, "q": 3.0}, wrt=("q",))
+        assert found == pytest.approx(4.828313737302301, rel=1e-15)
+        assert gradient == {"q": 1.6094379124341003}
+
+    def test_grad_output(self):
+        f = gradcli.compile("x**2")
+        assert f.value_and_grad({"x": [1.0, 2.0]}, grad_output=[1.0, 10.0])[1]["x"].tolist() == [2.0, 40.0]
+        with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+            f.value_and_grad({"x": [1.0, 2.0]})
+
+    def test_jacobian_and_hessian(self):
+        f = gradcli.compile("[x*q, x]")
+        assert {k: v.tolist() for k, v in f.jacobian({"x": 2.0, "q": 3.0}).items()} == {"x": [3, 1], "q": [2, 0]}
+        second = gradcli.compile("sum(x**2)*q").hessian({"x": [1.0, 2.0], "q": 3.0})
+        assert list(second) == ["x,x", "x,q", "q,q"]
+        assert second["x,x"].tolist() == [[6, 0], [0, 6]]
+        assert second["x,q"].tolist() == [2, 4]
+        assert second["q,q"] == 0.0
+
+    def test_derivatives(self):
+        assert gradcli.compile("x**3").derivatives({"x": 2.0}, order=4) == [8.0, 12.0, 12.0, 6.0, 0.0]
+
+    def test_none_is_for_what_does_not_matter(self):
+        assert gradcli.compile("x if 1 > 0 else y").value_and_grad({"x": 1.0, "y": 2.0})[1] == {"x": 1.0, "y": None}
+
+    def test_names_are_checked(self):
+        f = gradcli.compile("alpha*2")
+        with pytest.raises(gradcli.GradcliError, match="does not read 'alhpa'") as caught:
+            f(alhpa=1.0)
+        assert caught.value.hint == "did you mean 'alpha'?"
+        with pytest.raises(NameError, match="unknown name 'alpha'"):
+            f()
+
+    def test_syntax_errors_have_a_place(self):
+        with pytest.raises(ValueError, match="never closed") as caught:
+            gradcli.compile("log(x")
+        assert caught.value.position == (1, 4)
+
+    def test_a_program_runs_many_times(self):
+        f = gradcli.compile("x**2 if x > 0 else -x")
+        assert [f(x=float(v)) for v in (-2, 3)] == [2.0, 9.0]
+
+
+def test_importing_loads_no_array_library():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, gradcli, gradcli.cli.main\n"
+        "print([m for m in ('numpy', 'scipy', 'lark', 'rich') if m in sys.modules])\n"
+        "gradcli.compile('log(x**q)').value_and_grad({'x': 5.0, 'q': 3.0})\n"
+        "print([m for m in ('numpy', 'scipy', 'lark', 'rich') if m in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n[]\n"

@@ -1,0 +1,60 @@
+"""The package as it is shipped: the wheel is built, installed and used."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*words: str, **options) -> str:
+    done = subprocess.run([*words], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, built from a copy of the source as a fresh checkout has it."""
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    copied = ["pyproject.toml", "README.md", "LICENSE", "hatch_build.py", "gradcli", "grammar"]
+    subprocess.run(["cp", "-r", *(str(ROOT / name) for name in copied), str(source)], check=True)
+    (source / "gradcli/syntax/_lalr.py").unlink(missing_ok=True)
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source))
+    (built,) = out.glob("gradcli-*.whl")
+    return built
+
+
+def test_what_is_in_the_wheel(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"gradcli/grammar/gradcli.lark", "gradcli/syntax/_lalr.py", "gradcli/py.typed"} <= names
+    assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
+    assert not any("__pycache__" in name for name in names)
+
+
+def test_the_installed_command(wheel, tmp_path):
+    # The dependencies come from this interpreter; the package itself must come from the wheel.
+    installed = tmp_path / "installed"
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel))
+    code = "import sys, gradcli; print(gradcli.__file__); from gradcli.cli.main import run; run()"
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    words = [sys.executable, "-c", code, "eval", "log(x**q)", "x=5", "q=3", "--json"]
+    place, record = run(*words, cwd=tmp_path, env=environment).splitlines()
+    assert Path(place).is_relative_to(installed)
+    assert json.loads(record)["grad"] == {"x": 0.6, "q": 1.6094379124341003}
+    assert (installed / "bin/gradcli").exists()
+
+
+def test_the_prepared_tables_are_those_of_the_grammar(wheel, tmp_path):
+    """A start from the wheel does not import lark."""
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    code = "import sys, gradcli; gradcli.compile('x'); print('lark' in sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    assert run(sys.executable, "-c", code, cwd=tmp_path, env=environment) == "False\n"
