@@ -39,7 +39,10 @@ _WINDOW = 96
 
 
 def caret_text(source: str, span: Span) -> str:
-    """The source line of `span` and a line of carets under it, cut to a window around the carets."""
+    """The source line of `span` and a line of carets under it, cut to a window around the carets.
+
+    Where the source has several lines, the number of this one stands before it.
+    """
     line_start = source.rfind("\n", 0, span.start) + 1
     line_end = source.find("\n", span.start)
     line = source[line_start : line_end if line_end >= 0 else len(source)]
@@ -49,7 +52,8 @@ def caret_text(source: str, span: Span) -> str:
     marks = "".join(" " * _width(c) for c in line[:start])
     carets = "^" * max(1, sum(_width(c) for c in line[start:end]))
     shown = "".join(c if c.isprintable() else " " for c in line)
-    return f"  | {shown}\n  | {marks}{carets}"
+    number = f"{position(source, span).line} " if "\n" in source.strip() else "  "
+    return f"{number}| {shown}\n{' ' * len(number)}| {marks}{carets}"
 
 
 def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
@@ -135,12 +139,12 @@ class GradcliError(Exception):
 
 
 @contextmanager
-def pointing_into(source: str) -> Iterator[None]:
-    """Within the block, an error with a place but no text gets `source`."""
+def pointing_into(source: str, span: Span | None = None) -> Iterator[None]:
+    """Within the block, an error without a text gets `source`, and one without a place gets `span`."""
     try:
         yield
     except GradcliError as error:
-        error.locate(None, source)
+        error.locate(span, source)
         raise
 
 

@@ -207,6 +207,18 @@ class TestWarnings:
         (warning,) = run("eval", "sum(log(x))", "x=[1,2,-3]", "--json").json["warnings"]
         assert "nan at [2] for operand -3.0" in warning["message"]
 
+    def test_what_comes_with_an_input(self, run):
+        (warning,) = run("eval", "y = 2*x; y + 1", "x=inf", "--json").json["warnings"]
+        assert (warning["operation"], warning["column"]) == ("multiply", 5)
+        assert "2.0 and inf" in warning["message"]
+
+    def test_a_branch_that_was_not_taken_is_not_blamed(self, run):
+        (warning,) = run("eval", "where(x > 0, log(x), x) + sqrt(x)", "x=0", "--json").json["warnings"]
+        assert (warning["phase"], warning["operation"]) == ("backward", "sqrt")
+
+    def test_the_line_of_a_longer_program(self, run):
+        assert "\n2 | log(y)\n  | ^^^^^^\n" in run("eval", "y = 2*x\nlog(y)", "x=0").err
+
     @pytest.mark.parametrize(
         ("program", "operation"),
         [

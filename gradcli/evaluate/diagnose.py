@@ -60,11 +60,12 @@ class Watch:
             self.nonsmooth[node.span] = Warning("nonsmooth", "backward", name, node.span, message)
 
     def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
-        """Note the first operation whose result is not finite though its operands are."""
+        """Note the first operation whose result is not finite though its operands are, and the
+        first whose operands were not finite already."""
         arguments = [concrete(o) for o in operands]
         self.seen[span] = operation, arguments
-        if all(map(_finite, arguments)):
-            self._see("forward", span, [concrete(result)], "'{}' gives {}")
+        phase = "forward" if all(map(_finite, arguments)) else "inputs"
+        self._see(phase, span, [concrete(result)], "'{}' gives {}")
 
     def see_backward(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
         """Note the first node whose operands' cotangents are not finite though its own are."""
@@ -79,12 +80,21 @@ class Watch:
         name, operands = self.seen[span]
         where = _first_nonfinite(bad)
         message = f"{text.format(name, _kind(bad, where))} for {_describe(operands, where)}"
-        self.nonfinite[phase] = Warning("nonfinite", phase, name, span, message)
+        written = "backward" if phase == "backward" else "forward"
+        self.nonfinite[phase] = Warning("nonfinite", written, name, span, message)
 
-    def warnings(self) -> list[Warning]:
-        """What was noted: a nan born forward explains those that follow backward."""
-        first = self.nonfinite.get("forward") or self.nonfinite.get("backward")
-        return [*([first] if first else []), *self.nonsmooth.values()]
+    def warnings(self, *, finite: bool, value_is_finite: bool) -> list[Warning]:
+        """What was noted, where `finite` says so of all results.
+
+        A nan of the value was born forward, or came with an input; it explains those that follow
+        backward. Where the value is finite, what was born forward did not reach it.
+        """
+        if finite:
+            return [*self.nonsmooth.values()]
+        phases = ("backward",) if value_is_finite else ("forward", "inputs")
+        last = self.program.body[-1].span
+        unborn = Warning("nonfinite", "forward", "input", last, "a result is not finite, as an input is not")
+        return [next((self.nonfinite[p] for p in phases if p in self.nonfinite), unborn), *self.nonsmooth.values()]
 
 
 def _finite(value: Any) -> bool:

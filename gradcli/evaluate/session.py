@@ -61,7 +61,7 @@ def run(request: Request) -> Result:
         if not result.finite:
             watch = Watch(request.program)
             _run(request, watch, watch.see_forward)
-        result.warnings = watch.warnings()
+        result.warnings = watch.warnings(finite=result.finite, value_is_finite=all_finite(result.value))
         return result
 
 
@@ -81,7 +81,8 @@ def _run(request: Request, watch: Watch, observe: Any) -> Result:
             watch.see_backward(*seen)
 
     if request.gradient:
-        with watch.backward(see):
+        last = request.program.body[-1]
+        with watch.backward(see), pointing_into(request.program.source, last.span):
             _differentiate(request, evaluation.value, leaves, result)
     if request.retain:
         result.retained = {name: _plain(_grad(t)) for name, t in retained.items()}
@@ -104,8 +105,6 @@ def _differentiate(request: Request, value: Any, leaves: Mapping[str, Tensor], r
             "grad can be implicitly created only for scalar outputs",
             hint=f"the value has shape {list(shape)}: --jacobian differentiates each element, "
             "--grad-output EXPR weights them, --no-grad gives the value alone",
-            span=request.program.body[-1].span,
-            source=request.program.source,
         )
     if request.jacobian:
         result.jacobian = {n: _plain(j) for n, j in zip(by, jacobians(value, list(by.values())))}
