@@ -1,0 +1,71 @@
+"""What to say of a character that no program can hold."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from gradcli.errors import ProgramSyntaxError, Span
+
+_INSTEAD = {
+    "!": "write 'not'; '!=' compares",
+    "&": "write 'and'",
+    "|": "write 'or'",
+    "~": "write 'not'",
+    "?": "write a if condition else b",
+    "\\": "a line goes on inside brackets, without '\\'",
+    "×": "write '*'",
+    "·": "write '*'",
+    "⋅": "write '*'",
+    "∗": "write '*'",
+    "÷": "write '/'",
+    "∕": "write '/'",
+    "−": "write '-'",
+    "–": "write '-'",
+    "—": "write '-'",
+    "≤": "write '<='",
+    "≥": "write '>='",
+    "≠": "write '!='",
+    "√": "write sqrt(…)",
+    "∞": "write inf",
+    "∑": "write sum(…)",
+    "∏": "write prod(…)",
+    "“": "write '\"'",
+    "”": "write '\"'",
+    "„": "write '\"'",
+    "‘": 'write "\'"',
+    "’": 'write "\'"',
+}
+
+
+def unexpected_character(source: str, place: int) -> ProgramSyntaxError:
+    """The error for the character at `place`, be it a quote without its partner."""
+    character = source[place]
+    if character in "'\"":
+        line_end = place + len(source[place:].splitlines()[0])
+        return ProgramSyntaxError(
+            "the string is never closed",
+            hint=f"close it with {character} on the same line",
+            span=Span(place, line_end),
+        )
+    return ProgramSyntaxError(
+        f"unexpected character {_shown(character)}",
+        hint=_hint(character),
+        span=Span(place, place + 1),
+    )
+
+
+def _shown(character: str) -> str:
+    name = unicodedata.name(character, "").lower()
+    shown = f"'{character}'" if character.isprintable() else f"U+{ord(character):04X}"
+    return f"{shown} ({name})" if name and not character.isascii() else shown
+
+
+def _hint(character: str) -> str | None:
+    if character in _INSTEAD:
+        return _INSTEAD[character]
+    if unicodedata.category(character) == "Zs":
+        return "write a plain space"
+    if unicodedata.decomposition(character).startswith("<super>"):
+        return f"write **{unicodedata.normalize('NFKC', character)}"
+    plain = unicodedata.normalize("NFKC", character)
+    return f"write '{plain}'" if plain != character and plain.isascii() else None
