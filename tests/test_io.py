@@ -190,9 +190,7 @@ class TestNpy:
         assert "a pickle" in refused("a.npy").message
         assert not Path("owned").exists()
 
-    @pytest.mark.parametrize(
-        "content", [b"", b"\x93NUM", b"\x93NUMPY\x01", b"<html>not found</html>", b"PK\x03\x04"]
-    )
+    @pytest.mark.parametrize("content", [b"", b"\x93NUM", b"\x93NUMPY\x01", b"<html>not found</html>", b"PK\x03\x04"])
     def test_not_npy(self, content):
         assert "no .npy file" in refused(put("a.npy", content)).message
 
@@ -234,9 +232,7 @@ class TestNpy:
         assert "6 elements, more than the limit of 5" in error.message
         assert "--max-elements" in error.hint
 
-    @pytest.mark.skipif(
-        np.finfo(np.longdouble).max <= np.finfo(np.float64).max, reason="long double is double"
-    )
+    @pytest.mark.skipif(np.finfo(np.longdouble).max <= np.finfo(np.float64).max, reason="long double is double")
     def test_numbers_too_large(self):
         np.save("a.npy", np.longdouble(["1e4000"]))
         assert "too large for float64" in refused("a.npy").message
@@ -772,9 +768,7 @@ def test_nothing_is_imported_before_it_is_needed():
         "print({'numpy', 'csv', 'pyarrow'} & set(sys.modules))\n"
     )
     root = str(Path(__file__).parent.parent)
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("set()\n", "")
 
 

@@ -79,9 +79,7 @@ def test_a_hand_written_derivative_is_used():
 
 
 def test_a_hand_written_derivative_is_differentiable_again():
-    program = gradcli.compile(
-        "f(a, b) = a**b backward(g) = g*b*a**(b - 1), g*a**b*log(a)\nlog(f(x, q))"
-    )
+    program = gradcli.compile("f(a, b) = a**b backward(g) = g*b*a**(b - 1), g*a**b*log(a)\nlog(f(x, q))")
     plain = gradcli.compile("log(x**q)")
     for key, expected in plain.derivatives({"x": 5.0, "q": 3.0}, 3).items():
         assert program.derivatives({"x": 5.0, "q": 3.0}, 3)[key] == pytest.approx(expected, rel=1e-12), key
@@ -143,6 +141,12 @@ def test_a_branch_that_is_not_taken_stays_out_of_the_gradient():
     ):  # fmt: skip
         assert grads(program, x=0.0)["x"] == 0.0, program
     assert grads("sum(where(x > 0, sqrt(x), 0))", x=np.array([0.0, 4.0]))["x"].tolist() == [0.0, 0.25]
+
+
+def test_a_branch_that_is_not_taken_stays_out_of_sums_over_it():
+    found = grads("sum(where(x > 0, a*log(x), 0))", x=np.array([0.0, 2.0]), a=3.0)
+    assert found["a"] == math.log(2.0)
+    assert found["x"].tolist() == [0.0, 1.5]
 
 
 def test_a_branch_that_is_not_taken_stays_out_of_higher_derivatives():

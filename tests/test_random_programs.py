@@ -33,14 +33,21 @@ def outcome(text: str, values: dict[str, object], order: int | None) -> session.
                 )
             )
     except GradcliError as error:
-        assert error.message
-        assert error.exit_status in (ExitStatus.FAILURE, ExitStatus.USAGE)
-        assert error.report()
+        check(error)
         return None
 
 
+def check(error: GradcliError) -> None:
+    assert error.message
+    assert error.exit_status in (ExitStatus.FAILURE, ExitStatus.USAGE)
+    assert error.report()
+
+
 @settings(
-    max_examples=400, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=400,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(text=programs(), values=st.tuples(*[VALUES] * len(NAMES)), order=st.sampled_from([None, None, 2]))
 def test_every_outcome_is_a_value_or_an_error_of_ours(text, values, order):

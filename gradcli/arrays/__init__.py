@@ -30,19 +30,12 @@ def numpy_namespace() -> ModuleType:
     return numpy_arrays
 
 
-def namespace(operands: Sequence[Array], elementwise: bool) -> Any:
-    """The namespace that computes with `operands`: plain floats where that is enough, else NumPy."""
-    if elementwise:
-        for operand in operands:
-            if type(operand) not in PLAIN:
-                return numpy_namespace()
-        return floats
-    return numpy_namespace()
-
-
 def shape(array: Array) -> Shape:
     """The shape of an array, of a number (), or of anything that has a `shape`."""
-    return () if type(array) in PLAIN else tuple(array.shape)
+    try:
+        return () if type(array) in PLAIN else tuple(array.shape)
+    except AttributeError:
+        raise EvaluationError(f"a number, an array or a tensor is needed, not {type(array).__name__}") from None
 
 
 def dtype_name(array: Array) -> str:
@@ -98,6 +91,22 @@ def astype(array: Array, dtype: str) -> Array:
     return array if dtype_name(array) == dtype else asarray(array, dtype)
 
 
+def promoted(operands: Sequence[Array]) -> Sequence[Array]:
+    """The operands, with integers beside float32 made float32; NumPy would make both float64."""
+    chars = {operand.dtype.char for operand in operands if type(operand) not in PLAIN}
+    if "f" not in chars or "d" in chars or chars.isdisjoint("ilqILQ"):
+        return operands
+    return [o if type(o) in PLAIN or o.dtype.kind not in "iu" else o.astype("float32") for o in operands]
+
+
+def owned(array: Array) -> Array:
+    """`array`, or a copy of it where whoever made it can still write into it."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(array, numpy.ndarray) or not array.flags.writeable:
+        return array
+    return array.copy()
+
+
 def to_numpy(array: Array) -> Any:
     import numpy as np
 
@@ -137,10 +146,12 @@ def check_backend(backend: str | None, device: str | None) -> None:
         raise UsageError(f"the backend numpy has no device {device!r}", hint="its device is cpu")
 
 
+def isfinite(array: Array) -> Array:
+    return floats.isfinite(array) if type(array) in PLAIN else numpy_namespace().isfinite(array)
+
+
 def all_finite(array: Array) -> bool:
-    if type(array) in PLAIN:
-        return floats.isfinite(array)
-    return bool(numpy_namespace().isfinite(array).all())
+    return floats.isfinite(array) if type(array) in PLAIN else bool(numpy_namespace().isfinite(array).all())
 
 
 def all_zero(array: Array) -> bool:

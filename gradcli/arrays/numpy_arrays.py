@@ -35,3 +35,8 @@ def round(x: Array) -> Array:
 
 def concat(arrays: Sequence[Array], axis: int) -> Array:
     return np.concatenate(arrays, axis=axis)
+
+
+def lgamma(x: Array) -> Array:
+    # SciPy has -inf at -inf, against the C standard and `math`.
+    return np.where(np.isneginf(x), np.inf, special.lgamma(x))

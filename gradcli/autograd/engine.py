@@ -9,10 +9,10 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import current_span, grad_enabled
-from gradcli.autograd.node import Node
-from gradcli.autograd.selection import drop_untaken
+from gradcli.autograd.node import Node, next_sequence
 from gradcli.autograd.tensor import PrimitiveNode, Tensor, operand
 from gradcli.errors import DifferentiationError, GradcliError
+from gradcli.primitives.arithmetic import cast
 
 # Called with each node, its cotangents and the operands' cotangents that came of them.
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
@@ -30,11 +30,12 @@ def backward(
     """Accumulate gradients of `root` in `.grad` of the leaves, or of `inputs`; see Tensor.backward."""
     targets = None if inputs is None else _as_tuple(inputs)
     if targets == ():
-        raise DifferentiationError("`inputs` argument to `backward` cannot be empty.")
+        raise DifferentiationError("`inputs` argument to `backward()` cannot be empty.")
+    _check_targets(targets or ())
     retain = create_graph if retain_graph is None else retain_graph
     found = _Pass([root], [gradient], targets, create_graph, retain).run()
     for leaf, cotangent in found:
-        if cotangent is not None:
+        if cotangent is not None and leaf.requires_grad:
             leaf.accumulate_grad(cotangent)
 
 
@@ -54,18 +55,24 @@ def grad(
     DifferentiationError where an input or output has no graph, or an input is not used.
     """
     roots, leaves = _as_tuple(outputs), _as_tuple(inputs)
-    gradients = [None] * len(roots) if grad_outputs is None else list(_as_tuple(grad_outputs))
+    gradients = (None,) * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
+    if len(gradients) != len(roots):
+        raise DifferentiationError(f"got {len(roots)} tensors and {len(gradients)} gradients")
+    _check_targets(leaves)
     retain = create_graph if retain_graph is None else retain_graph
-    for leaf in leaves:
-        if not leaf.requires_grad:
-            raise DifferentiationError("One of the differentiated Tensors does not require grad")
     found = dict(_Pass(roots, gradients, leaves, create_graph, retain).run())
-    if not allow_unused and any(found[leaf] is None for leaf in leaves):
-        raise DifferentiationError(
-            "One of the differentiated Tensors appears to not have been used in the graph. "
-            "Set allow_unused=True if this is the desired behavior."
-        )
+    for i, leaf in enumerate(leaves):
+        if found[leaf] is None and not allow_unused:
+            raise DifferentiationError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior."
+            )
     return tuple(found[leaf] for leaf in leaves)
+
+
+def _check_targets(targets: Sequence[Tensor]) -> None:
+    if not all(isinstance(t, Tensor) and t.requires_grad for t in targets):
+        raise DifferentiationError("One of the differentiated Tensors does not require grad")
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
@@ -96,6 +103,8 @@ class _Pass:
         self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
         self.roots = roots
         self.useful = None if targets is None else _nodes_above(roots, targets)
+        # Where a cotangent must go to be wanted.
+        self.wanted = None if self.useful is None else self.useful.union(node for node, _ in self.captured)
 
     def run(self) -> Iterable[tuple[Tensor, Tensor | None]]:
         """The leaves (or the targets) with their gradients."""
@@ -133,33 +142,30 @@ class _Pass:
                 self.captured[node, number] = cotangent
         if self.useful is not None and node not in self.useful:
             return
-        wanted = [edge is not None and self._is_useful(edge[0]) for edge in node.edges]
+        wanted = [edge is not None and (self.wanted is None or edge[0] in self.wanted) for edge in node.edges]
         current_span.set(node.span)
+        guarded = node.guarded or node in self.untaken
+        began = next_sequence()
         try:
-            pulled = node.pull(cotangents, wanted, self.create_graph)
+            pulled = node.pull(cotangents, wanted, differentiable=self.create_graph, guarded=guarded)
         except GradcliError as error:
             error.locate(node.span)
             raise
-        self._distribute(node, cotangents, pulled)
+        if guarded and self.create_graph:
+            _guard(pulled, began)
+        if self.observe is not None:
+            self.observe(node, cotangents, pulled)
+        self._distribute(node, pulled, guarded)
         if not self.retain_graph:
             node.release()
 
-    def _distribute(self, node: Node, cotangents: list[Any], pulled: Sequence[Any]) -> None:
-        primitive = node.primitive if isinstance(node, PrimitiveNode) else None
-        guarded = node in self.untaken
-        if guarded and node.outputs == 1:
-            pulled = drop_untaken(cotangents[0], list(pulled), primitive is not None and primitive.elementwise)
-        if self.observe is not None:
-            self.observe(node, cotangents, pulled)
-        guarded = guarded or (primitive is not None and primitive.selects)
+    def _distribute(self, node: Node, pulled: Sequence[Any], guarded: bool) -> None:
+        guarded = guarded or (isinstance(node, PrimitiveNode) and node.primitive.selects)
         for edge, cotangent in zip(node.edges, pulled):
             if edge is not None and cotangent is not None:
                 if guarded and isinstance(edge[0], Node):
                     self.untaken.add(edge[0])
                 self._send(edge, cotangent)
-
-    def _is_useful(self, target: Any) -> bool:
-        return self.useful is None or target in self.useful or any(target is key[0] for key in self.captured)
 
     def _call_hooks(self, node: Node, cotangents: list[Any]) -> None:
         for number, hooks in (node.hooks or {}).items():
@@ -174,9 +180,7 @@ class _Pass:
         for leaf, cotangent in self.leaves.items():
             if leaf._hooks:
                 self.leaves[leaf] = _apply_hooks(leaf._hooks, cotangent, self.create_graph)
-        if self.targets is None:
-            return [(leaf, _as_tensor(c)) for leaf, c in self.leaves.items()]
-        return [(t, _as_tensor(self._found(t))) for t in self.targets]
+        return [(t, _gradient(self._found(t), t)) for t in self.targets or self.leaves]
 
     def _found(self, target: Tensor) -> Any:
         if target.grad_fn is None:
@@ -184,34 +188,55 @@ class _Pass:
         return self.captured[target.grad_fn, target.output_nr]
 
 
+def _guard(pulled: Sequence[Any], began: int) -> None:
+    """Guard the nodes since `began` that made these cotangents of what may not have been taken."""
+    stack = [p.grad_fn for p in pulled if isinstance(p, Tensor)]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Node) and node.sequence > began and not node.guarded:
+            node.guarded = True
+            stack.extend(edge[0] for edge in node.edges if edge is not None)
+
+
 def _as_tensor(cotangent: Any) -> Any:
     return cotangent if cotangent is None or isinstance(cotangent, Tensor) else Tensor(cotangent)
+
+
+def _gradient(cotangent: Any, tensor: Tensor) -> Tensor | None:
+    """A cotangent as the gradient of `tensor`, in its dtype."""
+    if cotangent is None:
+        return None
+    gradient: Tensor = _as_tensor(cotangent)
+    return gradient if gradient.dtype == tensor.dtype else cast(gradient, tensor.dtype)
 
 
 def _apply_hooks(hooks: list[Any], cotangent: Any, create_graph: bool) -> Any:
     for hook in tuple(hooks):
         replacement = hook(_as_tensor(cotangent))
-        if replacement is not None:
-            cotangent = replacement if create_graph else operand(replacement)
+        if replacement is None:
+            continue
+        if arrays.shape(operand(replacement)) != arrays.shape(cotangent):
+            raise DifferentiationError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+        cotangent = operand(replacement)
     return cotangent.data if isinstance(cotangent, Tensor) and not create_graph else cotangent
 
 
 def _seed(i: int, root: Tensor, gradient: Any, create_graph: bool) -> Any:
     """The cotangent of a root: what was given, or 1 for a scalar."""
-    if not root.requires_grad:
+    if not isinstance(root, Tensor) or not root.requires_grad:
         raise DifferentiationError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     if gradient is None:
         if root.size != 1:
             raise DifferentiationError("grad can be implicitly created only for scalar outputs")
         gradient = arrays.ones_like(root.data)
-    gradient = operand(gradient)
+    gradient = gradient if isinstance(gradient, Tensor) else arrays.asarray(gradient)
     if arrays.shape(gradient) != root.shape:
         raise DifferentiationError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {list(arrays.shape(gradient))} "
             f"and output[{i}] has a shape of {list(root.shape)}."
         )
     if create_graph:
-        return _as_tensor(gradient)
+        return _gradient(gradient, root)
     return arrays.astype(gradient.data if isinstance(gradient, Tensor) else gradient, root.dtype)
 
 

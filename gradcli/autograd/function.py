@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled, no_grad
 from gradcli.autograd.node import RELEASED, Edge, Node
+from gradcli.autograd.selection import drop_untaken
 from gradcli.autograd.tensor import Tensor, check_version, operand
 from gradcli.errors import DifferentiationError
+from gradcli.primitives.axes import concrete
 from gradcli.primitives.reductions import sum_to
 
 
@@ -22,12 +25,22 @@ class Context:
         self._saved: tuple[Any, ...] | None = ()
         self._versions: tuple[int, ...] = ()
         self._outputs: tuple[Any, ...] = ()
+        self._constant: tuple[Any, ...] = ()
+        self._materialize_grads = True
         self._node: weakref.ref[FunctionNode] | None = None
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs of `forward` for `backward`, where `saved_tensors` gives them back."""
         self._saved = tensors
         self._versions = tuple(t.version if isinstance(t, Tensor) else 0 for t in tensors)
+
+    def mark_non_differentiable(self, *outputs: Any) -> None:
+        """Have these outputs of `forward` come out as constants."""
+        self._constant = outputs
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros, or None, for an output without a gradient."""
+        self._materialize_grads = value
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -87,16 +100,24 @@ class Function:
                 cls.setup_context(context, inputs, output)
         outputs = output if isinstance(output, tuple) else (output,)
         node = FunctionNode(cls, context, inputs, outputs) if any(needs) and grad_enabled.get() else None
-        wrapped = tuple(
-            Tensor(o.data if isinstance(o, Tensor) else operand(o), node, i) for i, o in enumerate(outputs)
-        )
+        wrapped = tuple(_wrapped(o, i, context, node) for i, o in enumerate(outputs))
         return wrapped if isinstance(output, tuple) else wrapped[0]
+
+
+def _wrapped(output: Any, number: int, context: Context, node: FunctionNode | None) -> Tensor | None:
+    """What `forward` returned as an output of `node`, or as a constant where it cannot be differentiated."""
+    if output is None:
+        return None
+    data = output.data if isinstance(output, Tensor) else operand(output)
+    if not arrays.is_floating(data) or any(output is c for c in context._constant):
+        return Tensor(data)
+    return Tensor(data, node, number)
 
 
 class FunctionNode(Node):
     """A recorded call of a user's Function."""
 
-    __slots__ = ("context", "function", "like", "shapes")
+    __slots__ = ("context", "function", "shapes", "zeros")
 
     def __init__(
         self, function: type[Function], context: Context, inputs: Sequence[Any], outputs: Sequence[Any]
@@ -108,15 +129,14 @@ class FunctionNode(Node):
         self.function = function
         self.context = context
         self.shapes = tuple(i.shape if isinstance(i, Tensor) else None for i in inputs)
-        self.like = tuple(arrays.zeros_like(o.data if isinstance(o, Tensor) else o) for o in outputs)
+        self.zeros = tuple(None if o is None else _zeros(concrete(o)) for o in outputs)
         context._outputs = tuple(outputs)
         context._node = weakref.ref(self)
 
-    def pull(self, cotangents: Sequence[Any], wanted: Sequence[bool], differentiable: bool) -> Sequence[Any]:
-        grads = [
-            c if isinstance(c, Tensor) else Tensor(zero if c is None else c)
-            for c, zero in zip(cotangents, self.like)
-        ]
+    def pull(
+        self, cotangents: Sequence[Any], wanted: Sequence[bool], *, differentiable: bool, guarded: bool
+    ) -> Sequence[Any]:
+        grads = [self._cotangent(c, zeros) for c, zeros in zip(cotangents, self.zeros)]
         returned = self.function.backward(self.context, *grads)
         gradients = returned if isinstance(returned, tuple) else (returned,)
         if len(gradients) > len(self.edges) and all(g is None for g in gradients[len(self.edges) :]):
@@ -126,15 +146,28 @@ class FunctionNode(Node):
                 f"function {self.name} returned an incorrect number of gradients "
                 f"(expected {len(self.edges)}, got {len(gradients)})"
             )
-        return [
+        for i, (gradient, shape) in enumerate(zip(gradients, self.shapes)):
+            if gradient is not None and shape is None:
+                raise DifferentiationError(
+                    f"function {self.name} returned a gradient different than None at position {i + 1}, "
+                    "but the corresponding forward input was not a Variable"
+                )
+        pulled = [
             self._checked(i, g, differentiable) if want and g is not None else None
             for i, (g, want) in enumerate(zip(gradients, wanted))
         ]
+        if guarded and len(cotangents) == 1:
+            return [None if p is None else drop_untaken(cotangents[0], p, elementwise=False) for p in pulled]
+        return pulled
+
+    def _cotangent(self, cotangent: Any, zeros: Callable[[], Any] | None) -> Tensor | None:
+        if cotangent is None:
+            return Tensor(zeros()) if zeros is not None and self.context._materialize_grads else None
+        return cotangent if isinstance(cotangent, Tensor) else Tensor(cotangent)
 
     def _checked(self, i: int, gradient: Any, differentiable: bool) -> Any:
         shape = self.shapes[i]
-        if shape is None:
-            return None
+        assert shape is not None
         value = operand(gradient)
         have = arrays.shape(value)
         if have != shape:
@@ -148,9 +181,19 @@ class FunctionNode(Node):
             return value
         return value.data if isinstance(value, Tensor) else value
 
+    def output_modified(self, number: int) -> None:
+        outputs = self.context._outputs
+        if outputs and isinstance(outputs[number], Tensor):
+            outputs[number].version += 1
+
     def release(self) -> None:
         self.context._saved = None
         self.context._outputs = ()
+
+
+def _zeros(output: Any) -> Callable[[], Any]:
+    """Zeros like an output, made when they are needed, without keeping the output."""
+    return functools.partial(arrays.zeros, arrays.shape(output), arrays.dtype_name(output))
 
 
 def _sums_to(have: tuple[int, ...], shape: tuple[int, ...]) -> bool:

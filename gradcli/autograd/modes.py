@@ -6,9 +6,9 @@ Both are context variables, so threads and tasks have their own, and both are re
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextvars import ContextVar, Token
-from types import TracebackType
+from types import GeneratorType, TracebackType
 from typing import Any, TypeVar
 
 from gradcli.errors import Span
@@ -23,6 +23,10 @@ class _GradMode:
     """A grad mode, as a block (`with no_grad():`) or as a decorator (`@no_grad()`)."""
 
     enabled: bool
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """As a decorator it may stand with or without parentheses."""
+        return super().__new__(cls) if function is None else cls()(function)
 
     def __init__(self) -> None:
         self._tokens: list[Token[bool]] = []
@@ -39,9 +43,21 @@ class _GradMode:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             with type(self)():
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
+            return self._steps(result) if isinstance(result, GeneratorType) else result
 
         return wrapped  # type: ignore[return-value]
+
+    def _steps(self, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """A decorated generator runs in the mode; whoever takes its items does not."""
+        sent = None
+        while True:
+            with type(self)():
+                try:
+                    item = generator.send(sent)
+                except StopIteration as stop:
+                    return stop.value
+            sent = yield item
 
 
 class no_grad(_GradMode):

@@ -10,26 +10,22 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives.arithmetic import equal, where, zeros_like
+from gradcli.primitives.arithmetic import logical_or, not_equal, where
 from gradcli.primitives.axes import concrete
 
 
-def drop_untaken(cotangent: Any, pulled: list[Any], elementwise: bool) -> list[Any]:
-    """`pulled`, the operands' cotangents of an operation, with 0 wherever `cotangent` is 0.
+def drop_untaken(cotangent: Any, pulled: Any, elementwise: bool) -> Any:
+    """`pulled`, an operand's cotangent before it is summed to the operand's shape, with 0 for every
+    inf and nan where `cotangent`, that of the result, is 0.
 
-    Only cotangents that are not finite need it. Where the operation is not elementwise, it can
-    be said only of a `cotangent` that is 0 everywhere.
+    What is finite stays: it is 0 too, but its own derivative need not be. Where the operation is
+    not elementwise, it can be said only of a `cotangent` that is 0 everywhere.
     """
-    if all(p is None or arrays.all_finite(concrete(p)) for p in pulled):
+    finite = arrays.isfinite(concrete(pulled))
+    if finite is True or (finite is not False and finite.all()):
         return pulled
     if arrays.all_zero(concrete(cotangent)):
-        return [None if p is None else zeros_like(p) for p in pulled]
+        return where(finite, pulled, 0.0)
     if not elementwise:
         return pulled
-    return [_masked(cotangent, p) for p in pulled]
-
-
-def _masked(cotangent: Any, pulled: Any) -> Any:
-    if pulled is None or arrays.shape(pulled) != arrays.shape(cotangent):
-        return pulled
-    return where(equal(concrete(cotangent), 0), 0.0, pulled)
+    return where(logical_or(finite, not_equal(concrete(cotangent), 0)), pulled, 0.0)

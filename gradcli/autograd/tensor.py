@@ -6,17 +6,18 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.node import RELEASED, Edge, Hook, Node
+from gradcli.autograd.selection import drop_untaken
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.primitives import arithmetic, exponential, table
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
-from gradcli.primitives.primitive import Operation, Primitive
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_to
 from gradcli.primitives.shape import iter_first_axis, matrix_transpose, transpose
 
@@ -25,6 +26,12 @@ _NO_PARAMS: Mapping[str, Any] = {}
 _NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
     "be populated during backward(). If you want it, call .retain_grad() on the non-leaf Tensor first."
+)
+
+
+_MODIFIED = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: "
+    "{} is at version {}; expected version {} instead."
 )
 
 
@@ -138,15 +145,24 @@ class Tensor(Kind):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if value is not None and (not isinstance(value, Tensor) or value.shape != self.shape):
-            raise DifferentiationError("assigned grad must be None or a Tensor of the same shape")
+        if value is not None and not isinstance(value, Tensor):
+            raise DifferentiationError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
+        if value is not None and value.shape != self.shape:
+            raise DifferentiationError(
+                f"attempting to assign a gradient of size {list(value.shape)} to a tensor of size {list(self.shape)}. "
+                "Please ensure that the gradient and the tensor are the same size"
+            )
         self._grad = value
 
     def accumulate_grad(self, cotangent: Tensor) -> None:
-        """Add a cotangent to `.grad`."""
-        if cotangent.dtype != self.dtype and not cotangent.requires_grad:
-            cotangent = Tensor(arrays.astype(cotangent.data, self.dtype))
-        self._grad = cotangent if self._grad is None else self._grad + cotangent
+        """Add a cotangent to `.grad`, which stays the same Tensor unless a graph is kept."""
+        known = self._grad
+        if known is None:
+            self._grad = cotangent.clone() if cotangent.requires_grad else cotangent.detach()
+        elif known.requires_grad or cotangent.requires_grad:
+            self._grad = known + cotangent
+        else:
+            known._become(known + cotangent)
 
     def register_hook(self, hook: Hook) -> HookHandle:
         """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if
@@ -177,6 +193,11 @@ class Tensor(Kind):
         from gradcli.autograd.engine import backward
 
         backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+
+    def clone(self) -> Tensor:
+        """The same values as a tensor of its own, in the same graph."""
+        copy: Tensor = arithmetic.identity(self)
+        return copy
 
     def detach(self) -> Tensor:
         """The same values as a leaf without a history."""
@@ -229,8 +250,8 @@ class Tensor(Kind):
         return arrays.to_numpy(self.data)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        array = arrays.to_numpy(self.data)
-        return array if dtype is None else array.astype(dtype)
+        array = self.numpy()
+        return array.astype(array.dtype if dtype is None else dtype, copy=bool(copy))
 
     def __float__(self) -> float:
         return float(self.item())
@@ -256,6 +277,9 @@ class Tensor(Kind):
         if self.grad_fn is not None:
             return f"tensor({text}, grad_fn=<{self.grad_fn.name}>)"
         return f"tensor({text}, requires_grad=True)" if self.requires_grad else f"tensor({text})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else str(self)
 
     # --- operators
 
@@ -341,6 +365,10 @@ class Tensor(Kind):
     def __getitem__(self, key: Any) -> Any:
         return index(self, key)
 
+    def where(self, condition: Any, other: Any) -> Any:
+        """These elements where the condition is true, else those of `other`."""
+        return arithmetic.where(operand(condition), self, operand(other))
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Every function of one tensor is a method, and in place with an underscore behind its name."""
         found = table.find(name)
@@ -354,7 +382,7 @@ class Tensor(Kind):
 
     # --- in-place operations
 
-    def _in_place(self, operation: Operation, *arguments: Any, **params: Any) -> Tensor:
+    def _in_place(self, operation: Callable[..., Any], *arguments: Any, **params: Any) -> Tensor:
         self._check_in_place()
         before = Tensor(self.data, self.grad_fn, self.output_nr)
         result = operation(before, *(operand(a) for a in arguments), **params)
@@ -376,9 +404,20 @@ class Tensor(Kind):
             raise EvaluationError(f"result type {result.dtype} can't be cast to the desired output type {self.dtype}")
         self.data = arrays.astype(result.data, self.dtype)
         self.version += 1
+        if self.grad_fn is not None:
+            self.grad_fn.output_modified(self.output_nr)
         if result.grad_fn is not None:
-            self.grad_fn, self.output_nr = result.grad_fn, result.output_nr
+            self._move_to(result.grad_fn, result.output_nr)
         return self
+
+    def _move_to(self, node: Node, number: int) -> None:
+        """Become output `number` of `node`, where the gradient is then retained, if it was."""
+        if self._retained and self.grad_fn is not None and self.grad_fn.retained:
+            self.grad_fn.retained.pop(self.output_nr)
+        self.grad_fn, self.output_nr = node, number
+        if self._retained:
+            self._retained = False
+            self.retain_grad()
 
     def zero_(self) -> Tensor:
         """Set every element to 0."""
@@ -386,16 +425,11 @@ class Tensor(Kind):
 
     def fill_(self, value: Any) -> Tensor:
         """Set every element to `value`."""
-        self._check_in_place()
-        self.grad_fn = None
-        zeros = Tensor(arithmetic.zeros_like(self.data))
-        return self._become(zeros + arrays.astype(operand(value), self.dtype))
+        return self.copy_(value)
 
     def copy_(self, source: Any) -> Tensor:
-        """Take over the values of `source`, broadcast to this shape."""
-        self._check_in_place()
-        self.grad_fn = None
-        return self._become(Tensor(arithmetic.zeros_like(self.data)) + operand(source))
+        """Take over the values of `source`, broadcast to this shape and converted to this dtype."""
+        return self._in_place(_replaced, arithmetic.cast(operand(source), self.dtype))
 
     def __iadd__(self, other: Any) -> Tensor:
         return self._in_place(arithmetic.add, other)
@@ -411,6 +445,11 @@ class Tensor(Kind):
 
     def __ipow__(self, other: Any) -> Tensor:
         return self._in_place(exponential.power, other)
+
+
+def _replaced(old: Tensor, new: Any) -> Any:
+    """`new` in the shape of `old`, to which no gradient flows."""
+    return arithmetic.where(False, old, new)
 
 
 class HookHandle:
@@ -458,7 +497,7 @@ class PrimitiveNode(Node):
             else:
                 edges.append(None)
                 versions.append(0)
-                saved.append(item)
+                saved.append(arrays.owned(item) if keep[i] else _shape_only(item))
         name = primitive.node_name
         Node.__init__(self, name if isinstance(name, str) else name(operands, params), tuple(edges))
         self.primitive = primitive
@@ -467,7 +506,9 @@ class PrimitiveNode(Node):
         self.versions = versions
         self.result = result if keep_result else _shape_only(result)
 
-    def pull(self, cotangents: Sequence[Any], wanted: Sequence[bool], differentiable: bool) -> Sequence[Any]:
+    def pull(
+        self, cotangents: Sequence[Any], wanted: Sequence[bool], *, differentiable: bool, guarded: bool
+    ) -> Sequence[Any]:
         if self.saved is None:
             raise DifferentiationError(RELEASED)
         operands = []
@@ -477,6 +518,8 @@ class PrimitiveNode(Node):
                 item = item if differentiable else item.data
             operands.append(item)
         result = self.result
+        if isinstance(result, ModifiedResult):
+            result.refuse(self)
         if differentiable and not isinstance(result, ShapeOnly):
             result = Tensor(result, self)
         pulled: list[Any] = []
@@ -484,29 +527,51 @@ class PrimitiveNode(Node):
             if not want:
                 pulled.append(None)
                 continue
-            rule = self.primitive.rule(i)
-            pulled.append(_fit(rule(cotangents[0], result, *operands, **self.params), operands[i]))
+            cotangent = self.primitive.rule(i)(cotangents[0], result, *operands, **self.params)
+            if guarded:
+                cotangent = drop_untaken(cotangents[0], cotangent, self.primitive.elementwise)
+            pulled.append(_fit(cotangent, operands[i]))
         return pulled
 
     def release(self) -> None:
-        if isinstance(self.result, ShapeOnly) and not any(isinstance(s, Tensor) for s in self.saved or ()):
-            return
-        self.saved = None
-        self.result = None
+        for kept in (self.result, *(self.saved or ())):
+            if type(kept) is not ShapeOnly:
+                self.saved = self.result = None
+                return
+
+    def output_modified(self, _number: int) -> None:
+        if isinstance(self.result, ModifiedResult):
+            self.result.version += 1
+        elif self.result is not None and not isinstance(self.result, ShapeOnly):
+            self.result = ModifiedResult(self.result)
+
+
+class ModifiedResult:
+    """Stands for a saved result that was modified in place, and cannot be used any more."""
+
+    __slots__ = ("dtype", "shape", "version")
+
+    def __init__(self, result: Any) -> None:
+        self.dtype = arrays.dtype_name(result)
+        self.shape = arrays.shape(result)
+        self.version = 1
+
+    def refuse(self, node: Node) -> NoReturn:
+        what = f"[{self.dtype} {list(self.shape)}], which is output 0 of {node.name},"
+        raise DifferentiationError(_MODIFIED.format(what, self.version, 0))
 
 
 def check_version(saved: Tensor, version: int) -> None:
     """Raise where a saved tensor was modified after it was saved."""
     if saved.version != version:
-        raise DifferentiationError(
-            "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"[{saved.dtype} {list(saved.shape)}] is at version {saved.version}; expected version {version} instead."
-        )
+        what = f"[{saved.dtype} {list(saved.shape)}]"
+        if saved.grad_fn is not None:
+            what += f", which is output {saved.output_nr} of {saved.grad_fn.name},"
+        raise DifferentiationError(_MODIFIED.format(what, saved.version, version))
 
 
 def _shape_only(array: Any) -> ShapeOnly:
-    shape = arrays.shape(array)
-    return ShapeOnly(shape) if shape else _SCALAR
+    return _SCALAR if type(array) in arrays.PLAIN else ShapeOnly(arrays.shape(array))
 
 
 def _fit(cotangent: Any, like: Any) -> Any:

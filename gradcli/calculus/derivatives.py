@@ -14,7 +14,12 @@ from gradcli.primitives.shape import reshape, stack
 
 
 def gradients(
-    value: Any, leaves: Sequence[Tensor], cotangent: Any = None, *, create_graph: bool = False, retain_graph: bool = True
+    value: Any,
+    leaves: Sequence[Tensor],
+    cotangent: Any = None,
+    *,
+    create_graph: bool = False,
+    retain_graph: bool = True,
 ) -> tuple[Any, ...]:
     """The gradient of `value` by each leaf, in its shape; None for a leaf it does not depend on."""
     if not isinstance(value, Tensor) or not value.requires_grad or not leaves:

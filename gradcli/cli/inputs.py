@@ -23,9 +23,7 @@ class Inputs(NamedTuple):
     wrt: tuple[str, ...]
 
 
-def program_text(
-    words: Sequence[str], file: str | None, environment: Environment
-) -> tuple[str, Sequence[str]]:
+def program_text(words: Sequence[str], file: str | None, environment: Environment) -> tuple[str, Sequence[str]]:
     """The text of the program, and the words behind it, which bind names."""
     if file is not None:
         return _read_program(file), words

@@ -20,10 +20,13 @@ Words = Annotated[
 File = Annotated[str | None, typer.Option("--file", metavar="PATH", help="Read the program from a file.")]
 Vars = Annotated[
     str | None,
-    typer.Option("--vars", metavar="PATH|-", help="Read values from a JSON object of names to numbers or nested lists."),
+    typer.Option(
+        "--vars", metavar="PATH|-", help="Read values from a JSON object of names to numbers or nested lists."
+    ),
 ]
 Wrt = Annotated[
-    str | None, typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every bound name.")
+    str | None,
+    typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every bound name."),
 ]
 Const = Annotated[str | None, typer.Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
 Dtype = Annotated[str, typer.Option("--dtype", metavar="float64|float32", help="The precision of every number.")]
@@ -35,7 +38,9 @@ Jacobian = Annotated[bool, typer.Option("--jacobian", help="The derivative of ea
 GradOutput = Annotated[
     str | None, typer.Option("--grad-output", metavar="EXPR", help="The cotangent of a value that is no scalar.")
 ]
-Retain = Annotated[str | None, typer.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")]
+Retain = Annotated[
+    str | None, typer.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")
+]
 Nodes = Annotated[bool, typer.Option("--nodes", help="A row for every named value and its place in the graph.")]
 Save = Annotated[str | None, typer.Option("--save", metavar="PATH.npz", help="Write the arrays in full precision.")]
 NoGrad = Annotated[bool, typer.Option("--no-grad", help="The value alone.")]

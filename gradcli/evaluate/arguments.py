@@ -19,9 +19,7 @@ def rename(keyword: str, parameters: Sequence[Parameter]) -> str:
     return renamed if keyword not in known and renamed in known else keyword
 
 
-def fit(
-    name: str, parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any]
-) -> None:
+def fit(name: str, parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
     """Raise CallError where a call has too few, too many, doubled or unknown arguments."""
     known = [p.name for p in parameters]
     for keyword in keywords:

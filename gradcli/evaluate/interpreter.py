@@ -37,8 +37,6 @@ from gradcli.primitives.primitive import Operation, Parameter, parse_signature
 from gradcli.primitives.shape import iter_first_axis, matrix_transpose, stack, transpose
 from gradcli.syntax import tree
 
-
-
 Value = Any
 # Called with each operation's place, name, operands and result.
 Observer = Callable[[Span, str, tuple[Value, ...], Value], None]
@@ -449,7 +447,9 @@ class _Interpreter:
     def _local(self, named: Mapping[str, Value]) -> dict[str, Value]:
         return {n: inside.tracked(v) if n in self.targets else v for n, v in named.items()}
 
-    def _gradients(self, define: tree.Define, g: Value, inputs: tuple[Value, ...], wanted: Iterable[bool]) -> list[Value]:
+    def _gradients(
+        self, define: tree.Define, g: Value, inputs: tuple[Value, ...], wanted: Iterable[bool]
+    ) -> list[Value]:
         """The expressions behind `backward(g) =`, with the parameters bound to `inputs`."""
         assert define.backward is not None
         named = dict(zip((p.name for p in define.parameters), inputs)) | {define.backward.cotangent.name: g}

@@ -71,7 +71,9 @@ def _numbers(result: Result) -> list[Any]:
 
 def _run(request: Request, watch: Watch, observe: Any) -> Result:
     leaves = {n: _leaf(v, request.gradient and n in request.wrt) for n, v in request.bindings.items()}
-    evaluation = evaluate(request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, observe=observe)
+    evaluation = evaluate(
+        request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, observe=observe
+    )
     result = Result(_plain(evaluation.value))
     retained = {name: _retained(request, evaluation, name) for name in request.retain}
 

@@ -91,9 +91,7 @@ def _size(path: str) -> int:
     if stat.S_ISDIR(status.st_mode):
         raise BindingError(f"cannot read {path!r}: it is a directory", hint="name a file in it")
     if not stat.S_ISREG(status.st_mode):
-        raise BindingError(
-            f"cannot read {path!r}: it is no regular file", hint="copy its data to a file first"
-        )
+        raise BindingError(f"cannot read {path!r}: it is no regular file", hint="copy its data to a file first")
     return status.st_size
 
 

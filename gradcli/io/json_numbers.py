@@ -132,9 +132,7 @@ def _shape(value: object, what: str) -> tuple[int, ...]:
         shape.append(len(value))
         value = value[0] if value else None
     if len(shape) > _MOST_AXES:
-        raise BindingError(
-            f"{what} is nested {len(shape)} deep", hint=f"arrays have at most {_MOST_AXES} axes"
-        )
+        raise BindingError(f"{what} is nested {len(shape)} deep", hint=f"arrays have at most {_MOST_AXES} axes")
     return tuple(shape)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from gradcli.errors import BindingError
@@ -58,7 +57,7 @@ def _read_member(source: Source, archive: zipfile.ZipFile) -> float | NDArray[nu
     stored = min(entry.compress_size, source.size)
     size = min(entry.file_size, stored * _DEFLATE_RATIO)
     with archive.open(entry) as stream:
-        return _read_array(replace(source, stream=cast(Any, stream), size=size))
+        return _read_array(source._replace(stream=cast(Any, stream), size=size))
 
 
 def _read_array(source: Source) -> float | NDArray[numpy.float64]:

@@ -83,9 +83,7 @@ def _mode_to_keep(path: str) -> int | None:
 def check_npz_path(path: str) -> None:
     """Raise UsageError where `path` is no name for a `.npz` file."""
     if not path.lower().endswith(".npz"):
-        raise UsageError(
-            f"{path!r} does not end in .npz", hint=f"arrays are saved as .npz: {path + '.npz'!r}"
-        )
+        raise UsageError(f"{path!r} does not end in .npz", hint=f"arrays are saved as .npz: {path + '.npz'!r}")
 
 
 def save_npz(path: str, arrays: Mapping[str, ArrayLike]) -> None:

@@ -54,6 +54,4 @@ def _check_type(source: Source, arrow: Any, name: str, kind: Any) -> None:
     is_a = arrow.types
     real = is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_decimal(kind) or is_a.is_boolean(kind)
     if not real:
-        raise source.error(
-            f"column {name!r} holds {kind}, not real numbers", "choose a column of floats or integers"
-        )
+        raise source.error(f"column {name!r} holds {kind}, not real numbers", "choose a column of floats or integers")

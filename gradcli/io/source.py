@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from gradcli.errors import BindingError, nearest
 
 _NAMES_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """`member` is the text after `PATH:`, None where there is none; `size` is in bytes."""
 
     path: str

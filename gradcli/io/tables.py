@@ -58,9 +58,7 @@ def _rows(source: Source) -> Iterator[_Row]:
     import csv
 
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig", newline="") as text:
-        reader = csv.reader(
-            map(_trimmed, text), delimiter=_delimiter(source), skipinitialspace=True, strict=True
-        )
+        reader = csv.reader(map(_trimmed, text), delimiter=_delimiter(source), skipinitialspace=True, strict=True)
         line = 1
         try:
             for cells in reader:
@@ -89,9 +87,7 @@ def _named_column(source: Source, names: list[str]) -> int | None:
     if source.member not in names:
         raise source.no_such_member("column", source.member, names)
     if names.count(source.member) > 1:
-        raise source.error(
-            f"it has more than one column {source.member!r}", "give the columns different names"
-        )
+        raise source.error(f"it has more than one column {source.member!r}", "give the columns different names")
     return names.index(source.member)
 
 

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-_RESERVED = frozenset(
-    ("if", "else", "for", "in", "while", "and", "or", "not", "True", "False", "None", "backward")
-)
+_RESERVED = frozenset(("if", "else", "for", "in", "while", "and", "or", "not", "True", "False", "None", "backward"))
 _WORD_HINT = "write NAME=VALUE, such as x=5"
 
 

@@ -276,7 +276,9 @@ greater_equal: Primitive = predicate(
     "greater_equal", "x, y", "x >= y", forward=lambda xp, x, y: xp.greater_equal(x, y), samples=_PAIRS
 )
 equal: Primitive = predicate("equal", "x, y", "x == y", forward=lambda xp, x, y: xp.equal(x, y), samples=_PAIRS)
-not_equal: Primitive = predicate("not_equal", "x, y", "x != y", forward=lambda xp, x, y: xp.not_equal(x, y), samples=_PAIRS)
+not_equal: Primitive = predicate(
+    "not_equal", "x, y", "x != y", forward=lambda xp, x, y: xp.not_equal(x, y), samples=_PAIRS
+)
 logical_not: Primitive = predicate(
     "logical_not", "x", "not x", forward=lambda xp, x: xp.logical_not(x), samples=(True, [True, False])
 )
@@ -292,4 +294,3 @@ logical_or: Primitive = predicate(
 
 def nowhere(condition: Any) -> bool:
     return not condition if isinstance(condition, bool) else not condition.any()
-

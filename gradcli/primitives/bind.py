@@ -34,25 +34,30 @@ class Kind:
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
     """Apply `primitive` to operands of any kinds; the result is of the outermost kind among them."""
     outermost = None
+    plain = primitive.elementwise
     for operand in operands:
-        if isinstance(operand, Kind) and (outermost is None or operand.level > outermost.level):
-            outermost = operand
+        if type(operand) not in arrays.PLAIN:
+            plain = False
+            if isinstance(operand, Kind) and (outermost is None or operand.level > outermost.level):
+                outermost = operand
     if outermost is not None:
         return outermost.read(primitive, operands, params)
+    if plain:
+        return primitive.forward(arrays.floats, *operands, **params)
     return compute(primitive, operands, params)
 
 
 def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
-    """The reading for arrays: run `forward` in the operands' namespace.
+    """The reading for arrays of a library: run `forward` in its namespace.
 
     Raises ShapeError where the shapes do not fit, LimitError where memory or the run's limit on
     elements is exhausted, EvaluationError for anything else that the array library refuses.
     """
-    xp = arrays.namespace(operands, primitive.elementwise)
-    if xp is arrays.floats:
-        return primitive.forward(xp, *operands, **params)
+    xp = arrays.numpy_namespace()
     try:
         arrays.charge(primitive.elements([arrays.shape(o) for o in operands], params))
+        if len(operands) > 1:
+            operands = arrays.promoted(operands)
         with xp.errstate(all="ignore"):
             result = primitive.forward(xp, *operands, **params)
     except GradcliError:

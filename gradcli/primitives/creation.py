@@ -97,9 +97,11 @@ def _random(name: str, draw: str) -> Any:
         if number < 0:
             raise EvaluationError("a seed must not be negative")
         return arrays.guard_memory(
-            lambda xp: getattr(xp.random.default_rng(number), draw)(sizes).astype(arrays.default_dtype())
-            if sizes
-            else getattr(xp.random.default_rng(number), draw)()
+            lambda xp: (
+                getattr(xp.random.default_rng(number), draw)(sizes).astype(arrays.default_dtype())
+                if sizes
+                else getattr(xp.random.default_rng(number), draw)()
+            )
         )
 
     return function

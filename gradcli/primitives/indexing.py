@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.axes import concrete, whole
 from gradcli.primitives.families import structural
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Composite, Primitive, broadcast_elements
 
 Shape = tuple[int, ...]
 Key = tuple[Any, ...]
@@ -56,13 +56,22 @@ def _has_arrays(key: Key) -> bool:
 
 def _taken_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
     """The size of the result: index arrays are broadcast together and replace their axes."""
-    key = params["key"]
-    if not _has_arrays(key):
-        return math.prod(shapes[0])
-    sizes = [item.shape for item in key if hasattr(item, "dtype")]
-    together: int = math.prod(max(s[-axis] for s in sizes if len(s) >= axis) for axis in range(1, max(map(len, sizes)) + 1))
-    consumed = sum(item is not None and item is not Ellipsis for item in key)
-    return together * math.prod(shapes[0][consumed:]) if consumed == len(key) else together * math.prod(shapes[0])
+    key, ndim = params["key"], len(shapes[0])
+    gathered = [item.shape for item in key if hasattr(item, "dtype")]
+    kept = (
+        len(range(*i.indices(size)))
+        for size, i in zip(shapes[0], _one_for_each_axis(key, ndim))
+        if isinstance(i, slice)
+    )
+    return broadcast_elements(gathered, {}) * math.prod(kept)
+
+
+def _one_for_each_axis(key: Key, ndim: int) -> Key:
+    """The index without new axes, with whole slices for the axes that it leaves out."""
+    items = [item for item in key if item is not None]
+    dots = next((i for i, item in enumerate(items) if item is Ellipsis), len(items))
+    rest = (slice(None),) * (ndim - sum(item is not Ellipsis for item in items))
+    return (*items[:dots], *rest, *items[dots + 1 :])
 
 
 def _take(xp: Any, x: Any, *, key: Key) -> Any:

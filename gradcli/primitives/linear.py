@@ -69,7 +69,7 @@ def _matmul_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     if shape_a[-1] != shape_b[-2 if len(shape_b) > 1 else 0]:
         raise ShapeError(
             f"shapes {list(shape_a)} and {list(shape_b)} do not fit in a matrix product",
-            hint="the last size of the first must equal the last but one of the second",
+            hint="the last size of the first must be that of the vector, or the number of rows of the matrix",
         )
     return (a, b), {}
 

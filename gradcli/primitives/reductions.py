@@ -42,22 +42,24 @@ def _reduced_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int
     return math.prod(_kept(shapes[0], params["axis"]))
 
 
-def _reduction_name(stem: str) -> Any:
+def _reduction_name(stem: str, of_all: int = 0) -> Any:
+    """PyTorch's names, with the number `of_all` for a reduction to one element."""
+
     def name(operands: Sequence[Any], params: Mapping[str, Any]) -> str:
         whole_tensor = len(params["axis"]) == len(arrays.shape(operands[0]))
-        return f"{stem}Backward{0 if whole_tensor else 1}"
+        return f"{stem}Backward{of_all if whole_tensor else 1 - of_all}"
 
     return name
 
 
 def _reduction(name: str, doc: str, forward: Any, rule: Any, **fields: Any) -> Primitive:
+    fields.setdefault("node_name", _reduction_name(name.capitalize()))
     return structural(
         name, _SIGNATURE, doc,
         forward=forward,
         vjp=None if rule is None else (rule,),
         prepare=_reduction_call,
         elements=_reduced_elements,
-        node_name=_reduction_name(name.capitalize()),
         samples=_SAMPLES,
         **fields,
     )  # fmt: skip
@@ -156,6 +158,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
         domain="smooth where one element is chosen",
         selects=True,
         smooth=smooth,
+        node_name=_reduction_name(name.capitalize(), of_all=1),
         aliases=(alias,),
     )  # fmt: skip
     return primitive
@@ -311,8 +314,9 @@ argmin = _position("argmin", "the position of the smallest element")
 
 
 def _order_smooth(x: Any, *, k: int) -> bool:
-    chosen = equal(x, order_statistic(x, k)[..., None])
-    return not (arrays.numpy_namespace().sum(chosen, axis=-1) > 1).any()
+    xp = arrays.numpy_namespace()
+    chosen = equal(x, xp.expand_dims(order_statistic(x, k), -1))
+    return not (xp.sum(chosen, axis=-1) > 1).any()
 
 
 order_statistic = structural(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import equal, less_equal, nowhere, where
 from gradcli.primitives.axes import whole
@@ -138,9 +139,15 @@ def _polygamma_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     return (x,), {"n": order}
 
 
+def _polygamma(xp: Any, x: Any, *, n: int) -> Any:
+    value = xp.polygamma(n, x) if n else xp.digamma(x)
+    # SciPy's polygamma is always in double precision.
+    return arrays.astype(value, "float32") if arrays.dtype_name(x) == "float32" else value
+
+
 polygamma: Primitive = elementwise(
     "polygamma", "n, x", "the nth derivative of digamma, n whole",
-    forward=lambda xp, x, *, n: xp.polygamma(n, x) if n else xp.digamma(x),
+    forward=_polygamma,
     vjp=(lambda g, _y, x, *, n: g * polygamma(n + 1, x),),
     prepare=_polygamma_call,
     derivative="g*polygamma(n + 1, x)",
@@ -197,9 +204,7 @@ bessel_j = elementwise(
 
 
 def _bessel(name: str, doc: str, function: Any, n: int, derivative: str) -> Composite:
-    return Composite(
-        name, "x", doc, lambda x: function(x, n), derivative=derivative, samples=_ANYWHERE
-    )
+    return Composite(name, "x", doc, lambda x: function(x, n), derivative=derivative, samples=_ANYWHERE)
 
 
 i0 = _bessel("i0", "modified Bessel function of order 0", bessel_i, 0, "g*i1(x)")

@@ -1,0 +1,438 @@
+"""General checks of every entry of the table, at its own samples: a new entry is tested without a new test.
+
+A sample is a tuple of arguments, or a single argument. In it floats and lists of floats stand for
+operands, which are differentiated by; everything else is a parameter or a constant.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from gradcli import Tensor, arrays, grad, tensor
+from gradcli.primitives import linear, matrices, shape, table
+from gradcli.primitives.arithmetic import cast
+from gradcli.primitives.exponential import exp
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Composite, Operation, Primitive, parse_signature
+
+ENTRIES = table.entries()
+PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))
+# They need a keyword, parameters that only other entries can make, or a symmetric matrix.
+WITHOUT_SAMPLES = {"contract", "rand", "randn", "cholesky"}
+# Parameters that may be floats.
+PARAMETERS = {"n", "ord"}
+# Here all arguments are parameters.
+CREATION = {e for e in table.SUBJECTS["creation"] if e.derivative == "none"}
+# Functions of all these numbers, plain or in an array.
+NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e-300, 800.0, -800.0, 1e308, np.inf, -np.inf, np.nan]
+
+
+class Case(NamedTuple):
+    """An entry at a sample; `call(*operands)` is its value, for others of the same shapes too."""
+
+    entry: Operation
+    call: Callable[..., Any]
+    operands: tuple[Any, ...]
+
+
+class Slot(NamedTuple):
+    """The place of an operand among the arguments."""
+
+    number: int
+
+
+def is_float_data(value: Any) -> bool:
+    return all(map(is_float_data, value)) if isinstance(value, list) and value else isinstance(value, float)
+
+
+def as_array(value: Any) -> Any:
+    return np.array(value) if isinstance(value, list) else value
+
+
+def case_of(entry: Operation, sample: Any) -> Case:
+    arguments = sample if isinstance(sample, tuple) else (sample,)
+    parameters = parse_signature(entry.signature)
+    operands: list[Any] = []
+
+    def slot(value: Any) -> Slot:
+        operands.append(as_array(value))
+        return Slot(len(operands) - 1)
+
+    def placed(parameter: Any, argument: Any) -> Any:
+        if parameter.name == "tensors" and not parameter.variadic:
+            return [slot(a) for a in argument]
+        if is_float_data(argument) and parameter.name not in PARAMETERS and entry not in CREATION:
+            return slot(argument)
+        return as_array(argument)
+
+    repeated = itertools.chain(parameters, itertools.repeat(parameters[-1]))
+    template = [placed(parameter, argument) for parameter, argument in zip(repeated, arguments)]
+
+    def call(*values: Any) -> Any:
+        def filled(part: Any) -> Any:
+            if isinstance(part, Slot):
+                return values[part.number]
+            return [filled(p) for p in part] if isinstance(part, list) else part
+
+        return entry(*map(filled, template))
+
+    return Case(entry, call, tuple(operands))
+
+
+def cases() -> list[Any]:
+    return [
+        pytest.param(case_of(entry, sample), id=f"{entry.name}-{i}")
+        for entry in ENTRIES
+        for i, sample in enumerate(entry.samples)
+    ]
+
+
+CASES = cases()
+DIFFERENTIABLE = [c for c in CASES if c.values[0].entry.derivative != "none" and c.values[0].operands]
+ELEMENTWISE = [c for c in CASES if getattr(c.values[0].entry, "elementwise", False)]
+
+every_case = pytest.mark.parametrize("case", CASES)
+every_differentiable_case = pytest.mark.parametrize("case", DIFFERENTIABLE)
+every_elementwise_case = pytest.mark.parametrize("case", ELEMENTWISE)
+every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+
+
+def leaves(operands: Sequence[Any], dtype: str | None = None) -> list[Tensor]:
+    return [tensor(o, dtype=dtype, requires_grad=True) for o in operands]
+
+
+def data(value: Any) -> np.ndarray:
+    """The numbers of a value, be it a Tensor, an array or a number."""
+    return np.asarray(value.detach() if isinstance(value, Tensor) else value)
+
+
+def weights(value: Any, seed: int = 0) -> Any:
+    """Numbers without a pattern, in the shape of a value."""
+    drawn = np.random.default_rng(seed).uniform(0.5, 1.5, arrays.shape(value))
+    return drawn if drawn.ndim else float(drawn)
+
+
+def total(case: Case, operands: Sequence[Any]) -> Any:
+    """The value as one number: its elements weighted and summed."""
+    value = case.call(*operands)
+    weighted = value * weights(value)
+    return weighted.sum() if arrays.shape(value) else weighted
+
+
+def slope(case: Case, operands: Sequence[Any]) -> Any:
+    """The gradients of `total` as one number, weighted and summed, with its graph."""
+    given = [o for o in operands if isinstance(o, Tensor)]
+    found = grad(total(case, operands), given, create_graph=True, allow_unused=True)
+    weighted = [g * weights(g, 1 + i) for i, g in enumerate(found) if g is not None]
+    return sum((w.sum() if w.shape else w for w in weighted), tensor(0.0))
+
+
+def gradients(value: Tensor, operands: Sequence[Tensor]) -> list[np.ndarray]:
+    if not value.requires_grad:
+        return [np.zeros(o.shape) for o in operands]
+    found = grad(value, operands, allow_unused=True)
+    return [np.zeros(o.shape) if g is None else data(g) for g, o in zip(found, operands)]
+
+
+def differences(function: Callable[..., Any], operands: Sequence[Any]) -> list[np.ndarray]:
+    """The derivatives of a number by every element: central differences, extrapolated twice to step 0."""
+    points = [np.array(o, dtype=float) for o in operands]
+
+    def central(point: np.ndarray, place: tuple[int, ...], step: float) -> float:
+        kept = point[place]
+        point[place] = kept + step
+        above = float(function(points))
+        point[place] = kept - step
+        below = float(function(points))
+        point[place] = kept
+        return (above - below) / (2 * step)
+
+    def extrapolated(point: np.ndarray, place: tuple[int, ...]) -> float:
+        coarse, middle, fine = (central(point, place, 4e-3 / 2**k) for k in range(3))
+        first, second = (4 * middle - coarse) / 3, (4 * fine - middle) / 3
+        return (16 * second - first) / 15
+
+    found = []
+    for point in points:
+        result = np.empty(point.shape)
+        for place in np.ndindex(point.shape):
+            result[place] = extrapolated(point, place)
+        found.append(result)
+    return found
+
+
+def assert_first_derivative(case: Case) -> None:
+    operands = leaves(case.operands)
+    expected = differences(lambda points: data(total(case, points)), case.operands)
+    for found, wanted in zip(gradients(total(case, operands), operands), expected):
+        np.testing.assert_allclose(found, wanted, rtol=2e-8, atol=2e-9)
+
+
+def assert_second_derivative(case: Case) -> None:
+    operands = leaves(case.operands)
+    expected = differences(lambda points: slope(case, leaves(points)).item(), case.operands)
+    for found, wanted in zip(gradients(slope(case, operands), operands), expected):
+        np.testing.assert_allclose(found, wanted, rtol=2e-8, atol=2e-9)
+
+
+# --- what is known about an entry
+
+
+@every_entry
+def test_it_is_described(entry):
+    for text in (entry.doc, entry.derivative, entry.domain):
+        assert text
+        assert text == text.strip()
+        assert "\n" not in text
+        assert not text.endswith(".")
+    assert parse_signature(entry.signature)
+
+
+@every_entry
+def test_it_has_samples(entry):
+    assert bool(entry.samples) != (entry.name in WITHOUT_SAMPLES)
+
+
+@pytest.mark.parametrize("entry", PRIMITIVES, ids=lambda e: e.name)
+def test_a_primitive_has_every_rule(entry):
+    assert callable(entry.jet)
+    assert callable(entry.batch)
+    assert callable(entry.elements)
+    if isinstance(entry.vjp, tuple):
+        assert all(rule is None or callable(rule) for rule in entry.vjp)
+    else:
+        assert callable(entry.vjp) if entry.variadic else entry.vjp is None
+    assert (entry.derivative == "none") == (entry.vjp is None)
+
+
+def test_every_name_and_alias_is_unique():
+    names = [n for operations in table.SUBJECTS.values() for o in operations for n in (o.name, *o.aliases)]
+    assert len(names) == len(set(names))
+    assert set(names) == set(table.names())
+
+
+def test_every_name_finds_its_function():
+    for operations in table.SUBJECTS.values():
+        for operation in operations:
+            assert operation in ENTRIES
+            assert all(table.find(n) is operation for n in (operation.name, *operation.aliases))
+    assert table.find("no such function") is None
+
+
+# --- values
+
+
+@every_case
+def test_the_value_is_finite(case):
+    assert np.isfinite(data(case.call(*case.operands))).all()
+    assert np.isfinite(data(case.call(*leaves(case.operands)))).all()
+
+
+@every_case
+def test_arrays_and_tensors_give_the_same_value(case):
+    plain, recorded = case.call(*case.operands), case.call(*leaves(case.operands))
+    assert arrays.shape(plain) == arrays.shape(recorded)
+    np.testing.assert_array_equal(data(plain), data(recorded))
+    assert isinstance(recorded, Tensor) == bool(case.operands)
+
+
+@every_case
+def test_the_number_of_elements_is_known_beforehand(case):
+    if isinstance(case.entry, Primitive):
+        seen = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(arrays, "charge", seen.append)
+            value = case.call(*map(np.atleast_1d, case.operands))
+        assert not seen or seen[0] >= data(value).size
+
+
+@pytest.mark.parametrize("entry", [e for e in PRIMITIVES if e.elementwise and e.signature == "x"], ids=lambda e: e.name)
+def test_plain_floats_and_arrays_agree_everywhere(entry):
+    for number in NUMBERS:
+        point = leaves([number])[0], leaves([[number]])[0]
+        plain, array = (entry(x) for x in point)
+        np.testing.assert_allclose([data(plain)], data(array), rtol=2e-14, atol=0)
+        if plain.requires_grad:
+            by_number, by_array = grad(plain, point[0])[0], grad(array, point[1], tensor([1.0]))[0]
+            np.testing.assert_allclose([data(by_number)], data(by_array), rtol=2e-14, atol=0)
+
+
+# --- derivatives
+
+
+@every_differentiable_case
+def test_the_first_derivative(case):
+    assert case.call(*leaves(case.operands)).requires_grad
+    assert_first_derivative(case)
+
+
+@every_differentiable_case
+def test_the_second_derivative(case):
+    assert_second_derivative(case)
+
+
+def test_the_check_of_derivatives_finds_a_wrong_rule():
+    def wrong(rule: Callable[..., Any]) -> Case:
+        entry = elementwise("wrong", "x", "exp", forward=lambda xp, x: xp.exp(x), vjp=(rule,), derivative="g*exp(x)")
+        return case_of(entry, [0.3, 0.7])
+
+    assert_first_derivative(wrong(lambda g, y, _x: g * y))
+    for rule in (lambda g, y, _x: g * y * (1 + 1e-6), lambda g, _y, x: g * (exp(x) + 1e-7), lambda g, _y, _x: g):
+        with pytest.raises(AssertionError, match="Not equal to tolerance"):
+            assert_first_derivative(wrong(rule))
+
+
+def test_the_derivatives_of_a_cholesky_factor():
+    """Its operand must stay symmetric, so it is examined behind a product that is."""
+
+    def factor(b: Any) -> Any:
+        return matrices.cholesky(linear.matmul(b, shape.transpose(b)))
+
+    entry = Composite("factor", "b", "the Cholesky factor of b@b.T", factor, derivative="-")
+    case = case_of(entry, [[2.0, 0.3], [-0.4, 1.5]])
+    assert_first_derivative(case)
+    assert_second_derivative(case)
+
+
+@every_differentiable_case
+def test_each_operand_by_itself_has_the_same_gradient(case):
+    operands = leaves(case.operands)
+    together = gradients(total(case, operands), operands)
+    for i, expected in enumerate(together):
+        alone = [tensor(o, requires_grad=i == j) for j, o in enumerate(case.operands)]
+        np.testing.assert_allclose(gradients(total(case, alone), [alone[i]])[0], expected, rtol=1e-14)
+
+
+@every_differentiable_case
+def test_a_constant_in_place_of_another_operand_has_no_influence_on_the_gradient(case):
+    operands = leaves(case.operands)
+    together = gradients(total(case, operands), operands)
+    for i, expected in enumerate(together):
+        mixed = [leaves([o])[0] if i == j else o for j, o in enumerate(case.operands)]
+        np.testing.assert_allclose(gradients(total(case, mixed), [mixed[i]])[0], expected, rtol=1e-14)
+
+
+@every_differentiable_case
+def test_a_cotangent_of_zero_gives_zero(case):
+    operands = leaves(case.operands)
+    value = case.call(*operands)
+    for g in grad(value, operands, tensor(np.zeros(value.shape)), allow_unused=True):
+        assert g is None or not data(g).any()
+
+
+@every_case
+def test_where_there_is_no_derivative_there_is_no_graph(case):
+    if case.entry.derivative == "none" and case.operands:
+        value = case.call(*leaves(case.operands))
+        assert (value.requires_grad, value.grad_fn) == (False, None)
+
+
+@pytest.mark.parametrize(
+    "entry", [e for e in PRIMITIVES if isinstance(e.vjp, tuple) and None in e.vjp], ids=lambda e: e.name
+)
+def test_an_operand_without_influence_gets_none(entry):
+    operands = leaves([1.0] * len(entry.vjp))
+    found = grad(entry(*operands), operands, allow_unused=True)
+    assert [g is None for g in found] == [rule is None for rule in entry.vjp]
+
+
+@every_case
+def test_the_samples_are_smooth_points(case):
+    if isinstance(case.entry, Primitive) and case.entry.smooth is not None:
+        node = case.call(*leaves(case.operands)).grad_fn
+        assert node.primitive is case.entry
+        assert case.entry.smooth(*map(np.asarray, case.operands), **node.params)
+
+
+# --- dtypes, memory, shapes
+
+
+def seeded(case: Case, operands: Sequence[Tensor]) -> tuple[Any, list[Any]]:
+    """The value and its gradients for fixed cotangents; None for an operand without influence."""
+    value = case.call(*operands)
+    if not operands or not value.requires_grad:
+        return value, []
+    return value, list(grad(value, operands, tensor(weights(value), dtype=value.dtype), allow_unused=True))
+
+
+@every_case
+def test_single_precision_stays_single(case):
+    with arrays.using_dtype("float32"):
+        value, found = seeded(case, leaves(case.operands, "float32"))
+    exact, wanted = seeded(case, leaves(case.operands))
+    if not case.operands or case.entry is cast or not arrays.is_floating(value.data):
+        return
+    assert value.dtype == "float32"
+    np.testing.assert_allclose(data(value), data(exact), rtol=2e-5, atol=1e-6)
+    for single, double in zip(found, wanted):
+        assert (single is None) == (double is None)
+        if single is not None:
+            assert single.dtype == "float32"
+            np.testing.assert_allclose(data(single), data(double), rtol=1e-4, atol=1e-5)
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def every_second(array: np.ndarray) -> np.ndarray:
+    """The same numbers, not contiguous in memory."""
+    spread = np.full(tuple(2 * s for s in array.shape), np.nan)
+    view = spread[tuple(slice(None, None, 2) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+def reversed_in_memory(array: np.ndarray) -> np.ndarray:
+    return np.flip(np.flip(array).copy())
+
+
+@pytest.mark.parametrize("layout", [read_only, every_second, np.asfortranarray, reversed_in_memory])
+@every_case
+def test_the_layout_in_memory_does_not_matter(case, layout):
+    laid_out = [Tensor(layout(o) if isinstance(o, np.ndarray) else o).requires_grad_() for o in case.operands]
+    (value, expected), (same, found) = seeded(case, leaves(case.operands)), seeded(case, laid_out)
+    np.testing.assert_allclose(data(same), data(value), rtol=1e-14)
+    for g, e in zip(found, expected, strict=True):
+        assert (g is None) == (e is None)
+        if g is not None:
+            np.testing.assert_allclose(data(g), data(e), rtol=1e-13, atol=1e-15)
+
+
+@every_case
+def test_operands_are_not_modified(case):
+    operands = [Tensor(o).requires_grad_() for o in case.operands]
+    before = [np.array(o) for o in case.operands]
+    value = case.call(*operands)
+    kept = data(value).copy()
+    if operands and value.requires_grad:
+        grad(value, operands, tensor(weights(value)), create_graph=True, allow_unused=True)
+    for operand, numbers in zip(operands, before):
+        np.testing.assert_array_equal(data(operand), numbers)
+    np.testing.assert_array_equal(data(value), kept)
+
+
+@every_elementwise_case
+def test_an_elementwise_function_of_nothing_is_nothing(case):
+    numbers = all(isinstance(o, float) for o in case.operands)
+    operands = leaves([np.zeros((0, *np.shape(o))) if numbers or np.shape(o) else o for o in case.operands])
+    value, found = seeded(case, operands)
+    if operands:
+        assert value.size == 0
+    for operand, g in zip(operands, found):
+        assert g is None or g.shape == operand.shape
+
+
+@every_elementwise_case
+def test_an_elementwise_function_of_a_stack_is_the_stack_of_its_values(case):
+    if case.operands and all(isinstance(o, float) for o in case.operands):
+        value = case.call(*case.operands)
+        stacked = case.call(*(np.full((2, 1, 3), o) for o in case.operands))
+        np.testing.assert_allclose(data(stacked), np.full((2, 1, 3), value), rtol=4e-15)
