@@ -1,0 +1,119 @@
+"""What the benchmarks share: interleaved rounds, medians, and tables of them."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """One line of a table: the times of each column in seconds, or why there are none."""
+
+    name: str
+    times: Sequence[Sequence[float]] = ()
+    missing: str | None = None
+
+
+def interleaved(
+    jobs: Mapping[str, Callable[[], Sequence[float]]], rounds: int, warmups: int
+) -> dict[str, list[tuple[float, ...]]]:
+    """The times that each job gives, run in turn, so that a disturbance meets all of them alike.
+
+    The result has, for each job, one sequence of times per column.
+    """
+    found: dict[str, list[Sequence[float]]] = {name: [] for name in jobs}
+    for turn in range(warmups + rounds):
+        for name, job in jobs.items():
+            times = job()
+            if turn >= warmups:
+                found[name].append(times)
+    return {name: list(zip(*times)) for name, times in found.items()}
+
+
+def table(rows: Sequence[Row], columns: Sequence[str], unit: tuple[str, float], baseline: str) -> str:
+    """A Markdown table of medians, their quartiles, and the ratios to the row `baseline`."""
+    label, scale = unit
+    lines = [
+        "| | " + " | ".join(f"{c}, {label} | quartiles | ratio" for c in columns) + " |",
+        "|---|" + "---:|" * (3 * len(columns)),
+    ]
+    bases = next(([median(t) for t in row.times] for row in rows if row.name == baseline and row.times), None)
+    for row in rows:
+        cells = _missing(row.missing, len(columns)) if row.missing else _cells(row, bases, scale)
+        lines.append(f"| {row.name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _missing(why: str, columns: int) -> list[str]:
+    return [why, "", ""] + ["", "", ""] * (columns - 1)
+
+
+def _cells(row: Row, bases: Sequence[float] | None, scale: float) -> list[str]:
+    cells = []
+    for i, times in enumerate(row.times):
+        low, middle, high = (q / scale for q in quantiles(times, n=4))
+        ratio = f"{median(times) / bases[i]:.2f}" if bases else "-"
+        cells += [_short(middle), f"{_short(low)} to {_short(high)}", ratio]
+    return cells
+
+
+def _short(number: float) -> str:
+    """Three digits, or all those before the point."""
+    return f"{number:.3g}" if number < 1000 else f"{number:.0f}"
+
+
+def circumstances(packages: Sequence[str]) -> dict[str, str]:
+    """The date, the processor, and the versions of what was measured."""
+    found = {
+        "date": datetime.date.today().isoformat(),
+        "CPU": _cpu(),
+        "Python": platform.python_version(),
+    }
+    return found | {name: _version(name) for name in ("gradcli", *packages)}
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+    return f"{model or platform.processor() or platform.machine()}, {lines.count('') or 1} cores"
+
+
+def arguments(description: str | None, rounds: int) -> argparse.Namespace:
+    """The options that every benchmark has."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rounds", type=int, default=rounds, help="how often each job is measured")
+    parser.add_argument("--json", metavar="PATH", help="write every time that was measured")
+    return parser.parse_args()
+
+
+def write_json(
+    path: str, about: Mapping[str, str], tables: Mapping[str, Sequence[Row]], columns: Sequence[str]
+) -> None:
+    def record(row: Row) -> dict[str, Any]:
+        if row.missing:
+            return {"missing": row.missing}
+        return {column: {"median": median(times), "seconds": list(times)} for column, times in zip(columns, row.times)}
+
+    whole = {"about": about, "tables": {title: {r.name: record(r) for r in rows} for title, rows in tables.items()}}
+    Path(path).write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def show(about: Mapping[str, str], tables: Mapping[str, str]) -> None:
+    print(", ".join(f"{name} {value}" for name, value in about.items()))
+    for title, text in tables.items():
+        print(f"\n{title}\n\n{text}")
