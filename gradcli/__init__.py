@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor, tensor
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.errors import GradcliError
+    from gradcli.evaluate.check import gradcheck
     from gradcli.evaluate.compiled import CompiledProgram, compile
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ _HOMES = {
     "compile": "gradcli.evaluate.compiled",
     "enable_grad": "gradcli.autograd.modes",
     "grad": "gradcli.autograd.engine",
+    "gradcheck": "gradcli.evaluate.check",
     "hessian": "gradcli.calculus.functional",
     "is_grad_enabled": "gradcli.autograd.modes",
     "jacobian": "gradcli.calculus.functional",
@@ -43,6 +45,7 @@ __all__ = [
     "compile",
     "enable_grad",
     "grad",
+    "gradcheck",
     "hessian",
     "is_grad_enabled",
     "jacobian",

@@ -8,7 +8,7 @@ numbers, so a scalar computation never pays for an array library.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from types import ModuleType
@@ -105,6 +105,15 @@ def owned(array: Array) -> Array:
     if numpy is None or not isinstance(array, numpy.ndarray) or not array.flags.writeable:
         return array
     return array.copy()
+
+
+def unshared(array: Array, others: Iterable[Array]) -> Array:
+    """`array`, or a copy of it where it cannot be written into or may share memory with `others`."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(array, numpy.ndarray):
+        return array
+    shared = not array.flags.writeable or any(numpy.may_share_memory(array, other) for other in others)
+    return array.copy() if shared else array
 
 
 def to_numpy(array: Array) -> Any:

@@ -25,6 +25,31 @@ Examples:
   gradcli eval 'sin(x)*exp(x)' x=1 --order 4
 """
 
+_CHECK_HELP = """Whether the derivatives of PROGRAM are right: reverse mode beside central differences.
+
+A row for each leaf, of its worst entry, with the number of digits that are known to agree. The exit
+status is 1 where a derivative does not agree, or cannot be checked at this point.
+
+Examples:
+
+  gradcli check 'log(x**q)' x=5 q=3
+
+  gradcli check 'cube(t) = t**3 backward(g) = 3*g*t**2; sum(cube(x))' x=[1,2] --order 2
+"""
+
+_OPS_HELP = """The functions of the language, or all about the one called NAME.
+
+NAME may be an alias or an operator. In the derivative g is the derivative by the function's result.
+
+Examples:
+
+  gradcli ops
+
+  gradcli ops atan2
+
+  gradcli ops '**' --json
+"""
+
 
 app = typer.Typer(
     name="gradcli",
@@ -79,6 +104,39 @@ def evaluate(
     return command.run(opt.EvalOptions(**context.params), context.obj)
 
 
+@app.command("check", help=_CHECK_HELP, context_settings={"ignore_unknown_options": True})
+def check(
+    context: typer.Context,
+    words: opt.Words = None,
+    file: opt.File = None,
+    vars: opt.Vars = None,
+    wrt: opt.Wrt = None,
+    const: opt.Const = None,
+    json: opt.Json = False,
+    order: opt.CheckOrder = 1,
+    tolerance: opt.Tolerance = 1e-6,
+    quiet: opt.Quiet = False,
+    traceback: opt.Traceback = False,
+    max_steps: opt.MaxSteps = MAX_STEPS,
+    max_elements: opt.MaxElements = MAX_ELEMENTS,
+) -> ExitStatus:
+    from gradcli.cli import check as command
+
+    return command.run(opt.CheckOptions(**context.params), context.obj)
+
+
+@app.command("ops", help=_OPS_HELP)
+def operations(
+    context: typer.Context,
+    name: opt.Name = None,
+    json: opt.Json = False,
+    traceback: opt.Traceback = False,
+) -> ExitStatus:
+    from gradcli.cli import ops as command
+
+    return command.run(name, json, context.obj)
+
+
 def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
     """Run a command line; every error becomes a message and an exit status."""
     try:
@@ -99,7 +157,8 @@ def _dispatch(arguments: list[str], environment: Environment) -> ExitStatus:
     try:
         status = command.main(args=arguments, prog_name="gradcli", standalone_mode=False, obj=environment)
     except typer.TyperException as error:
-        raise UsageError(_usage_message(error), hint="gradcli eval --help shows the usage") from None
+        path = getattr(getattr(error, "ctx", None), "command_path", "gradcli")
+        raise UsageError(_usage_message(error), hint=f"{path} --help shows the usage") from None
     except typer.Exit as stop:
         status = stop.exit_code
     return ExitStatus(status or 0)
@@ -124,6 +183,7 @@ def _check_options(command: Any, arguments: Sequence[str]) -> None:
 
 def _check_words(command: Any, arguments: Sequence[str]) -> None:
     options = {name: parameter for parameter in command.params for name in parameter.opts}
+    path = "gradcli" if command.name == "gradcli" else f"gradcli {command.name}"
     words = iter(arguments)
     for word in words:
         if word == "--":
@@ -136,7 +196,7 @@ def _check_words(command: Any, arguments: Sequence[str]) -> None:
                 next(words, None)
         elif name != "--help":
             close = nearest(name, [*options, "--help"])
-            hint = f"did you mean {close}?" if close else "gradcli eval --help lists the options"
+            hint = f"did you mean {close}?" if close else f"{path} --help lists the options"
             raise UsageError(f"there is no option {name}", hint=hint)
 
 

@@ -17,6 +17,9 @@ Words = Annotated[
         show_default=False,
     ),
 ]
+Name = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="A function, constant or operator.", show_default=False)
+]
 File = Annotated[str | None, typer.Option("--file", metavar="PATH", help="Read the program from a file.")]
 Vars = Annotated[
     str | None,
@@ -56,6 +59,12 @@ MaxSteps = Annotated[int, typer.Option("--max-steps", metavar="N", min=1, help="
 MaxElements = Annotated[
     int, typer.Option("--max-elements", metavar="N", min=1, help="Stop a program that computes more array elements.")
 ]
+CheckOrder = Annotated[
+    int, typer.Option("--order", metavar="N", help="Check every order up to N against the one below it.")
+]
+Tolerance = Annotated[
+    float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
+]
 
 
 class EvalOptions(NamedTuple):
@@ -79,6 +88,23 @@ class EvalOptions(NamedTuple):
     no_grad: bool = False
     no_rewrite: bool = False
     fail_on_nonfinite: bool = False
+    quiet: bool = False
+    traceback: bool = False
+    max_steps: int = MAX_STEPS
+    max_elements: int = MAX_ELEMENTS
+
+
+class CheckOptions(NamedTuple):
+    """What `gradcli check` was asked for."""
+
+    words: list[str] | None = None
+    file: str | None = None
+    vars: str | None = None
+    wrt: str | None = None
+    const: str | None = None
+    json: bool = False
+    order: int = 1
+    tolerance: float = 1e-6
     quiet: bool = False
     traceback: bool = False
     max_steps: int = MAX_STEPS

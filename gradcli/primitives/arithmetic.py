@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -44,6 +45,7 @@ divide: Primitive = elementwise(
     vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -g * divide(y, b)),
     derivative="g/y, -g*x/y**2",
     domain="y != 0",
+    edges=("x/0 is inf or -inf, 0/0 is nan",),
     node_name="DivBackward0",
     aliases=("div",),
     samples=_PAIRS,
@@ -93,6 +95,7 @@ reciprocal = elementwise(
     vjp=(lambda g, y, _x: -g * (y * y),),
     derivative="-g/x**2",
     domain="x != 0",
+    edges=("1/0 is inf, with derivative -inf",),
     samples=(0.7, [-1.0, 2.0]),
 )  # fmt: skip
 
@@ -102,6 +105,7 @@ remainder: Primitive = elementwise(
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * floor_divide(a, b)),
     derivative="g, -g*floor(x/y)",
     domain="y != 0; smooth where x/y is not whole",
+    edges=("where x/y is whole, the derivative by y is -x/y", "remainder(x, 0) is nan"),
     smooth=lambda x, y: nowhere(equal(remainder(x, y), 0)),
     aliases=("mod",),
     samples=((0.7, 0.3), (-2.2, 0.5), ([[0.3, -1.2]], [[0.7], [2.5]])),
@@ -113,6 +117,7 @@ fmod: Primitive = elementwise(
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(a, b))),
     derivative="g, -g*trunc(x/y)",
     domain="y != 0; smooth where x/y is not whole",
+    edges=("where x/y is whole, the derivative by y is -x/y", "fmod(x, 0) is nan"),
     smooth=lambda x, y: nowhere(equal(fmod(x, y), 0)),
     samples=((0.7, 0.3), (-2.2, 0.5), ([[0.3, -1.2]], [[0.7], [2.5]])),
 )  # fmt: skip
@@ -123,6 +128,7 @@ floor_divide: Primitive = elementwise(
     vjp=(lambda g, _y, _a, _b: zeros_like(g), lambda g, _y, _a, _b: zeros_like(g)),
     derivative="0, 0",
     domain="y != 0; smooth where x/y is not whole",
+    edges=("the derivatives are 0 at the jumps too", "x//0 is inf or -inf, 0//0 is nan"),
     smooth=lambda x, y: nowhere(equal(remainder(x, y), 0)),
     samples=((0.7, 0.3), (-2.2, 0.5)),
 )  # fmt: skip
@@ -133,27 +139,30 @@ absolute = elementwise(
     vjp=(lambda g, _y, x: g * sign(x),),
     derivative="g*sign(x), 0 at 0",
     domain="smooth where x != 0",
+    edges=("abs'(0) = 0",),
     smooth=lambda x: nowhere(equal(x, 0)),
     aliases=("absolute", "fabs"),
     samples=(0.7, [-1.0, 2.0]),
 )  # fmt: skip
 
 
-def _piecewise_constant(name: str, doc: str, forward: Any, jumps: Any, **fields: Any) -> Any:
+def _piecewise_constant(name: str, doc: str, forward: Any, jumps: Any, edges: Sequence[str] = (), **fields: Any) -> Any:
     return elementwise(
         name, "x", doc,
         forward=forward,
         vjp=(lambda _g, _y, x: zeros_like(x),),
         derivative="0",
         smooth=lambda x: nowhere(jumps(x)),
+        edges=("the derivative is 0 at the jumps too", *edges),
         samples=(0.7, [-1.3, 2.2]),
         **fields,
     )  # fmt: skip
 
 
 sign: Primitive = _piecewise_constant(
-    "sign", "-1, 0 or 1", lambda xp, x: xp.sign(x), lambda x: equal(x, 0), aliases=("sgn",)
-)
+    "sign", "-1, 0 or 1", lambda xp, x: xp.sign(x), lambda x: equal(x, 0),
+    edges=("sign(0) = 0",), aliases=("sgn",),
+)  # fmt: skip
 floor: Primitive = _piecewise_constant(
     "floor", "the largest whole number <= x", lambda xp, x: xp.floor(x), lambda x: equal(x, floor(x))
 )
@@ -162,7 +171,7 @@ ceil = _piecewise_constant(
 )
 round_ = _piecewise_constant(
     "round", "the nearest whole number, halves to even", lambda xp, x: xp.round(x),
-    lambda x: equal(x - floor(x), 0.5),
+    lambda x: equal(x - floor(x), 0.5), edges=("round(0.5) = 0, round(1.5) = 2, round(2.5) = 2",),
 )  # fmt: skip
 trunc: Primitive = _piecewise_constant(
     "trunc", "x without its fraction", lambda xp, x: xp.trunc(x),
@@ -173,6 +182,7 @@ frac = Composite(
     "frac", "x", "the fraction of x, with its sign", lambda x: x - trunc(x),
     derivative="g",
     domain="smooth where x is not whole",
+    edges=("frac'(x) = 1, also where x is whole",),
     samples=(0.7, [-1.3, 2.2]),
 )  # fmt: skip
 
@@ -191,6 +201,7 @@ maximum = elementwise(
     ),
     derivative="g where x > y, g/2 where x = y, else 0; the rest to y",
     domain="smooth where x != y",
+    edges=("where x = y, each gets half of g", "nan where x or y is nan"),
     selects=True,
     smooth=lambda x, y: nowhere(equal(x, y)),
     samples=_PAIRS,
@@ -205,6 +216,7 @@ minimum = elementwise(
     ),
     derivative="g where x < y, g/2 where x = y, else 0; the rest to y",
     domain="smooth where x != y",
+    edges=("where x = y, each gets half of g", "nan where x or y is nan"),
     selects=True,
     smooth=lambda x, y: nowhere(equal(x, y)),
     samples=_PAIRS,
@@ -237,6 +249,7 @@ clip = Composite(
     "clip", "x, min=None, max=None", "x held between min and max", _clip_call,
     derivative="g where min <= x <= max, else 0; the rest to the bound that holds",
     domain="smooth where x is on no bound",
+    edges=("on a bound, the derivative by x is 1 and by the bound 0", "where min > max, the value is max"),
     aliases=("clamp",),
     samples=((0.7, 0.0, 1.0), ([-1.0, 2.0, 0.5], 0.0, 1.0)),
 )  # fmt: skip
@@ -250,8 +263,10 @@ where: Primitive = elementwise(
         lambda g, _y, c, _a, _b: where(c, 0.0, g),
     ),
     derivative="g where the condition is true, else 0; the rest to y",
+    edges=("what is not taken may be nan or infinite: its derivative is 0",),
     selects=True,
     samples=((True, 0.7, 1.3), ([True, False], [1.0, 2.0], [0.5, 0.4])),
+    example="'where(x > 0, log(x), 0)' x=0",
 )  # fmt: skip
 
 copysign = elementwise(
@@ -263,6 +278,7 @@ copysign = elementwise(
     ),
     derivative="g*sign(x)*sign(y), 0",
     domain="smooth where x != 0 and y != 0",
+    edges=("the sign of -0.0 is negative", "where x = 0, the derivative is 0"),
     smooth=lambda x, y: nowhere(logical_or(equal(x, 0), equal(y, 0))),
     samples=_PAIRS,
 )  # fmt: skip

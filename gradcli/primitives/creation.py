@@ -110,9 +110,11 @@ def _random(name: str, draw: str) -> Any:
 randn = Composite(
     "randn", "*shape, seed", "standard normal numbers, the same for the same seed",
     _random("randn", "standard_normal"), derivative="none",
+    example="'randn(3, seed=0)'",
 )  # fmt: skip
 
 rand = Composite(
     "rand", "*shape, seed", "uniform numbers in [0, 1), the same for the same seed",
     _random("rand", "random"), derivative="none",
+    example="'rand(2, 2, seed=0)'",
 )  # fmt: skip

@@ -85,6 +85,13 @@ power = Composite(
     "pow", "x, q", "x to the power q", _power,
     derivative="g*q*x**(q-1), g*x**q*log(x)",
     domain="x > 0; with a whole q everywhere",
+    edges=(
+        "0**0 = 1",
+        "where q = 0, the derivative by x is 0, also at x = 0",
+        "where x = 0 and q >= 0, the derivative by q is 0",
+        "where x < 0, a whole q has its value and its derivative by x; that by q is nan",
+        "nan where x < 0 and q is not whole",
+    ),
     aliases=("power",),
     samples=_POSITIVE_PAIRS,
 )  # fmt: skip
@@ -101,6 +108,7 @@ sqrt = elementwise(
     vjp=(lambda g, y, _x: divide(g, 2.0 * y),),
     derivative="g/(2*sqrt(x))",
     domain="x >= 0; smooth where x > 0",
+    edges=("sqrt'(0) = inf", "nan where x < 0"),
     samples=_POSITIVE,
 )  # fmt: skip
 
@@ -110,6 +118,7 @@ rsqrt = elementwise(
     vjp=(lambda g, y, _x: g * (-0.5 * (y * y * y)),),
     derivative="-g/(2*x**1.5)",
     domain="x > 0",
+    edges=("rsqrt(0) = inf, rsqrt'(0) = -inf",),
     samples=_POSITIVE,
 )  # fmt: skip
 
@@ -119,6 +128,7 @@ cbrt = elementwise(
     vjp=(lambda g, y, _x: divide(g, 3.0 * (y * y)),),
     derivative="g/(3*cbrt(x)**2)",
     domain="smooth where x != 0",
+    edges=("cbrt'(0) = inf",),
     samples=_ANYWHERE,
 )  # fmt: skip
 
@@ -153,6 +163,7 @@ log = elementwise(
     vjp=(lambda g, _y, x: divide(g, x),),
     derivative="g/x",
     domain="x > 0",
+    edges=("log(0) = -inf, log'(0) = inf", "nan where x < 0"),
     aliases=("ln",),
     samples=_POSITIVE,
 )  # fmt: skip
@@ -163,6 +174,7 @@ log2 = elementwise(
     vjp=(lambda g, _y, x: divide(g, _LN2 * x),),
     derivative="g/(x*log(2))",
     domain="x > 0",
+    edges=("log2(0) = -inf, log2'(0) = inf", "nan where x < 0"),
     samples=_POSITIVE,
 )  # fmt: skip
 
@@ -172,6 +184,7 @@ log10 = elementwise(
     vjp=(lambda g, _y, x: divide(g, _LN10 * x),),
     derivative="g/(x*log(10))",
     domain="x > 0",
+    edges=("log10(0) = -inf, log10'(0) = inf", "nan where x < 0"),
     samples=_POSITIVE,
 )  # fmt: skip
 
@@ -181,6 +194,7 @@ log1p = elementwise(
     vjp=(lambda g, _y, x: divide(g, 1.0 + x),),
     derivative="g/(1 + x)",
     domain="x > -1",
+    edges=("log1p(-1) = -inf, log1p'(-1) = inf", "nan where x < -1"),
     samples=_POSITIVE,
 )  # fmt: skip
 
@@ -223,6 +237,7 @@ logit = Composite(
     "logit", "x", "log(x/(1 - x))", lambda x: log(x) - log1p(-x),
     derivative="g/(x*(1 - x))",
     domain="0 < x < 1",
+    edges=("logit(0) = -inf and logit(1) = inf, with derivative inf",),
     samples=(0.7, [0.2, 0.5]),
 )  # fmt: skip
 
@@ -238,6 +253,7 @@ xlogy = elementwise(
     ),
     derivative="g*log(y), g*x/y; by x it is 0 where x = 0 and y <= 0",
     domain="y > 0",
+    edges=("0 where x = 0, also at y <= 0; there the derivative by x is 0",),
     samples=_POSITIVE_PAIRS[:1],
 )  # fmt: skip
 
@@ -252,5 +268,6 @@ xlog1py = elementwise(
     ),
     derivative="g*log(1 + y), g*x/(1 + y); by x it is 0 where x = 0 and y <= -1",
     domain="y > -1",
+    edges=("0 where x = 0, also at y <= -1; there the derivative by x is 0",),
     samples=_POSITIVE_PAIRS[:1],
 )  # fmt: skip

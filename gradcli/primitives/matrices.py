@@ -50,6 +50,7 @@ inv: Primitive = structural(
     prepare=_square("inv"),
     derivative="-inv(A).T@g@inv(A).T",
     domain="det(A) != 0",
+    edges=("a singular matrix is an error",),
     samples=((_SQUARE,), (_BATCH,)),
 )  # fmt: skip
 
@@ -77,6 +78,7 @@ det: Primitive = structural(
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
     prepare=_square("det"),
     derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
+    edges=("where A is singular, the derivative is the matrix of cofactors",),
     samples=((_SQUARE,), (_BATCH,), ([[1.0, 2.0], [2.0, 4.0]],)),
 )  # fmt: skip
 
@@ -93,6 +95,7 @@ logdet: Primitive = structural(
     prepare=_square("logdet"),
     derivative="g*inv(A).T",
     domain="det(A) > 0",
+    edges=("-inf where A is singular, nan where det(A) < 0",),
     samples=((_SQUARE,), (_BATCH,)),
 )  # fmt: skip
 
@@ -128,6 +131,7 @@ solve: Primitive = structural(
     prepare=_solve_call,
     derivative="-w@x.T, w, where w = solve(A.T, g)",
     domain="det(A) != 0",
+    edges=("a singular matrix is an error",),
     samples=((_SQUARE, [1.0, -2.0]), (_SQUARE, _DEFINITE), (_BATCH, _DEFINITE), (_BATCH, [1.0, -2.0])),
 )  # fmt: skip
 
@@ -148,6 +152,11 @@ cholesky: Primitive = structural(
     prepare=_square("cholesky"),
     derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
     domain="A symmetric and positive definite",
+    edges=(
+        "the lower triangle is read, and the upper one taken as its mirror image",
+        "a matrix that is not positive definite is an error",
+    ),
+    example="'sum(cholesky(A))' A='[[2, 0.5], [0.5, 3]]'",
 )  # fmt: skip
 
 
@@ -172,6 +181,7 @@ matrix_power = Composite(
     "matrix_power", "A, n", "the product of n copies of A, of inverses where n < 0", _matrix_power,
     derivative="that of the products",
     domain="everywhere; n < 0: det(A) != 0",
+    edges=("n = 0 is the identity matrix, with derivative 0",),
     samples=((_SQUARE, 3), (_BATCH, 2), (_SQUARE, -2), (_SQUARE, 1)),
 )  # fmt: skip
 

@@ -55,12 +55,13 @@ class Operation:
     """A function of the language.
 
     `signature` is its parameters as a user writes them, `doc` one line of what it computes,
-    `derivative` the derivative as a formula, `domain` where it is defined, `aliases` its other
-    names, `samples` argument tuples at which tests examine it: interior points of the domain
-    where it is smooth.
+    `derivative` the derivative as a formula, `domain` where it is defined, `edges` what holds by
+    convention where the formula does not say, `aliases` its other names, `samples` argument
+    tuples at which tests examine it: interior points of the domain where it is smooth. `example`
+    is the words of a `gradcli eval` that shows it, where the first sample does not.
     """
 
-    __slots__ = ("aliases", "derivative", "doc", "domain", "name", "samples", "signature")
+    __slots__ = ("aliases", "derivative", "doc", "domain", "edges", "example", "name", "samples", "signature")
 
     def __init__(
         self,
@@ -70,16 +71,20 @@ class Operation:
         *,
         derivative: str,
         domain: str = "everywhere",
+        edges: Sequence[str] = (),
         aliases: Sequence[str] = (),
         samples: Sequence[Any] = (),
+        example: str | None = None,
     ) -> None:
         self.name = name
         self.signature = signature
         self.doc = doc
         self.derivative = derivative
         self.domain = domain
+        self.edges = tuple(edges)
         self.aliases = tuple(aliases)
         self.samples = tuple(samples)
+        self.example = example
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         raise NotImplementedError

@@ -70,6 +70,7 @@ sum_ = _reduction(
     lambda xp, x, *, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims),
     lambda g, _y, _x, *, axis, **_params: broadcast_to(keep_axes(g, _x.shape, axis), _x.shape),
     derivative="g for every element",
+    edges=("the sum of no elements is 0",),
 )  # fmt: skip
 
 
@@ -89,6 +90,7 @@ mean = _reduction(
     ),
     _mean_rule,
     derivative="g/n for every element",
+    edges=("the mean of no elements is nan",),
 )  # fmt: skip
 
 
@@ -130,6 +132,10 @@ prod = _reduction(
     lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims),
     _prod_rule,
     derivative="g times the product of the other elements",
+    edges=(
+        "with a zero among the elements, the derivative is still the product of the others",
+        "the product of no elements is 1",
+    ),
 )  # fmt: skip
 
 
@@ -156,6 +162,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
         lambda g, y, x, *, axis, **_params: _share_ties(g, y, x, axis),
         derivative="g to the chosen element; ties share it evenly",
         domain="smooth where one element is chosen",
+        edges=("n elements that tie get g/n each", "no elements are an error"),
         selects=True,
         smooth=smooth,
         node_name=_reduction_name(name.capitalize(), of_all=1),
@@ -188,6 +195,7 @@ var = Composite(
     "var", "x, axis=None, keepdims=False, correction=0",
     "variance over the axes, with n - correction in the denominator", _var,
     derivative="2*g*(x - mean(x))/(n - correction)",
+    edges=("nan where n <= correction",),
     samples=_SAMPLES,
 )  # fmt: skip
 
@@ -215,6 +223,7 @@ std = Composite(
     lambda x, axis=None, keepdims=False, correction=0: flat_sqrt(_var(x, axis, keepdims, correction)),
     derivative="g*(x - mean(x))/((n - correction)*std(x)), 0 where std(x) = 0",
     domain="smooth where std(x) != 0",
+    edges=("where all elements are equal, the derivative is 0", "nan where n <= correction"),
     samples=_SAMPLES,
 )  # fmt: skip
 
@@ -259,6 +268,7 @@ norm = Composite(
     "sum(abs(x)**ord)**(1/ord) over the axes; ord=inf is the largest magnitude", _norm,
     derivative="g*x/norm(x) for ord=2, 0 where norm(x) = 0",
     domain="smooth where norm(x) != 0",
+    edges=("where all elements are 0, the derivative is 0", "the norm of no elements is 0"),
     aliases=("vector_norm",),
     samples=((_VECTOR,), (_VECTOR, 3), (_MATRIX, 2, 1), (_VECTOR, 1), (_VECTOR, math.inf)),
 )  # fmt: skip
@@ -277,6 +287,7 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
 logsumexp = Composite(
     "logsumexp", _SIGNATURE, "log(sum(exp(x))) over the axes, without overflow", _logsumexp,
     derivative="g*softmax(x)",
+    edges=("of no elements it is -inf",),
     samples=_SAMPLES,
 )  # fmt: skip
 
@@ -284,12 +295,14 @@ any_ = _reduction(
     "any", "whether some element is not 0",
     lambda xp, x, *, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims), None,
     derivative="none",
+    edges=("of no elements it is false",),
 )  # fmt: skip
 
 all_ = _reduction(
     "all", "whether every element is not 0",
     lambda xp, x, *, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims), None,
     derivative="none",
+    edges=("of no elements it is true",),
 )  # fmt: skip
 
 
@@ -305,6 +318,7 @@ def _position(name: str, doc: str) -> Primitive:
         vjp=None,
         prepare=_position_call,
         derivative="none",
+        edges=("the first of several that tie", "no elements are an error"),
         samples=_SAMPLES[:3],
     )  # fmt: skip
 
@@ -350,5 +364,9 @@ median = Composite(
     "median", _SIGNATURE, "the middle element, or the mean of the two in the middle", _median,
     derivative="g to the middle elements; ties share it evenly",
     domain="smooth where one element is chosen",
+    edges=(
+        "elements equal to the middle one share its part of g evenly",
+        "no elements are an error",
+    ),
     samples=_SAMPLES,
 )  # fmt: skip

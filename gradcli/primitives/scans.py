@@ -56,6 +56,7 @@ cumprod = structural(
     vjp=(_cumprod_rule,),
     prepare=_scan_call("cumprod", None),
     derivative="cumulative sum of g*y from the end, over x",
+    edges=("with a zero among the elements, the derivative is still that of the products",),
     aliases=("cumulative_prod",),
     samples=_SAMPLES,
 )  # fmt: skip
@@ -108,5 +109,6 @@ sort = structural(
     prepare=_scan_call("sort", -1),
     derivative="g in the old order",
     domain="smooth where no two elements are equal",
+    edges=("equal elements keep their order, in the gradient too", "nan comes last"),
     samples=_SAMPLES,
 )  # fmt: skip

@@ -28,6 +28,7 @@ relu = elementwise(
     vjp=(lambda g, _y, x: where(less_equal(x, 0), 0.0, g),),
     derivative="g where x > 0, else 0; 0 at 0",
     domain="smooth where x != 0",
+    edges=("relu'(0) = 0",),
     selects=True,
     smooth=lambda x: nowhere(equal(x, 0)),
     samples=_ANYWHERE,
@@ -38,6 +39,7 @@ leaky_relu = Composite(
     lambda x, negative_slope=0.01: where(x > 0, x, negative_slope * x),
     derivative="g where x > 0, else g*negative_slope",
     domain="smooth where x != 0",
+    edges=("leaky_relu'(0) = negative_slope",),
     samples=_ANYWHERE,
 )  # fmt: skip
 
@@ -46,6 +48,7 @@ elu = Composite(
     lambda x, alpha=1.0: where(x > 0, x, alpha * expm1(where(x > 0, 0.0, x))),
     derivative="g where x > 0, else g*alpha*exp(x)",
     domain="smooth where x != 0 or alpha = 1",
+    edges=("elu'(0) = alpha",),
     samples=_ANYWHERE,
 )  # fmt: skip
 
@@ -84,6 +87,7 @@ erfinv = elementwise(
     vjp=(lambda g, y, _x: g * (exp(y * y) * (1.0 / _TWO_OVER_SQRT_PI)),),
     derivative="g*sqrt(pi)/2*exp(erfinv(x)**2)",
     domain="-1 < x < 1",
+    edges=("erfinv(1) = inf and erfinv(-1) = -inf, with derivative inf",),
     samples=_INSIDE,
 )  # fmt: skip
 
@@ -99,6 +103,7 @@ ndtri = elementwise(
     vjp=(lambda g, y, _x: g * (exp(0.5 * (y * y)) * math.sqrt(2 * math.pi)),),
     derivative="g*sqrt(2*pi)*exp(ndtri(p)**2/2)",
     domain="0 < p < 1",
+    edges=("ndtri(0) = -inf and ndtri(1) = inf, with derivative inf",),
     samples=(0.7, [0.2, 0.5]),
 )  # fmt: skip
 

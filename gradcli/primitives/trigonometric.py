@@ -45,6 +45,7 @@ asin = elementwise(
     vjp=(lambda g, _y, x: divide(g, sqrt((1.0 - x) * (1.0 + x))),),
     derivative="g/sqrt(1 - x**2)",
     domain="-1 <= x <= 1; smooth inside",
+    edges=("asin'(-1) = asin'(1) = inf", "nan outside the domain"),
     aliases=("arcsin",),
     samples=_INSIDE,
 )  # fmt: skip
@@ -55,6 +56,7 @@ acos = elementwise(
     vjp=(lambda g, _y, x: -divide(g, sqrt((1.0 - x) * (1.0 + x))),),
     derivative="-g/sqrt(1 - x**2)",
     domain="-1 <= x <= 1; smooth inside",
+    edges=("acos'(-1) = acos'(1) = -inf", "nan outside the domain"),
     aliases=("arccos",),
     samples=_INSIDE,
 )  # fmt: skip
@@ -85,6 +87,7 @@ atan2 = elementwise(
     ),
     derivative="g*x/(x**2 + y**2), -g*y/(x**2 + y**2), 0 at the origin",
     domain="(x, y) != (0, 0)",
+    edges=("atan2(0, 0) = 0, with derivatives 0", "atan2(0, -1) = pi, atan2(-0.0, -1) = -pi"),
     aliases=("arctan2",),
     samples=_PAIRS,
 )  # fmt: skip
@@ -137,6 +140,7 @@ acosh = elementwise(
     vjp=(lambda g, _y, x: divide(g, sqrt(x - 1.0) * sqrt(x + 1.0)),),
     derivative="g/sqrt(x**2 - 1)",
     domain="x >= 1; smooth where x > 1",
+    edges=("acosh'(1) = inf", "nan outside the domain"),
     aliases=("arccosh",),
     samples=(1.7, [1.2, 3.0]),
 )  # fmt: skip
@@ -147,6 +151,7 @@ atanh = elementwise(
     vjp=(lambda g, _y, x: divide(g, (1.0 - x) * (1.0 + x)),),
     derivative="g/(1 - x**2)",
     domain="-1 < x < 1",
+    edges=("atanh(1) = inf and atanh(-1) = -inf, with derivative inf",),
     aliases=("arctanh",),
     samples=_INSIDE,
 )  # fmt: skip
@@ -192,5 +197,6 @@ sinc: Primitive = elementwise(
     vjp=(lambda g, _y, x, *, n: g * sinc(x, n=n + 1),),
     prepare=lambda x, n=0: ((x,), {"n": n}),
     derivative="g*(cos(pi*x) - sinc(x))/x, 0 at 0",
+    edges=("sinc(0) = 1, sinc'(0) = 0, sinc''(0) = -pi**2/3, as the series has them",),
     samples=(0.7, [-1.3, 0.0, 2.2]),
 )  # fmt: skip

@@ -1,0 +1,312 @@
+"""Agreement of reverse mode with differences: a derivative that is wrong shows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor, operand
+from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.differences import Difference, difference
+from gradcli.errors import DifferentiationError, EvaluationError, LimitError
+from gradcli.primitives.axes import concrete
+from gradcli.primitives.reductions import sum_
+
+TOLERANCE = 1e-6
+
+MISMATCH = "mismatch"
+NONFINITE = "nonfinite"
+KINK = "kink"
+UNRESOLVED = "unresolved"
+# The worst first.
+_PROBLEMS = (MISMATCH, NONFINITE, KINK, UNRESOLVED)
+
+# How many estimated errors a deviation must exceed to count.
+_WELL_BEYOND = 10.0
+# A difference with a larger relative error says nothing.
+_USELESS = 0.01
+# A smaller change of the slope, relative to it, is not told from the error of the differences.
+_SLIGHT_JUMP = 1e-4
+# Those of float64.
+_MOST_DIGITS = 15
+_EPSILON = 2.0**-52
+
+
+class Check(NamedTuple):
+    """The derivative of order `order` by the entry of a leaf with the index `entry`, by reverse mode and by differences.
+
+    `reverse` is None where the value does not depend on the leaf. `uncertainty` is the estimated
+    error of `difference`; `error` is how much both differ, relative to the larger one, and `digits`
+    how many digits are known to agree. `problem` is None where they agree, else "mismatch",
+    "nonfinite", "kink", or "unresolved" where the differences do not settle.
+    """
+
+    leaf: str
+    order: int
+    entry: tuple[int, ...]
+    reverse: float | None
+    difference: float
+    uncertainty: float
+    error: float
+    digits: int
+    problem: str | None
+
+    @property
+    def agrees(self) -> bool:
+        return self.problem is None
+
+
+class Report(NamedTuple):
+    """The worst entry of each leaf in each order; true where all agree."""
+
+    rows: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether reverse mode and differences agree everywhere."""
+        return all(row.agrees for row in self.rows)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, tolerance: float = TOLERANCE) -> Report:
+    """Compare the derivatives of `function` up to `order` with differences of the order below.
+
+    `inputs` are numbers, arrays or Tensors, taken in float64: a mapping of names, which are given
+    to `function` as keywords, a sequence, or a single one. What `function` returns may have any
+    shape: a value, or a derivative of lower order, that is no scalar is checked under a fixed
+    cotangent of random numbers. Derivatives that differ by less than `tolerance`, relative to the
+    larger, agree, and so do those that differ by less than the differences can tell.
+
+    Raises DifferentiationError where there is nothing to differentiate by, and what `function`
+    raises at `inputs`; an EvaluationError beside them counts as a value of nan.
+    """
+    if order < 1 or not 0 < tolerance < 1:
+        raise DifferentiationError("a check needs an order of 1 or more and a tolerance between 0 and 1")
+    named = _named(inputs)
+    if not any(_entries(array) for array in named.values()):
+        raise DifferentiationError("there is nothing to differentiate by")
+    call = function if isinstance(inputs, Mapping) else lambda **leaves: function(*leaves.values())
+    with arrays.quiet():
+        checker = _Checker(call, named, tolerance)
+        return Report(tuple(row for n in range(1, order + 1) for row in checker.rows(n)))
+
+
+def _named(inputs: Any) -> dict[str, Any]:
+    if not isinstance(inputs, Mapping):
+        inputs = {str(i): x for i, x in enumerate(inputs if isinstance(inputs, (list, tuple)) else (inputs,))}
+    return {name: arrays.astype(concrete(operand(x)), "float64") for name, x in inputs.items()}
+
+
+def _entries(array: Any) -> list[tuple[int, ...]]:
+    return [*itertools.product(*map(range, arrays.shape(array)))]
+
+
+def _entry(array: Any, index: tuple[int, ...]) -> float:
+    return float(array[index] if index else array)
+
+
+def _reverse(gradient: Any, index: tuple[int, ...]) -> float | None:
+    return None if gradient is None else _entry(concrete(gradient), index)
+
+
+def _neighbours(point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Points that differ from `point` in the last bits of every number."""
+    for seed in (2, 3):
+        generator = random.Random(seed)
+        yield {n: a * (1.0 + 2.0**-50 * _random(arrays.shape(a), generator)) for n, a in point.items()}
+
+
+def _with_entry(array: Any, index: tuple[int, ...], value: float) -> Any:
+    if not index:
+        return value
+    arrays.charge(array.size)
+    changed = array.copy()
+    changed[index] = value
+    return changed
+
+
+class _Checker:
+    """One function at one point."""
+
+    def __init__(self, function: Callable[..., Any], point: Mapping[str, Any], tolerance: float) -> None:
+        self.function = function
+        self.point = point
+        self.tolerance = tolerance
+        self.directions = _directions(point)
+        # The largest value so far; derivatives along directions in proportion to the point are of its size.
+        self.magnitude = 0.0
+
+    def rows(self, order: int) -> list[Check]:
+        """The worst entry of every leaf that has entries."""
+        centre, found = self._gradients(self.point, order)
+        self.magnitude = abs(centre) if _is_one_number(self.point) else max(self.magnitude, abs(centre))
+        # Rounding: the gradients at numbers that are hardly different are as good.
+        beside = [self._gradients(point, order)[1] for point in _neighbours(self.point)]
+        rows = []
+        for name, array in self.point.items():
+            checks = []
+            for index in _entries(array):
+                reverse, *others = (_reverse(gradients[name], index) for gradients in (found, *beside))
+                rounding = max(abs((other or 0.0) - (reverse or 0.0)) for other in others)
+                checks.append(self._check(name, order, index, reverse, rounding, centre))
+            if checks:
+                rows.append(min(checks, key=_badness))
+        return rows
+
+    def _gradients(self, point: Mapping[str, Any], order: int) -> tuple[float, dict[str, Any]]:
+        """The derivative of the order below `order`, and its gradient by each leaf."""
+        leaves, value = self._derivative(point, order - 1)
+        return float(concrete(value)), dict(zip(leaves, gradients(value, list(leaves.values()))))
+
+    def _derivative(self, point: Mapping[str, Any], order: int) -> tuple[dict[str, Tensor], Any]:
+        """The leaves at `point`, and the derivative of this order along the directions, with its graph."""
+        leaves = {name: Tensor(array).requires_grad_() for name, array in point.items()}
+        with enable_grad():
+            value = self.function(**leaves)
+            value = _weighted(value, _cotangent(arrays.shape(value)))
+            for _ in range(order):
+                found = gradients(value, list(leaves.values()), create_graph=True)
+                parts = [_weighted(g, d) for g, d in zip(found, self.directions) if g is not None]
+                value = sum(parts[1:], parts[0]) if parts else 0.0
+        return leaves, value
+
+    def _check(
+        self, name: str, order: int, index: tuple[int, ...], reverse: float | None, rounding: float, centre: float
+    ) -> Check:
+        x = _entry(self.point[name], index)
+        scale = abs(x) or 1.0
+        judge = _Judge(reverse or 0.0, rounding, self.magnitude / scale, self.tolerance)
+        found = None
+        if math.isfinite(centre) and math.isfinite(x):
+            along = self._along(name, index, order - 1)
+            found = difference(along, x, centre, scale, judge.accepts)
+            if scale < 1.0 and (found is None or judge.is_coarse(found)):
+                # The value may vary on the scale of 1, and hardly on that of a tiny number.
+                found = judge.better(found, difference(along, x, centre, 1.0, judge.accepts))
+        return judge.check(name, order, index, reverse, found)
+
+    def _along(self, name: str, index: tuple[int, ...], order: int) -> Callable[[float], float]:
+        """The derivative of this order as a function of one entry of a leaf."""
+
+        def function(x: float) -> float:
+            point = {**self.point, name: _with_entry(self.point[name], index, x)}
+            try:
+                return float(concrete(self._derivative(point, order)[1]))
+            except LimitError:
+                raise
+            except EvaluationError:
+                return math.nan
+
+        return function
+
+
+class _Judge:
+    """What a difference says about a derivative by reverse mode.
+
+    `rounding` is the estimated error of the derivative itself. `natural` is the slope that would
+    change the value by all of it where x doubles; against it a difference of nearly 0 is measured.
+    """
+
+    def __init__(self, reverse: float, rounding: float, natural: float, tolerance: float) -> None:
+        self.reverse = reverse
+        self.natural = natural if math.isfinite(natural) else 0.0
+        self.rounding = max(rounding if math.isfinite(rounding) else 0.0, _EPSILON * self.natural)
+        self.tolerance = tolerance
+
+    def problem(self, found: Difference | None) -> str | None:
+        if found is None or not math.isfinite(self.reverse):
+            return NONFINITE
+        size = self._size(found)
+        slope, jump = found.slope, found.jump
+        if abs(jump.value) > max(_WELL_BEYOND * jump.error, _SLIGHT_JUMP * size):
+            return KINK
+        deviation = abs(slope.value - self.reverse)
+        if deviation > self.tolerance * size + _WELL_BEYOND * (slope.error + self.rounding):
+            return UNRESOLVED if found.drift > deviation / 2 else MISMATCH
+        return UNRESOLVED if slope.error > _USELESS * max(size, self._natural(found)) else None
+
+    def accepts(self, found: Difference) -> bool:
+        return self.problem(found) is None
+
+    def is_coarse(self, found: Difference) -> bool:
+        return not self.accepts(found) or found.slope.error > self.tolerance * self._size(found)
+
+    def better(self, one: Difference | None, other: Difference | None) -> Difference | None:
+        if one is None or other is None:
+            return one or other
+        if self.accepts(one) != self.accepts(other):
+            return one if self.accepts(one) else other
+        return min(one, other, key=lambda d: d.slope.error)
+
+    def check(
+        self, leaf: str, order: int, index: tuple[int, ...], reverse: float | None, found: Difference | None
+    ) -> Check:
+        problem = self.problem(found)
+        if found is None or problem == NONFINITE:
+            slope = math.nan if found is None else found.slope.value
+            return Check(leaf, order, index, reverse, slope, math.nan, math.nan, 0, problem)
+        slope, uncertainty = found.slope
+        deviation = abs(slope - self.reverse)
+        size = self._size(found)
+        if size <= _WELL_BEYOND * (uncertainty + self.rounding):
+            size = max(size, self._natural(found))
+        error = deviation / size if size else 0.0
+        known = max(deviation, uncertainty) / size if size else 0.0
+        return Check(leaf, order, index, reverse, slope, uncertainty, error, _digits(known), problem)
+
+    def _natural(self, found: Difference) -> float:
+        return max(self.natural, found.chord)
+
+    def _size(self, found: Difference) -> float:
+        return max(abs(self.reverse), abs(found.slope.value))
+
+
+def _digits(error: float) -> int:
+    return _MOST_DIGITS if error == 0 else min(_MOST_DIGITS, max(0, math.floor(-math.log10(error))))
+
+
+def _badness(check: Check) -> tuple[int, int, float]:
+    """A key by which the worst check is the smallest."""
+    rank = len(_PROBLEMS) if check.problem is None else _PROBLEMS.index(check.problem)
+    return rank, check.digits, -check.error
+
+
+def _weighted(value: Any, weights: Any) -> Any:
+    """The sum of the elements of `value`, each times its weight."""
+    return sum_(value * weights) if arrays.shape(value) else value * weights
+
+
+def _cotangent(shape: tuple[int, ...]) -> Any:
+    """A fixed cotangent without small elements; 1 for a scalar, so that its own derivative is checked."""
+    return 1.0 if not shape else _random(shape, random.Random(0))
+
+
+def _directions(point: Mapping[str, Any]) -> Sequence[Any]:
+    """Along what a derivative is taken before it is differenced again: in proportion to each
+    entry, so that leaves of all scales count; 1 for a single number."""
+    if _is_one_number(point):
+        return [1.0]
+    generator = random.Random(1)
+    return [_scales(array) * _random(arrays.shape(array), generator) for array in point.values()]
+
+
+def _is_one_number(point: Mapping[str, Any]) -> bool:
+    return [arrays.shape(array) for array in point.values()] == [()]
+
+
+def _scales(array: Any) -> Any:
+    if not arrays.shape(array):
+        return abs(array) or 1.0
+    return abs(array) + (array == 0)
+
+
+def _random(shape: tuple[int, ...], generator: random.Random) -> Any:
+    numbers = [generator.uniform(0.5, 1.5) * generator.choice((-1.0, 1.0)) for _ in range(math.prod(shape))]
+    return arrays.asarray(numbers).reshape(shape) if shape else numbers[0]

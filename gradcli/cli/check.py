@@ -1,0 +1,138 @@
+"""`gradcli check`: whether the derivatives of a program are right."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays
+from gradcli.calculus.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Check, Report
+from gradcli.cli import inputs
+from gradcli.cli.environment import Environment
+from gradcli.cli.options import CheckOptions
+from gradcli.cli.render import Table, number_text, show
+from gradcli.errors import DifferentiationError, ExitStatus, UsageError
+from gradcli.evaluate.check import Checked, check_program, hand_written
+from gradcli.io import json_text
+from gradcli.syntax.tree import Program
+
+_HEADER = ("leaf", "order", "index", "reverse", "difference", "digits", "agrees")
+# What the last column and the last line say of a problem.
+_WORDS = {
+    MISMATCH: ("no", "reverse mode and differences disagree on the derivative by {}"),
+    NONFINITE: ("not finite", "the derivative by {} cannot be checked where numbers are not finite"),
+    KINK: ("kink", "the derivative by {} cannot be checked at a kink"),
+    UNRESOLVED: ("unknown", "the derivative by {} cannot be checked, as the differences do not settle"),
+}
+# The warnings that explain a problem.
+_CODES = {NONFINITE: "nonfinite", KINK: "nonsmooth"}
+
+
+def run(options: CheckOptions, environment: Environment) -> ExitStatus:
+    """Compare derivatives with differences, print; see `gradcli check --help`."""
+    _check(options)
+    text, words = inputs.program_text(options.words or [], options.file, environment)
+    with arrays.max_elements(options.max_elements):
+        program, bindings, wrt = inputs.gather(
+            text,
+            words,
+            vars_from=options.vars,
+            wrt=options.wrt,
+            const=options.const,
+            dtype="float64",
+            max_steps=options.max_steps,
+            max_elements=options.max_elements,
+            environment=environment,
+        )
+        if not wrt:
+            raise UsageError("there is no derivative to check", hint="gradcli check 'log(x**q)' x=5 q=3")
+        checked = check_program(
+            program, bindings, wrt, order=options.order, tolerance=options.tolerance, max_steps=options.max_steps
+        )
+    if options.json:
+        environment.write(json_text.dumps(_json(text, checked.report)) + "\n")
+    else:
+        show([Table(_HEADER, [*map(_cells, checked.report.rows)])], environment)
+    if options.quiet or checked.report.ok:
+        return ExitStatus.SUCCESS if checked.report.ok else ExitStatus.FAILURE
+    raise _disagreement(checked, program)
+
+
+def _check(options: CheckOptions) -> None:
+    if options.file is None and options.vars == "-" and list(options.words or ())[:1] == ["-"]:
+        raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
+    if options.order < 1:
+        raise UsageError("--order is 1 or more", hint="--order 1 checks the gradient")
+    if not 0 < options.tolerance < 1:
+        raise UsageError("--tolerance is between 0 and 1", hint="--tolerance 1e-6 asks for six digits")
+
+
+def _json(text: str, report: Report) -> dict[str, Any]:
+    return {
+        "schema": "gradcli/1",
+        "program": text,
+        "agrees": report.ok,
+        "checks": [_row_json(row) for row in report.rows],
+    }
+
+
+def _row_json(row: Check) -> dict[str, Any]:
+    record = {
+        "leaf": row.leaf,
+        "order": row.order,
+        "index": row.entry,
+        "reverse": row.reverse,
+        "difference": row.difference,
+        "error": row.error,
+        "digits": row.digits,
+        "agrees": row.agrees,
+    }
+    return record if row.agrees else record | {"problem": row.problem}
+
+
+def _cells(row: Check) -> tuple[str, ...]:
+    index = str(list(row.entry)) if row.entry else "-"
+    verdict = "yes" if row.problem is None else _WORDS[row.problem][0]
+    known = _known_text(row.difference, row.uncertainty)
+    return row.leaf, str(row.order), index, number_text(row.reverse), known, str(row.digits), verdict
+
+
+def _known_text(value: float, uncertainty: float) -> str:
+    """A number without the digits that its uncertainty makes meaningless."""
+    if value == 0 or uncertainty == 0 or not math.isfinite(value) or not math.isfinite(uncertainty):
+        return str(value)
+    digits = math.floor(math.log10(abs(value))) - math.floor(math.log10(uncertainty))
+    return str(float(f"{value:.{min(16, max(0, digits))}e}"))
+
+
+def _disagreement(checked: Checked, program: Program) -> DifferentiationError:
+    """The error that names what does not agree, and points at what is to blame."""
+    problem = next(p for p in _WORDS if any(row.problem == p for row in checked.report.rows))
+    leaves = dict.fromkeys(f"'{row.leaf}'" for row in checked.report.rows if row.problem == problem)
+    message = _WORDS[problem][1].format(" and ".join(leaves))
+    if problem == MISMATCH:
+        return _mismatch(message, program)
+    cause = next((w for w in checked.warnings if w.code == _CODES.get(problem)), None)
+    return DifferentiationError(
+        message if cause is None else f"{message}: {cause.message}",
+        hint="check at another point, or leave this name out with --const",
+        span=cause and cause.span,
+        source=cause and program.source,
+    )
+
+
+def _mismatch(message: str, program: Program) -> DifferentiationError:
+    clauses = [(define.name, define.backward.span) for define in hand_written(program) if define.backward]
+    if not clauses:
+        return DifferentiationError(
+            message,
+            hint="it is so by intention for 'detach', and for functions of a symmetric matrix, "
+            "which is (A + A.T)/2, where a single entry is varied",
+        )
+    names = " and ".join(f"'{name}'" for name, _ in clauses)
+    return DifferentiationError(
+        message,
+        hint=f"check the 'backward' clause of {names}, which is written by hand",
+        span=clauses[0][1],
+        source=program.source,
+    )

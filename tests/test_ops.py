@@ -1,0 +1,328 @@
+"""`gradcli ops`: it lists, describes and shows every function; the conventions that it states hold; the
+page of functions, examples/functions.md, is current. `python -m tests.test_ops` writes the page anew.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.cli import ops
+from gradcli.errors import GradcliError
+from gradcli.evaluate import interpreter, reference, scope
+from gradcli.primitives import table
+
+PAGE = Path(__file__).resolve().parent.parent / "examples" / "functions.md"
+ENTRIES = reference.entries()
+NAMES = [entry.operation.name for entry in ENTRIES]
+ALIASES = [alias for entry in ENTRIES for alias in entry.operation.aliases]
+KEYS = ["name", "subject", "signature", "operator", "aliases", "doc", "derivative", "domain", "edges"]
+
+every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.operation.name)
+
+
+# --- the listing
+
+
+def test_the_listing_has_every_function_once(run):
+    done = run("ops")
+    assert (done.status, done.err) == (0, "")
+    lines = [line for block in done.out.split("\n\n") for line in block.splitlines()[1:]]
+    for entry in ENTRIES:
+        assert [line.removeprefix(entry.usage).strip() for line in lines if line.startswith(f"{entry.usage}  ")] == [
+            entry.operation.doc
+        ]
+    operators = set(reference.OPERATORS.values())
+    assert len(lines) == len(ENTRIES) + len(operators)
+
+
+def test_the_listing_as_json(run):
+    record = run("ops", "--json").json
+    assert [*record] == ["schema", "functions"]
+    assert [function["name"] for function in record["functions"]] == NAMES
+    assert all([*function] == KEYS for function in record["functions"])
+
+
+def test_the_listing_covers_all_that_a_program_can_call_or_name():
+    callable_names = {*table.names(), *scope.DERIVATIVES, *scope.DETACH}
+    assert sorted([*NAMES, *ALIASES]) == sorted([*callable_names, *scope.CONSTANTS])
+
+
+def test_the_operators_are_those_of_the_evaluator():
+    for known in (interpreter._BINARY, interpreter._COMPARE):
+        for symbol, operation in known.items():
+            assert reference.find(symbol).operation is operation
+
+
+def test_listing_loads_no_array_library():
+    code = "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment\n"
+    code += "main(['ops', *sys.argv[1:]], Environment.of_process())\n"
+    code += "print(*({'numpy', 'scipy', 'torch', 'lark'} & set(sys.modules)), file=sys.stderr)"
+    for words in ((), ("--json",)):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert done.stdout
+        assert done.stderr == "\n"
+
+
+# --- one function
+
+
+@pytest.mark.parametrize("name", [*NAMES, *ALIASES])
+def test_a_name_or_alias_is_described(run, name):
+    done = run("ops", name)
+    operation = reference.find(name).operation
+    assert (done.status, done.err) == (0, "")
+    description, example = done.out.split("\n\n", 1)
+    for text in (operation.doc, operation.derivative, operation.domain, *operation.aliases, *operation.edges):
+        assert text in description
+    assert example.startswith("value  ")
+    assert "warning" not in example
+
+
+@every_entry
+def test_the_example_prints_what_it_is_said_to_print(run, entry):
+    shown = run("ops", entry.operation.name)
+    description, output = shown.out.split("\n\n", 1)
+    program, *words = shlex.split(description.splitlines()[-1].removeprefix("example"))
+    assert program == "gradcli"
+    done = run(*words)
+    assert (done.status, done.out, done.err) == (0, output, "")
+    differentiated = "\nby  " in output
+    assert differentiated == (entry.operation.derivative != "none")
+
+
+@every_entry
+def test_a_description_as_json(run, entry):
+    record = run("ops", entry.operation.name, "--json").json
+    assert [*record] == ["schema", *KEYS, "example"]
+    assert record["name"] == entry.operation.name
+    assert record["signature"] == entry.usage
+    words = shlex.split(record["example"]["command"])
+    assert words[0] == "gradcli"
+    assert run(*words[1:]).json == record["example"]["output"]
+    assert "warnings" not in record["example"]["output"]
+
+
+@every_entry
+def test_the_example_uses_the_function(entry, run):
+    program = run("ops", entry.operation.name, "--json").json["example"]["output"]["program"]
+    assert entry.usage.partition("(")[0] in program
+
+
+@pytest.mark.parametrize(
+    ("name", "function"), [("**", "pow"), ("@", "matmul"), ("-", "subtract"), ("%", "remainder"), ("<=", "less_equal")]
+)
+def test_an_operator_is_described(run, name, function):
+    assert run("ops", name, "--json").json["name"] == function
+
+
+@pytest.mark.parametrize(("name", "hint"), [("lgo", "did you mean 'log'?"), ("arcsine", "did you mean 'arcsin'?")])
+def test_an_unknown_name(run, name, hint):
+    done = run("ops", name)
+    assert (done.status, done.out) == (2, "")
+    assert done.err == f"error: there is no function or constant '{name}'\nhint: {hint}\n"
+    assert run("ops", name, "--json").error["kind"] == "name"
+
+
+def test_a_name_like_no_other(run):
+    assert "gradcli ops" in run("ops", "qqqq").err
+
+
+def test_wrong_usage(run):
+    for words in (("sin", "cos"), ("--frobnicate",)):
+        done = run("ops", *words)
+        assert done.status == 2
+        assert "gradcli ops --help" in done.err
+
+
+# --- the conventions at the edges
+
+INF, NAN = math.inf, math.nan
+FAILS = "an error"
+NONE: list[float] = []
+ZEROS = [0.0, 0.0]
+SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
+COFACTORS = [[4.0, -2.0], [-2.0, 1.0]]
+
+
+class Case:
+    """A program at an edge: its value, or that it fails, and the derivatives by the inputs named."""
+
+    def __init__(self, program: str, value: Any, derivatives: dict[str, Any] | None = None, **inputs: Any) -> None:
+        self.program = program
+        self.value = value
+        self.derivatives = derivatives or {}
+        self.inputs = inputs
+
+
+# For every function that states conventions, programs that show them.
+CASES = {
+    "abs": [Case("abs(x)", 0.0, {"x": 0.0}, x=0.0)],
+    "sign": [Case("sign(x)", 0.0, {"x": 0.0}, x=0.0)],
+    "reciprocal": [Case("reciprocal(x)", INF, {"x": -INF}, x=0.0)],
+    **{name: [Case(f"{name}(x)", 2.0, {"x": 0.0}, x=2.0)] for name in ("floor", "ceil", "trunc")},
+    "round": [Case("round(x)", v, {"x": 0.0}, x=x) for x, v in ((0.5, 0.0), (1.5, 2.0), (2.5, 2.0))],
+    "frac": [Case("frac(x)", 0.0, {"x": 1.0}, x=2.0)],
+    "clip": [
+        Case("clip(x, a, b)", 0.0, {"x": 1.0, "a": 0.0, "b": 0.0}, x=0.0, a=0.0, b=1.0),
+        Case("clip(x, a, b)", 1.0, {"x": 1.0, "a": 0.0, "b": 0.0}, x=1.0, a=0.0, b=1.0),
+        Case("clip(x, 1, 0)", 0.0, x=0.5),
+    ],
+    **{
+        name: [
+            Case(f"{name}(x, y)", 1.0, {"x": 0.5, "y": 0.5}, x=1.0, y=1.0),
+            Case(f"{name}(x, y)", NAN, x=1.0, y=NAN),
+        ]
+        for name in ("maximum", "minimum")
+    },
+    "where": [
+        Case("where(x > 0, log(x), 0)", 0.0, {"x": 0.0}, x=0.0),
+        Case("where(x > 0, x, sqrt(-x)/0)", 1.0, {"x": 1.0}, x=1.0),
+    ],
+    "copysign": [
+        Case("copysign(x, y)", -2.0, {"x": -1.0, "y": 0.0}, x=2.0, y=-0.0),
+        Case("copysign(x, y)", 0.0, {"x": 0.0}, x=0.0, y=1.0),
+    ],
+    "fmod": [Case("fmod(x, y)", 0.0, {"y": -3.0}, x=3.0, y=1.0), Case("fmod(x, 0)", NAN, x=1.0)],
+    "remainder": [Case("x % y", 0.0, {"y": -3.0}, x=3.0, y=1.0), Case("remainder(x, 0)", NAN, x=1.0)],
+    "floor_divide": [
+        Case("x // y", 3.0, {"x": 0.0, "y": 0.0}, x=3.0, y=1.0),
+        Case("x // 0", INF, x=1.0),
+        Case("x // 0", -INF, x=-1.0),
+        Case("x // 0", NAN, x=0.0),
+    ],
+    "divide": [Case("x / 0", INF, x=1.0), Case("x / 0", -INF, x=-1.0), Case("x / 0", NAN, x=0.0)],
+    "pow": [
+        Case("x**q", 1.0, {"x": 0.0, "q": 0.0}, x=0.0, q=0.0),
+        Case("x**q", 0.0, {"x": 0.0, "q": 0.0}, x=0.0, q=2.0),
+        Case("x**q", -8.0, {"x": 12.0, "q": NAN}, x=-2.0, q=3.0),
+        Case("x**q", NAN, x=-2.0, q=0.5),
+    ],
+    "sqrt": [Case("sqrt(x)", 0.0, {"x": INF}, x=0.0), Case("sqrt(x)", NAN, x=-1.0)],
+    "rsqrt": [Case("rsqrt(x)", INF, {"x": -INF}, x=0.0)],
+    "cbrt": [Case("cbrt(x)", 0.0, {"x": INF}, x=0.0)],
+    **{
+        name: [Case(f"{name}(x)", -INF, {"x": INF}, x=0.0), Case(f"{name}(x)", NAN, x=-1.0)]
+        for name in ("log", "log2", "log10")
+    },
+    "log1p": [Case("log1p(x)", -INF, {"x": INF}, x=-1.0), Case("log1p(x)", NAN, x=-2.0)],
+    "logit": [Case("logit(x)", -INF, {"x": INF}, x=0.0), Case("logit(x)", INF, {"x": INF}, x=1.0)],
+    "xlogy": [Case("xlogy(x, y)", 0.0, {"x": 0.0}, x=0.0, y=y) for y in (0.0, -2.0)],
+    "xlog1py": [Case("xlog1py(x, y)", 0.0, {"x": 0.0}, x=0.0, y=y) for y in (-1.0, -2.0)],
+    "asin": [Case("asin(x)", math.pi / 2, {"x": INF}, x=1.0), Case("asin(x)", NAN, x=2.0)],
+    "acos": [Case("acos(x)", math.pi, {"x": -INF}, x=-1.0), Case("acos(x)", NAN, x=2.0)],
+    "acosh": [Case("acosh(x)", 0.0, {"x": INF}, x=1.0), Case("acosh(x)", NAN, x=0.5)],
+    "atanh": [Case("atanh(x)", x * INF, {"x": INF}, x=x) for x in (1.0, -1.0)],
+    "atan2": [
+        Case("atan2(y, x)", 0.0, {"x": 0.0, "y": 0.0}, x=0.0, y=0.0),
+        Case("atan2(y, x)", math.pi, y=0.0, x=-1.0),
+        Case("atan2(y, x)", -math.pi, y=-0.0, x=-1.0),
+    ],
+    "sinc": [
+        Case("sinc(x)", 1.0, {"x": 0.0}, x=0.0),
+        Case("diff(sinc(x), x)", 0.0, {"x": -(math.pi**2) / 3}, x=0.0),
+    ],
+    "relu": [Case("relu(x)", 0.0, {"x": 0.0}, x=0.0)],
+    "leaky_relu": [Case("leaky_relu(x, 0.3)", 0.0, {"x": 0.3}, x=0.0)],
+    "elu": [Case("elu(x, 0.3)", 0.0, {"x": 0.3}, x=0.0)],
+    "erfinv": [Case("erfinv(x)", x * INF, {"x": INF}, x=x) for x in (1.0, -1.0)],
+    "ndtri": [Case("ndtri(p)", v, {"p": INF}, p=p) for p, v in ((0.0, -INF), (1.0, INF))],
+    "sum": [Case("sum(x)", 0.0, x=NONE)],
+    "mean": [Case("mean(x)", NAN, x=NONE)],
+    "prod": [Case("prod(x)", 0.0, {"x": [6.0, 0.0, 0.0]}, x=[0.0, 2.0, 3.0]), Case("prod(x)", 1.0, x=NONE)],
+    **{
+        name: [
+            Case(f"{name}(x)", 1.0, {"x": [0.5, 0.0, 0.5]}, x=[1.0, other, 1.0]),
+            Case(f"{name}(x)", FAILS, x=NONE),
+        ]
+        for name, other in (("max", 0.0), ("min", 2.0))
+    },
+    "var": [Case("var(x, correction=1)", NAN, x=[1.0])],
+    "std": [Case("std(x)", 0.0, {"x": ZEROS}, x=[3.0, 3.0]), Case("std(x, correction=1)", NAN, x=[1.0])],
+    "median": [
+        Case("median(x)", 2.0, {"x": [0.0, 0.5, 0.5]}, x=[1.0, 2.0, 2.0]),
+        Case("median(x)", FAILS, x=NONE),
+    ],
+    "norm": [
+        *(Case(f"norm(x, {order})", 0.0, {"x": ZEROS}, x=ZEROS) for order in ("1", "2", "3", "0.5", "inf")),
+        Case("norm(x)", 0.0, x=NONE),
+    ],
+    "logsumexp": [Case("logsumexp(x)", -INF, x=NONE)],
+    "any": [Case("any(x)", 0.0, x=NONE)],
+    "all": [Case("all(x)", 1.0, x=NONE)],
+    **{
+        name: [Case(f"{name}(x)", 1.0, x=[other, 2.0, 2.0]), Case(f"{name}(x)", FAILS, x=NONE)]
+        for name, other in (("argmax", 0.0), ("argmin", 3.0))
+    },
+    "cumprod": [Case("sum(cumprod(x))", 2.0, {"x": [1.0, 8.0, 0.0]}, x=[2.0, 0.0, 3.0])],
+    "sort": [
+        Case("sort(x) @ [1, 10, 100]", 211.0, {"x": [100.0, 1.0, 10.0]}, x=[2.0, 1.0, 1.0]),
+        Case("sort(x)[:2]", [1.0, 2.0], x=[NAN, 2.0, 1.0]),
+    ],
+    "inv": [Case("inv(A)", FAILS, A=SINGULAR)],
+    "solve": [Case("solve(A, [1, 1])", FAILS, A=SINGULAR)],
+    "det": [Case("det(A)", 0.0, {"A": COFACTORS}, A=SINGULAR)],
+    "logdet": [Case("logdet(A)", -INF, A=SINGULAR), Case("logdet(A)", NAN, A=[[1.0, 0.0], [0.0, -1.0]])],
+    "cholesky": [
+        Case("cholesky(A)", [[1.0, 0.0], [2.0, 3.0]], A=[[1.0, 99.0], [2.0, 13.0]]),
+        Case("cholesky(A)", FAILS, A=SINGULAR),
+    ],
+    "matrix_power": [Case("sum(matrix_power(A, 0))", 2.0, {"A": [ZEROS, ZEROS]}, A=SINGULAR)],
+    "diff": [
+        Case("diff(3*y, x)", 0.0, x=1.0, y=2.0),
+        Case("diff(x**2, x, 0)", 4.0, {"x": 4.0}, x=2.0),
+    ],
+    "jacobian": [Case("jacobian([y, 1], x)", ZEROS, x=1.0, y=2.0)],
+    "hessian": [Case("hessian(y, x)", 0.0, x=1.0, y=2.0)],
+}  # fmt: skip
+
+
+def test_every_stated_convention_has_a_case():
+    assert CASES.keys() == {entry.operation.name for entry in ENTRIES if entry.operation.edges}
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=f"{name}-{i}") for name, cases in CASES.items() for i, case in enumerate(cases)]
+)
+def test_a_convention_holds(case):
+    program = gradcli.compile(case.program)
+    inputs = {name: np.asarray(value, dtype=float) for name, value in case.inputs.items()}
+    if case.value == FAILS:
+        with pytest.raises(GradcliError):
+            program(**inputs)
+        return
+    np.testing.assert_allclose(program(**inputs), case.value, rtol=1e-14)
+    if case.derivatives:
+        _, found = program.value_and_grad(inputs, wrt=tuple(case.derivatives))
+        for name, expected in case.derivatives.items():
+            np.testing.assert_allclose(found[name], expected, rtol=1e-14)
+
+
+# --- the page
+
+
+def test_the_page_is_current():
+    assert PAGE.read_text(encoding="utf-8") == ops.page(), "python -m tests.test_ops writes it anew"
+
+
+def test_a_cell_of_the_page_is_one_cell():
+    widths = {}
+    for line in ops.page().splitlines():
+        if line.startswith("## "):
+            section = line
+        elif line.startswith("|"):
+            widths.setdefault(section, set()).add(line.count("|"))
+    assert widths
+    assert all(len(found) == 1 for found in widths.values())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(ops.page(), encoding="utf-8")
