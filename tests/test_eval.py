@@ -111,6 +111,20 @@ def test_float32_numbers_are_printed_in_their_own_precision(run):
     assert '"x":0.33333334' in outcome.out
 
 
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        ("sum([0.1, x])", "0.2"),
+        ("sum([x, x].shape*[x, x])", "0.4"),
+        ("exp(1) + 0*x", "2.7182817"),
+        ("0.1 + 0.2", "0.3"),
+    ],
+)
+def test_everything_is_float32_where_that_was_asked_for(run, program, text):
+    words = ["x=0.1"] if "x" in program.replace("exp", "") else []
+    assert f'"value":{text}' in run("eval", program, *words, "--dtype", "float32", "--no-grad", "--json").out
+
+
 def test_order(run):
     record = run("eval", "x**2*q**3", "x=2", "q=3", "--order", "3", "--json").json
     assert list(record["derivatives"]) == ["x,x", "x,q", "q,q", "x,x,x", "x,x,q", "x,q,q", "q,q,q"]
@@ -154,6 +168,12 @@ def test_retain_and_nodes(run):
 def test_nodes_without_retain_have_no_gradient(run):
     nodes = run("eval", "y=x**3; z=log(y)", "x=5", "--nodes", "--json").json["nodes"]
     assert [row["grad"] for row in nodes] == [0.6, None, None]
+
+
+def test_retained_gradients_are_those_of_the_value_alone(run):
+    words = ["y=sum(x@x)", "x=[1,2]", "--retain", "y", "--json"]
+    assert run("eval", *words, "--jacobian", "--order", "2").json["retained"] == {"y": 1.0}
+    assert run("eval", "y=x**2; y*2", "x=2", "--order", "3", "--retain", "y", "--json").json["retained"] == {"y": 2.0}
 
 
 def test_no_grad(run):

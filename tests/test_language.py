@@ -159,6 +159,34 @@ def test_truth_values_count():
     assert value("sum(x > 1)", x=np.array([1.0, 2.0, 3.0])) == 2.0
 
 
+def test_a_mask_may_be_written_out():
+    x = np.array([1.0, 2.0, 4.0])
+    assert grads("x[[True, False, True]].sum()", x=x)["x"].tolist() == [1.0, 0.0, 1.0]
+    assert grads("x[[0 > 1, 1 > 0, 1 > 0]].sum()", x=x)["x"].tolist() == [0.0, 1.0, 1.0]
+
+
+def test_a_parenthesised_index_is_an_index_of_each_axis():
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert value("x[(0, 1)]", x=x) == 2.0
+    assert value("x[[0, 1]]", x=x).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("program", ["slope(y, t) = diff(y, t); slope(x**2, x)", "y = x**2; u = x; diff(y, u)"])
+def test_diff_by_a_name_given_too_late_is_an_error_and_not_zero(program):
+    with pytest.raises(RuntimeError, match="made before the second got this name"):
+        value(program, x=gradcli.tensor(3.0, requires_grad=True))
+
+
+def test_a_hand_written_derivative_may_differentiate():
+    program = "h(x) = x**3; f(x) = h(x) backward(g) = g*diff(h(x), x); f(x)"
+    assert gradcli.compile(program).value_and_grad({"x": 2.0}) == (8.0, {"x": 12.0})
+
+
+def test_a_wrong_gradient_is_named_by_its_number():
+    with pytest.raises(RuntimeError, match="invalid gradient at index 0"):
+        grads("f(x) = sum(x) backward(g) = g*[1, 2, 3]; f(x)", x=[1.0, 2.0])
+
+
 def test_an_own_function_may_take_the_name_of_another():
     assert value("sin(a) = 2*a; sin(3)") == 6.0
 
@@ -173,6 +201,24 @@ def test_results_come_back_as_their_inputs_came():
 
 
 class TestCompiled:
+    def test_float32_inputs_stay_float32(self):
+        x = np.ones(2, dtype="float32")
+        assert gradcli.compile("x + [0.1, 0.2]")(x=x).dtype == "float32"
+        assert gradcli.compile("x + [0.1, 0.2]").value_and_grad({"x": x}, grad_output=x)[1]["x"].dtype == "float32"
+        assert gradcli.compile("x*k + [0.1, 0.2]")(x=x, k=2.0).dtype == "float32"
+
+    def test_an_input_may_have_any_name(self):
+        assert gradcli.compile("self*2")(self=3.0) == 6.0
+
+    def test_results_are_not_the_inputs(self):
+        x = np.ones((2, 2))
+        for program in ("x", "x.T", "x[0]", "reshape(x, 4)"):
+            result = gradcli.compile(program)(x=x)
+            result[...] = 7.0
+            assert x.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+        gradient = gradcli.compile("sum(x)").value_and_grad({"x": x})[1]["x"]
+        gradient += 1.0
+
     def test_value_and_grad(self):
         f = gradcli.compile("log(x**q)")
         assert f(x=5.0, q=3.0) == pytest.approx(4.828313737302301, rel=1e-15)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.arithmetic import identity
@@ -46,13 +47,13 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
                 f"'diff' needs a scalar, and this has shape {list(arrays.shape(y))}",
                 hint="jacobian(y, x) for the derivative of each element, or diff(sum(y), x) for that of the sum",
             )
-        y = _or_zeros(gradients(y, (x,), create_graph=True)[0], (), x)
+        y = _or_zeros(gradients(y, (x,), create_graph=True)[0], y, x)
     return y
 
 
 def jacobian(y: Any, x: Any) -> Any:
     """The derivatives of each element of `y` by each of `x`, of shape y.shape + x.shape."""
-    return _or_zeros(jacobians(y, (x,), create_graph=True)[0], arrays.shape(y), x)
+    return _or_zeros(jacobians(y, (x,), create_graph=True)[0], y, x)
 
 
 def hessian(y: Any, x: Any) -> Any:
@@ -61,8 +62,43 @@ def hessian(y: Any, x: Any) -> Any:
         raise DifferentiationError(
             f"'hessian' needs a scalar, and this has shape {list(arrays.shape(y))}", hint="hessian(sum(y), x)"
         )
-    return jacobian(_or_zeros(gradients(y, (x,), create_graph=True)[0], (), x), x)
+    return jacobian(_or_zeros(gradients(y, (x,), create_graph=True)[0], y, x), x)
 
 
-def _or_zeros(found: Any, shape: tuple[int, ...], x: Any) -> Any:
-    return arrays.zeros(shape + arrays.shape(x), arrays.dtype_name(concrete(x))) if found is None else found
+def _or_zeros(found: Any, y: Any, x: Any) -> Any:
+    """The derivative that was found, or zeros where `y` does not depend on `x`.
+
+    Raises DifferentiationError where `y` was made before `x` got its name: it depends on what
+    the name stands for, but not by way of the name.
+    """
+    if found is not None:
+        return found
+    if isinstance(y, Tensor) and _passes_by(y, x):
+        raise DifferentiationError(
+            "the first argument was made before the second got this name",
+            hint="compute it from the name that it is differentiated by, inside the function or after the assignment",
+        )
+    return arrays.zeros(arrays.shape(y) + arrays.shape(x), arrays.dtype_name(concrete(x)))
+
+
+def _passes_by(y: Tensor, x: Tensor) -> bool:
+    """Whether `y` depends on what the tracked tensor `x` was made from, other than through a name."""
+    sources = set()
+    node = x.grad_fn
+    while node is not None and _is_name(node) and node.edges[0] is not None:
+        source = node.edges[0][0]
+        sources.add(source)
+        node = source if isinstance(source, Node) else None
+    stack, seen = [y.grad_fn], set()
+    while stack:
+        node = stack.pop()
+        if node in sources:
+            return True
+        if isinstance(node, Node) and node not in seen and not _is_name(node):
+            seen.add(node)
+            stack.extend(edge[0] for edge in node.edges if edge is not None)
+    return False
+
+
+def _is_name(node: Node) -> bool:
+    return isinstance(node, PrimitiveNode) and node.primitive is identity

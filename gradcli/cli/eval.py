@@ -9,7 +9,7 @@ from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
 from gradcli.cli.options import EvalOptions
 from gradcli.cli.render import Table, number_text, show
-from gradcli.errors import ExitStatus, UsageError, caret_text, position
+from gradcli.errors import ExitStatus, UnknownNameError, UsageError, caret_text, position
 from gradcli.evaluate import session
 from gradcli.evaluate.diagnose import Warning
 from gradcli.evaluate.rewrite import Rewritten
@@ -68,15 +68,12 @@ def _request(options: EvalOptions, text: str, words: Any, environment: Environme
         max_elements=options.max_elements,
         environment=environment,
     )
-    cotangent = options.grad_output
     return session.Request(
         program=program,
         bindings=bindings,
         wrt=wrt,
         gradient=not options.no_grad,
-        grad_output=None
-        if cotangent is None
-        else inputs.constant(cotangent, options.dtype, options.max_steps, cotangent),
+        grad_output=_cotangent(options),
         jacobian=options.jacobian,
         order=options.order,
         retain=inputs.names_of(options.retain),
@@ -84,6 +81,16 @@ def _request(options: EvalOptions, text: str, words: Any, environment: Environme
         rewrite=not options.no_rewrite,
         max_steps=options.max_steps,
     )
+
+
+def _cotangent(options: EvalOptions) -> Any:
+    if options.grad_output is None:
+        return None
+    try:
+        return inputs.constant(options.grad_output, options.dtype, options.max_steps, options.grad_output)
+    except UnknownNameError as error:
+        error.hint = "--grad-output is an expression without names, as in [1, 0]"
+        raise
 
 
 def _arrays(result: session.Result) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from gradcli.calculus.derivatives import derivatives, gradients, jacobians
 from gradcli.errors import BindingError, DifferentiationError, nearest, pointing_into
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import Evaluation, evaluate
+from gradcli.primitives.axes import concrete
 from gradcli.syntax import parse
 from gradcli.syntax.tree import Program
 
@@ -38,11 +39,11 @@ class CompiledProgram:
     def __repr__(self) -> str:
         return f"<program {self.program.source!r}>"
 
-    def __call__(self, **values: Any) -> Any:
+    def __call__(self, /, **values: Any) -> Any:
         """The value of the program, its inputs given by name."""
         bindings = self._bindings(values)
         value = self._run(bindings).value
-        return value if any(isinstance(v, Tensor) for v in values.values()) else _plain(value)
+        return value if any(isinstance(v, Tensor) for v in values.values()) else _plain(value, bindings)
 
     def value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, grad_output: Any = None
@@ -56,14 +57,14 @@ class CompiledProgram:
         leaves, value = self._differentiable(values, wrt)
         with pointing_into(self.program.source):
             found = gradients(value, list(leaves.values()), grad_output, retain_graph=False)
-        return _plain(value), {name: _plain(g) for name, g in zip(leaves, found)}
+        return _plain(value, leaves), {name: _plain(g, leaves) for name, g in zip(leaves, found)}
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """The Jacobian by each input, of shape value.shape + input.shape; None as in `value_and_grad`."""
         leaves, value = self._differentiable(values, wrt)
         with pointing_into(self.program.source):
             found = jacobians(value, list(leaves.values()))
-        return {name: _plain(j) for name, j in zip(leaves, found)}
+        return {name: _plain(j, leaves) for name, j in zip(leaves, found)}
 
     def hessian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """The second derivatives of a scalar value, keyed `"x,x"`, `"x,q"`, …; each mixed one once.
@@ -85,12 +86,12 @@ class CompiledProgram:
         leaves, value = self._differentiable(values, wrt)
         found = self._all_derivatives(leaves, value, order)
         if len(leaves) == 1 and not next(iter(leaves.values())).shape:
-            return [_plain(value), *(0.0 if d is None else d for d in found.values())]
+            return [_plain(value, leaves), *(0.0 if d is None else d for d in found.values())]
         return found
 
     def _all_derivatives(self, leaves: Mapping[str, Tensor], value: Any, order: int) -> dict[str, Any]:
         with pointing_into(self.program.source):
-            return {key: _plain(d) for key, d in derivatives(value, leaves, order).items()}
+            return {key: _plain(d, leaves) for key, d in derivatives(value, leaves, order).items()}
 
     def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
         """The leaves to differentiate by, and the value with its graph."""
@@ -104,7 +105,8 @@ class CompiledProgram:
             return leaves, self._run(bindings | leaves).value
 
     def _run(self, bindings: Mapping[str, Any]) -> Evaluation:
-        return evaluate(self.program, bindings)
+        with arrays.using_dtype(_dtype(bindings)):
+            return evaluate(self.program, bindings)
 
     def _bindings(self, values: Mapping[str, Any]) -> dict[str, Any]:
         for name in values:
@@ -123,11 +125,19 @@ def _input(value: Any) -> Any:
     return array if arrays.is_floating(array) else arrays.astype(array, "float64")
 
 
+def _dtype(bindings: Mapping[str, Any]) -> str:
+    """float32 where every array is; a number alone has no say."""
+    given = {arrays.dtype_name(concrete(b)) for b in bindings.values() if type(concrete(b)) is not float}
+    return "float32" if given == {"float32"} else "float64"
+
+
 def _leaf(value: Any) -> Tensor:
     return Tensor(value.data if isinstance(value, Tensor) else value).requires_grad_()
 
 
-def _plain(value: Any) -> Any:
-    """A result as a number or an array; truth values as 0 and 1."""
-    array = value.data if isinstance(value, Tensor) else value
-    return float(array) if type(array) in (bool, int) else array
+def _plain(value: Any, inputs: Mapping[str, Any]) -> Any:
+    """A result as a number, or an array apart from the `inputs`; truth values as 0 and 1."""
+    array = concrete(value)
+    if array is None or arrays.is_floating(array):
+        return arrays.unshared(array, map(concrete, inputs.values()))
+    return arrays.astype(array, "float64")

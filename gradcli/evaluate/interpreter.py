@@ -7,7 +7,7 @@ stack of its own, so that neither deep trees nor recursive programs recurse in P
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -28,13 +28,13 @@ from gradcli.errors import (
     nearest,
 )
 from gradcli.evaluate import arguments, scope
-from gradcli.evaluate.limits import MAX_STEPS
+from gradcli.evaluate.limits import MAX_DEPTH, MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten, rewrites
 from gradcli.primitives import arithmetic, exponential, linear, table
 from gradcli.primitives.axes import concrete, whole
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Operation, Parameter, parse_signature
-from gradcli.primitives.shape import iter_first_axis, matrix_transpose, stack, transpose
+from gradcli.primitives.shape import matrix_transpose, stack, transpose
 from gradcli.syntax import tree
 
 Value = Any
@@ -63,7 +63,7 @@ _COMPARE: dict[str, Operation] = {
 _ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "T": transpose,
     "mT": matrix_transpose,
-    "shape": lambda x: arrays.asarray([float(s) for s in arrays.shape(x)], "float64"),
+    "shape": lambda x: arrays.asarray([float(s) for s in arrays.shape(x)], arrays.default_dtype()),
     "ndim": lambda x: float(len(arrays.shape(x))),
     "size": lambda x: float(functools.reduce(lambda a, b: a * b, arrays.shape(x), 1)),
 }
@@ -123,11 +123,14 @@ class _Interpreter:
         self.program = program
         self.stable = stable
         self.rewritten: dict[Rewritten, None] = {}
+        # Values of expressions that are being evaluated in one of two forms.
+        self.held: dict[tree.Node, Value] = {}
         self.targets = scope.differentiation_targets(program)
         self.functions: dict[str, tree.Define] = {}
         self.names: dict[str, Value] = {}
         self.max_steps = max_steps
         self.steps = 0
+        self.depth = 0
         self.observe = observe
         for name, value in bindings.items():
             self.names[name] = inside.tracked_leaf(value) if name in self.targets else value
@@ -175,6 +178,9 @@ class _Interpreter:
                 if simple is not None:
                     node = asked
                     value = simple(self, asked, names, opaque)
+                    continue
+                if asked in self.held:
+                    value = self.held[asked]
                     continue
                 self._step()
                 asked = self.stable.get(asked, asked)
@@ -260,8 +266,10 @@ class _Interpreter:
                 if bounds[2:] == [0]:
                     raise EvaluationError("the step of 'range' must not be 0", span=iterable.span)
                 return map(float, range(*bounds))
-        items: Iterable[Value] = iter_first_axis(_number((yield iterable), "a loop"))
-        return items
+        tensor = _number((yield iterable), "a loop")
+        if not arrays.shape(tensor):
+            raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=iterable.span)
+        return (index(tensor, i) for i in range(arrays.shape(tensor)[0]))
 
     def _while(self, node: tree.While) -> Task:
         value = None
@@ -284,9 +292,11 @@ class _Interpreter:
         for item in node.items:
             items.append(_number((yield item), "a tensor"))
         current_span.set(node.span)
+        if items and all(type(i) is bool for i in items):
+            return arrays.asarray(items)
         if all(type(i) in arrays.PLAIN for i in items):
             return arrays.asarray([float(i) for i in items], arrays.default_dtype())
-        return stack(items)
+        return stack([_in_dtype(i) for i in items])
 
     def _unary(self, node: tree.Unary) -> Task:
         value = yield node.operand
@@ -326,10 +336,22 @@ class _Interpreter:
 
     def _stable_form(self, node: Rewritten) -> Task:
         when = node.rule.when
-        if when is not None and not when(_number((yield node.operand), f"'{node.rule.pattern}'")):
-            return (yield from _HANDLERS[type(node.original)](self, node.original))
-        self.rewritten[node] = None
-        return (yield node.stable)
+        if when is None:
+            self.rewritten[node] = None
+            return (yield node.stable)
+        values = {}
+        for name, part in node.parts.items():
+            values[name] = _number((yield part), f"'{node.rule.pattern}'")
+        # Both forms read the parts again, which must not evaluate them again.
+        self.held.update({part: values[name] for name, part in node.parts.items()})
+        if when(**values):
+            self.rewritten[node] = None
+            result = yield node.stable
+        else:
+            result = yield from _HANDLERS[type(node.original)](self, node.original)
+        for part in node.parts.values():
+            del self.held[part]
+        return result
 
     def _attribute(self, node: tree.Attribute) -> Task:
         value = _number((yield node.value), f"'.{node.name}'")
@@ -347,8 +369,11 @@ class _Interpreter:
 
     def _index(self, node: tree.Index) -> Task:
         value = _number((yield node.value), "an index")
+        items: Sequence[tree.Node] = node.items
+        if len(items) == 1 and isinstance(items[0], tree.Tuple):
+            items = items[0].items
         key = []
-        for item in node.items:
+        for item in items:
             key.append((yield from self._index_item(item)))
         return self._apply(node, "index", index, value, tuple(key))
 
@@ -405,7 +430,7 @@ class _Interpreter:
     def _tensors(self, node: tree.List) -> Task:
         items = []
         for item in node.items:
-            items.append(_number((yield item), "a tensor"))
+            items.append(_in_dtype(_number((yield item), "a tensor")))
         return items
 
     def _call_builtin(self, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -435,14 +460,23 @@ class _Interpreter:
         names = [p.name for p in define.parameters]
         values = [_number(v, f"'{define.name}'") for v in (dict(zip(names, positional)) | keywords).values()]
         named = dict(zip(dict.fromkeys([*names[: len(positional)], *keywords]), values))
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise LimitError(f"functions call each other more than {MAX_DEPTH:,} deep", hint="a recursion may not end")
+        result = yield from self._call_body(define, names, named)
+        self.depth -= 1
+        return result
+
+    def _call_body(self, define: tree.Define, names: Sequence[str], named: Mapping[str, Value]) -> Task:
         if define.backward is None:
             return (yield Frame(define.body, self._local(named), None))
         inputs = [named[name] for name in names]
         local = self._local({name: inside.detach(value) for name, value in named.items()})
         result = yield Frame(define.body, local, define.name)
         current_span.set(define.body.span)
-        function: type[Function] = type(define.name, (_HandWritten,), {})
-        return function.apply(functools.partial(self._gradients, define), inside.detach(result), *inputs)
+        written = {"result": inside.detach(result), "gradients": functools.partial(self._gradients, define)}
+        function: type[Function] = type(define.name, (_HandWritten,), written)
+        return function.apply(*inputs)
 
     def _local(self, named: Mapping[str, Value]) -> dict[str, Value]:
         return {n: inside.tracked(v) if n in self.targets else v for n, v in named.items()}
@@ -453,9 +487,9 @@ class _Interpreter:
         """The expressions behind `backward(g) =`, with the parameters bound to `inputs`."""
         assert define.backward is not None
         named = dict(zip((p.name for p in define.parameters), inputs)) | {define.backward.cotangent.name: g}
-        local = self._local(named)
         # A `diff` in there needs a graph, even where the backward pass itself records none.
         with enable_grad() if self.targets else nullcontext():
+            local = self._local(named)
             return [
                 self._drive(self._once(Frame(e, local, None)), e, local) if want else None
                 for e, want in zip(define.backward.gradients, wanted)
@@ -466,17 +500,19 @@ class _Interpreter:
 
 
 class _HandWritten(Function):
-    """A function of the program with a `backward` clause; its value is computed before."""
+    """A call of a function with a `backward` clause; its result was computed before."""
 
-    @staticmethod
-    def forward(ctx: Any, gradients: Any, result: Value, *inputs: Value) -> Value:
-        ctx.gradients = gradients
+    result: Value
+    gradients: Callable[[Value, tuple[Value, ...], tuple[bool, ...]], Sequence[Value]]
+
+    @classmethod
+    def forward(cls, ctx: Any, *inputs: Value) -> Value:
         ctx.save_for_backward(*inputs)
-        return result
+        return cls.result
 
-    @staticmethod
-    def backward(ctx: Any, g: Value) -> Any:
-        return None, None, *ctx.gradients(g, ctx.saved_tensors, ctx.needs_input_grad[2:])
+    @classmethod
+    def backward(cls, ctx: Any, g: Value) -> Any:
+        return tuple(cls.gradients(g, ctx.saved_tensors, ctx.needs_input_grad))
 
 
 def _place(node: tree.Node) -> Span:
@@ -502,6 +538,11 @@ def _number(value: Value, what: str) -> Value:
         kind = "a text" if isinstance(value, str) else "no value" if value is None else "a list of tensors"
         raise EvaluationError(f"{what} needs a number or a tensor, and this is {kind}")
     return value
+
+
+def _in_dtype(value: Value) -> Value:
+    """A number of the program as one of the dtype in use, beside tensors that are to be joined with it."""
+    return arrays.astype(value, arrays.default_dtype()) if type(value) in arrays.PLAIN else value
 
 
 def _check_arguments(operation: Operation, positional: list[Value]) -> None:
@@ -545,6 +586,7 @@ _HANDLERS: dict[type, Callable[..., Task]] = {
     tree.For: _Interpreter._for,
     tree.While: _Interpreter._while,
     tree.List: _Interpreter._list,
+    tree.Tuple: _Interpreter._list,
     tree.Unary: _Interpreter._unary,
     tree.Binary: _Interpreter._binary,
     tree.Compare: _Interpreter._compare,

@@ -20,23 +20,27 @@ from gradcli.syntax import parse_expression, tree
 
 
 class Rule(NamedTuple):
-    """`pattern` may be evaluated as `stable`, where `when(value of the name x)` holds."""
+    """`pattern` may be evaluated as `stable`, where `when` holds for the values of its names."""
 
     pattern: str
     stable: str
     proof: str
-    when: Callable[[Any], bool] | None = None
+    when: Callable[..., bool] | None = None
 
 
-def _positive(x: Any) -> bool:
-    value = concrete(x)
-    return bool(value > 0) if type(value) in arrays.PLAIN else bool((value > 0).all())
+def _positive_and_finite(x: Any, q: Any) -> bool:
+    base, exponent = concrete(x), concrete(q)
+    positive = base > 0
+    return bool(positive if type(positive) is bool else positive.all()) and all(
+        map(arrays.all_finite, (base, exponent))
+    )
 
 
 # The first rule that fits is used.
 RULES = (
-    Rule("log(exp(x))", "x", "log is the inverse of exp"),
-    Rule("log(x**q)", "q*log(x)", "x**q = exp(q*log(x)) for x > 0", _positive),
+    # x*1 is x as a number, also where x is a truth value.
+    Rule("log(exp(x))", "x*1", "log is the inverse of exp"),
+    Rule("log(x**q)", "q*log(x)", "x**q = exp(q*log(x)) for x > 0", _positive_and_finite),
     Rule("log(sum(exp(x)))", "logsumexp(x)", "the definition of logsumexp"),
     Rule("log(sum(exp(x), axis=a))", "logsumexp(x, axis=a)", "the definition of logsumexp"),
     Rule("log(sum(exp(x), axis=a, keepdims=k))", "logsumexp(x, axis=a, keepdims=k)", "the definition of logsumexp"),
@@ -56,12 +60,12 @@ RULES = (
 
 
 class Rewritten(tree.Expression):
-    """An expression that a rule fits; `operand` is what the rule's condition looks at."""
+    """An expression that a rule fits, and what the names of its pattern stand for."""
 
     rule: Rule
     original: tree.Expression
     stable: tree.Expression
-    operand: tree.Expression
+    parts: Mapping[str, tree.Expression]
 
 
 def rewrites(program: tree.Program, own_functions: Collection[str]) -> dict[tree.Node, Rewritten]:
@@ -69,11 +73,13 @@ def rewrites(program: tree.Program, own_functions: Collection[str]) -> dict[tree
     defines is not the one that a rule means."""
     found: dict[tree.Node, Rewritten] = {}
     for node in tree.walk(program):
+        if not isinstance(node, tree.Expression):
+            continue
         for rule in _rules_for(_root(node)):
             parts = _match(_parsed(rule.pattern), node, program.source, own_functions)
             if parts is not None:
                 stable = _filled(_parsed(rule.stable), parts, node.span)
-                found[node] = Rewritten(node.span, rule, node, stable, parts["x"])  # type: ignore[arg-type]
+                found[node] = Rewritten(node.span, rule, node, stable, parts)
                 break
     return found
 
@@ -128,7 +134,9 @@ def _pairs(expected: tree.Node, given: tree.Node, own: Collection[str]) -> Seque
         if given.name in own or table.find(given.name) is not table.find(expected.name):
             return None
         wanted, found = _named_arguments(expected), _named_arguments(given)
-        return [(wanted[n], found[n]) for n in wanted] if wanted.keys() == found.keys() else None
+        if wanted is None or found is None or wanted.keys() != found.keys():
+            return None
+        return [(wanted[n], found[n]) for n in wanted]
     if isinstance(expected, tree.Binary) and isinstance(given, tree.Binary):
         same = expected.operator == given.operator
         return [(expected.left, given.left), (expected.right, given.right)] if same else None
@@ -137,14 +145,15 @@ def _pairs(expected: tree.Node, given: tree.Node, own: Collection[str]) -> Seque
     return None
 
 
-def _named_arguments(call: tree.Call) -> dict[str, tree.Expression]:
-    """The arguments of a call by the names of the function's parameters."""
+def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
+    """The arguments of a call by the names of the function's parameters; None where they do not fit."""
     operation = table.find(call.name)
     assert operation is not None
     parameters = parse_signature(operation.signature)
     positional = call.arguments if call.receiver is None else (call.receiver, *call.arguments)
     named = {p.name: a for p, a in zip(parameters, positional)}
-    return named | {arguments.rename(k.name, parameters): k.value for k in call.keywords}
+    named |= {arguments.rename(k.name, parameters): k.value for k in call.keywords}
+    return named if len(named) == len(positional) + len(call.keywords) else None
 
 
 def _filled(template: tree.Expression, parts: Mapping[str, tree.Expression], span: Span) -> Any:

@@ -66,7 +66,9 @@ def run(request: Request) -> Result:
 
 
 def _numbers(result: Result) -> list[Any]:
-    return [v for part in (result.grad, result.jacobian, result.derivatives) for v in (part or {}).values()]
+    return [
+        v for part in (result.grad, result.jacobian, result.derivatives, result.retained) for v in (part or {}).values()
+    ]
 
 
 def _run(request: Request, watch: Watch, observe: Any) -> Result:
@@ -82,15 +84,18 @@ def _run(request: Request, watch: Watch, observe: Any) -> Result:
         if observe is not None:
             watch.see_backward(*seen)
 
-    if request.gradient:
-        last = request.program.body[-1]
-        with watch.backward(see), pointing_into(request.program.source, last.span):
-            _differentiate(request, evaluation.value, leaves, result)
-    if request.retain:
-        result.retained = {name: _plain(_grad(t)) for name, t in retained.items()}
-    if request.nodes:
-        result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
-        result.rewritten = evaluation.rewritten
+    by = {name: leaves[name] for name in request.wrt}
+    last = request.program.body[-1]
+    with watch.backward(see), pointing_into(request.program.source, last.span):
+        if request.gradient:
+            _backward(request, evaluation.value, by, result)
+        # Taken before further passes, which would add to them.
+        if request.retain:
+            result.retained = {name: _plain(_grad(t)) for name, t in retained.items()}
+        if request.nodes:
+            result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
+            result.rewritten = evaluation.rewritten
+        _further(request, evaluation.value, by, result)
     return result
 
 
@@ -98,26 +103,28 @@ def _leaf(array: Any, requires_grad: bool) -> Tensor:
     return Tensor(array).requires_grad_(requires_grad)
 
 
-def _differentiate(request: Request, value: Any, leaves: Mapping[str, Tensor], result: Result) -> None:
-    by = {name: leaves[name] for name in request.wrt}
-    differentiable = isinstance(value, Tensor) and value.requires_grad
+def _backward(request: Request, value: Any, by: Mapping[str, Tensor], result: Result) -> None:
+    """The gradients, unless Jacobians alone were asked for."""
     shape = arrays.shape(value)
-    if shape and not request.jacobian and request.grad_output is None:
+    if shape and request.grad_output is None:
+        if request.jacobian:
+            return
         raise DifferentiationError(
             "grad can be implicitly created only for scalar outputs",
             hint=f"the value has shape {list(shape)}: --jacobian differentiates each element, "
             "--grad-output EXPR weights them, --no-grad gives the value alone",
         )
+    if isinstance(value, Tensor) and value.requires_grad:
+        value.backward(request.grad_output, retain_graph=request.jacobian or request.order is not None)
+    result.grad = {name: _plain(_grad(leaf)) for name, leaf in by.items()}
+
+
+def _further(request: Request, value: Any, by: Mapping[str, Tensor], result: Result) -> None:
     if request.jacobian:
         result.jacobian = {n: _plain(j) for n, j in zip(by, jacobians(value, list(by.values())))}
     if request.order is not None:
         found = derivatives(value, by, request.order)
         result.derivatives = {key: _plain(d) for key, d in found.items() if "," in key}
-    if shape and request.grad_output is None:
-        return
-    if differentiable:
-        value.backward(request.grad_output)
-    result.grad = {name: _plain(_grad(leaf)) for name, leaf in by.items()}
 
 
 def _retained(request: Request, evaluation: Evaluation, name: str) -> Any:
@@ -152,8 +159,6 @@ def _node_row(name: str, value: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A result as a number or an array of floats; truth values as 0 and 1."""
+    """A result as a number or an array in the dtype in use; truth values as 0 and 1."""
     array = value.data if isinstance(value, Tensor) else value
-    if array is None or arrays.is_floating(array):
-        return array
-    return arrays.astype(array, arrays.default_dtype())
+    return None if array is None else arrays.astype(array, arrays.default_dtype())

@@ -314,9 +314,9 @@ def group(opening: Token, value: tree.Expression, closing: Token) -> tree.Expres
     return type(value)(Span(opening.start_pos, closing.end_pos), *rest)
 
 
-def tuple_(opening: Token, first: tree.Expression, *rest: Any) -> tree.List:
+def tuple_(opening: Token, first: tree.Expression, *rest: Any) -> tree.Tuple:
     items = rest[1] if len(rest) == 3 else ()
-    return tree.List(Span(opening.start_pos, rest[-1].end_pos), (first, *items))
+    return tree.Tuple(Span(opening.start_pos, rest[-1].end_pos), (first, *items))
 
 
 def list_(opening: Token, *rest: Any) -> tree.List:

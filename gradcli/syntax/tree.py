@@ -69,9 +69,13 @@ class Name(Expression):
 
 
 class List(Expression):
-    """`[a, b]`, and a parenthesised tuple `(a, b)` as in `axis=(0, 1)`."""
+    """`[a, b]`."""
 
     items: tuple[Expression, ...]
+
+
+class Tuple(List):
+    """`(a, b)`: a list, except that `x[(a, b)]` is `x[a, b]`."""
 
 
 class Unary(Expression):
