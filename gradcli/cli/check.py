@@ -31,26 +31,15 @@ _CODES = {NONFINITE: "nonfinite", KINK: "nonsmooth"}
 def run(options: CheckOptions, environment: Environment) -> ExitStatus:
     """Compare derivatives with differences, print; see `gradcli check --help`."""
     _check(options)
-    text, words = inputs.program_text(options.words or [], options.file, environment)
     with arrays.max_elements(options.max_elements):
-        program, bindings, wrt = inputs.gather(
-            text,
-            words,
-            vars_from=options.vars,
-            wrt=options.wrt,
-            const=options.const,
-            dtype="float64",
-            max_steps=options.max_steps,
-            max_elements=options.max_elements,
-            environment=environment,
-        )
+        program, bindings, wrt = inputs.gather(options, environment, "float64")
         if not wrt:
             raise UsageError("there is no derivative to check", hint="gradcli check 'log(x**q)' x=5 q=3")
         checked = check_program(
             program, bindings, wrt, order=options.order, tolerance=options.tolerance, max_steps=options.max_steps
         )
     if options.json:
-        environment.write(json_text.dumps(_json(text, checked.report)) + "\n")
+        environment.write(json_text.dumps(_json(program.source, checked.report)) + "\n")
     else:
         show([Table(_HEADER, [*map(_cells, checked.report.rows)])], environment)
     if options.quiet or checked.report.ok:
@@ -59,8 +48,6 @@ def run(options: CheckOptions, environment: Environment) -> ExitStatus:
 
 
 def _check(options: CheckOptions) -> None:
-    if options.file is None and options.vars == "-" and list(options.words or ())[:1] == ["-"]:
-        raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
     if options.order < 1:
         raise UsageError("--order is 1 or more", hint="--order 1 checks the gradient")
     if not 0 < options.tolerance < 1:

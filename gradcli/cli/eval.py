@@ -19,9 +19,8 @@ from gradcli.io import json_text, output
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
     """Evaluate, differentiate, print; see `gradcli eval --help`."""
     _check(options)
-    text, words = inputs.program_text(options.words or [], options.file, environment)
     with arrays.using_dtype(options.dtype), arrays.max_elements(options.max_elements):
-        request = _request(options, text, words, environment)
+        request = _request(options, environment)
         result = session.run(request)
     if options.save is not None:
         output.save_npz(options.save, _arrays(result))
@@ -31,7 +30,7 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
         show(_tables(result), environment)
         if not options.quiet:
             for warning in result.warnings:
-                environment.complain(_warning_text(warning, text))
+                environment.complain(_warning_text(warning, request.program.source))
     return ExitStatus.FAILURE if options.fail_on_nonfinite and not result.finite else ExitStatus.SUCCESS
 
 
@@ -39,8 +38,6 @@ def _check(options: EvalOptions) -> None:
     arrays.check_backend(options.backend, options.device)
     if options.dtype not in arrays.DTYPES:
         raise UsageError(f"there is no dtype {options.dtype!r}", hint=f"--dtype {' or '.join(arrays.DTYPES)}")
-    if options.file is None and options.vars == "-" and list(options.words or ())[:1] == ["-"]:
-        raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
     derived = {
         "--order": options.order is not None,
         "--jacobian": options.jacobian,
@@ -56,18 +53,8 @@ def _check(options: EvalOptions) -> None:
         output.check_npz_path(options.save)
 
 
-def _request(options: EvalOptions, text: str, words: Any, environment: Environment) -> session.Request:
-    program, bindings, wrt = inputs.gather(
-        text,
-        words,
-        vars_from=options.vars,
-        wrt=options.wrt,
-        const=options.const,
-        dtype=options.dtype,
-        max_steps=options.max_steps,
-        max_elements=options.max_elements,
-        environment=environment,
-    )
+def _request(options: EvalOptions, environment: Environment) -> session.Request:
+    program, bindings, wrt = inputs.gather(options, environment, options.dtype)
     return session.Request(
         program=program,
         bindings=bindings,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
 from gradcli.cli.environment import Environment
@@ -15,6 +15,25 @@ from gradcli.syntax import parse, parse_expression
 from gradcli.syntax.tree import Evaluate, Program
 
 
+class ProgramOptions(Protocol):
+    """The options of a command that takes a program."""
+
+    @property
+    def words(self) -> list[str] | None: ...
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def vars(self) -> str | None: ...
+    @property
+    def wrt(self) -> str | None: ...
+    @property
+    def const(self) -> str | None: ...
+    @property
+    def max_steps(self) -> int: ...
+    @property
+    def max_elements(self) -> int: ...
+
+
 class Inputs(NamedTuple):
     """A program, the values of the names that it reads, and those to differentiate by."""
 
@@ -23,15 +42,18 @@ class Inputs(NamedTuple):
     wrt: tuple[str, ...]
 
 
-def program_text(words: Sequence[str], file: str | None, environment: Environment) -> tuple[str, Sequence[str]]:
+def _program_text(options: ProgramOptions, environment: Environment) -> tuple[str, Sequence[str]]:
     """The text of the program, and the words behind it, which bind names."""
-    if file is not None:
-        return _read_program(file), words
+    words = options.words or []
+    if options.file is not None:
+        return _read_program(options.file), words
     if not words:
         raise UsageError("there is no program", hint="gradcli eval 'log(x**q)' x=5 q=3")
-    if words[0] == "-":
-        return environment.read_stdin("the program"), words[1:]
-    return words[0], words[1:]
+    if words[0] != "-":
+        return words[0], words[1:]
+    if options.vars == "-":
+        raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
+    return environment.read_stdin("the program"), words[1:]
 
 
 def _read_program(path: str) -> str:
@@ -49,28 +71,19 @@ def names_of(text: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(n.strip() for n in (text or "").split(",") if n.strip()))
 
 
-def gather(
-    text: str,
-    words: Sequence[str],
-    *,
-    vars_from: str | None,
-    wrt: str | None,
-    const: str | None,
-    dtype: str,
-    max_steps: int,
-    max_elements: int,
-    environment: Environment,
-) -> Inputs:
+def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inputs:
     """Parse the program and read the values of its names.
 
-    Raises ProgramSyntaxError, and BindingError for a value that cannot be read, a name that is
-    given twice or that the program does not read.
+    Raises UsageError where there is no program, ProgramSyntaxError for text that is none, and
+    BindingError for a value that cannot be read, a name that is given twice or that the program
+    does not read.
     """
+    text, words = _program_text(options, environment)
     program = parse(text)
     reads = scope.outer_reads(program)
     bindings: dict[str, Any] = {}
     for word in words:
-        name, value = _bound(word, dtype, max_steps, max_elements)
+        name, value = _bound(word, dtype, options)
         if name in bindings:
             raise BindingError(
                 f"'{name}' is given twice", hint="give each name one value", span=_name_span(word), source=word
@@ -80,12 +93,12 @@ def gather(
     for word, name in zip(words, tuple(bindings)):
         if name not in reads:
             raise _unused(name, reads, word)
-    for name, value in _variables(vars_from, environment).items():
+    for name, value in _variables(options.vars, environment).items():
         if name in bindings:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
         if name in reads:
             bindings[name] = arrays.astype(value, dtype)
-    return Inputs(program, bindings, _leaves(bindings, wrt, const))
+    return Inputs(program, bindings, _leaves(bindings, options.wrt, options.const))
 
 
 def _name_span(word: str) -> Span:
@@ -99,17 +112,17 @@ def _unused(name: str, reads: Mapping[str, Any], word: str) -> BindingError:
     return BindingError(f"the program does not read '{name}'", hint=hint, span=_name_span(word), source=word)
 
 
-def _bound(word: str, dtype: str, max_steps: int, max_elements: int) -> tuple[str, Any]:
+def _bound(word: str, dtype: str, options: ProgramOptions) -> tuple[str, Any]:
     name, value_text, offset = variables.split_binding(word)
     if value_text.startswith("@"):
         from gradcli.io import files
 
         try:
-            return name, arrays.astype(files.read(value_text[1:], max_elements), dtype)
+            return name, arrays.astype(files.read(value_text[1:], options.max_elements), dtype)
         except BindingError as error:
             error.locate(Span(offset, len(word)), word)
             raise
-    return name, constant(value_text, dtype, max_steps, word, offset)
+    return name, constant(value_text, dtype, options.max_steps, word, offset)
 
 
 def constant(text: str, dtype: str, max_steps: int, whole: str, offset: int = 0) -> Any:

@@ -30,8 +30,9 @@ from gradcli.errors import (
 from gradcli.evaluate import arguments, scope
 from gradcli.evaluate.limits import MAX_DEPTH, MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten, rewrites
+from gradcli.evaluate.values import check_arguments, in_dtype, number, truth
 from gradcli.primitives import arithmetic, exponential, linear, table
-from gradcli.primitives.axes import concrete, whole
+from gradcli.primitives.axes import whole
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Operation, Parameter, parse_signature
 from gradcli.primitives.shape import matrix_transpose, stack, transpose
@@ -246,7 +247,7 @@ class _Interpreter:
 
     def _if(self, node: tree.If) -> Task:
         test = yield node.test
-        return (yield from self._block(node.body if _truth(test, node.test) else node.orelse))
+        return (yield from self._block(node.body if truth(test, node.test) else node.orelse))
 
     def _for(self, node: tree.For) -> Task:
         value = None
@@ -266,14 +267,14 @@ class _Interpreter:
                 if bounds[2:] == [0]:
                     raise EvaluationError("the step of 'range' must not be 0", span=iterable.span)
                 return map(float, range(*bounds))
-        tensor = _number((yield iterable), "a loop")
+        tensor = number((yield iterable), "a loop")
         if not arrays.shape(tensor):
             raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=iterable.span)
         return (index(tensor, i) for i in range(arrays.shape(tensor)[0]))
 
     def _while(self, node: tree.While) -> Task:
         value = None
-        while _truth((yield node.test), node.test):
+        while truth((yield node.test), node.test):
             self._step()
             value = yield from self._block(node.body)
         return value
@@ -290,26 +291,26 @@ class _Interpreter:
     def _list(self, node: tree.List) -> Task:
         items = []
         for item in node.items:
-            items.append(_number((yield item), "a tensor"))
+            items.append(number((yield item), "a tensor"))
         current_span.set(node.span)
         if items and all(type(i) is bool for i in items):
             return arrays.asarray(items)
         if all(type(i) in arrays.PLAIN for i in items):
             return arrays.asarray([float(i) for i in items], arrays.default_dtype())
-        return stack([_in_dtype(i) for i in items])
+        return stack([in_dtype(i) for i in items])
 
     def _unary(self, node: tree.Unary) -> Task:
         value = yield node.operand
         if node.operator == "not":
-            return not _truth(value, node.operand)
-        value = _number(value, f"'{node.operator}'")
+            return not truth(value, node.operand)
+        value = number(value, f"'{node.operator}'")
         return self._apply(node, "negative", arithmetic.negative, value) if node.operator == "-" else value
 
     def _binary(self, node: tree.Binary) -> Task:
         left = yield node.left
         right = yield node.right
         operation = _BINARY[node.operator]
-        left, right = _number(left, f"'{node.operator}'"), _number(right, f"'{node.operator}'")
+        left, right = number(left, f"'{node.operator}'"), number(right, f"'{node.operator}'")
         return self._apply(node, operation.name, operation, left, right)
 
     def _compare(self, node: tree.Compare) -> Task:
@@ -317,22 +318,22 @@ class _Interpreter:
         result: Value = True
         for operator, operand in zip(node.operators, node.operands[1:]):
             right = yield operand
-            left, right = _number(left, f"'{operator}'"), _number(right, f"'{operator}'")
+            left, right = number(left, f"'{operator}'"), number(right, f"'{operator}'")
             result = self._apply(node, _COMPARE[operator].name, _COMPARE[operator], left, right)
             left = right
-            if operand is not node.operands[-1] and not _truth(result, node):
+            if operand is not node.operands[-1] and not truth(result, node):
                 break
         return result
 
     def _logical(self, node: tree.Logical) -> Task:
         left = yield node.left
-        if _truth(left, node.left) == (node.operator == "or"):
+        if truth(left, node.left) == (node.operator == "or"):
             return left
         return (yield node.right)
 
     def _conditional(self, node: tree.Conditional) -> Task:
         test = yield node.test
-        return (yield node.body if _truth(test, node.test) else node.orelse)
+        return (yield node.body if truth(test, node.test) else node.orelse)
 
     def _stable_form(self, node: Rewritten) -> Task:
         when = node.rule.when
@@ -341,7 +342,7 @@ class _Interpreter:
             return (yield node.stable)
         values = {}
         for name, part in node.parts.items():
-            values[name] = _number((yield part), f"'{node.rule.pattern}'")
+            values[name] = number((yield part), f"'{node.rule.pattern}'")
         # Both forms read the parts again, which must not evaluate them again.
         self.held.update({part: values[name] for name, part in node.parts.items()})
         if when(**values):
@@ -354,7 +355,7 @@ class _Interpreter:
         return result
 
     def _attribute(self, node: tree.Attribute) -> Task:
-        value = _number((yield node.value), f"'.{node.name}'")
+        value = number((yield node.value), f"'.{node.name}'")
         if node.name not in _ATTRIBUTES:
             raise self._unknown_attribute(node)
         return self._apply(node, node.name, _ATTRIBUTES[node.name], value)
@@ -368,7 +369,7 @@ class _Interpreter:
         return UnknownNameError(f"unknown attribute '{node.name}'", hint=hint, span=node.name_span)
 
     def _index(self, node: tree.Index) -> Task:
-        value = _number((yield node.value), "an index")
+        value = number((yield node.value), "an index")
         items: Sequence[tree.Node] = node.items
         if len(items) == 1 and isinstance(items[0], tree.Tuple):
             items = items[0].items
@@ -430,7 +431,7 @@ class _Interpreter:
     def _tensors(self, node: tree.List) -> Task:
         items = []
         for item in node.items:
-            items.append(_in_dtype(_number((yield item), "a tensor")))
+            items.append(in_dtype(number((yield item), "a tensor")))
         return items
 
     def _call_builtin(self, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -439,10 +440,10 @@ class _Interpreter:
             self._check_target(node, named["x"])
             return self._apply(node, node.name, functools.partial(getattr(inside, node.name), **named))
         if node.name in scope.DETACH:
-            return inside.detach(_number(positional[0], f"'{node.name}'"))
+            return inside.detach(number(positional[0], f"'{node.name}'"))
         operation = table.find(node.name)
         assert operation is not None
-        _check_arguments(operation, positional)
+        check_arguments(operation, positional)
         return self._apply(node, operation.name, functools.partial(operation, **keywords), *positional)
 
     def _check_target(self, node: tree.Call, value: Value) -> None:
@@ -458,7 +459,7 @@ class _Interpreter:
 
     def _call_defined(self, define: tree.Define, positional: list[Value], keywords: dict[str, Value]) -> Task:
         names = [p.name for p in define.parameters]
-        values = [_number(v, f"'{define.name}'") for v in (dict(zip(names, positional)) | keywords).values()]
+        values = [number(v, f"'{define.name}'") for v in (dict(zip(names, positional)) | keywords).values()]
         named = dict(zip(dict.fromkeys([*names[: len(positional)], *keywords]), values))
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -496,7 +497,7 @@ class _Interpreter:
             ]
 
     def _once(self, frame: Frame) -> Task:
-        return _number((yield frame), "a gradient")
+        return number((yield frame), "a gradient")
 
 
 class _HandWritten(Function):
@@ -531,44 +532,6 @@ def operation_at(program: tree.Program, span: Span) -> str | None:
             operation = table.find(node.name)
             return operation.name if operation else node.name
     return None
-
-
-def _number(value: Value, what: str) -> Value:
-    if value is None or isinstance(value, (str, list)):
-        kind = "a text" if isinstance(value, str) else "no value" if value is None else "a list of tensors"
-        raise EvaluationError(f"{what} needs a number or a tensor, and this is {kind}")
-    return value
-
-
-def _in_dtype(value: Value) -> Value:
-    """A number of the program as one of the dtype in use, beside tensors that are to be joined with it."""
-    return arrays.astype(value, arrays.default_dtype()) if type(value) in arrays.PLAIN else value
-
-
-def _check_arguments(operation: Operation, positional: list[Value]) -> None:
-    """A text is only for `einsum`, and None never stands for a tensor."""
-    if positional and (positional[0] is None or isinstance(positional[0], str) != (operation.name == "einsum")):
-        if operation.name == "einsum":
-            raise EvaluationError("the first argument of 'einsum' must be a text such as 'ij,jk->ik'")
-        _number(positional[0], f"'{operation.name}'")
-    if any(isinstance(v, str) for v in positional[1:]):
-        raise EvaluationError(f"'{operation.name}' needs a number or a tensor, and this is a text")
-
-
-def _truth(value: Value, node: tree.Node) -> bool:
-    """Whether a condition holds. Raises EvaluationError for a tensor of several elements."""
-    number = concrete(value)
-    if number is None or isinstance(number, str):
-        raise EvaluationError("a condition needs a number", span=node.span)
-    if type(number) in arrays.PLAIN:
-        return bool(number)
-    if number.size != 1:
-        raise ShapeError(
-            f"a condition needs one number, and this has shape {list(arrays.shape(number))}",
-            hint="use where(condition, a, b) to choose element by element, or any(…), all(…)",
-            span=node.span,
-        )
-    return bool(number.item())
 
 
 _SIMPLE: dict[type, Callable[..., Value]] = {

@@ -1,0 +1,53 @@
+"""The values of the language, and what may be asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives.axes import concrete
+from gradcli.primitives.primitive import Operation
+from gradcli.syntax import tree
+
+# A number, an array, a Tensor; True, False or None; a text; a list of tensors to be joined.
+Value = Any
+
+
+def number(value: Value, what: str) -> Value:
+    if value is None or isinstance(value, (str, list)):
+        kind = "a text" if isinstance(value, str) else "no value" if value is None else "a list of tensors"
+        raise EvaluationError(f"{what} needs a number or a tensor, and this is {kind}")
+    return value
+
+
+def in_dtype(value: Value) -> Value:
+    """A number of the program as one of the dtype in use, beside tensors that are to be joined with it."""
+    return arrays.astype(value, arrays.default_dtype()) if type(value) in arrays.PLAIN else value
+
+
+def check_arguments(operation: Operation, positional: Sequence[Value]) -> None:
+    """A text is only for `einsum`, and None never stands for a tensor."""
+    if positional and (positional[0] is None or isinstance(positional[0], str) != (operation.name == "einsum")):
+        if operation.name == "einsum":
+            raise EvaluationError("the first argument of 'einsum' must be a text such as 'ij,jk->ik'")
+        number(positional[0], f"'{operation.name}'")
+    if any(isinstance(v, str) for v in positional[1:]):
+        raise EvaluationError(f"'{operation.name}' needs a number or a tensor, and this is a text")
+
+
+def truth(value: Value, node: tree.Node) -> bool:
+    """Whether a condition holds. Raises EvaluationError for a tensor of several elements."""
+    condition = concrete(value)
+    if condition is None or isinstance(condition, str):
+        raise EvaluationError("a condition needs a number", span=node.span)
+    if type(condition) in arrays.PLAIN:
+        return bool(condition)
+    if condition.size != 1:
+        raise ShapeError(
+            f"a condition needs one number, and this has shape {list(arrays.shape(condition))}",
+            hint="use where(condition, a, b) to choose element by element, or any(…), all(…)",
+            span=node.span,
+        )
+    return bool(condition.item())
