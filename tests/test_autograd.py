@@ -1218,8 +1218,6 @@ class TestErrors:
             leaf([1.0, 2.0]) @ tensor([1.0, 2.0, 3.0])
 
     def test_values_that_do_not_work_are_not_blamed_on_their_shape(self):
-        with pytest.raises(EvaluationError, match=r"^'subtract' does not work on bool and bool values"):
-            tensor([True]) - tensor([False])
         with pytest.raises(EvaluationError, match=r"^'pow' does not work on int64 and int64 values"):
             tensor([2]) ** tensor([-1])
 
@@ -1228,7 +1226,7 @@ class TestErrors:
         with pytest.raises(EvaluationError):
             tensor(data)
 
-    @pytest.mark.parametrize("given", [[1.0, 2.0], "x", None])
+    @pytest.mark.parametrize("given", [{1.0}, "x", None])
     def test_an_operand_of_a_function_that_is_no_tensor(self, given):
         with pytest.raises(EvaluationError, match=r"^a number, an array or a tensor is needed, not "):
             gradcli.log(given)

@@ -8,7 +8,7 @@ numbers, so a scalar computation never pays for an array library.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from types import ModuleType
@@ -22,6 +22,7 @@ Shape = tuple[int, ...]
 
 DTYPES = ("float64", "float32")
 PLAIN = frozenset({float, bool, int})
+_NUMBERS = frozenset({float, int})
 
 
 def numpy_namespace() -> ModuleType:
@@ -91,12 +92,23 @@ def astype(array: Array, dtype: str) -> Array:
     return array if dtype_name(array) == dtype else asarray(array, dtype)
 
 
-def promoted(operands: Sequence[Array]) -> Sequence[Array]:
-    """The operands, with integers beside float32 made float32; NumPy would make both float64."""
-    chars = {operand.dtype.char for operand in operands if type(operand) not in PLAIN}
+def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
+    """The operands, with integers beside float32 made float32, where NumPy would make both float64.
+
+    Truth values stay what they are where `truths`, and else become the numbers 0 and 1.
+    """
+    chars = {"?" if type(o) is bool else o.dtype.char for o in operands if type(o) not in _NUMBERS}
+    if "?" in chars and not truths:
+        operands = _as_numbers(operands, chars)
     if "f" not in chars or "d" in chars or chars.isdisjoint("ilqILQ"):
         return operands
     return [o if type(o) in PLAIN or o.dtype.kind not in "iu" else o.astype("float32") for o in operands]
+
+
+def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
+    """The operands, with truth values as numbers in the floating dtype of the others, or the default one."""
+    dtype = "float64" if "d" in chars else "float32" if "f" in chars else default_dtype()
+    return [astype(o, dtype) if dtype_name(o) == "bool" else o for o in operands]
 
 
 def owned(array: Array) -> Array:
@@ -155,6 +167,12 @@ def check_backend(backend: str | None, device: str | None) -> None:
         raise UsageError(f"the backend numpy has no device {device!r}", hint="its device is cpu")
 
 
+def check_dtype(dtype: str | None) -> None:
+    """Raise UsageError for a dtype in which nothing is computed here."""
+    if dtype not in (None, *DTYPES):
+        raise UsageError(f"there is no dtype {dtype!r}", hint=f"the dtypes are {' and '.join(DTYPES)}")
+
+
 def isfinite(array: Array) -> Array:
     return floats.isfinite(array) if type(array) in PLAIN else numpy_namespace().isfinite(array)
 
@@ -189,29 +207,29 @@ def guard_memory(make: Callable[[Any], Array]) -> Array:
     """What `make` makes from the array namespace; running out of memory is a LimitError."""
     try:
         return tidy(make(numpy_namespace()))
-    except (MemoryError, ValueError) as error:
+    except (MemoryError, ValueError, OverflowError) as error:
         raise LimitError(f"a tensor of this size does not fit into memory: {error}") from None
 
 
 class Budget:
-    """How many array elements a run may still compute."""
+    """How much of something a run may still use."""
 
-    __slots__ = ("left", "limit")
+    __slots__ = ("hint", "left", "limit", "text")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, text: str, hint: str) -> None:
         self.limit = limit
         self.left = limit
+        self.text = text
+        self.hint = hint
 
-    def charge(self, elements: int) -> None:
-        self.left -= elements
+    def charge(self, amount: int = 1) -> None:
+        self.left -= amount
         if self.left < 0:
-            raise LimitError(
-                f"the program computes more than {self.limit:,} array elements",
-                hint="raise the limit with --max-elements, or make the arrays smaller",
-            )
+            raise LimitError(self.text.format(self.limit), hint=self.hint)
 
 
 _budget: ContextVar[Budget | None] = ContextVar("gradcli_budget", default=None)
+_steps: ContextVar[Budget | None] = ContextVar("gradcli_steps", default=None)
 
 
 def charge(elements: int) -> None:
@@ -224,8 +242,32 @@ def charge(elements: int) -> None:
 @contextmanager
 def max_elements(limit: int) -> Iterator[None]:
     """Within the block, computing more than `limit` array elements in all is a LimitError."""
-    token = _budget.set(Budget(limit))
+    hint = "raise the limit with --max-elements, or make the arrays smaller"
+    token = _budget.set(Budget(limit, "the program computes more than {:,} array elements", hint))
     try:
         yield
     finally:
         _budget.reset(token)
+
+
+def steps() -> Budget | None:
+    """How many steps this run may still take, if it has a limit."""
+    return _steps.get()
+
+
+def charge_step() -> None:
+    """Count one step against the limit of this run, if it has one."""
+    budget = _steps.get()
+    if budget is not None:
+        budget.charge()
+
+
+@contextmanager
+def max_steps(limit: int) -> Iterator[None]:
+    """Within the block, taking more than `limit` steps, forward and backward, is a LimitError."""
+    hint = "a loop may not end; raise the limit with --max-steps"
+    token = _steps.set(Budget(limit, "the program takes more than {:,} steps", hint))
+    try:
+        yield
+    finally:
+        _steps.reset(token)

@@ -120,8 +120,16 @@ def zeros_like(_x: float) -> float:
     return 0.0
 
 
+def ones_like(_x: float) -> float:
+    return 1.0
+
+
 def sign(x: float) -> float:
     return float((x > 0) - (x < 0)) if x == x else nan
+
+
+def heaviside(x: float, y: float) -> float:
+    return float(y if x == 0 else x > 0) if x == x else x
 
 
 def exp2(x: float) -> float:

@@ -29,6 +29,15 @@ def einsum(*operands: Array, subscripts: str) -> Array:
     return np.einsum(subscripts, *operands, optimize=len(operands) > 2)
 
 
+def contraction_steps(shapes: Sequence[tuple[int, ...]], *, subscripts: str) -> Sequence[tuple[int, ...]]:
+    """Which operands `einsum` multiplies at once, step by step; each product comes behind those left."""
+    if len(shapes) <= 2:
+        return [tuple(range(len(shapes)))]
+    operands = [np.broadcast_to(0.0, shape) for shape in shapes]
+    steps: Sequence[tuple[int, ...]] = np.einsum_path(subscripts, *operands, optimize=True)[0][1:]
+    return steps
+
+
 def round(x: Array) -> Array:
     return np.round(x)
 

@@ -100,6 +100,7 @@ class _Pass:
         self.leaves: dict[Tensor, Any] = {}
         self.captured = {(t.grad_fn, t.output_nr): None for t in targets or () if t.grad_fn is not None}
         self.observe = observer.get()
+        self.steps = arrays.steps()
         self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
         self.roots = roots
         self.useful = None if targets is None else _nodes_above(roots, targets)
@@ -134,6 +135,8 @@ class _Pass:
         slots[number] = cotangent if slots[number] is None else slots[number] + cotangent
 
     def _visit(self, node: Node) -> None:
+        if self.steps is not None:
+            self.steps.charge()
         cotangents = self.pending.pop(node)
         if node.hooks or node.retained:
             self._call_hooks(node, cotangents)

@@ -605,9 +605,10 @@ def tensor(
 
     `dtype` is "float64" or "float32"; without it floats are float64, arrays keep theirs, and
     integers stay integers, which cannot require grad. Raises ShapeError for ragged sequences and
-    UsageError for a backend or device that is not there.
+    UsageError for a dtype, backend or device that is not there.
     """
     arrays.check_backend(backend, device)
+    arrays.check_dtype(dtype)
     made = Tensor(arrays.asarray(data.data if isinstance(data, Tensor) else data, dtype))
     made.requires_grad = requires_grad
     return made

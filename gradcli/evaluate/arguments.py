@@ -6,17 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.errors import CallError, nearest
+from gradcli.primitives import keywords
 from gradcli.primitives.primitive import Parameter
-
-# Spellings of other libraries.
-_KEYWORDS = {"dim": "axis", "axes": "axis", "dims": "axis", "keepdim": "keepdims", "ddof": "correction"}
 
 
 def rename(keyword: str, parameters: Sequence[Parameter]) -> str:
     """The parameter that a keyword of another library means."""
-    known = {p.name for p in parameters}
-    renamed = _KEYWORDS.get(keyword, keyword)
-    return renamed if keyword not in known and renamed in known else keyword
+    return keywords.rename(keyword, [p.name for p in parameters])
 
 
 def fit(name: str, parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:

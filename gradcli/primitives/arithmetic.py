@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.errors import EvaluationError
+from gradcli.primitives.axes import whole
 from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.primitive import Composite, Primitive
 
+# Beyond it a power of ten is no float.
+_MOST_DECIMALS = 300
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
 add = elementwise(
@@ -47,7 +51,7 @@ divide: Primitive = elementwise(
     domain="y != 0",
     edges=("x/0 is inf or -inf, 0/0 is nan",),
     node_name="DivBackward0",
-    aliases=("div",),
+    aliases=("div", "true_divide"),
     samples=_PAIRS,
 )  # fmt: skip
 
@@ -63,6 +67,7 @@ negative = elementwise(
 
 identity = elementwise(
     "identity", "x", "x, as a tensor of its own in the graph",
+    truths=True,
     forward=lambda _xp, x: x,
     vjp=(lambda g, _y, _x: g,),
     derivative="g",
@@ -72,6 +77,7 @@ identity = elementwise(
 
 cast = elementwise(
     "cast", "x, dtype", "x in another dtype",
+    truths=True,
     forward=lambda _xp, x, *, dtype: arrays.astype(x, dtype),
     vjp=(lambda g, _y, _x, **_params: g,),
     prepare=lambda x, dtype: ((x,), {"dtype": dtype}),
@@ -83,6 +89,14 @@ cast = elementwise(
 zeros_like = elementwise(
     "zeros_like", "x", "zeros in the shape of x",
     forward=lambda xp, x: xp.zeros_like(x),
+    vjp=None,
+    derivative="none",
+    samples=(0.7, [-1.0, 2.0]),
+)  # fmt: skip
+
+ones_like = elementwise(
+    "ones_like", "x", "ones in the shape of x",
+    forward=lambda xp, x: xp.ones_like(x),
     vjp=None,
     derivative="none",
     samples=(0.7, [-1.0, 2.0]),
@@ -116,9 +130,9 @@ fmod: Primitive = elementwise(
     forward=lambda xp, x, y: xp.fmod(x, y),
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(a, b))),
     derivative="g, -g*trunc(x/y)",
-    domain="y != 0; smooth where x/y is not whole",
+    domain="y != 0; smooth where x/y is not whole, or is 0",
     edges=("where x/y is whole, the derivative by y is -x/y", "fmod(x, 0) is nan"),
-    smooth=lambda x, y: nowhere(equal(fmod(x, y), 0)),
+    smooth=lambda x, y: nowhere(logical_and(equal(fmod(x, y), 0), not_equal(x, 0))),
     samples=((0.7, 0.3), (-2.2, 0.5), ([[0.3, -1.2]], [[0.7], [2.5]])),
 )  # fmt: skip
 
@@ -169,9 +183,30 @@ floor: Primitive = _piecewise_constant(
 ceil = _piecewise_constant(
     "ceil", "the smallest whole number >= x", lambda xp, x: xp.ceil(x), lambda x: equal(x, floor(x))
 )
-round_ = _piecewise_constant(
-    "round", "the nearest whole number, halves to even", lambda xp, x: xp.round(x),
-    lambda x: equal(x - floor(x), 0.5), edges=("round(0.5) = 0, round(1.5) = 2, round(2.5) = 2",),
+_round = _piecewise_constant(
+    "round", "the nearest whole number, halves to even", lambda xp, x: xp.round(x), lambda x: equal(x - floor(x), 0.5)
+)
+
+
+def _round_call(x: Any, decimals: Any = 0) -> Any:
+    digits = whole(decimals, "a number of decimals")
+    if not digits:
+        return _round(x)
+    if abs(digits) > _MOST_DECIMALS:
+        raise EvaluationError(f"{digits} is no number of decimals between {-_MOST_DECIMALS} and {_MOST_DECIMALS}")
+    scale = 10.0 ** abs(digits)
+    return _round(x * scale) / scale if digits > 0 else _round(x / scale) * scale
+
+
+round_ = Composite(
+    "round", "x, decimals=0", "the nearest number with so many decimals, halves to even", _round_call,
+    derivative="0",
+    domain="smooth where x is not halfway between two of them",
+    edges=(
+        "the derivative is 0 at the jumps too",
+        "round(0.5) = 0, round(1.5) = 2, round(2.5) = 2",
+    ),
+    samples=(0.7, [-1.3, 2.2], ([-1.31, 22.2], 1), (-131.0, -1)),
 )  # fmt: skip
 trunc: Primitive = _piecewise_constant(
     "trunc", "x without its fraction", lambda xp, x: xp.trunc(x),
@@ -256,6 +291,7 @@ clip = Composite(
 
 where: Primitive = elementwise(
     "where", "condition, x, y", "x where the condition is true, else y",
+    truths=True,
     forward=lambda xp, c, x, y: xp.where(c, x, y),
     vjp=(
         None,
@@ -267,6 +303,20 @@ where: Primitive = elementwise(
     selects=True,
     samples=((True, 0.7, 1.3), ([True, False], [1.0, 2.0], [0.5, 0.4])),
     example="'where(x > 0, log(x), 0)' x=0",
+)  # fmt: skip
+
+heaviside = elementwise(
+    "heaviside", "x, y", "0 where x < 0, y where x = 0, 1 where x > 0",
+    forward=lambda xp, x, y: xp.heaviside(x, y),
+    vjp=(
+        lambda g, _y, _a, _b: zeros_like(g),
+        lambda g, _y, a, _b: where(equal(a, 0), g, 0.0),
+    ),
+    derivative="0, g where x = 0",
+    domain="smooth where x != 0",
+    selects=True,
+    smooth=lambda x, _y: nowhere(equal(x, 0)),
+    samples=((0.7, 0.5), ([-1.0, 2.0], 0.5)),
 )  # fmt: skip
 
 copysign = elementwise(

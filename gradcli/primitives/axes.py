@@ -10,6 +10,9 @@ from gradcli.primitives.bind import Kind
 
 Shape = tuple[int, ...]
 
+# More than any array library has.
+_MOST_AXES = 64
+
 
 def concrete(value: Any) -> Any:
     """The array inside `value`, whatever kinds it is wrapped in."""
@@ -31,14 +34,31 @@ def whole(value: Any, what: str) -> int:
 
 
 def whole_numbers(value: Any, what: str) -> Shape:
-    """`value`, one number or a sequence of them, as a tuple of ints."""
+    """`value`, one number or a sequence of one number for each axis, as a tuple of ints."""
     value = concrete(value)
     if type(value) in arrays.PLAIN or getattr(value, "ndim", 1) == 0:
         return (whole(value, what),)
     try:
+        if len(value) > _MOST_AXES:
+            raise ShapeError(f"{len(value):,} numbers are too many for the axes of a tensor, at most {_MOST_AXES}")
         return tuple(whole(item, what) for item in value)
     except TypeError:
         raise EvaluationError(f"{what} must be made of whole numbers") from None
+
+
+def whole_array(value: Any, what: str) -> Any:
+    """An array of integers with the numbers of `value`. Raises EvaluationError where they are not whole."""
+    xp = arrays.numpy_namespace()
+    array = xp.asarray(value)
+    integers = array.astype("int64") if array.dtype.kind in "iuf" and xp.isfinite(array).all() else None
+    if integers is None or (integers != array).any():
+        raise EvaluationError(f"{what} must be made of whole numbers")
+    return integers
+
+
+def diagonal_number(k: Any, rows: int, columns: int) -> int:
+    """The number of a diagonal; those beyond the corners of the matrix are all alike."""
+    return max(-rows, min(whole(k, "a diagonal"), columns))
 
 
 def normalize_axis(axis: Any, ndim: int) -> int:

@@ -34,15 +34,22 @@ class Kind:
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
     """Apply `primitive` to operands of any kinds; the result is of the outermost kind among them."""
     outermost = None
-    plain = primitive.elementwise
+    plain, truths = primitive.elementwise, False
     for operand in operands:
-        if type(operand) not in arrays.PLAIN:
+        kind = type(operand)
+        if kind is float:
+            continue
+        if kind is bool:
+            truths = True
+        elif kind not in arrays.PLAIN:
             plain = False
             if isinstance(operand, Kind) and (outermost is None or operand.level > outermost.level):
                 outermost = operand
     if outermost is not None:
         return outermost.read(primitive, operands, params)
     if plain:
+        if truths and not primitive.truths:
+            operands = [float(o) if type(o) is bool else o for o in operands]
         return primitive.forward(arrays.floats, *operands, **params)
     return compute(primitive, operands, params)
 
@@ -56,8 +63,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     xp = arrays.numpy_namespace()
     try:
         arrays.charge(primitive.elements([arrays.shape(o) for o in operands], params))
-        if len(operands) > 1:
-            operands = arrays.promoted(operands)
+        operands = arrays.promoted(operands, truths=primitive.truths)
         with xp.errstate(all="ignore"):
             result = primitive.forward(xp, *operands, **params)
     except GradcliError:

@@ -43,6 +43,12 @@ full = Composite(
     derivative="sum(g) by value", samples=(([2, 3], 0.7),),
 )  # fmt: skip
 
+full_like = Composite(
+    "full_like", "x, value", "a tensor in the shape of x with one value everywhere",
+    lambda x, value: broadcast_to(value, arrays.shape(x)),
+    derivative="0 by x, sum(g) by value", samples=(([1, 2], 0.7),),
+)  # fmt: skip
+
 
 def _eye(n: Any, m: Any = None) -> Any:
     rows, columns = _sizes((n, n if m is None else m))

@@ -17,9 +17,14 @@ def elementwise(name: str, signature: str, doc: str, **fields: Any) -> Primitive
 
 def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """An elementwise function with truth values, which has no derivative."""
-    return elementwise(name, signature, doc, vjp=None, derivative="none", **fields)
+    return elementwise(name, signature, doc, truths=True, vjp=None, derivative="none", **fields)
 
 
 def structural(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
-    """A function that moves, combines or reduces whole axes."""
+    """A function that combines or reduces whole axes."""
     return Primitive(name, signature, doc, jet=NO_JET, batch=NO_BATCH, **fields)
+
+
+def moving(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
+    """A function that moves elements, whatever they are."""
+    return structural(name, signature, doc, truths=True, **fields)

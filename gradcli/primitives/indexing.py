@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.axes import concrete, whole
-from gradcli.primitives.families import structural
+from gradcli.errors import LimitError, ShapeError
+from gradcli.primitives.axes import concrete, diagonal_number, whole, whole_array
+from gradcli.primitives.families import moving
 from gradcli.primitives.primitive import Composite, Primitive, broadcast_elements
 
 Shape = tuple[int, ...]
@@ -17,6 +18,8 @@ Key = tuple[Any, ...]
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
+# Of a square matrix whose bytes can be counted.
+_LARGEST_SIDE = 2**29
 
 
 def normalize_key(key: Any) -> Key:
@@ -35,19 +38,21 @@ def _normalize_item(item: Any) -> tuple[Any, ...]:
         bounds = (item.start, item.stop, item.step)
         return (slice(*(None if b is None else whole(b, "a slice bound") for b in bounds)),)
     if type(item) in arrays.PLAIN or getattr(item, "ndim", 1) == 0:
-        return (whole(item, "an index"),)
+        return (_position(item),)
     return _index_array(item)
+
+
+def _position(item: Any) -> int:
+    number = whole(item, "an index")
+    if abs(number) > sys.maxsize:
+        raise ShapeError(f"index {number:.3g} is out of bounds")
+    return number
 
 
 def _index_array(item: Any) -> tuple[Any, ...]:
     xp = arrays.numpy_namespace()
     array = xp.asarray(item)
-    if array.dtype.kind == "b":
-        return tuple(xp.nonzero(array))
-    integers = array.astype("int64") if array.dtype.kind in "iuf" and xp.isfinite(array).all() else None
-    if integers is None or (integers != array).any():
-        raise EvaluationError("an index must be made of whole numbers")
-    return (integers,)
+    return tuple(xp.nonzero(array)) if array.dtype.kind == "b" else (whole_array(array, "an index"),)
 
 
 def _has_arrays(key: Key) -> bool:
@@ -81,7 +86,7 @@ def _take(xp: Any, x: Any, *, key: Key) -> Any:
         raise ShapeError(str(error).replace("array", "tensor")) from None
 
 
-index = structural(
+index = moving(
     "index", "x, key", "x[key]",
     forward=_take,
     vjp=(lambda g, _y, _x, *, key: scatter(g, key, _x.shape),),
@@ -93,7 +98,7 @@ index = structural(
     samples=((_VECTOR, 1), (_MATRIX, (slice(None), [0, 2, 0])), (_MATRIX, (None, Ellipsis, slice(0, 3, 2)))),
 )  # fmt: skip
 
-scatter: Primitive = structural(
+scatter: Primitive = moving(
     "scatter", "x, key, shape", "zeros of a shape with x added at key",
     forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),
     vjp=(lambda g, _y, _x, *, key, **_params: index(g, key),),
@@ -112,21 +117,24 @@ def _diagonal_positions(count: int, k: int) -> Key:
 
 def _diag(x: Any, k: Any = 0) -> Any:
     sizes = arrays.shape(x)
-    offset = whole(k, "a diagonal")
     if len(sizes) == 1:
+        offset = whole(k, "a diagonal")
         side = sizes[0] + abs(offset)
+        if side > _LARGEST_SIDE:
+            raise LimitError(f"a matrix of {side:,} rows does not fit into memory")
         return scatter(x, _diagonal_positions(sizes[0], offset), (side, side))
     if len(sizes) == 2:
-        return diagonal(x, offset)
+        return take_diagonal(x, k)
     raise ShapeError(f"'diag' needs 1 or 2 dimensions, and the tensor has {len(sizes)}")
 
 
-def diagonal(x: Any, k: int = 0) -> Any:
+def take_diagonal(x: Any, k: Any = 0) -> Any:
     """Diagonal k of the first two axes, as the first axis of the result."""
     sizes = arrays.shape(x)
     if len(sizes) < 2:
         raise ShapeError(f"a diagonal needs at least 2 dimensions, and the tensor has {len(sizes)}")
-    return index(x, _diagonal_positions(min(sizes[0] + min(k, 0), sizes[1] - max(k, 0)), k))
+    offset = diagonal_number(k, *sizes[:2])
+    return index(x, _diagonal_positions(min(sizes[0] + min(offset, 0), sizes[1] - max(offset, 0)), offset))
 
 
 diag = Composite(

@@ -10,10 +10,10 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.families import structural
-from gradcli.primitives.indexing import diagonal
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.indexing import take_diagonal
+from gradcli.primitives.primitive import Composite, work
 from gradcli.primitives.reductions import sum_
-from gradcli.primitives.shape import matrix_transpose, permute, reshape
+from gradcli.primitives.shape import matrix_transpose, moveaxis, permute, reshape
 
 Shape = tuple[int, ...]
 
@@ -77,7 +77,8 @@ def _matmul_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
 def _matmul_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
     a, b = shapes
     batch = max(math.prod(a[:-2]), math.prod(b[:-2]))
-    return batch * (a[-2] if len(a) > 1 else 1) * (b[-1] if len(b) > 1 else 1)
+    results = batch * (a[-2] if len(a) > 1 else 1) * (b[-1] if len(b) > 1 else 1)
+    return results + work(results * a[-1])
 
 
 def _matmul_name(operands: Sequence[Any], _params: Mapping[str, Any]) -> str:
@@ -121,9 +122,16 @@ outer = Composite(
 
 trace = Composite(
     "trace", "x", "sum of the diagonal of the first two axes",
-    lambda x: sum_(diagonal(x), axis=0),
+    lambda x: sum_(take_diagonal(x), axis=0),
     derivative="g on the diagonal, 0 elsewhere",
     samples=((_SQUARE,), (_MATRIX,)),
+)  # fmt: skip
+
+diagonal = Composite(
+    "diagonal", "x, k=0", "diagonal k of the first two axes, as the last axis of the result",
+    lambda x, k=0: moveaxis(take_diagonal(x, k), 0, -1),
+    derivative="g put back on the diagonal",
+    samples=((_MATRIX,), (_MATRIX, 1), ([_MATRIX, _MATRIX], -1)),
 )  # fmt: skip
 
 
@@ -169,7 +177,7 @@ def _take_diagonals(x: Any, term: str) -> tuple[Any, str]:
             sizes = arrays.shape(x)
             if sizes[first] != sizes[second]:
                 raise ShapeError(f"the axes '{letter}' have different sizes {sizes[first]} and {sizes[second]}")
-            x = diagonal(permute(x, (first, second, *others)))
+            x = take_diagonal(permute(x, (first, second, *others)))
             term = letter + "".join(term[i] for i in others)
     return x, term
 
@@ -212,8 +220,21 @@ def _sizes_by_letter(terms: Sequence[str], shapes: Sequence[Shape]) -> dict[str,
 
 
 def _contract_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
-    sizes = _sizes_by_letter(params["terms"], shapes)
-    return math.prod(sizes[letter] for letter in params["result"])
+    terms, result = params["terms"], params["result"]
+    sizes = _sizes_by_letter(terms, shapes)
+    return math.prod(sizes[letter] for letter in result) + work(_multiplications(shapes, terms, result, sizes))
+
+
+def _multiplications(shapes: Sequence[Shape], terms: Sequence[str], result: str, sizes: Mapping[str, int]) -> int:
+    """How many multiplications the contraction takes, in the order that the array library chooses."""
+    left = list(terms)
+    total = 0
+    for step in arrays.numpy_namespace().contraction_steps(shapes, subscripts=_latin(terms, result)):
+        taken = set().union(*(left[i] for i in step))
+        left = [term for i, term in enumerate(left) if i not in step]
+        left.append("".join(taken.intersection(result, *left)))
+        total += math.prod(sizes[letter] for letter in taken)
+    return total
 
 
 def _latin(terms: Sequence[str], result: str) -> str:

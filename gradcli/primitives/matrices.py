@@ -17,7 +17,7 @@ from gradcli.primitives.axes import concrete, normalize_axis, whole, whole_numbe
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Composite, Primitive, largest_operand, work
 from gradcli.primitives.shape import matrix_transpose, permute, reshape, roll, tril
 
 Shape = tuple[int, ...]
@@ -38,6 +38,12 @@ def _square(name: str) -> Any:
     return prepare
 
 
+def _cubic(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
+    """The work of a decomposition of square matrices, and of as many columns beside them."""
+    elements = largest_operand(shapes, {})
+    return elements + work(elements * shapes[0][-1])
+
+
 def _per_matrix(g: Any) -> Any:
     """One number a matrix, ready to multiply the matrices."""
     return reshape(g, (*arrays.shape(g), 1, 1))
@@ -48,6 +54,7 @@ inv: Primitive = structural(
     forward=lambda xp, x: xp.linalg.inv(x),
     vjp=(lambda g, y, _x: -matmul(matmul(matrix_transpose(y), g), matrix_transpose(y)),),
     prepare=_square("inv"),
+    elements=_cubic,
     derivative="-inv(A).T@g@inv(A).T",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -77,6 +84,7 @@ det: Primitive = structural(
     forward=lambda xp, x: xp.linalg.det(x),
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
     prepare=_square("det"),
+    elements=_cubic,
     derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
     edges=("where A is singular, the derivative is the matrix of cofactors",),
     samples=((_SQUARE,), (_BATCH,), ([[1.0, 2.0], [2.0, 4.0]],)),
@@ -93,6 +101,7 @@ logdet: Primitive = structural(
     forward=_logdet,
     vjp=(lambda g, _y, x: _per_matrix(g) * matrix_transpose(inv(x)),),
     prepare=_square("logdet"),
+    elements=_cubic,
     derivative="g*inv(A).T",
     domain="det(A) > 0",
     edges=("-inf where A is singular, nan where det(A) < 0",),
@@ -129,6 +138,7 @@ solve: Primitive = structural(
     forward=lambda xp, a, b: xp.linalg.solve(a, b),
     vjp=(_solve_rule_matrix, _solve_rule_right),
     prepare=_solve_call,
+    elements=_cubic,
     derivative="-w@x.T, w, where w = solve(A.T, g)",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -150,6 +160,7 @@ cholesky: Primitive = structural(
     forward=lambda xp, x: xp.linalg.cholesky(x),
     vjp=(_cholesky_rule,),
     prepare=_square("cholesky"),
+    elements=_cubic,
     derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
     domain="A symmetric and positive definite",
     edges=(

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any, NamedTuple, NoReturn
 
+from gradcli import arrays
 from gradcli.errors import CallError
 from gradcli.primitives.bind import bind
+from gradcli.primitives.keywords import rename
 
 Shape = tuple[int, ...]
 Vjp = Callable[..., Any] | None
 Prepared = tuple[Sequence[Any], Mapping[str, Any]]
 
 _NO_PARAMS: Mapping[str, Any] = {}
+# Parameters that take lists as they are.
+_READ_LISTS = frozenset({"axis", "axes", "shape", "repeats", "shift", "indices", "key", "source", "destination"})
 # inspect.CO_VARARGS, without importing inspect.
 _HAS_VARARGS = 0x04
 
@@ -35,6 +40,15 @@ def _parameters(signature: str) -> Iterator[Parameter]:
     for part in filter(None, signature.replace(" ", "").split(",")):
         name, _, default = part.partition("=")
         yield Parameter(name.lstrip("*"), default or None, name.startswith("*"))
+
+
+def _read_list(value: Any, parameter: Parameter) -> Any:
+    """An argument, where it is a list of numbers that stands for an operand, as an array."""
+    if type(value) is not list or parameter.name in _READ_LISTS:
+        return value
+    if parameter.name == "tensors" and not parameter.variadic:
+        return [arrays.asarray(item) if type(item) is list else item for item in value]
+    return arrays.asarray(value)
 
 
 class NotImplementedRule:
@@ -61,7 +75,18 @@ class Operation:
     is the words of a `gradcli eval` that shows it, where the first sample does not.
     """
 
-    __slots__ = ("aliases", "derivative", "doc", "domain", "edges", "example", "name", "samples", "signature")
+    __slots__ = (
+        "_names",
+        "aliases",
+        "derivative",
+        "doc",
+        "domain",
+        "edges",
+        "example",
+        "name",
+        "samples",
+        "signature",
+    )
 
     def __init__(
         self,
@@ -78,6 +103,7 @@ class Operation:
     ) -> None:
         self.name = name
         self.signature = signature
+        self._names = frozenset(p.name for p in parse_signature(signature))
         self.doc = doc
         self.derivative = derivative
         self.domain = domain
@@ -88,6 +114,16 @@ class Operation:
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         raise NotImplementedError
+
+    def _renamed(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Keywords of other libraries as those that they are here."""
+        return {rename(name, self._names): value for name, value in params.items()}
+
+    def _with_arrays(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """Positional arguments, with arrays for the lists of numbers that stand for operands."""
+        parameters = parse_signature(self.signature)
+        # The last parameter stands for all that follow, as in `*tensors`.
+        return tuple(_read_list(o, p) for o, p in zip(operands, chain(parameters, repeat(parameters[-1]))))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}({self.signature})>"
@@ -103,6 +139,12 @@ class Composite(Operation):
         self.definition = definition
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
+        for operand in operands:
+            if type(operand) is list:
+                operands = self._with_arrays(operands)
+                break
+        if params and not self._names.issuperset(params):
+            params = self._renamed(params)
         return self.definition(*operands, **params)
 
 
@@ -120,6 +162,8 @@ class Primitive(Operation):
         the rules for truncated Taylor series and for one more leading axis
     prepare(*arguments)
         operands and params from the arguments of a call, where they are not simply the operands
+    truths
+        whether truth values are operands as they are; else they count as the numbers 0 and 1
     elementwise
         whether the result at an index depends on the operands at that index alone
     selects
@@ -128,7 +172,8 @@ class Primitive(Operation):
     smooth(*arrays, **params)
         whether the function is differentiable at this point; None where it is on its whole domain
     elements(shapes, params)
-        how many elements the result has
+        how many elements the result has; where the work is more, that in the time of an element,
+        see `work`
     node_name
         what its node in the graph is called, or a function of (operands, params) that says so
     """
@@ -147,6 +192,7 @@ class Primitive(Operation):
         "prepare",
         "selects",
         "smooth",
+        "truths",
         "variadic",
         "vjp",
     )
@@ -162,6 +208,7 @@ class Primitive(Operation):
         jet: Callable[..., Any],
         batch: Callable[..., Any],
         prepare: Callable[..., Prepared] | None = None,
+        truths: bool = False,
         elementwise: bool = False,
         selects: bool = False,
         variadic: bool = False,
@@ -176,6 +223,7 @@ class Primitive(Operation):
         self.jet = jet
         self.batch = batch
         self.prepare = prepare
+        self.truths = truths
         self.elementwise = elementwise
         self.selects = selects
         self.variadic = variadic
@@ -189,6 +237,12 @@ class Primitive(Operation):
         self._saved: dict[tuple[int, int], tuple[bool, tuple[bool, ...]]] = {}
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
+        for operand in operands:
+            if type(operand) is list:
+                operands = self._with_arrays(operands)
+                break
+        if params and not self._names.issuperset(params):
+            params = self._renamed(params)
         if self.prepare is not None:
             operands, params = self.prepare(*operands, **params)  # type: ignore[assignment]
         elif params or len(operands) != self._arity:
@@ -219,12 +273,13 @@ class Primitive(Operation):
 
     def saved(self, wanted: int, count: int) -> tuple[bool, tuple[bool, ...]]:
         """What backward needs to differentiate by the operands in the bit mask `wanted`: whether
-        the result, and which of the `count` operands."""
+        the result, and which of the `count` operands. All of them say where there is a kink."""
         found = self._saved.get((wanted, count))
         if found is None:
             used = [self._uses[0 if self.variadic else i] for i in range(count) if wanted >> i & 1]
             last = 1 if self.variadic else count
-            keep = [any(min(i, last - 1) + 1 in u for u in used) for i in range(count)]
+            kinks = self.smooth is not None
+            keep = [kinks or any(min(i, last - 1) + 1 in u for u in used) for i in range(count)]
             found = self._saved[wanted, count] = (any(0 in u for u in used), tuple(keep))
         return found
 
@@ -247,6 +302,11 @@ def broadcast_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> i
         return math.prod(shapes[0])
     ranks = max((len(s) for s in shapes), default=0)
     return math.prod(max((s[-axis] for s in shapes if len(s) >= axis), default=1) for axis in range(1, ranks + 1))
+
+
+def work(multiplications: int) -> int:
+    """How many elements take the time of this many multiplications in a product of matrices."""
+    return multiplications // 64
 
 
 def largest_operand(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:

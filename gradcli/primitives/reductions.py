@@ -7,13 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import absolute, divide, equal, not_equal, nowhere, where
+from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives.arithmetic import (
+    absolute,
+    divide,
+    equal,
+    logical_or,
+    multiply,
+    not_equal,
+    nowhere,
+    ones_like,
+    where,
+)
 from gradcli.primitives.axes import concrete, normalize_axes, normalize_axis
 from gradcli.primitives.exponential import exp, log, power, square
 from gradcli.primitives.families import elementwise, structural
+from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.shape import broadcast_to, permute, reshape
+from gradcli.primitives.shape import broadcast_to, concat, permute, reshape, stack
 
 Shape = tuple[int, ...]
 
@@ -53,12 +64,12 @@ def _reduction_name(stem: str, of_all: int = 0) -> Any:
 
 
 def _reduction(name: str, doc: str, forward: Any, rule: Any, **fields: Any) -> Primitive:
+    fields.setdefault("prepare", _reduction_call)
     fields.setdefault("node_name", _reduction_name(name.capitalize()))
     return structural(
         name, _SIGNATURE, doc,
         forward=forward,
         vjp=None if rule is None else (rule,),
-        prepare=_reduction_call,
         elements=_reduced_elements,
         samples=_SAMPLES,
         **fields,
@@ -109,22 +120,31 @@ def _axes_back(flat: Any, shape: Shape, axis: Shape) -> Any:
     return permute(moved, tuple(order.index(a) for a in range(len(shape)))) if shape else moved
 
 
-def leave_one_out(x: Any) -> Any:
-    """Rows of x, one for each element of its last axis, in which that element is 1."""
-    xp = arrays.numpy_namespace()
-    sizes = arrays.shape(x)
-    rows = reshape(x, (*sizes[:-1], 1, sizes[-1]))
-    return where(xp.eye(sizes[-1], dtype=bool), 1.0, rows)
-
-
 def _prod_rule(g: Any, y: Any, x: Any, *, axis: Shape, **_params: Any) -> Any:
     sizes = arrays.shape(x)
     g = keep_axes(g, sizes, axis)
     if arrays.all_finite(concrete(y)) and arrays.numpy_namespace().all(concrete(y)):
         return g * divide(keep_axes(y, sizes, axis), x)
     # y/x is 0/0 at a zero; the product of the other elements is right everywhere.
-    others = prod(leave_one_out(_axes_last(x, axis)), axis=-1)
-    return g * _axes_back(others, sizes, axis)
+    return g * _axes_back(_product_of_others(_axes_last(x, axis)), sizes, axis)
+
+
+def _product_of_others(x: Any) -> Any:
+    """For each element along the last axis the product of the others.
+
+    In a tree, so that it and all its derivatives take as many operations as there are elements: the
+    others of one of a pair are the second of the pair, and the others of the pair.
+    """
+    *batch, n = arrays.shape(x)
+    if n < 2:
+        return ones_like(x)
+    first, second = index(x, (Ellipsis, slice(0, n - 1, 2))), index(x, (Ellipsis, slice(1, n, 2)))
+    pairs = multiply(first, second)
+    left_over = index(x, (Ellipsis, slice(n - n % 2, n)))
+    others = _product_of_others(concat([pairs, left_over], -1))
+    of_pairs = index(others, (Ellipsis, slice(0, n // 2)))
+    both = reshape(stack([of_pairs * second, of_pairs * first], -1), (*batch, n - n % 2))
+    return concat([both, index(others, (Ellipsis, slice(n // 2, None)))], -1)
 
 
 prod = _reduction(
@@ -140,9 +160,11 @@ prod = _reduction(
 
 
 def _share_ties(g: Any, y: Any, x: Any, axis: Shape) -> Any:
-    """`g` to the elements equal to `y`, in equal shares."""
+    """`g` to the elements equal to `y`, in equal shares; a nan among them is chosen, as nan."""
     sizes = arrays.shape(x)
     chosen = equal(x, keep_axes(y, sizes, axis))
+    if not arrays.all_finite(concrete(y)):
+        chosen = logical_or(chosen, not_equal(x, x))
     count = sum_(where(chosen, 1.0, 0.0), axis=axis, keepdims=True)
     return where(chosen, divide(keep_axes(g, sizes, axis), count), 0.0)
 
@@ -157,6 +179,13 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
         chosen = equal(x, primitive(x, axis, True))
         return not arrays.shape(x) or not (arrays.numpy_namespace().sum(chosen, axis=axis) > 1).any()
 
+    def prepare(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        try:
+            return _reduction_call(x, axis, keepdims)
+        except EvaluationError as error:
+            error.hint = f"the second argument is an axis; for two numbers there is {name}imum(x, y)"
+            raise
+
     primitive = _reduction(
         name, doc, forward,
         lambda g, y, x, *, axis, **_params: _share_ties(g, y, x, axis),
@@ -166,6 +195,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
         selects=True,
         smooth=smooth,
         node_name=_reduction_name(name.capitalize(), of_all=1),
+        prepare=prepare,
         aliases=(alias,),
     )  # fmt: skip
     return primitive
@@ -217,6 +247,24 @@ flat_sqrt: Primitive = elementwise(
     samples=(0.7, [0.4, 2.5]),
 )  # fmt: skip
 
+
+def _flat_root_rule(g: Any, y: Any, x: Any, *, n: float) -> Any:
+    zero = equal(x, 0)
+    return where(zero, 0.0, divide(g * y, n * where(zero, 1.0, x)))
+
+
+flat_root: Primitive = elementwise(
+    "flat_root", "x, n", "x**(1/n), taken as 0 and flat at 0",
+    forward=lambda xp, x, *, n: xp.where(xp.equal(x, 0.0), 0.0, xp.pow(x, 1.0 / n)),
+    vjp=(_flat_root_rule,),
+    prepare=lambda x, n: ((x,), {"n": n}),
+    derivative="g*x**(1/n)/(n*x), 0 at 0",
+    domain="x >= 0; smooth where x > 0",
+    selects=True,
+    smooth=lambda x, **_params: nowhere(equal(x, 0)),
+    samples=((0.7, 3.0), ([0.4, 2.5], -0.5)),
+)  # fmt: skip
+
 std = Composite(
     "std", "x, axis=None, keepdims=False, correction=0",
     "standard deviation over the axes, the square root of var",
@@ -235,9 +283,15 @@ def finite_scale(x: Any, axes: Shape) -> Any:
     return where(usable, largest, 1.0)
 
 
+def _order(ord: Any) -> float:
+    if isinstance(ord, str) and ord != "fro":
+        raise EvaluationError(f"there is no norm {ord!r}", hint="ord is a number, inf, -inf, or 'fro' for 2")
+    return 2.0 if ord in (None, "fro") else float(ord)
+
+
 def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     axes = normalize_axes(axis, len(arrays.shape(x)))
-    order = 2.0 if ord is None else float(concrete(ord))
+    order = _order(concrete(ord))
     if _count(arrays.shape(x), axes) == 0:
         return sum_(absolute(x), axes, keepdims)
     if order == math.inf:
@@ -254,9 +308,7 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     scale = scale if bool(concrete(keepdims)) else reshape(scale, _reduced(arrays.shape(x), axes))
     if order == 2:
         return scale * flat_sqrt(sum_(square(scaled), axes, keepdims))
-    total = sum_(power(absolute(scaled), order), axes, keepdims)
-    zero = equal(total, 0)
-    return scale * where(zero, 0.0, power(where(zero, 1.0, total), 1.0 / order))
+    return scale * flat_root(sum_(power(absolute(scaled), order), axes, keepdims), order)
 
 
 def _reduced(shape: Shape, axes: Shape) -> Shape:
@@ -265,7 +317,7 @@ def _reduced(shape: Shape, axes: Shape) -> Shape:
 
 norm = Composite(
     "norm", "x, ord=2, axis=None, keepdims=False",
-    "sum(abs(x)**ord)**(1/ord) over the axes; ord=inf is the largest magnitude", _norm,
+    "sum(abs(x)**ord)**(1/ord) over all the axes, also those of a matrix; ord=inf is the largest magnitude", _norm,
     derivative="g*x/norm(x) for ord=2, 0 where norm(x) = 0",
     domain="smooth where norm(x) != 0",
     edges=("where all elements are 0, the derivative is 0", "the norm of no elements is 0"),
@@ -294,6 +346,7 @@ logsumexp = Composite(
 any_ = _reduction(
     "any", "whether some element is not 0",
     lambda xp, x, *, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims), None,
+    truths=True,
     derivative="none",
     edges=("of no elements it is false",),
 )  # fmt: skip
@@ -301,6 +354,7 @@ any_ = _reduction(
 all_ = _reduction(
     "all", "whether every element is not 0",
     lambda xp, x, *, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims), None,
+    truths=True,
     derivative="none",
     edges=("of no elements it is true",),
 )  # fmt: skip
@@ -333,9 +387,15 @@ def _order_smooth(x: Any, *, k: int) -> bool:
     return not (xp.sum(chosen, axis=-1) > 1).any()
 
 
+def _order_forward(xp: Any, x: Any, *, k: int) -> Any:
+    ordered = xp.sort(x, axis=-1)
+    # Here nan comes last, and where there is one, no other element has a rank.
+    return xp.where(ordered[..., -1] == ordered[..., -1], ordered[..., k], ordered[..., -1])
+
+
 order_statistic = structural(
-    "order_statistic", "x, k", "the element of rank k along the last axis",
-    forward=lambda xp, x, *, k: xp.sort(x, axis=-1)[..., k],
+    "order_statistic", "x, k", "the element of rank k along the last axis, nan where one is",
+    forward=_order_forward,
     vjp=(lambda g, y, x, **_params: _share_ties(g, y, x, (len(arrays.shape(x)) - 1,)),),
     prepare=lambda x, k: ((x,), {"k": k}),
     derivative="g to the chosen element; ties share it evenly",
@@ -366,6 +426,7 @@ median = Composite(
     domain="smooth where one element is chosen",
     edges=(
         "elements equal to the middle one share its part of g evenly",
+        "where some are nan, those are chosen",
         "no elements are an error",
     ),
     samples=_SAMPLES,

@@ -7,12 +7,12 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import divide
+from gradcli.primitives.arithmetic import divide, equal, nowhere, where
 from gradcli.primitives.axes import concrete, normalize_axis
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.reductions import leave_one_out, logsumexp, sum_
+from gradcli.primitives.reductions import logsumexp, sum_
 from gradcli.primitives.shape import flip, reshape, transpose, triu
 
 _VECTOR = [1.0, 2.5, -3.0]
@@ -41,11 +41,19 @@ cumsum: Primitive = structural(
 )  # fmt: skip
 
 
+def _leave_one_out(x: Any) -> Any:
+    """Rows of x, one for each element of its last axis, in which that element is 1."""
+    sizes = arrays.shape(x)
+    rows = reshape(x, (*sizes[:-1], 1, sizes[-1]))
+    arrays.charge(sizes[-1] ** 2)
+    return where(arrays.numpy_namespace().eye(sizes[-1], dtype=bool), 1.0, rows)
+
+
 def _cumprod_rule(g: Any, y: Any, x: Any, *, axis: int) -> Any:
     if arrays.all_finite(concrete(y)) and arrays.numpy_namespace().all(concrete(y)):
         return divide(flip(cumsum(flip(g * y, axis), axis), axis), x)
     # y/x is 0/0 at a zero: row i of `others` is the scan with x[i] taken as 1, from i on.
-    others = triu(cumprod(leave_one_out(transpose(x, axis, -1)), -1))
+    others = triu(cumprod(_leave_one_out(transpose(x, axis, -1)), -1))
     rows = reshape(transpose(g, axis, -1), (*others.shape[:-2], 1, others.shape[-1]))
     return transpose(sum_(rows * others, axis=-1), axis, -1)
 
@@ -102,6 +110,12 @@ def _sort_rule(g: Any, _y: Any, x: Any, *, axis: int) -> Any:
     return index(g, _along(xp.argsort(order, axis=axis), axis))
 
 
+def _sort_smooth(x: Any, *, axis: int) -> bool:
+    ordered = arrays.numpy_namespace().sort(x, axis=axis)
+    above, below = (index(ordered, (slice(None),) * axis + (part,)) for part in (slice(1, None), slice(-1)))
+    return nowhere(equal(above, below))
+
+
 sort = structural(
     "sort", "x, axis=-1", "in rising order along an axis",
     forward=lambda xp, x, *, axis: xp.sort(x, axis=axis, stable=True),
@@ -109,6 +123,7 @@ sort = structural(
     prepare=_scan_call("sort", -1),
     derivative="g in the old order",
     domain="smooth where no two elements are equal",
+    smooth=_sort_smooth,
     edges=("equal elements keep their order, in the gradient too", "nan comes last"),
     samples=_SAMPLES,
 )  # fmt: skip

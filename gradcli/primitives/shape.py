@@ -8,8 +8,15 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.axes import concrete, normalize_axes, normalize_axis, whole, whole_numbers
-from gradcli.primitives.families import structural
+from gradcli.primitives.axes import (
+    concrete,
+    diagonal_number,
+    normalize_axes,
+    normalize_axis,
+    whole_array,
+    whole_numbers,
+)
+from gradcli.primitives.families import moving
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
 
@@ -34,7 +41,7 @@ def _new_shape(old: Shape, asked: Shape) -> Shape:
     return new
 
 
-reshape: Primitive = structural(
+reshape: Primitive = moving(
     "reshape", "x, *shape", "the same elements in another shape; one size may be -1",
     forward=lambda xp, x, *, shape: xp.reshape(x, shape),
     vjp=(lambda g, _y, _x, **_params: reshape(g, _x.shape),),
@@ -50,7 +57,7 @@ reshape: Primitive = structural(
 
 
 def _transpose_axes(ndim: int, axes: tuple[Any, ...]) -> Shape:
-    if not axes or axes == (None,):
+    if not axes or (len(axes) == 1 and axes[0] is None):
         return tuple(reversed(range(ndim)))
     numbers = tuple(normalize_axis(a, ndim) for a in _spread(axes, "an axis"))
     if len(axes) == 2:
@@ -71,7 +78,7 @@ def _inverse(axes: Shape) -> Shape:
     return tuple(axes.index(i) for i in range(len(axes)))
 
 
-permute: Primitive = structural(
+permute: Primitive = moving(
     "permute", "x, *axes", "the axes in the given order",
     forward=lambda xp, x, *, axes: xp.permute_dims(x, axes),
     vjp=(lambda g, _y, _x, *, axes: permute(g, _inverse(axes)),),
@@ -90,8 +97,29 @@ transpose = Composite(
         x, _transpose_axes(len(arrays.shape(x)), order if axes is None else (axes,))
     ),
     derivative="transpose(g)",
-    aliases=("swapaxes",),
+    aliases=("swapaxes", "t"),
     samples=((_MATRIX,), ([_MATRIX], 0, 2)),
+)  # fmt: skip
+
+
+def _moved_axes(ndim: int, source: Any, destination: Any) -> Shape:
+    origins, targets = (
+        [normalize_axis(a, ndim) for a in whole_numbers(axes, "an axis")] for axes in (source, destination)
+    )
+    if len(origins) != len(targets):
+        raise ShapeError(f"{len(origins)} axes do not fit {len(targets)} places")
+    order = [a for a in range(ndim) if a not in origins]
+    for target, origin in sorted(zip(targets, origins)):
+        order.insert(target, origin)
+    return tuple(order)
+
+
+moveaxis = Composite(
+    "moveaxis", "x, source, destination", "axes moved to other places, the rest in their order",
+    lambda x, source, destination: permute(x, _moved_axes(len(arrays.shape(x)), source, destination)),
+    derivative="g with the axes moved back",
+    aliases=("movedim",),
+    samples=((_MATRIX, 0, -1), ([_MATRIX], (0, 1), (2, 0))),
 )  # fmt: skip
 
 
@@ -140,13 +168,20 @@ ravel = Composite(
 )  # fmt: skip
 
 
-broadcast_to = structural(
-    "broadcast_to", "x, shape", "repeated along new axes and axes of size 1, up to a shape",
+def _broadcast_call(x: Any, *sizes: Any, shape: Any = None) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    asked = _spread(sizes if shape is None else (shape,), "a shape")
+    if -1 in asked:
+        old = arrays.shape(x)
+        kept = (-1,) * (len(asked) - len(old)) + old
+        asked = tuple(known if size == -1 else size for size, known in zip(asked, kept))
+    return (x,), {"shape": asked}
+
+
+broadcast_to = moving(
+    "broadcast_to", "x, *shape", "repeated along new axes and axes of size 1, up to a shape; -1 keeps a size",
     forward=lambda xp, x, *, shape: xp.broadcast_to(x, shape),
     vjp=(lambda g, _y, _x, **_params: g,),
-    prepare=lambda x, *sizes, shape=None: (
-        (x,), {"shape": _spread(sizes if shape is None else (shape,), "a shape")}
-    ),
+    prepare=_broadcast_call,
     derivative="g summed over the axes that were repeated",
     elements=lambda _shapes, params: math.prod(params["shape"]),
     node_name="ExpandBackward0",
@@ -155,7 +190,7 @@ broadcast_to = structural(
 )  # fmt: skip
 
 
-def _joined_shape(tensors: Sequence[Any], axis: int) -> None:
+def _check_joined(tensors: Sequence[Any], axis: int) -> None:
     first = list(arrays.shape(tensors[0]))
     for tensor in tensors[1:]:
         other = list(arrays.shape(tensor))
@@ -184,7 +219,7 @@ def _concat_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[st
     if not ndim:
         raise ShapeError("cannot concatenate numbers", hint="stack joins them along a new axis")
     number = normalize_axis(axis, ndim)
-    _joined_shape(items, number)
+    _check_joined(items, number)
     return items, {"axis": number}
 
 
@@ -198,7 +233,7 @@ def _total_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
     return sum(math.prod(s) for s in shapes)
 
 
-concat = structural(
+concat = moving(
     "concat", "tensors, axis=0", "tensors joined along an axis",
     forward=lambda xp, *tensors, axis: xp.concat(tensors, axis=axis),
     vjp=_concat_rule,
@@ -214,11 +249,14 @@ concat = structural(
 
 def _stack_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
     items = _sequence(tensors, "stack")
-    _joined_shape(items, -1)
+    first = arrays.shape(items[0])
+    for item in items:
+        if arrays.shape(item) != first:
+            raise ShapeError(f"the items of a list have different shapes {list(first)} and {list(arrays.shape(item))}")
     return items, {"axis": normalize_axis(axis, len(arrays.shape(items[0])) + 1)}
 
 
-stack = structural(
+stack = moving(
     "stack", "tensors, axis=0", "tensors joined along a new axis",
     forward=lambda xp, *tensors, axis: xp.stack([xp.asarray(t) for t in tensors], axis=axis),
     vjp=lambda i, g, _y, *_operands, axis: index(g, (slice(None),) * axis + (i,)),
@@ -229,7 +267,30 @@ stack = structural(
     samples=(([0.7, 1.3],), ([_MATRIX, _MATRIX], 1)),
 )  # fmt: skip
 
-flip: Primitive = structural(
+
+def _vstack(tensors: Any) -> Any:
+    items = _sequence(tensors, "vstack")
+    return concat([reshape(x, (1, -1)) if len(arrays.shape(x)) < 2 else x for x in items])
+
+
+def _hstack(tensors: Any) -> Any:
+    items = [x if arrays.shape(x) else reshape(x, 1) for x in _sequence(tensors, "hstack")]
+    return concat(items, 0 if len(arrays.shape(items[0])) == 1 else 1)
+
+
+vstack = Composite(
+    "vstack", "tensors", "tensors joined along the first axis, numbers and vectors as rows", _vstack,
+    derivative="the slice of g that each tensor became",
+    samples=(([_VECTOR, _MATRIX],),),
+)  # fmt: skip
+
+hstack = Composite(
+    "hstack", "tensors", "tensors joined along the second axis, numbers and vectors along the first", _hstack,
+    derivative="the slice of g that each tensor became",
+    samples=(([_VECTOR, [0.5]],), ([_MATRIX, _MATRIX],)),
+)  # fmt: skip
+
+flip: Primitive = moving(
     "flip", "x, axis=None", "reversed along the axes",
     forward=lambda xp, x, *, axis: xp.flip(x, axis=axis),
     vjp=(lambda g, _y, _x, *, axis: flip(g, axis),),
@@ -252,7 +313,7 @@ def _backwards(shift: Any) -> Any:
     return tuple(-s for s in shift) if isinstance(shift, tuple) else -shift
 
 
-roll: Primitive = structural(
+roll: Primitive = moving(
     "roll", "x, shift, axis=None", "moved along the axes, the end coming round to the start",
     forward=lambda xp, x, *, shift, axis: xp.roll(x, shift, axis=axis),
     vjp=(lambda g, _y, _x, *, shift, axis: roll(g, _backwards(shift), axis),),
@@ -287,43 +348,48 @@ def _repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
         x, axis = ravel(x), 0
     sizes = arrays.shape(x)
     number = normalize_axis(axis, len(sizes))
-    counts = whole_numbers(repeats, "a number of repeats")
-    counts = counts * sizes[number] if len(counts) == 1 else counts
-    if len(counts) != sizes[number] or any(c < 0 for c in counts):
-        raise ShapeError(f"{len(counts)} numbers of repeats do not fit an axis of size {sizes[number]}")
-    arrays.charge(sum(counts))
-    positions = [i for i, count in enumerate(counts) for _ in range(count)]
-    return index(x, (slice(None),) * number + (arrays.asarray(positions, "int64"),))
+    return index(x, (slice(None),) * number + (_repeated_positions(repeats, sizes[number]),))
+
+
+def _repeated_positions(repeats: Any, size: int) -> Any:
+    """The positions along an axis of `size`, each as often as it is repeated."""
+    counts = whole_array(concrete(repeats), "a number of repeats").ravel()
+    if counts.size not in (1, size) or (counts < 0).any():
+        raise ShapeError(f"{counts.size:,} numbers of repeats do not fit an axis of size {size:,}")
+    arrays.charge(sum(counts.tolist()) * (size if counts.size == 1 else 1))
+    return arrays.guard_memory(lambda xp: xp.repeat(xp.arange(size), counts))
 
 
 repeat = Composite(
     "repeat", "x, repeats, axis=None", "each element repeated in place", _repeat,
+    aliases=("repeat_interleave",),
     derivative="g summed over the copies",
     samples=((_VECTOR, 2), (_MATRIX, (1, 2, 3), 1)),
 )  # fmt: skip
 
 
-def _matrix(x: Any, name: str) -> Any:
-    if len(arrays.shape(x)) < 2:
-        raise ShapeError(f"'{name}' needs at least 2 dimensions, and the tensor has {len(arrays.shape(x))}")
-    return x
+def _triangle_call(x: Any, k: Any, name: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    sizes = arrays.shape(x)
+    if len(sizes) < 2:
+        raise ShapeError(f"'{name}' needs at least 2 dimensions, and the tensor has {len(sizes)}")
+    return (x,), {"k": diagonal_number(k, *sizes[-2:])}
 
 
-tril: Primitive = structural(
+tril: Primitive = moving(
     "tril", "x, k=0", "the lower triangle of the last two axes, up to diagonal k",
     forward=lambda xp, x, *, k: xp.tril(x, k=k),
     vjp=(lambda g, _y, _x, *, k: tril(g, k),),
-    prepare=lambda x, k=0: ((_matrix(x, "tril"),), {"k": whole(k, "a diagonal")}),
+    prepare=lambda x, k=0: _triangle_call(x, k, "tril"),
     derivative="tril(g, k)",
     selects=True,
     samples=((_MATRIX,), (_MATRIX, 1)),
 )  # fmt: skip
 
-triu: Primitive = structural(
+triu: Primitive = moving(
     "triu", "x, k=0", "the upper triangle of the last two axes, from diagonal k",
     forward=lambda xp, x, *, k: xp.triu(x, k=k),
     vjp=(lambda g, _y, _x, *, k: triu(g, k),),
-    prepare=lambda x, k=0: ((_matrix(x, "triu"),), {"k": whole(k, "a diagonal")}),
+    prepare=lambda x, k=0: _triangle_call(x, k, "triu"),
     derivative="triu(g, k)",
     selects=True,
     samples=((_MATRIX,), (_MATRIX, 1)),

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError
-from gradcli.primitives.arithmetic import equal, less_equal, nowhere, where
+from gradcli.primitives.arithmetic import equal, greater, less_equal, logical_and, not_equal, nowhere, where
 from gradcli.primitives.axes import whole
 from gradcli.primitives.exponential import exp, expm1, sigmoid
 from gradcli.primitives.families import elementwise
@@ -20,6 +20,12 @@ _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]]))
 _SQRT_HALF = math.sqrt(0.5)
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
+
+
+def _smooth(x: Any, slope: Any) -> bool:
+    """Whether a function with the slope 1 on the right of 0, and `slope` on its left, has no kink at x."""
+    return nowhere(logical_and(equal(x, 0), not_equal(slope, 1)))
+
 
 relu = elementwise(
     "relu", "x", "x where it is positive, else 0",
@@ -34,22 +40,44 @@ relu = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
-leaky_relu = Composite(
+leaky_relu = elementwise(
     "leaky_relu", "x, negative_slope=0.01", "x where it is positive, else negative_slope*x",
-    lambda x, negative_slope=0.01: where(x > 0, x, negative_slope * x),
-    derivative="g where x > 0, else g*negative_slope",
-    domain="smooth where x != 0",
+    forward=lambda xp, x, slope: xp.where(xp.greater(x, 0.0), x, xp.multiply(slope, x)),
+    vjp=(
+        lambda g, _y, x, slope: where(greater(x, 0), g, g * slope),
+        lambda g, _y, x, _slope: where(greater(x, 0), 0.0, g * x),
+    ),
+    prepare=lambda x, negative_slope=0.01: ((x, negative_slope), {}),
+    derivative="g where x > 0, else g*negative_slope; by negative_slope 0 where x > 0, else g*x",
+    domain="smooth where x != 0 or negative_slope = 1",
     edges=("leaky_relu'(0) = negative_slope",),
-    samples=_ANYWHERE,
+    selects=True,
+    smooth=_smooth,
+    samples=(*_ANYWHERE, ([-1.0, 2.0], 0.3)),
 )  # fmt: skip
 
-elu = Composite(
+
+def _not_above_zero(x: Any) -> Any:
+    """x where it is not positive, else 0, where exp cannot overflow."""
+    return where(greater(x, 0), 0.0, x)
+
+
+elu = elementwise(
     "elu", "x, alpha=1.0", "x where it is positive, else alpha*(exp(x) - 1)",
-    lambda x, alpha=1.0: where(x > 0, x, alpha * expm1(where(x > 0, 0.0, x))),
-    derivative="g where x > 0, else g*alpha*exp(x)",
+    forward=lambda xp, x, alpha: xp.where(
+        xp.greater(x, 0.0), x, xp.multiply(alpha, xp.expm1(xp.where(xp.greater(x, 0.0), 0.0, x)))
+    ),
+    vjp=(
+        lambda g, _y, x, alpha: where(greater(x, 0), g, g * (alpha * exp(_not_above_zero(x)))),
+        lambda g, _y, x, _alpha: where(greater(x, 0), 0.0, g * expm1(_not_above_zero(x))),
+    ),
+    prepare=lambda x, alpha=1.0: ((x, alpha), {}),
+    derivative="g where x > 0, else g*alpha*exp(x); by alpha 0 where x > 0, else g*(exp(x) - 1)",
     domain="smooth where x != 0 or alpha = 1",
     edges=("elu'(0) = alpha",),
-    samples=_ANYWHERE,
+    selects=True,
+    smooth=_smooth,
+    samples=(*_ANYWHERE, ([-1.0, 2.0], 0.3)),
 )  # fmt: skip
 
 silu = Composite(

@@ -41,7 +41,7 @@ SUBJECTS: dict[str, tuple[Operation, ...]] = {
         trigonometric.cosh, trigonometric.tanh, trigonometric.asinh, trigonometric.acosh,
         trigonometric.atanh, trigonometric.hypot, arithmetic.floor, arithmetic.ceil,
         arithmetic.round_, arithmetic.trunc, arithmetic.frac, arithmetic.clip, arithmetic.maximum,
-        arithmetic.minimum, arithmetic.where, arithmetic.copysign, arithmetic.fmod,
+        arithmetic.minimum, arithmetic.where, arithmetic.heaviside, arithmetic.copysign, arithmetic.fmod,
         arithmetic.remainder, exponential.logaddexp, exponential.power, trigonometric.deg2rad,
         trigonometric.rad2deg, arithmetic.add, arithmetic.subtract, arithmetic.multiply,
         arithmetic.divide, arithmetic.floor_divide, arithmetic.negative, arithmetic.equal,
@@ -64,17 +64,18 @@ SUBJECTS: dict[str, tuple[Operation, ...]] = {
         scans.cumprod, scans.softmax, scans.log_softmax, scans.sort,
     ),
     "shape": (
-        shape.reshape, shape.transpose, shape.permute, shape.squeeze, shape.expand_dims,
-        shape.broadcast_to, shape.concat, shape.stack, shape.flip, shape.roll, shape.tile,
+        shape.reshape, shape.transpose, shape.permute, shape.moveaxis, shape.squeeze, shape.expand_dims,
+        shape.broadcast_to, shape.concat, shape.stack, shape.vstack, shape.hstack, shape.flip, shape.roll, shape.tile,
         shape.repeat, shape.ravel, indexing.diag, shape.tril, shape.triu, shape.take,
     ),
     "linear algebra": (
-        linear.matmul, linear.dot, linear.outer, linear.einsum, linear.trace, matrices.tensordot,
+        linear.matmul, linear.dot, linear.outer, linear.einsum, linear.trace, linear.diagonal, matrices.tensordot,
         matrices.kron, matrices.cross, matrices.inv, matrices.det, matrices.logdet, matrices.solve,
         matrices.cholesky, matrices.matrix_power,
     ),
     "creation": (
-        creation.zeros, creation.ones, creation.full, arithmetic.zeros_like, creation.eye,
+        creation.zeros, creation.ones, creation.full, arithmetic.zeros_like,
+        arithmetic.ones_like, creation.full_like, creation.eye,
         creation.arange, creation.linspace, creation.randn, creation.rand,
     ),
 }  # fmt: skip

@@ -1,0 +1,334 @@
+"""Where functions meet numbers, arguments and sizes that few programs have."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import arrays, grad, tensor
+from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
+
+INF, NAN = math.inf, math.nan
+
+
+def value(program: str, **inputs: Any) -> Any:
+    return gradcli.compile(program)(**inputs)
+
+
+def gradient(program: str, x: Any) -> Any:
+    return gradcli.compile(program).value_and_grad({"x": x})[1]["x"]
+
+
+class TestTruthValuesInArithmetic:
+    @pytest.mark.parametrize(
+        ("program", "expected"),
+        [
+            ("(x > 0) + (x > 1)", [2.0, 1.0]),
+            ("(x > 0) - (x > 1)", [0.0, 1.0]),
+            ("(x > 0)*(x > 1)", [1.0, 0.0]),
+            ("(x > 1)/2", [0.5, 0.0]),
+            ("-(x > 0)", [-1.0, -1.0]),
+            ("abs(x > 1)", [1.0, 0.0]),
+            ("sign(x > 1)", [1.0, 0.0]),
+            ("softmax(x > 0)", [0.5, 0.5]),
+            ("cumsum(x > 0)", [1.0, 2.0]),
+            ("sort(x > 1)", [0.0, 1.0]),
+            ("sum(x > 0)", 2.0),
+            ("mean(x > 1)", 0.5),
+            ("max(x > 1)", 1.0),
+            ("(x > 0) @ (x > 1)", 1.0),
+            ("einsum('i,j->', x > 0, x > 1)", 2.0),
+            ("norm(x > 0)", math.sqrt(2)),
+        ],
+    )
+    def test_they_count_as_numbers(self, program, expected):
+        np.testing.assert_allclose(value(program, x=[3.0, 1.0]), expected, rtol=1e-15)
+
+    @pytest.mark.parametrize(("program", "expected"), [("(x > 0) + (x > 1)", 2.0), ("-(x > 0)", -1.0)])
+    def test_single_ones_too(self, program, expected):
+        found = value(program, x=3.0)
+        assert (found, type(found)) == (expected, float)
+
+    def test_they_stay_masks_where_elements_are_only_moved(self):
+        assert value("m = (x > 0)[::-1]; x[m]", x=[1.0, -2.0]).tolist() == [-2.0]
+        assert value("m = concat([x > 0, x > 5]); stack([x, x]).reshape(4)[m]", x=[1.0, -2.0]).tolist() == [1.0]
+        assert value("m = where(x > 0, x > 0, x > 5); x[m]", x=[1.0, -2.0]).tolist() == [1.0]
+
+    def test_they_take_the_dtype_of_what_is_beside_them(self):
+        single = tensor([1.0, 2.0], dtype="float32")
+        assert ((single > 1) * single).dtype == "float32"
+        assert ((single > 1) - (single > 0)).dtype == "float64"
+        with arrays.using_dtype("float32"):
+            assert ((single > 1) - (single > 0)).dtype == "float32"
+
+    def test_a_gradient_flows_past_them(self):
+        assert gradient("sum(((x > 0) + (x > 1))*x)", [3.0, 1.0]).tolist() == [2.0, 1.0]
+
+
+class TestAxes:
+    def test_the_order_of_axes_may_be_an_array(self):
+        x = [[[1.0, 2.0, 3.0]]]
+        for program in ("transpose(x, a)", "x.transpose(axes=a)", "permute(x, a)"):
+            assert value(program, x=x, a=np.array([2.0, 0.0, 1.0])).shape == (3, 1, 1)
+        assert tensor(x).transpose(np.array([2, 0, 1])).shape == (3, 1, 1)
+        assert tensor([[1.0, 2.0]]).swapaxes(np.array([1, 0])).shape == (2, 1)
+
+    def test_numpy_transposes_a_tensor(self):
+        assert np.transpose(tensor([[1.0, 2.0]]), (1, 0)).shape == (2, 1)
+
+    def test_moveaxis(self):
+        x = np.zeros((2, 3, 4, 5))
+        for source, destination in ((0, -1), ((0, 1), (2, 0)), ([3, 1], [0, 3])):
+            expected = np.moveaxis(x, source, destination).shape
+            assert gradcli.moveaxis(tensor(x), source, destination).shape == expected
+
+
+class TestNotANumber:
+    @pytest.mark.parametrize("function", ["median", "max", "min"])
+    @pytest.mark.parametrize(
+        ("x", "expected"),
+        [([NAN, 1.0, 2.0], [1.0, 0.0, 0.0]), ([NAN, 1.0, NAN, 2.0], [0.5, 0.0, 0.5, 0.0])],
+    )
+    def test_it_is_the_extreme_and_the_middle_and_gets_the_gradient(self, function, x, expected):
+        assert math.isnan(value(f"{function}(x)", x=x))
+        assert gradient(f"{function}(x)", x).tolist() == expected
+
+    def test_only_its_own_row_is_concerned(self):
+        x = [[NAN, 1.0, 2.0], [3.0, 5.0, 4.0]]
+        np.testing.assert_array_equal(value("median(x, axis=1)", x=x), [NAN, 4.0])
+        assert gradient("sum(max(x, axis=1))", x).tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+
+    @pytest.mark.parametrize(
+        ("x", "expected"),
+        [([-INF, -INF], [NAN, NAN]), ([INF, INF], [NAN, NAN]), ([-INF, 1.0], [0.0, 1.0])],
+    )
+    def test_sums_of_exponentials_of_infinities_are_those_of_pytorch(self, x, expected):
+        for program in ("logsumexp(x)", "logaddexp(x[0], x[1])"):
+            assert value(program, x=x) == max(x)
+            np.testing.assert_array_equal(gradient(program, x), expected)
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        "program",
+        [
+            "sum(repeat(1, 4e8))",
+            "repeat([1, 2], [4e8, 4e8])",
+            "diag([1, 2], 1e5)",
+            "A @ A",
+            "inv(A)",
+            "det(A)",
+            "solve(A, A)",
+            "cholesky(A)",
+            "einsum('ij,jk->ik', A, A)",
+            "einsum('ij,jk,kl->il', A, A, A)",
+        ],
+    )
+    def test_work_is_counted(self, program):
+        inputs = {"A": np.eye(400)} if "A" in program else {}
+        began = time.perf_counter()
+        with arrays.max_elements(1_000_000), pytest.raises(LimitError, match="more than 1,000,000 array elements"):
+            value(program, **inputs)
+        assert time.perf_counter() - began < 2
+
+    def test_a_chain_of_products_counts_as_the_pairs_it_is_made_of(self):
+        matrix = np.eye(200)
+        with arrays.max_elements(1_000_000):
+            value("sum(einsum('ij,jk,kl->il', A, A, A))", A=matrix)
+
+    def test_a_shape_of_many_numbers(self):
+        for program in ("tile([1, 2], n)", "reshape([1, 2], n)", "zeros(n)", "sum([1, 2], n)"):
+            with pytest.raises(ShapeError, match="1,000,000 numbers are too many"):
+                value(program, n=np.ones(1_000_000))
+
+    @pytest.mark.parametrize("program", ["[1, 2][1e30]", "[1, 2][-1e30]", "[1, 2][7]"])
+    def test_a_far_index(self, program):
+        with pytest.raises(ShapeError, match="out of bounds"):
+            value(program)
+
+    def test_a_far_diagonal(self):
+        x = [[1.0, 2.0], [3.0, 4.0]]
+        assert value("tril(x, 1e30)", x=x).tolist() == x
+        assert value("triu(x, 1e30)", x=x).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+        assert value("triu(x, -1e30)", x=x).tolist() == x
+        assert value("diag(x, 1e30)", x=x).tolist() == []
+        with pytest.raises(LimitError):
+            value("diag([1, 2], 1e30)")
+        with pytest.raises(LimitError):
+            value("repeat(1, 1e18)")
+
+    def test_a_product_with_a_zero_among_many(self):
+        x = np.full(20_000, 1.0)
+        x[7] = 0.0
+        with arrays.max_elements(2_000_000):
+            found = gradient("prod(x)", x)
+        assert found.tolist() == (x == 0).astype(float).tolist()
+
+    @pytest.mark.parametrize("n", range(1, 10))
+    def test_the_second_derivatives_of_a_product_with_zeros(self, n):
+        x = np.arange(n) % 4 * 1.5
+        found = gradcli.compile("prod(x)").hessian({"x": x})["x,x"]
+        pairs = [[np.prod(np.delete(x, [i, j])) * (i != j) for j in range(n)] for i in range(n)]
+        np.testing.assert_allclose(np.zeros((n, n)) if found is None else found, pairs, rtol=1e-14)
+
+    @staticmethod
+    def differentiate(y: Any, x: Any, times: int) -> None:
+        for _ in range(times):
+            (y,) = grad(y, x, create_graph=True)
+
+    def test_the_backward_pass_takes_steps(self):
+        x = tensor(2.0, requires_grad=True)
+        with arrays.max_steps(10):
+            grad(x * x * x, x)
+            with pytest.raises(LimitError, match="more than 10 steps") as caught:
+                self.differentiate(x**0.5 * gradcli.log(x), x, times=20)
+        assert "--max-steps" in caught.value.hint
+
+    def test_steps_of_others_count_too_and_without_a_limit_none(self):
+        arrays.charge_step()
+        with arrays.max_steps(2):
+            arrays.charge_step()
+            arrays.charge_step()
+            with pytest.raises(LimitError):
+                arrays.charge_step()
+
+
+class TestKinks:
+    @pytest.mark.parametrize(
+        ("program", "x"),
+        [
+            ("x//1", "1"),
+            ("x%1", "1"),
+            ("fmod(x, 1)", "1"),
+            ("copysign(x, 1)", "0"),
+            ("leaky_relu(x)", "0"),
+            ("elu(x, 2)", "0"),
+            ("norm(x, 3)", "[0, 0]"),
+            ("sum(sort(x)*[1, 2])", "[3, 3]"),
+            ("heaviside(x, 0.5)", "0"),
+            ("round(x, 1)", "0.25"),
+        ],
+    )
+    def test_they_are_warned_of(self, run, program, x):
+        (warning,) = run("eval", program, f"x={x}", "--json").json["warnings"]
+        assert (warning["code"], warning["phase"]) == ("nonsmooth", "backward")
+
+    @pytest.mark.parametrize(
+        ("program", "x"),
+        [
+            ("fmod(x, 1)", "0"),
+            ("x%1", "0.5"),
+            ("elu(x)", "0"),
+            ("leaky_relu(x, 1)", "0"),
+            ("norm(x, 3)", "[1, 2]"),
+            ("sum(sort(x)*[1, 2])", "[3, 4]"),
+        ],
+    )
+    def test_elsewhere_nothing_is_said(self, run, program, x):
+        assert "warnings" not in run("eval", program, f"x={x}", "--json").json
+
+    def test_the_slopes_on_the_left_can_be_differentiated_by(self):
+        for name, expected in (("leaky_relu", [-1.0, 0.0]), ("elu", [math.expm1(-1.0), 0.0])):
+            program = gradcli.compile(f"{name}(x, a)")
+            _, found = program.value_and_grad({"x": [-1.0, 800.0], "a": [0.5, 0.5]}, grad_output=[1.0, 1.0])
+            np.testing.assert_allclose(found["a"], expected, rtol=1e-15)
+
+
+class TestSpellings:
+    def test_methods_and_functions_take_the_keywords_of_others(self):
+        x = tensor([[1.0, 2.0], [3.0, 5.0]])
+        assert x.sum(dim=0).tolist() == [4.0, 7.0]
+        assert gradcli.sum(x, dim=1, keepdim=True).tolist() == [[3.0], [8.0]]
+        assert x.permute(dims=(1, 0)).tolist() == x.T.tolist()
+        assert x.var(unbiased=True).item() == x.var(ddof=1).item() == x.var(correction=1).item()
+        assert x.clip(a_min=2.0, a_max=3.0).tolist() == [[2.0, 2.0], [3.0, 3.0]]
+        assert x.roll(shifts=1, dims=0).tolist() == [[3.0, 5.0], [1.0, 2.0]]
+        assert x.tril(diagonal=-1).tolist() == [[0.0, 0.0], [3.0, 0.0]]
+        assert x.diagonal(offset=1).tolist() == [2.0]
+        assert x.norm(p=1).item() == 11.0
+        assert gradcli.full([2], fill_value=3.0).tolist() == [3.0, 3.0]
+        assert gradcli.linspace(0.0, 1.0, steps=3).tolist() == [0.0, 0.5, 1.0]
+
+    def test_so_do_programs(self):
+        assert value("sum(var(x, dim=0, unbiased=True))", x=[[1.0], [3.0]]) == 2.0
+        assert value("sum(x.clip(a_min=0))", x=[-1.0, 2.0]) == 2.0
+
+    def test_an_unknown_keyword_is_refused(self):
+        with pytest.raises(TypeError):
+            gradcli.sum(tensor([1.0]), dam=0)
+
+    def test_functions_take_lists_of_numbers_as_operators_do(self):
+        assert gradcli.sum([1.0, 2.0]) == 3.0
+        assert gradcli.log([1.0, 1.0]).tolist() == [0.0, 0.0]
+        assert gradcli.sum([[1, 2], [3, 4]], axis=[0, 1]) == 10
+        assert gradcli.maximum(tensor([1.0, 4.0]), [2.0, 3.0]).tolist() == [2.0, 4.0]
+        assert gradcli.concat([[1.0], tensor([2.0])]).tolist() == [1.0, 2.0]
+        assert gradcli.einsum("i,i->", [1.0, 2.0], [3.0, 4.0]) == 11.0
+        assert gradcli.norm([3.0, 4.0]) == 5.0
+        assert gradcli.reshape([1.0, 2.0], [2, 1]).tolist() == [[1.0], [2.0]]
+
+    def test_the_norm_of_frobenius(self):
+        x = tensor([[1.0, 2.0], [2.0, 4.0]])
+        assert x.norm(p="fro").item() == x.norm().item() == 5.0
+        with pytest.raises(EvaluationError, match="there is no norm 'nuc'"):
+            x.norm(p="nuc")
+
+    def test_other_names(self):
+        x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        data = x.numpy()
+        assert gradcli.ones_like(x).tolist() == np.ones_like(data).tolist()
+        assert gradcli.full_like(x, 2.0).tolist() == np.full_like(data, 2.0).tolist()
+        assert gradcli.true_divide(x, 2.0).tolist() == (data / 2).tolist()
+        assert x.diagonal().tolist() == np.diagonal(data).tolist()
+        cube = np.arange(24.0).reshape(2, 3, 4)
+        assert tensor(cube).diagonal(1).tolist() == np.diagonal(cube, 1).tolist()
+        for name in ("vstack", "hstack"):
+            for parts in ([data, data], [data[0], data[0]], [1.0, 2.0]):
+                expected = getattr(np, name)(parts)
+                assert getattr(gradcli, name)([tensor(p) for p in parts]).tolist() == expected.tolist()
+        assert x.t().shape == (3, 2)
+        assert x.repeat_interleave(2, axis=0).tolist() == data.repeat(2, axis=0).tolist()
+        assert tensor([[1.0], [2.0], [3.0]]).expand(2, 3, -1).shape == (2, 3, 1)
+        assert tensor([1.0, 2.0]).expand(3, -1).tolist() == [[1.0, 2.0]] * 3
+
+    def test_t_is_still_a_name(self):
+        assert value("t = 2*x; t*t", x=3.0) == 36.0
+        assert value("t**2", t=3.0) == 9.0
+
+    @pytest.mark.parametrize(("x", "y"), [(-2.0, 0.5), (0.0, 0.5), (3.0, 0.5), (NAN, 0.5)])
+    def test_heaviside(self, x, y):
+        for of in (lambda v: v, lambda v: [v]):
+            np.testing.assert_array_equal(value("heaviside(x, y)", x=of(x), y=y), np.heaviside(of(x), y))
+
+    @pytest.mark.parametrize("decimals", [0, 1, 2, -1])
+    def test_round_to_decimals(self, decimals):
+        x = [2.345, -17.86, 0.05, 25.0]
+        np.testing.assert_array_equal(value(f"round(x, {decimals})", x=x), np.round(x, decimals))
+        assert gradient(f"sum(round(x, {decimals}))", [2.345, -17.86]).tolist() == [0.0, 0.0]
+
+    def test_round_to_too_many_decimals(self):
+        with pytest.raises(EvaluationError, match="no number of decimals"):
+            value("round(1.5, 400)")
+
+
+class TestMessages:
+    @pytest.mark.parametrize(("program", "hint"), [("max(x, 3)", "maximum(x, y)"), ("min(x, 2.5)", "minimum(x, y)")])
+    def test_an_extreme_of_two_numbers(self, program, hint):
+        with pytest.raises(EvaluationError) as caught:
+            value(program, x=[1.0, 2.0])
+        assert hint in caught.value.hint
+
+    def test_items_of_different_shapes(self):
+        with pytest.raises(ShapeError, match=r"^the items of a list have different shapes \[\] and \[2\]$"):
+            value("[1, [2, 3]]")
+
+    @pytest.mark.parametrize("dtype", ["float16", "int64", "nonsense"])
+    def test_a_dtype_that_is_not_there(self, dtype):
+        with pytest.raises(UsageError, match=dtype) as caught:
+            tensor([1.0], dtype=dtype)
+        assert caught.value.hint == "the dtypes are float64 and float32"
