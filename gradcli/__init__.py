@@ -9,10 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gradcli.autograd.creation import tensor
     from gradcli.autograd.engine import grad
     from gradcli.autograd.function import Function
     from gradcli.autograd.modes import enable_grad, is_grad_enabled, no_grad
-    from gradcli.autograd.tensor import Tensor, tensor
+    from gradcli.autograd.tensor import Tensor
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.errors import GradcliError
     from gradcli.evaluate.check import gradcheck
@@ -34,7 +35,7 @@ _HOMES = {
     "is_grad_enabled": "gradcli.autograd.modes",
     "jacobian": "gradcli.calculus.functional",
     "no_grad": "gradcli.autograd.modes",
-    "tensor": "gradcli.autograd.tensor",
+    "tensor": "gradcli.autograd.creation",
 }
 
 __all__ = [

@@ -136,7 +136,8 @@ class _Pass:
 
     def _visit(self, node: Node) -> None:
         if self.steps is not None:
-            self.steps.charge()
+            # A visit that is itself recorded takes about as long as ten steps.
+            self.steps.charge(10 if self.create_graph else 1)
         cotangents = self.pending.pop(node)
         if node.hooks or node.retained:
             self._call_hooks(node, cotangents)

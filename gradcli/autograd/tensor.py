@@ -593,27 +593,6 @@ def operand(value: Any) -> Any:
     return arrays.asarray(value)
 
 
-def tensor(
-    data: Any,
-    *,
-    requires_grad: bool = False,
-    dtype: str | None = None,
-    backend: str | None = None,
-    device: str | None = None,
-) -> Tensor:
-    """A leaf Tensor with a copy of `data`: a number, nested sequences of numbers, or an array.
-
-    `dtype` is "float64" or "float32"; without it floats are float64, arrays keep theirs, and
-    integers stay integers, which cannot require grad. Raises ShapeError for ragged sequences and
-    UsageError for a dtype, backend or device that is not there.
-    """
-    arrays.check_backend(backend, device)
-    arrays.check_dtype(dtype)
-    made = Tensor(arrays.asarray(data.data if isinstance(data, Tensor) else data, dtype))
-    made.requires_grad = requires_grad
-    return made
-
-
 def _text(array: Any) -> str:
     if type(array) in arrays.PLAIN:
         return repr(array)

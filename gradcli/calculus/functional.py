@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.autograd.creation import tensor
 from gradcli.autograd.modes import enable_grad
-from gradcli.autograd.tensor import Tensor, tensor
+from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import derivatives, jacobians
 from gradcli.errors import DifferentiationError
 

@@ -109,7 +109,8 @@ def evaluate(
     """
     scope.check(program, bindings)
     stable = rewrites(program, scope.defined_functions(program)) if rewrite else {}
-    return _Interpreter(program, bindings, stable, max_steps, observe).run()
+    with arrays.max_steps(max_steps):
+        return _Interpreter(program, bindings, stable, observe).run()
 
 
 class _Interpreter:
@@ -118,7 +119,6 @@ class _Interpreter:
         program: tree.Program,
         bindings: Mapping[str, Value],
         stable: Mapping[tree.Node, Rewritten],
-        max_steps: int,
         observe: Observer | None,
     ) -> None:
         self.program = program
@@ -129,8 +129,6 @@ class _Interpreter:
         self.targets = scope.differentiation_targets(program)
         self.functions: dict[str, tree.Define] = {}
         self.names: dict[str, Value] = {}
-        self.max_steps = max_steps
-        self.steps = 0
         self.depth = 0
         self.observe = observe
         for name, value in bindings.items():
@@ -183,7 +181,7 @@ class _Interpreter:
                 if asked in self.held:
                     value = self.held[asked]
                     continue
-                self._step()
+                arrays.charge_step()
                 asked = self.stable.get(asked, asked)
                 tasks.append((_HANDLERS[type(asked)](self, asked), asked, names, opaque))
                 value = None
@@ -194,14 +192,6 @@ class _Interpreter:
                 error.locate(_place(node), self.program.source)
                 raise
         return value
-
-    def _step(self) -> None:
-        self.steps += 1
-        if self.steps > self.max_steps:
-            raise LimitError(
-                f"the program takes more than {self.max_steps:,} steps",
-                hint="a loop may not end; raise the limit with --max-steps",
-            )
 
     # --- names
 
@@ -252,7 +242,7 @@ class _Interpreter:
     def _for(self, node: tree.For) -> Task:
         value = None
         for item in (yield from self._items(node.iterable)):
-            self._step()
+            arrays.charge_step()
             self._bind(node.name, item)
             value = yield from self._block(node.body)
         return value
@@ -275,7 +265,7 @@ class _Interpreter:
     def _while(self, node: tree.While) -> Task:
         value = None
         while truth((yield node.test), node.test):
-            self._step()
+            arrays.charge_step()
             value = yield from self._block(node.body)
         return value
 

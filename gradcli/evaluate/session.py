@@ -86,7 +86,8 @@ def _run(request: Request, watch: Watch, observe: Any) -> Result:
 
     by = {name: leaves[name] for name in request.wrt}
     last = request.program.body[-1]
-    with watch.backward(see), pointing_into(request.program.source, last.span):
+    places = pointing_into(request.program.source, last.span)
+    with watch.backward(see), places, arrays.max_steps(request.max_steps):
         if request.gradient:
             _backward(request, evaluation.value, by, result)
         # Taken before further passes, which would add to them.

@@ -28,12 +28,12 @@ def in_dtype(value: Value) -> Value:
 
 
 def check_arguments(operation: Operation, positional: Sequence[Value]) -> None:
-    """A text is only for `einsum`, and None never stands for a tensor."""
+    """A text is only for `einsum` and the order of `norm`, and None never stands for a tensor."""
     if positional and (positional[0] is None or isinstance(positional[0], str) != (operation.name == "einsum")):
         if operation.name == "einsum":
             raise EvaluationError("the first argument of 'einsum' must be a text such as 'ij,jk->ik'")
         number(positional[0], f"'{operation.name}'")
-    if any(isinstance(v, str) for v in positional[1:]):
+    if operation.name != "norm" and any(isinstance(v, str) for v in positional[1:]):
         raise EvaluationError(f"'{operation.name}' needs a number or a tensor, and this is a text")
 
 
