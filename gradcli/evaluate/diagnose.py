@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.autograd.engine import observer
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import PrimitiveNode, ShapeOnly, Tensor
+from gradcli.autograd.tensor import PrimitiveNode, ShapeOnly
 from gradcli.errors import Span
 from gradcli.evaluate.interpreter import operation_at
 from gradcli.primitives.axes import concrete
@@ -103,13 +103,13 @@ def _finite(value: Any) -> bool:
 
 def all_finite(*values: Any) -> bool:
     """Whether every number in `values`, None among them aside, is finite."""
-    return all(_finite(v.data if isinstance(v, Tensor) else v) for v in values if v is not None)
+    return all(_finite(concrete(v)) for v in values if v is not None)
 
 
 def _first_nonfinite(array: Any) -> tuple[int, ...]:
-    xp = arrays.numpy_namespace() if arrays.shape(array) else None
-    if xp is None:
+    if not arrays.shape(array):
         return ()
+    xp = arrays.numpy_namespace()
     return tuple(int(i) for i in xp.argwhere(~xp.isfinite(array))[0])
 
 

@@ -382,7 +382,7 @@ class _Interpreter:
 
     def _call(self, node: tree.Call) -> Task:
         parameters = self._signature(node.name)
-        nodes = node.arguments if node.receiver is None else (node.receiver, *node.arguments)
+        nodes = tree.positional(node)
         positional: list[Value] = []
         for i, argument in enumerate(nodes):
             if isinstance(argument, tree.List) and i == 0 and parameters[0].name == "tensors":
@@ -438,7 +438,7 @@ class _Interpreter:
 
     def _check_target(self, node: tree.Call, value: Value) -> None:
         named = [k.value for k in node.keywords if k.name == "x"]
-        given = node.arguments if node.receiver is None else (node.receiver, *node.arguments)
+        given = tree.positional(node)
         target = named[0] if named else given[1]
         if not isinstance(target, tree.Name) or not isinstance(value, Tensor):
             raise DifferentiationError(

@@ -150,7 +150,7 @@ def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
     operation = table.find(call.name)
     assert operation is not None
     parameters = parse_signature(operation.signature)
-    positional = call.arguments if call.receiver is None else (call.receiver, *call.arguments)
+    positional = tree.positional(call)
     named = {p.name: a for p, a in zip(parameters, positional)}
     named |= {arguments.rename(k.name, parameters): k.value for k in call.keywords}
     return named if len(named) == len(positional) + len(call.keywords) else None

@@ -96,7 +96,7 @@ def differentiation_targets(program: tree.Program) -> frozenset[str]:
 
 
 def _second_argument(call: tree.Call) -> Iterator[tree.Expression]:
-    arguments = call.arguments if call.receiver is None else (call.receiver, *call.arguments)
+    arguments = tree.positional(call)
     yield from arguments[1:2]
     yield from (k.value for k in call.keywords if k.name == "x")
 

@@ -13,6 +13,7 @@ from gradcli.evaluate.diagnose import Warning, Watch, all_finite
 from gradcli.evaluate.interpreter import Evaluation, evaluate
 from gradcli.evaluate.limits import MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten
+from gradcli.primitives.axes import concrete
 from gradcli.syntax.tree import Program
 
 
@@ -161,5 +162,5 @@ def _node_row(name: str, value: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """A result as a number or an array in the dtype in use; truth values as 0 and 1."""
-    array = value.data if isinstance(value, Tensor) else value
+    array = concrete(value)
     return None if array is None else arrays.astype(array, arrays.default_dtype())

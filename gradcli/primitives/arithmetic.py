@@ -208,6 +208,7 @@ round_ = Composite(
     ),
     samples=(0.7, [-1.3, 2.2], ([-1.31, 22.2], 1), (-131.0, -1)),
 )  # fmt: skip
+
 trunc: Primitive = _piecewise_constant(
     "trunc", "x without its fraction", lambda xp, x: xp.trunc(x),
     lambda x: logical_and(equal(x, floor(x)), not_equal(x, 0)), aliases=("fix",),
@@ -226,36 +227,26 @@ def _share(g: Any, wins: Any, ties: Any) -> Any:
     return where(wins, g, where(ties, 0.5 * g, 0.0))
 
 
-# A nan operand compares false with everything: it is neither smaller nor tied, and keeps its cotangent.
-maximum = elementwise(
-    "maximum", "x, y", "the larger of x and y",
-    forward=lambda xp, x, y: xp.maximum(x, y),
-    vjp=(
-        lambda g, _y, a, b: _share(g, logical_not(less_equal(a, b)), equal(a, b)),
-        lambda g, _y, a, b: _share(g, logical_not(less_equal(b, a)), equal(a, b)),
-    ),
-    derivative="g where x > y, g/2 where x = y, else 0; the rest to y",
-    domain="smooth where x != y",
-    edges=("where x = y, each gets half of g", "nan where x or y is nan"),
-    selects=True,
-    smooth=lambda x, y: nowhere(equal(x, y)),
-    samples=_PAIRS,
-)  # fmt: skip
+def _larger_or_smaller(name: str, doc: str, sign: str, loses: Any) -> Primitive:
+    # A nan operand compares false with everything: it neither loses nor ties, and keeps its cotangent.
+    return elementwise(
+        name, "x, y", doc,
+        forward=lambda xp, x, y: getattr(xp, name)(x, y),
+        vjp=(
+            lambda g, _y, a, b: _share(g, logical_not(loses(a, b)), equal(a, b)),
+            lambda g, _y, a, b: _share(g, logical_not(loses(b, a)), equal(a, b)),
+        ),
+        derivative=f"g where x {sign} y, g/2 where x = y, else 0; the rest to y",
+        domain="smooth where x != y",
+        edges=("where x = y, each gets half of g", "nan where x or y is nan"),
+        selects=True,
+        smooth=lambda x, y: nowhere(equal(x, y)),
+        samples=_PAIRS,
+    )  # fmt: skip
 
-minimum = elementwise(
-    "minimum", "x, y", "the smaller of x and y",
-    forward=lambda xp, x, y: xp.minimum(x, y),
-    vjp=(
-        lambda g, _y, a, b: _share(g, logical_not(greater_equal(a, b)), equal(a, b)),
-        lambda g, _y, a, b: _share(g, logical_not(greater_equal(b, a)), equal(a, b)),
-    ),
-    derivative="g where x < y, g/2 where x = y, else 0; the rest to y",
-    domain="smooth where x != y",
-    edges=("where x = y, each gets half of g", "nan where x or y is nan"),
-    selects=True,
-    smooth=lambda x, y: nowhere(equal(x, y)),
-    samples=_PAIRS,
-)  # fmt: skip
+
+maximum = _larger_or_smaller("maximum", "the larger of x and y", ">", lambda x, y: less_equal(x, y))
+minimum = _larger_or_smaller("minimum", "the smaller of x and y", "<", lambda x, y: greater_equal(x, y))
 
 _clip = elementwise(
     "clip", "x, min, max", "x held between min and max",

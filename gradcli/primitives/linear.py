@@ -35,9 +35,7 @@ def _matrix_cotangent(g: Any, shape_a: Shape, shape_b: Shape) -> Any:
     """`g` with the axes back that a vector operand took away."""
     rows = (1,) if len(shape_a) == 1 else shape_a[-2:-1]
     columns = (1,) if len(shape_b) == 1 else shape_b[-1:]
-    batch = max(shape_a[:-2], shape_b[:-2], key=len)
-    sizes = arrays.shape(g)
-    batch = sizes[: len(batch)]
+    batch = arrays.shape(g)[: max(len(shape_a), len(shape_b), 2) - 2]
     return reshape(g, batch + rows + columns)
 
 

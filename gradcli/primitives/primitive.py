@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, repeat
 from typing import Any, NamedTuple, NoReturn
 
@@ -31,6 +32,7 @@ class Parameter(NamedTuple):
     variadic: bool
 
 
+@cache
 def parse_signature(signature: str) -> tuple[Parameter, ...]:
     """The parameters of a signature such as `x, axis=None, keepdims=False` or `*tensors`."""
     return tuple(_parameters(signature))

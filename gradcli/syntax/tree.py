@@ -225,6 +225,11 @@ class Program(Node):
     body: tuple[Statement, ...]
 
 
+def positional(call: Call) -> tuple[Expression, ...]:
+    """The positional arguments of a call, with the receiver of a method as the first."""
+    return call.arguments if call.receiver is None else (call.receiver, *call.arguments)
+
+
 def children(node: Node) -> Iterator[Node]:
     """The direct child nodes, in the order of the text."""
     for field in node.__match_args__:
