@@ -46,7 +46,7 @@ def dtype_name(array: Array) -> str:
 
 
 def is_floating(array: Array) -> bool:
-    return type(array) is float or (type(array) not in PLAIN and array.dtype.kind == "f")
+    return type(array) is float or dtype_name(array).startswith("float")
 
 
 def tidy(array: Array) -> Array:
@@ -146,11 +146,11 @@ def zeros(shape: Shape, dtype: str) -> Array:
 
 
 def zeros_like(array: Array) -> Array:
-    return 0.0 if type(array) in PLAIN else numpy_namespace().zeros_like(array)
+    return 0.0 if type(array) in PLAIN else zeros(shape(array), dtype_name(array))
 
 
 def ones_like(array: Array) -> Array:
-    return 1.0 if type(array) in PLAIN else numpy_namespace().ones_like(array)
+    return 1.0 if type(array) in PLAIN else tidy(numpy_namespace().ones(shape(array), dtype_name(array)))
 
 
 def quiet() -> AbstractContextManager[Any]:
@@ -171,10 +171,6 @@ def check_dtype(dtype: str | None) -> None:
     """Raise UsageError for a dtype in which nothing is computed here."""
     if dtype not in (None, *DTYPES):
         raise UsageError(f"there is no dtype {dtype!r}", hint=f"the dtypes are {' and '.join(DTYPES)}")
-
-
-def isfinite(array: Array) -> Array:
-    return floats.isfinite(array) if type(array) in PLAIN else numpy_namespace().isfinite(array)
 
 
 def all_finite(array: Array) -> bool:

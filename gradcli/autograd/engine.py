@@ -10,9 +10,10 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Node, next_sequence
-from gradcli.autograd.tensor import PrimitiveNode, Tensor, operand
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.errors import DifferentiationError, GradcliError
 from gradcli.primitives.arithmetic import cast
+from gradcli.primitives.operators import operand
 
 # Called with each node, its cotangents and the operands' cotangents that came of them.
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]

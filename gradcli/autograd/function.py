@@ -11,9 +11,10 @@ from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled, no_grad
 from gradcli.autograd.node import RELEASED, Edge, Node
 from gradcli.autograd.selection import drop_untaken
-from gradcli.autograd.tensor import Tensor, check_version, operand
+from gradcli.autograd.tensor import Tensor, check_version
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.axes import concrete
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.operators import operand
 from gradcli.primitives.reductions import sum_to
 
 

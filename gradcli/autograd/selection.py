@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives.arithmetic import logical_or, not_equal, where
-from gradcli.primitives.axes import concrete
+from gradcli.primitives.arithmetic import isfinite, logical_or, not_equal, where
+from gradcli.primitives.bind import concrete, constant
 
 
 def drop_untaken(cotangent: Any, pulled: Any, elementwise: bool) -> Any:
@@ -21,11 +21,11 @@ def drop_untaken(cotangent: Any, pulled: Any, elementwise: bool) -> Any:
     What is finite stays: it is 0 too, but its own derivative need not be. Where the operation is
     not elementwise, it can be said only of a `cotangent` that is 0 everywhere.
     """
-    finite = arrays.isfinite(concrete(pulled))
-    if finite is True or (finite is not False and finite.all()):
+    if arrays.all_finite(concrete(pulled)):
         return pulled
+    finite = isfinite(constant(pulled))
     if arrays.all_zero(concrete(cotangent)):
         return where(finite, pulled, 0.0)
     if not elementwise:
         return pulled
-    return where(logical_or(finite, not_equal(concrete(cotangent), 0)), pulled, 0.0)
+    return where(logical_or(finite, not_equal(constant(cotangent), 0)), pulled, 0.0)

@@ -14,14 +14,11 @@ from gradcli.autograd.node import RELEASED, Edge, Hook, Node
 from gradcli.autograd.selection import drop_untaken
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.primitives import arithmetic, exponential, table
-from gradcli.primitives.bind import Kind, bind
-from gradcli.primitives.indexing import index
-from gradcli.primitives.linear import matmul
+from gradcli.primitives.bind import bind
+from gradcli.primitives.operators import Operators, operand
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_to
-from gradcli.primitives.shape import iter_first_axis, matrix_transpose, transpose
-
-_NO_PARAMS: Mapping[str, Any] = {}
+from gradcli.primitives.shape import iter_first_axis
 
 _NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
@@ -35,7 +32,7 @@ _MODIFIED = (
 )
 
 
-class Tensor(Kind):
+class Tensor(Operators):
     """An array with an optional place in the graph of recorded operations.
 
     `data` is a Python float (0-d float64), int, bool or an array; it is never written into, an
@@ -54,6 +51,7 @@ class Tensor(Kind):
         "version",
     )
     level = 4
+    differential = True
 
     def __init__(self, data: Any, grad_fn: Node | None = None, output_nr: int = 0) -> None:
         self.data = data
@@ -71,13 +69,13 @@ class Tensor(Kind):
         data = []
         wanted = 0
         bit = 1
-        for operand in operands:
-            if isinstance(operand, Tensor):
-                data.append(operand.data)
-                if operand.grad_fn is not None or operand._leaf_requires_grad:
+        for item in operands:
+            if isinstance(item, Tensor):
+                data.append(item.data)
+                if item.grad_fn is not None or item._leaf_requires_grad:
                     wanted |= bit
             else:
-                data.append(operand)
+                data.append(item)
             bit <<= 1
         result = bind(primitive, data, params)
         if wanted and grad_enabled.get():
@@ -205,33 +203,6 @@ class Tensor(Kind):
 
     # --- its numbers
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return arrays.shape(self.data)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        size = 1
-        for n in self.shape:
-            size *= n
-        return size
-
-    @property
-    def dtype(self) -> str:
-        return arrays.dtype_name(self.data)
-
-    @property
-    def T(self) -> Any:
-        return transpose(self)
-
-    @property
-    def mT(self) -> Any:
-        return matrix_transpose(self)
-
     def item(self) -> Any:
         """The one element, as a Python number."""
         if self.size != 1:
@@ -281,89 +252,7 @@ class Tensor(Kind):
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec else str(self)
 
-    # --- operators
-
-    __hash__ = object.__hash__
-    # NumPy must leave `array + tensor` to the tensor.
-    __array_ufunc__ = None
-
-    def __add__(self, other: Any) -> Any:
-        return bind(arithmetic.add, (self, operand(other)), _NO_PARAMS)
-
-    def __radd__(self, other: Any) -> Any:
-        return bind(arithmetic.add, (operand(other), self), _NO_PARAMS)
-
-    def __sub__(self, other: Any) -> Any:
-        return bind(arithmetic.subtract, (self, operand(other)), _NO_PARAMS)
-
-    def __rsub__(self, other: Any) -> Any:
-        return bind(arithmetic.subtract, (operand(other), self), _NO_PARAMS)
-
-    def __mul__(self, other: Any) -> Any:
-        return bind(arithmetic.multiply, (self, operand(other)), _NO_PARAMS)
-
-    def __rmul__(self, other: Any) -> Any:
-        return bind(arithmetic.multiply, (operand(other), self), _NO_PARAMS)
-
-    def __truediv__(self, other: Any) -> Any:
-        return bind(arithmetic.divide, (self, operand(other)), _NO_PARAMS)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return bind(arithmetic.divide, (operand(other), self), _NO_PARAMS)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return arithmetic.floor_divide(self, operand(other))
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return arithmetic.floor_divide(operand(other), self)
-
-    def __mod__(self, other: Any) -> Any:
-        return arithmetic.remainder(self, operand(other))
-
-    def __rmod__(self, other: Any) -> Any:
-        return arithmetic.remainder(operand(other), self)
-
-    def __pow__(self, other: Any) -> Any:
-        return exponential.power(self, operand(other))
-
-    def __rpow__(self, other: Any) -> Any:
-        return exponential.power(operand(other), self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return matmul(self, operand(other))
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return matmul(operand(other), self)
-
-    def __neg__(self) -> Any:
-        return bind(arithmetic.negative, (self,), _NO_PARAMS)
-
-    def __pos__(self) -> Tensor:
-        return self
-
-    def __abs__(self) -> Any:
-        return arithmetic.absolute(self)
-
-    def __lt__(self, other: Any) -> Any:
-        return arithmetic.less(self, operand(other))
-
-    def __le__(self, other: Any) -> Any:
-        return arithmetic.less_equal(self, operand(other))
-
-    def __gt__(self, other: Any) -> Any:
-        return arithmetic.greater(self, operand(other))
-
-    def __ge__(self, other: Any) -> Any:
-        return arithmetic.greater_equal(self, operand(other))
-
-    def __eq__(self, other: object) -> Any:
-        return arithmetic.equal(self, operand(other)) if _is_operand(other) else NotImplemented
-
-    def __ne__(self, other: object) -> Any:
-        return arithmetic.not_equal(self, operand(other)) if _is_operand(other) else NotImplemented
-
-    def __getitem__(self, key: Any) -> Any:
-        return index(self, key)
+    # --- functions as methods
 
     def where(self, condition: Any, other: Any) -> Any:
         """These elements where the condition is true, else those of `other`."""
@@ -580,17 +469,6 @@ def _fit(cotangent: Any, like: Any) -> Any:
         return cotangent
     shape = arrays.shape(like)
     return cotangent if arrays.shape(cotangent) == shape else sum_to(cotangent, shape)
-
-
-def _is_operand(value: object) -> bool:
-    return isinstance(value, (Kind, list, tuple)) or arrays.is_array(value)
-
-
-def operand(value: Any) -> Any:
-    """What an operator accepts beside a Tensor: numbers, arrays, nested lists."""
-    if isinstance(value, (Kind, float, int)) or arrays.is_array(value):
-        return value
-    return arrays.asarray(value)
 
 
 def _text(array: Any) -> str:

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
-from gradcli.autograd.tensor import Tensor, operand
+from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.differences import Difference, difference
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError
-from gradcli.primitives.axes import concrete
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.operators import operand
 from gradcli.primitives.reductions import sum_
 
 TOLERANCE = 1e-6

@@ -10,7 +10,8 @@ from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.arithmetic import identity
-from gradcli.primitives.axes import concrete, whole
+from gradcli.primitives.axes import whole
+from gradcli.primitives.bind import concrete
 
 
 def tracked(value: Any) -> Any:

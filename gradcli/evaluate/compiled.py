@@ -7,12 +7,13 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
-from gradcli.autograd.tensor import Tensor, operand
+from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import derivatives, gradients, jacobians
 from gradcli.errors import BindingError, DifferentiationError, nearest, pointing_into
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import Evaluation, evaluate
-from gradcli.primitives.axes import concrete
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.operators import operand
 from gradcli.syntax import parse
 from gradcli.syntax.tree import Program
 

@@ -12,7 +12,7 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import PrimitiveNode, ShapeOnly
 from gradcli.errors import Span
 from gradcli.evaluate.interpreter import operation_at
-from gradcli.primitives.axes import concrete
+from gradcli.primitives.bind import concrete
 from gradcli.syntax.tree import Program
 
 

@@ -14,7 +14,7 @@ from gradcli import arrays
 from gradcli.errors import Span
 from gradcli.evaluate import arguments
 from gradcli.primitives import table
-from gradcli.primitives.axes import concrete
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.primitive import parse_signature
 from gradcli.syntax import parse_expression, tree
 

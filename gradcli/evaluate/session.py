@@ -13,7 +13,7 @@ from gradcli.evaluate.diagnose import Warning, Watch, all_finite
 from gradcli.evaluate.interpreter import Evaluation, evaluate
 from gradcli.evaluate.limits import MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten
-from gradcli.primitives.axes import concrete
+from gradcli.primitives.bind import concrete
 from gradcli.syntax.tree import Program
 
 

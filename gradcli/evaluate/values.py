@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.axes import concrete
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.primitive import Operation
 from gradcli.syntax import tree
 

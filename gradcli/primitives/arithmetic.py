@@ -336,6 +336,14 @@ equal: Primitive = predicate("equal", "x, y", "x == y", forward=lambda xp, x, y:
 not_equal: Primitive = predicate(
     "not_equal", "x, y", "x != y", forward=lambda xp, x, y: xp.not_equal(x, y), samples=_PAIRS
 )
+isfinite = predicate(
+    "isfinite",
+    "x",
+    "whether x is neither infinite nor nan",
+    forward=lambda xp, x: xp.isfinite(x),
+    samples=(0.7, [-1.0, 2.0]),
+)
+isnan = predicate("isnan", "x", "whether x is nan", forward=lambda xp, x: xp.isnan(x), samples=(0.7, [-1.0, 2.0]))
 logical_not: Primitive = predicate(
     "logical_not", "x", "not x", forward=lambda xp, x: xp.logical_not(x), samples=(True, [True, False])
 )

@@ -6,19 +6,12 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.bind import Kind
+from gradcli.primitives.bind import concrete
 
 Shape = tuple[int, ...]
 
 # More than any array library has.
 _MOST_AXES = 64
-
-
-def concrete(value: Any) -> Any:
-    """The array inside `value`, whatever kinds it is wrapped in."""
-    while isinstance(value, Kind):
-        value = value.inner
-    return value
 
 
 def whole(value: Any, what: str) -> int:

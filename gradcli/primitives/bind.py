@@ -19,16 +19,40 @@ class Kind:
     """An operand that reads a primitive in a way of its own.
 
     Kinds nest: the operand with the highest `level` is outermost. Its `read` unwraps its own
-    kind, binds the primitive to what was inside, and wraps the result again.
+    kind, binds the primitive to what was inside, and wraps the result again. `inner` is the value
+    without this kind, and `differential` says that what the kind adds to it are derivatives.
     """
 
     __slots__ = ()
     level: ClassVar[int]
+    differential: ClassVar[bool] = False
     inner: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return arrays.shape(self.inner)
+
+    @property
+    def dtype(self) -> str:
+        return arrays.dtype_name(self.inner)
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
         raise NotImplementedError
+
+
+def concrete(value: Any) -> Any:
+    """The array inside `value`, whatever kinds it is wrapped in."""
+    while isinstance(value, Kind):
+        value = value.inner
+    return value
+
+
+def constant(value: Any) -> Any:
+    """`value` without its derivatives: for what a rule chooses by, or scales with."""
+    while isinstance(value, Kind) and value.differential:
+        value = value.inner
+    return value
 
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import CallError, EvaluationError, ShapeError
-from gradcli.primitives.axes import Shape, concrete, whole, whole_numbers
+from gradcli.primitives.axes import Shape, whole, whole_numbers
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.primitive import Composite
 from gradcli.primitives.shape import broadcast_to
 

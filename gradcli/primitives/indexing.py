@@ -9,7 +9,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import LimitError, ShapeError
-from gradcli.primitives.axes import concrete, diagonal_number, whole, whole_array
+from gradcli.primitives.axes import diagonal_number, whole, whole_array
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.families import moving
 from gradcli.primitives.primitive import Composite, Primitive, broadcast_elements
 

@@ -13,7 +13,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import multiply
-from gradcli.primitives.axes import concrete, normalize_axis, whole, whole_numbers
+from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
@@ -149,7 +150,7 @@ solve: Primitive = structural(
 def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
     xp = arrays.numpy_namespace()
     n = arrays.shape(y)[-1]
-    halved = tril(matmul(matrix_transpose(y), g)) * (1.0 - 0.5 * xp.eye(n, dtype=concrete(y).dtype))
+    halved = tril(matmul(matrix_transpose(y), g)) * (1.0 - 0.5 * xp.eye(n, dtype=arrays.dtype_name(y)))
     left = solve(matrix_transpose(y), halved)
     whole_cotangent = matrix_transpose(solve(matrix_transpose(y), matrix_transpose(left)))
     return 0.5 * (whole_cotangent + matrix_transpose(whole_cotangent))
@@ -177,7 +178,7 @@ def _matrix_power(x: Any, n: Any) -> Any:
     if exponent < 0:
         return _matrix_power(inv(x), -exponent)
     if exponent == 0:
-        return 0.0 * x + arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=concrete(x).dtype)
+        return 0.0 * x + arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x))
     result = None
     while True:
         if exponent % 2:

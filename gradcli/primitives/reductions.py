@@ -12,6 +12,8 @@ from gradcli.primitives.arithmetic import (
     absolute,
     divide,
     equal,
+    isfinite,
+    logical_and,
     logical_or,
     multiply,
     not_equal,
@@ -19,7 +21,8 @@ from gradcli.primitives.arithmetic import (
     ones_like,
     where,
 )
-from gradcli.primitives.axes import concrete, normalize_axes, normalize_axis
+from gradcli.primitives.axes import normalize_axes, normalize_axis
+from gradcli.primitives.bind import concrete, constant
 from gradcli.primitives.exponential import exp, log, power, square
 from gradcli.primitives.families import elementwise, structural
 from gradcli.primitives.indexing import index
@@ -278,9 +281,8 @@ std = Composite(
 
 def finite_scale(x: Any, axes: Shape) -> Any:
     """The largest magnitude over the axes as a constant, 1 where it is 0 or not finite."""
-    largest = max_(absolute(concrete(x)), axes, True)
-    usable = arrays.numpy_namespace().isfinite(largest) & (largest != 0)
-    return where(usable, largest, 1.0)
+    largest = max_(absolute(constant(x)), axes, True)
+    return where(logical_and(isfinite(largest), not_equal(largest, 0)), largest, 1.0)
 
 
 def _order(ord: Any) -> float:
@@ -330,8 +332,8 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     axes = normalize_axes(axis, len(arrays.shape(x)))
     if _count(arrays.shape(x), axes) == 0:
         return log(sum_(exp(x), axes, keepdims))
-    largest = max_(concrete(x), axes, True)
-    largest = where(arrays.numpy_namespace().isfinite(largest), largest, 0.0)
+    largest = max_(constant(x), axes, True)
+    largest = where(isfinite(largest), largest, 0.0)
     total = log(sum_(exp(x - largest), axes, True)) + largest
     return total if concrete(keepdims) else reshape(total, _reduced(arrays.shape(x), axes))
 

@@ -8,7 +8,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import divide, equal, nowhere, where
-from gradcli.primitives.axes import concrete, normalize_axis
+from gradcli.primitives.axes import normalize_axis
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive

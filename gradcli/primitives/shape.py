@@ -8,14 +8,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.axes import (
-    concrete,
-    diagonal_number,
-    normalize_axes,
-    normalize_axis,
-    whole_array,
-    whole_numbers,
-)
+from gradcli.primitives.axes import diagonal_number, normalize_axes, normalize_axis, whole_array, whole_numbers
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.families import moving
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive

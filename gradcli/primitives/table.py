@@ -47,7 +47,7 @@ SUBJECTS: dict[str, tuple[Operation, ...]] = {
         arithmetic.divide, arithmetic.floor_divide, arithmetic.negative, arithmetic.equal,
         arithmetic.not_equal, arithmetic.less, arithmetic.less_equal, arithmetic.greater,
         arithmetic.greater_equal, arithmetic.logical_and, arithmetic.logical_or,
-        arithmetic.logical_not,
+        arithmetic.logical_not, arithmetic.isfinite, arithmetic.isnan,
     ),
     "special": (
         exponential.sigmoid, exponential.logsigmoid, exponential.softplus, special.relu,

@@ -1,0 +1,133 @@
+"""Python's operators on every kind of operand: they bind the primitive that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli import arrays
+from gradcli.primitives import arithmetic, exponential
+from gradcli.primitives.bind import Kind, bind
+from gradcli.primitives.indexing import index
+from gradcli.primitives.linear import matmul
+from gradcli.primitives.shape import matrix_transpose, transpose
+
+_NO_PARAMS: Mapping[str, Any] = {}
+
+
+class Operators(Kind):
+    """A kind that can be written in formulas, beside numbers, arrays, nested lists and other kinds."""
+
+    __slots__ = ()
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for n in self.shape:
+            size *= n
+        return size
+
+    @property
+    def T(self) -> Any:
+        return transpose(self)
+
+    @property
+    def mT(self) -> Any:
+        return matrix_transpose(self)
+
+    __hash__ = object.__hash__
+    # NumPy must leave `array + tensor` to the tensor.
+    __array_ufunc__ = None
+
+    def __add__(self, other: Any) -> Any:
+        return bind(arithmetic.add, (self, operand(other)), _NO_PARAMS)
+
+    def __radd__(self, other: Any) -> Any:
+        return bind(arithmetic.add, (operand(other), self), _NO_PARAMS)
+
+    def __sub__(self, other: Any) -> Any:
+        return bind(arithmetic.subtract, (self, operand(other)), _NO_PARAMS)
+
+    def __rsub__(self, other: Any) -> Any:
+        return bind(arithmetic.subtract, (operand(other), self), _NO_PARAMS)
+
+    def __mul__(self, other: Any) -> Any:
+        return bind(arithmetic.multiply, (self, operand(other)), _NO_PARAMS)
+
+    def __rmul__(self, other: Any) -> Any:
+        return bind(arithmetic.multiply, (operand(other), self), _NO_PARAMS)
+
+    def __truediv__(self, other: Any) -> Any:
+        return bind(arithmetic.divide, (self, operand(other)), _NO_PARAMS)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return bind(arithmetic.divide, (operand(other), self), _NO_PARAMS)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return arithmetic.floor_divide(self, operand(other))
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return arithmetic.floor_divide(operand(other), self)
+
+    def __mod__(self, other: Any) -> Any:
+        return arithmetic.remainder(self, operand(other))
+
+    def __rmod__(self, other: Any) -> Any:
+        return arithmetic.remainder(operand(other), self)
+
+    def __pow__(self, other: Any) -> Any:
+        return exponential.power(self, operand(other))
+
+    def __rpow__(self, other: Any) -> Any:
+        return exponential.power(operand(other), self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return matmul(self, operand(other))
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matmul(operand(other), self)
+
+    def __neg__(self) -> Any:
+        return bind(arithmetic.negative, (self,), _NO_PARAMS)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return arithmetic.absolute(self)
+
+    def __lt__(self, other: Any) -> Any:
+        return arithmetic.less(self, operand(other))
+
+    def __le__(self, other: Any) -> Any:
+        return arithmetic.less_equal(self, operand(other))
+
+    def __gt__(self, other: Any) -> Any:
+        return arithmetic.greater(self, operand(other))
+
+    def __ge__(self, other: Any) -> Any:
+        return arithmetic.greater_equal(self, operand(other))
+
+    def __eq__(self, other: object) -> Any:
+        return arithmetic.equal(self, operand(other)) if _is_operand(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return arithmetic.not_equal(self, operand(other)) if _is_operand(other) else NotImplemented
+
+    def __getitem__(self, key: Any) -> Any:
+        return index(self, key)
+
+
+def _is_operand(value: object) -> bool:
+    return isinstance(value, (Kind, list, tuple)) or arrays.is_array(value)
+
+
+def operand(value: Any) -> Any:
+    """What an operator accepts beside a kind: numbers, arrays, nested lists."""
+    if isinstance(value, (Kind, float, int)) or arrays.is_array(value):
+        return value
+    return arrays.asarray(value)
