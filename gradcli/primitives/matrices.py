@@ -12,9 +12,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.arithmetic import multiply, usable_divisor
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
@@ -72,7 +72,7 @@ def _minors(x: Any) -> Any:
 
 
 def _cofactors(x: Any, determinant: Any) -> Any:
-    if arrays.all_finite(concrete(determinant)) and arrays.numpy_namespace().all(concrete(determinant)):
+    if assume(usable_divisor(constant(determinant))):
         return _per_matrix(determinant) * matrix_transpose(inv(x))
     # A singular matrix has no inverse, but it has cofactors.
     xp = arrays.numpy_namespace()

@@ -7,9 +7,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import divide, equal, nowhere, where
+from gradcli.primitives.arithmetic import divide, equal, nowhere, usable_divisor, where
 from gradcli.primitives.axes import normalize_axis
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
@@ -51,7 +51,7 @@ def _leave_one_out(x: Any) -> Any:
 
 
 def _cumprod_rule(g: Any, y: Any, x: Any, *, axis: int) -> Any:
-    if arrays.all_finite(concrete(y)) and arrays.numpy_namespace().all(concrete(y)):
+    if assume(usable_divisor(constant(y))):
         return divide(flip(cumsum(flip(g * y, axis), axis), axis), x)
     # y/x is 0/0 at a zero: row i of `others` is the scan with x[i] taken as 1, from i on.
     others = triu(cumprod(_leave_one_out(transpose(x, axis, -1)), -1))
