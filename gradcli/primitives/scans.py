@@ -111,7 +111,7 @@ def _sort_rule(g: Any, _y: Any, x: Any, *, axis: int) -> Any:
     return index(g, _along(xp.argsort(order, axis=axis), axis))
 
 
-def _sort_smooth(x: Any, *, axis: int) -> bool:
+def scan_smooth(x: Any, *, axis: int) -> bool:
     ordered = arrays.numpy_namespace().sort(x, axis=axis)
     above, below = (index(ordered, (slice(None),) * axis + (part,)) for part in (slice(1, None), slice(-1)))
     return nowhere(equal(above, below))
@@ -124,7 +124,7 @@ sort = structural(
     prepare=_scan_call("sort", -1),
     derivative="g in the old order",
     domain="smooth where no two elements are equal",
-    smooth=_sort_smooth,
+    smooth=scan_smooth,
     edges=("equal elements keep their order, in the gradient too", "nan comes last"),
     samples=_SAMPLES,
 )  # fmt: skip
