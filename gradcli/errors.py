@@ -211,6 +211,12 @@ class DifferentiationError(GradcliError, RuntimeError):
     kind = "differentiation"
 
 
+class BackendError(GradcliError):
+    """An array library, one of its devices or functions that is not there."""
+
+    kind = "backend"
+
+
 class PipeClosed(Exception):
     """The reader of the results has gone; there is nobody to tell."""
 

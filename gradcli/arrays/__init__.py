@@ -11,24 +11,38 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from types import ModuleType
 from typing import Any
 
-from gradcli.arrays import floats
+from gradcli.arrays import backends, floats
+from gradcli.arrays.namespaces import (
+    PLAIN,
+    default_namespace,
+    foreign_namespace,
+    library,
+    namespace_of,
+    numpy_namespace,
+    placed,
+    using_namespace,
+)
 from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
+
+__all__ = [
+    "PLAIN",
+    "default_namespace",
+    "floats",
+    "foreign_namespace",
+    "library",
+    "namespace_of",
+    "numpy_namespace",
+    "placed",
+    "using_namespace",
+]
 
 Array = Any
 Shape = tuple[int, ...]
 
 DTYPES = ("float64", "float32")
-PLAIN = frozenset({float, bool, int})
 _NUMBERS = frozenset({float, int})
-
-
-def numpy_namespace() -> ModuleType:
-    from gradcli.arrays import numpy_arrays
-
-    return numpy_arrays
 
 
 def shape(array: Array) -> Shape:
@@ -42,7 +56,7 @@ def shape(array: Array) -> Shape:
 def dtype_name(array: Array) -> str:
     """`float64`, `float32`, `int64`, `bool`, …"""
     names = {float: "float64", int: "int64", bool: "bool"}
-    return names.get(type(array)) or str(array.dtype)
+    return names.get(type(array)) or str(array.dtype).rpartition(".")[2]
 
 
 def is_floating(array: Array) -> bool:
@@ -58,20 +72,20 @@ def tidy(array: Array) -> Array:
 
 def is_array(value: object) -> bool:
     """Whether `value` is a number or an array of a library, found without importing one."""
-    if type(value) in PLAIN:
-        return True
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
+    return type(value) in PLAIN or library(type(value)) is not None
 
 
 def asarray(value: object, dtype: str | None = None) -> Array:
     """Numbers, nested sequences of numbers and arrays, as an array; a copy where `value` is mutable.
 
-    Raises ShapeError for nested lists of unequal lengths and EvaluationError for anything that
-    is not numbers.
+    An array stays one of its library. Raises ShapeError for nested lists of unequal lengths and
+    EvaluationError for anything that is not numbers.
     """
     if type(value) in PLAIN and dtype in (None, "float64"):
         return value if dtype is None else float(value)  # type: ignore[arg-type]
+    foreign = foreign_namespace((value,))
+    if foreign is not None:
+        return foreign.asarray(foreign.copy(value), dtype)
     import numpy as np
 
     try:
@@ -89,11 +103,14 @@ def asarray(value: object, dtype: str | None = None) -> Array:
 
 def astype(array: Array, dtype: str) -> Array:
     """`array` converted to `dtype`; the same object where nothing changes."""
-    return array if dtype_name(array) == dtype else asarray(array, dtype)
+    if dtype_name(array) == dtype:
+        return array
+    foreign = foreign_namespace((array,))
+    return asarray(array, dtype) if foreign is None else foreign.astype(array, dtype)
 
 
 def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
-    """The operands, with integers beside float32 made float32, where NumPy would make both float64.
+    """Numbers and arrays of NumPy, with integers beside float32 made float32, where NumPy would make both float64.
 
     Truth values stay what they are where `truths`, and else become the numbers 0 and 1.
     """
@@ -113,58 +130,111 @@ def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
 
 def owned(array: Array) -> Array:
     """`array`, or a copy of it where whoever made it can still write into it."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not isinstance(array, numpy.ndarray) or not array.flags.writeable:
+    if type(array) in PLAIN or library(type(array)) is None:
         return array
-    return array.copy()
+    return namespace_of((array,)).owned(array)
 
 
 def unshared(array: Array, others: Iterable[Array]) -> Array:
     """`array`, or a copy of it where it cannot be written into or may share memory with `others`."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not isinstance(array, numpy.ndarray):
+    if type(array) in PLAIN or library(type(array)) is None:
         return array
-    shared = not array.flags.writeable or any(numpy.may_share_memory(array, other) for other in others)
-    return array.copy() if shared else array
+    return namespace_of((array,)).unshared(array, others)
 
 
 def to_numpy(array: Array) -> Any:
-    import numpy as np
+    return namespace_of((array,)).to_numpy(array)
 
-    return np.asarray(array)
+
+def on_host(array: Array) -> Array:
+    """A number, or an array of any library as one of NumPy."""
+    return array if type(array) in PLAIN else tidy(to_numpy(array))
 
 
 def tolist(array: Array) -> Any:
     """Nested lists of Python numbers, or one number."""
-    return array if type(array) in PLAIN else array.tolist()
+    return array if type(array) in PLAIN else to_numpy(array).tolist()
 
 
-def zeros(shape: Shape, dtype: str) -> Array:
+def zeros(shape: Shape, dtype: str, namespace: Any = None) -> Array:
+    """Zeros in a namespace, in that of NumPy and plain numbers where it is None."""
+    if namespace is not None:
+        return namespace.zeros(shape, dtype)
     if not shape and dtype == "float64":
         return 0.0
     return tidy(numpy_namespace().zeros(shape, dtype))
 
 
 def zeros_like(array: Array) -> Array:
-    return 0.0 if type(array) in PLAIN else zeros(shape(array), dtype_name(array))
+    return 0.0 if type(array) in PLAIN else zeros(shape(array), dtype_name(array), foreign_namespace((array,)))
 
 
 def ones_like(array: Array) -> Array:
-    return 1.0 if type(array) in PLAIN else tidy(numpy_namespace().ones(shape(array), dtype_name(array)))
+    if type(array) in PLAIN:
+        return 1.0
+    xp = namespace_of((array,))
+    return xp.tidy(xp.ones(shape(array), dtype_name(array)))
+
+
+def every(condition: Array) -> bool:
+    """Whether a truth value, or every element of an array of them, is true."""
+    if type(condition) in PLAIN:
+        return bool(condition)
+    # Not every library has it as a method.
+    method = getattr(condition, "all", None)
+    return bool(namespace_of((condition,)).all(condition) if method is None else method())
+
+
+def some(condition: Array) -> bool:
+    """Whether a truth value, or some element of an array of them, is true."""
+    if type(condition) in PLAIN:
+        return bool(condition)
+    method = getattr(condition, "any", None)
+    return bool(namespace_of((condition,)).any(condition) if method is None else method())
+
+
+def beside(array: Array, other: Array) -> Array:
+    """A number or an array of NumPy as one of the library and device of `other`."""
+    foreign = foreign_namespace((other,))
+    return array if foreign is None else foreign.asarray(array)
 
 
 def quiet() -> AbstractContextManager[Any]:
-    """Within it array libraries give nan and inf without a word, as plain floats do here."""
-    numpy = sys.modules.get("numpy")
-    return nullcontext() if numpy is None else numpy.errstate(all="ignore")
+    """Within it array libraries give nan and inf without a word, as plain floats do here, and record no graphs."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is None:
+        return nullcontext()
+    silence: AbstractContextManager[Any] = numpy.errstate(all="ignore")
+    no_grad = getattr(torch, "no_grad", None)
+    return silence if no_grad is None else _both(silence, no_grad())
 
 
-def check_backend(backend: str | None, device: str | None) -> None:
-    """Raise UsageError for a backend or device other than NumPy on the CPU."""
+@contextmanager
+def _both(one: AbstractContextManager[Any], other: AbstractContextManager[Any]) -> Iterator[None]:
+    with one, other:
+        yield
+
+
+def chosen(backend: str | None, device: str | None) -> Any:
+    """The namespace of a backend on a device; None for NumPy, which needs no choice.
+
+    Raises UsageError for what no backend has, BackendError for what is not there.
+    """
     if backend not in (None, "numpy"):
-        raise UsageError(f"there is no backend {backend!r} in this version", hint="the backend is numpy")
+        return backends.namespace(backend, device)
     if device not in (None, "cpu"):
         raise UsageError(f"the backend numpy has no device {device!r}", hint="its device is cpu")
+    return None
+
+
+def moved(array: Array, backend: str | None, device: str | None) -> Array:
+    """`array` in a backend (that which it is in, where that is None) on a device. Raises as `chosen` does."""
+    here = foreign_namespace((array,))
+    there = chosen(backend or (here.name if here else "numpy"), device)
+    if there is here:
+        return array
+    host = on_host(array)
+    return host if there is None else there.asarray(host)
 
 
 def check_dtype(dtype: str | None) -> None:
@@ -174,11 +244,13 @@ def check_dtype(dtype: str | None) -> None:
 
 
 def all_finite(array: Array) -> bool:
-    return floats.isfinite(array) if type(array) in PLAIN else bool(numpy_namespace().isfinite(array).all())
+    if type(array) in PLAIN:
+        return floats.isfinite(array)
+    return every(namespace_of((array,)).isfinite(array))
 
 
 def all_zero(array: Array) -> bool:
-    return array == 0 if type(array) in PLAIN else not array.any()
+    return not some(array != 0)
 
 
 _default_dtype: ContextVar[str] = ContextVar("gradcli_default_dtype", default="float64")
@@ -199,8 +271,13 @@ def using_dtype(dtype: str) -> Iterator[None]:
         _default_dtype.reset(token)
 
 
+def made(make: Callable[[Any], Array]) -> Array:
+    """What `make` makes from the namespace of NumPy, as an array of the default namespace."""
+    return placed(guard_memory(make))
+
+
 def guard_memory(make: Callable[[Any], Array]) -> Array:
-    """What `make` makes from the array namespace; running out of memory is a LimitError."""
+    """What `make` makes from the namespace of NumPy; running out of memory is a LimitError."""
     try:
         return tidy(make(numpy_namespace()))
     except (MemoryError, ValueError, OverflowError) as error:

@@ -1,19 +1,69 @@
-"""The array namespace of NumPy: its own functions, and what the language needs beyond them."""
+"""The array namespace of NumPy: its own functions, and what the language needs beyond them.
+
+Every namespace has the functions that are here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
+from gradcli import arrays
 from gradcli.arrays import special
+from gradcli.arrays.backends import Device
+from gradcli.arrays.memory import host, out_of_memory
+from gradcli.errors import GradcliError
 
 Array = Any
+name = "numpy"
+device_name = "cpu"
 
 
 def __getattr__(name: str) -> Any:
     return getattr(np, name) if hasattr(np, name) else getattr(special, name)
+
+
+def quiet() -> AbstractContextManager[Any]:
+    return np.errstate(all="ignore")
+
+
+def promoted(operands: Sequence[Any], *, truths: bool) -> Sequence[Any]:
+    return arrays.promoted(operands, truths=truths)
+
+
+def tidy(array: Array) -> Array:
+    return arrays.tidy(array)
+
+
+def explained(error: Exception) -> GradcliError | None:
+    return out_of_memory(str(error), host(device_name).free) if isinstance(error, MemoryError) else None
+
+
+def to_numpy(array: Array) -> Any:
+    return np.asarray(array)
+
+
+def owned(array: Array) -> Array:
+    return array.copy() if isinstance(array, np.ndarray) and array.flags.writeable else array
+
+
+def unshared(array: Array, others: Iterable[Array]) -> Array:
+    if not isinstance(array, np.ndarray):
+        return array
+    shared = not array.flags.writeable or any(_may_share_memory(array, other) for other in others)
+    return array.copy() if shared else array
+
+
+def _may_share_memory(array: Array, other: Array) -> bool:
+    return isinstance(other, np.ndarray) and np.may_share_memory(array, other)
+
+
+def index(x: Array, key: Any) -> Array:
+    """x[key], for ints, slices, None, Ellipsis and arrays of whole numbers."""
+    return np.asarray(x)[key]
 
 
 def scatter_add(values: Array, key: Any, shape: tuple[int, ...]) -> Array:
@@ -56,3 +106,11 @@ def expm(x: Array) -> Array:
 def lgamma(x: Array) -> Array:
     # SciPy has -inf at -inf, against the C standard and `math`.
     return np.where(np.isneginf(x), np.inf, special.lgamma(x))
+
+
+def version() -> str:
+    return np.__version__
+
+
+def devices() -> Iterator[Device]:
+    yield host(device_name)

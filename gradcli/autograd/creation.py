@@ -19,11 +19,15 @@ def tensor(
     """A leaf Tensor with a copy of `data`: a number, nested sequences of numbers, or an array.
 
     `dtype` is "float64" or "float32"; without it floats are float64, arrays keep theirs, and
-    integers stay integers, which cannot require grad. Raises ShapeError for ragged sequences and
-    UsageError for a dtype, backend or device that is not there.
+    integers stay integers, which cannot require grad. `backend` is "numpy", "torch", "cupy" or
+    "jax", and `device` one of its devices, as "cpu" or "cuda:0"; without them an array stays in its
+    library. Raises ShapeError for ragged sequences, UsageError for a dtype, backend or device that
+    does not exist, and BackendError for one that is not there.
     """
-    arrays.check_backend(backend, device)
     arrays.check_dtype(dtype)
-    made = Tensor(arrays.asarray(data.data if isinstance(data, Tensor) else data, dtype))
+    array = arrays.asarray(data.data if isinstance(data, Tensor) else data, dtype)
+    if backend is not None or device is not None:
+        array = arrays.moved(array, backend, device)
+    made = Tensor(array)
     made.requires_grad = requires_grad
     return made

@@ -234,7 +234,8 @@ def _seed(i: int, root: Tensor, gradient: Any, create_graph: bool) -> Any:
         if root.size != 1:
             raise DifferentiationError("grad can be implicitly created only for scalar outputs")
         gradient = arrays.ones_like(root.data)
-    gradient = gradient if isinstance(gradient, Tensor) else arrays.asarray(gradient)
+    if not isinstance(gradient, Tensor):
+        gradient = arrays.beside(arrays.asarray(gradient), root.data)
     if arrays.shape(gradient) != root.shape:
         raise DifferentiationError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {list(arrays.shape(gradient))} "

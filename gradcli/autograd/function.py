@@ -194,7 +194,8 @@ class FunctionNode(Node):
 
 def _zeros(output: Any) -> Callable[[], Any]:
     """Zeros like an output, made when they are needed, without keeping the output."""
-    return functools.partial(arrays.zeros, arrays.shape(output), arrays.dtype_name(output))
+    namespace = arrays.foreign_namespace((output,))
+    return functools.partial(arrays.zeros, arrays.shape(output), arrays.dtype_name(output), namespace)
 
 
 def _sums_to(have: tuple[int, ...], shape: tuple[int, ...]) -> bool:

@@ -49,7 +49,7 @@ def _units(value: Any) -> Any:
 
 def _joined(rows: Sequence[Any], shape: tuple[int, ...], leaf: Tensor) -> Any:
     if all(row is None for row in rows):
-        return None if rows else Tensor(arrays.numpy_namespace().zeros(shape + leaf.shape, leaf.dtype))
+        return None if rows else Tensor(_zeros(shape + leaf.shape, leaf))
     whole = [Tensor(arrays.zeros_like(leaf.data)) if row is None else row for row in rows]
     return reshape(stack(whole), shape + leaf.shape)
 
@@ -79,5 +79,9 @@ def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -
     found = jacobians(value, (leaf,), create_graph=create_graph)[0]
     if found is None and not first:
         # A derivative that is there but does not depend on the leaf is flat.
-        return Tensor(arrays.zeros(arrays.shape(value) + leaf.shape, leaf.dtype))
+        return Tensor(_zeros(arrays.shape(value) + leaf.shape, leaf))
     return found
+
+
+def _zeros(shape: tuple[int, ...], leaf: Tensor) -> Any:
+    return arrays.zeros(shape, leaf.dtype, arrays.foreign_namespace((leaf.data,)))

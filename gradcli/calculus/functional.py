@@ -49,11 +49,13 @@ def hessian(function: Callable[..., Any], inputs: Any) -> Any:
 
 def _leaves(inputs: Any) -> Sequence[Tensor]:
     items = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
-    return [tensor(i.data if isinstance(i, Tensor) else i, requires_grad=True) for i in items]
+    return [tensor(i, requires_grad=True) for i in items]
 
 
-def _filled(found: Any, shape: tuple[int, ...], leaf: Tensor) -> Tensor:
-    return Tensor(arrays.zeros(shape, leaf.dtype)) if found is None else found.detach()
+def _filled(found: Tensor | None, shape: tuple[int, ...], leaf: Tensor) -> Tensor:
+    if found is not None:
+        return found.detach()
+    return Tensor(arrays.zeros(shape, leaf.dtype, arrays.foreign_namespace((leaf.data,))))
 
 
 def _block(found: dict[str, Any], leaves: dict[str, Tensor], i: str, j: str) -> Tensor:

@@ -90,11 +90,13 @@ def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, t
     """
     if order < 1 or not 0 < tolerance < 1:
         raise DifferentiationError("a check needs an order of 1 or more and a tolerance between 0 and 1")
-    named = _named(inputs)
+    given = _named(inputs)
+    namespace = arrays.foreign_namespace(given.values())
+    named = {name: arrays.astype(arrays.on_host(array), "float64") for name, array in given.items()}
     if not any(_entries(array) for array in named.values()):
         raise DifferentiationError("there is nothing to differentiate by")
     call = function if isinstance(inputs, Mapping) else lambda **leaves: function(*leaves.values())
-    with arrays.quiet():
+    with arrays.using_namespace(namespace), arrays.quiet():
         checker = _Checker(call, named, tolerance)
         return Report(tuple(row for n in range(1, order + 1) for row in checker.rows(n)))
 
@@ -102,7 +104,7 @@ def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, t
 def _named(inputs: Any) -> dict[str, Any]:
     if not isinstance(inputs, Mapping):
         inputs = {str(i): x for i, x in enumerate(inputs if isinstance(inputs, (list, tuple)) else (inputs,))}
-    return {name: arrays.astype(concrete(operand(x)), "float64") for name, x in inputs.items()}
+    return {name: concrete(operand(x)) for name, x in inputs.items()}
 
 
 def _entries(array: Any) -> list[tuple[int, ...]]:
@@ -113,8 +115,12 @@ def _entry(array: Any, index: tuple[int, ...]) -> float:
     return float(array[index] if index else array)
 
 
+def _on_host(gradient: Tensor | None) -> Any:
+    return None if gradient is None else arrays.on_host(gradient.data)
+
+
 def _reverse(gradient: Any, index: tuple[int, ...]) -> float | None:
-    return None if gradient is None else _entry(concrete(gradient), index)
+    return None if gradient is None else _entry(gradient, index)
 
 
 def _neighbours(point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -164,11 +170,12 @@ class _Checker:
     def _gradients(self, point: Mapping[str, Any], order: int) -> tuple[float, dict[str, Any]]:
         """The derivative of the order below `order`, and its gradient by each leaf."""
         leaves, value = self._derivative(point, order - 1)
-        return float(concrete(value)), dict(zip(leaves, gradients(value, list(leaves.values()))))
+        found = gradients(value, list(leaves.values()))
+        return float(concrete(value)), {n: _on_host(g) for n, g in zip(leaves, found)}
 
     def _derivative(self, point: Mapping[str, Any], order: int) -> tuple[dict[str, Tensor], Any]:
         """The leaves at `point`, and the derivative of this order along the directions, with its graph."""
-        leaves = {name: Tensor(array).requires_grad_() for name, array in point.items()}
+        leaves = {name: Tensor(arrays.placed(array)).requires_grad_() for name, array in point.items()}
         with enable_grad():
             value = self.function(**leaves)
             value = _weighted(value, _cotangent(arrays.shape(value)))

@@ -79,7 +79,8 @@ def _or_zeros(found: Any, y: Any, x: Any) -> Any:
             "the first argument was made before the second got this name",
             hint="compute it from the name that it is differentiated by, inside the function or after the assignment",
         )
-    return arrays.zeros(arrays.shape(y) + arrays.shape(x), arrays.dtype_name(concrete(x)))
+    data = concrete(x)
+    return arrays.zeros(arrays.shape(y) + arrays.shape(x), arrays.dtype_name(data), arrays.foreign_namespace((data,)))
 
 
 def _passes_by(y: Tensor, x: Tensor) -> bool:

@@ -31,7 +31,8 @@ _CODES = {NONFINITE: "nonfinite", KINK: "nonsmooth"}
 def run(options: CheckOptions, environment: Environment) -> ExitStatus:
     """Compare derivatives with differences, print; see `gradcli check --help`."""
     _check(options)
-    with arrays.max_elements(options.max_elements):
+    namespace = arrays.chosen(options.backend, options.device)
+    with arrays.using_namespace(namespace), arrays.max_elements(options.max_elements):
         program, bindings, wrt = inputs.gather(options, environment, "float64")
         if not wrt:
             raise UsageError("there is no derivative to check", hint="gradcli check 'log(x**q)' x=5 q=3")

@@ -19,13 +19,15 @@ from gradcli.io import json_text, output
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
     """Evaluate, differentiate, print; see `gradcli eval --help`."""
     _check(options)
-    with arrays.using_dtype(options.dtype), arrays.max_elements(options.max_elements):
+    namespace = arrays.chosen(options.backend, options.device)
+    limits = arrays.max_elements(options.max_elements)
+    with arrays.using_namespace(namespace), arrays.using_dtype(options.dtype), limits:
         request = _request(options, environment)
         result = session.run(request)
     if options.save is not None:
         output.save_npz(options.save, _arrays(result))
     if options.json:
-        environment.write(json_text.dumps(_json(options, request, result)) + "\n")
+        environment.write(json_text.dumps(_json(options, request, result, namespace)) + "\n")
     else:
         show(_tables(result), environment)
         if not options.quiet:
@@ -35,7 +37,6 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
 
 
 def _check(options: EvalOptions) -> None:
-    arrays.check_backend(options.backend, options.device)
     if options.dtype not in arrays.DTYPES:
         raise UsageError(f"there is no dtype {options.dtype!r}", hint=f"--dtype {' or '.join(arrays.DTYPES)}")
     derived = {
@@ -94,13 +95,13 @@ def _arrays(result: session.Result) -> dict[str, Any]:
     return named
 
 
-def _json(options: EvalOptions, request: session.Request, result: session.Result) -> dict[str, Any]:
+def _json(options: EvalOptions, request: session.Request, result: session.Result, namespace: Any) -> dict[str, Any]:
     text = request.program.source
     record = {
         "schema": "gradcli/1",
         "program": text,
         "backend": options.backend,
-        "device": options.device,
+        "device": "cpu" if namespace is None else namespace.device_name,
         "dtype": options.dtype,
         "shape": list(arrays.shape(result.value)),
         "value": result.value,

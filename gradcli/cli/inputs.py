@@ -72,7 +72,7 @@ def names_of(text: str | None) -> tuple[str, ...]:
 
 
 def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inputs:
-    """Parse the program and read the values of its names.
+    """Parse the program and read the values of its names, as arrays of the default namespace.
 
     Raises UsageError where there is no program, ProgramSyntaxError for text that is none, and
     BindingError for a value that cannot be read, a name that is given twice or that the program
@@ -98,6 +98,7 @@ def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inp
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
         if name in reads:
             bindings[name] = arrays.astype(value, dtype)
+    bindings = {name: arrays.placed(value) for name, value in bindings.items()}
     return Inputs(program, bindings, _leaves(bindings, options.wrt, options.const))
 
 

@@ -23,6 +23,8 @@ Examples:
   gradcli eval 'sum((X@w - y)**2)' X=@data.npz:X y=@data.npz:y w=[0,0] --wrt w --json
 
   gradcli eval 'sin(x)*exp(x)' x=1 --order 4
+
+  gradcli eval 'sum(log(x**q)*sin(x))' x=@x.npy q=3 --backend torch --device cuda
 """
 
 _CHECK_HELP = """Whether the derivatives of PROGRAM are right: reverse mode beside central differences.
@@ -48,6 +50,15 @@ Examples:
   gradcli ops atan2
 
   gradcli ops '**' --json
+"""
+
+_BACKENDS_HELP = """The array libraries that can compute: which are installed, their devices, and how to install the rest.
+
+Examples:
+
+  gradcli backends
+
+  gradcli backends --json
 """
 
 
@@ -83,7 +94,7 @@ def evaluate(
     const: opt.Const = None,
     dtype: opt.Dtype = "float64",
     backend: opt.Backend = "numpy",
-    device: opt.Device = "cpu",
+    device: opt.Device = None,
     json: opt.Json = False,
     order: opt.Order = None,
     jacobian: opt.Jacobian = False,
@@ -112,6 +123,8 @@ def check(
     vars: opt.Vars = None,
     wrt: opt.Wrt = None,
     const: opt.Const = None,
+    backend: opt.Backend = "numpy",
+    device: opt.Device = None,
     json: opt.Json = False,
     order: opt.CheckOrder = 1,
     tolerance: opt.Tolerance = 1e-6,
@@ -135,6 +148,13 @@ def operations(
     from gradcli.cli import ops as command
 
     return command.run(name, json, context.obj)
+
+
+@app.command("backends", help=_BACKENDS_HELP)
+def backends(context: typer.Context, json: opt.Json = False, traceback: opt.Traceback = False) -> ExitStatus:
+    from gradcli.cli import backends as command
+
+    return command.run(json, context.obj)
 
 
 def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:

@@ -33,8 +33,13 @@ Wrt = Annotated[
 ]
 Const = Annotated[str | None, typer.Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
 Dtype = Annotated[str, typer.Option("--dtype", metavar="float64|float32", help="The precision of every number.")]
-Backend = Annotated[str, typer.Option("--backend", metavar="NAME", help="The array library that computes.")]
-Device = Annotated[str, typer.Option("--device", metavar="NAME", help="Where it computes.")]
+Backend = Annotated[
+    str, typer.Option("--backend", metavar="numpy|torch|cupy|jax", help="The array library that computes.")
+]
+Device = Annotated[
+    str | None,
+    typer.Option("--device", metavar="cpu|cuda|cuda:N", help="Where it computes; default: cpu, for cupy cuda."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on one line.")]
 Order = Annotated[int | None, typer.Option("--order", metavar="N", help="All derivatives up to order N.")]
 Jacobian = Annotated[bool, typer.Option("--jacobian", help="The derivative of each element of the value by each leaf.")]
@@ -77,7 +82,7 @@ class EvalOptions(NamedTuple):
     const: str | None = None
     dtype: str = "float64"
     backend: str = "numpy"
-    device: str = "cpu"
+    device: str | None = None
     json: bool = False
     order: int | None = None
     jacobian: bool = False
@@ -102,6 +107,8 @@ class CheckOptions(NamedTuple):
     vars: str | None = None
     wrt: str | None = None
     const: str | None = None
+    backend: str = "numpy"
+    device: str | None = None
     json: bool = False
     order: int = 1
     tolerance: float = 1e-6

@@ -106,7 +106,8 @@ class CompiledProgram:
             return leaves, self._run(bindings | leaves).value
 
     def _run(self, bindings: Mapping[str, Any]) -> Evaluation:
-        with arrays.using_dtype(_dtype(bindings)):
+        namespace = arrays.foreign_namespace(concrete(b) for b in bindings.values())
+        with arrays.using_dtype(_dtype(bindings)), arrays.using_namespace(namespace):
             return evaluate(self.program, bindings)
 
     def _bindings(self, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def _first_nonfinite(array: Any) -> tuple[int, ...]:
     if not arrays.shape(array):
         return ()
     xp = arrays.numpy_namespace()
-    return tuple(int(i) for i in xp.argwhere(~xp.isfinite(array))[0])
+    return tuple(int(i) for i in xp.argwhere(~xp.isfinite(arrays.to_numpy(array)))[0])
 
 
 def _kind(array: Any, where: tuple[int, ...]) -> str:

@@ -303,9 +303,9 @@ class _Interpreter:
             items.append(number((yield item), "a tensor"))
         current_span.set(node.span)
         if items and all(type(i) is bool for i in items):
-            return arrays.asarray(items)
+            return arrays.placed(arrays.asarray(items))
         if all(type(i) in arrays.PLAIN for i in items):
-            return arrays.asarray([float(i) for i in items], arrays.default_dtype())
+            return arrays.placed(arrays.asarray([float(i) for i in items], arrays.default_dtype()))
         return stack([in_dtype(i) for i in items])
 
     def _unary(self, node: tree.Unary) -> Task:

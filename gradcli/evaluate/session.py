@@ -34,7 +34,7 @@ class Request(NamedTuple):
 
 
 class Result:
-    """What was computed, as arrays; None for what was not asked for, or does not exist."""
+    """What was computed, as arrays of NumPy; None for what was not asked for, or does not exist."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -161,6 +161,6 @@ def _node_row(name: str, value: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A result as a number or an array in the dtype in use; truth values as 0 and 1."""
+    """A result as a number or an array of NumPy in the dtype in use; truth values as 0 and 1."""
     array = concrete(value)
-    return None if array is None else arrays.astype(array, arrays.default_dtype())
+    return None if array is None else arrays.on_host(arrays.astype(array, arrays.default_dtype()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,10 +63,10 @@ def truth(value: Value, node: tree.Node) -> bool:
         raise EvaluationError("a condition needs a number", span=node.span)
     if type(condition) in arrays.PLAIN:
         return bool(condition)
-    if condition.size != 1:
+    if math.prod(arrays.shape(condition)) != 1:
         raise ShapeError(
             f"a condition needs one number, and this has shape {list(arrays.shape(condition))}",
             hint="use where(condition, a, b) to choose element by element, or any(…), all(…)",
             span=node.span,
         )
-    return bool(condition.item())
+    return bool(arrays.to_numpy(condition).item())

@@ -363,4 +363,4 @@ def usable_divisor(x: Any) -> Any:
 
 
 def nowhere(condition: Any) -> bool:
-    return not condition if isinstance(condition, bool) else not condition.any()
+    return not arrays.some(condition)

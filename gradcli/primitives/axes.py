@@ -18,7 +18,7 @@ def whole(value: Any, what: str) -> int:
     """`value` as an int. Raises EvaluationError where it is not one whole number."""
     number = concrete(value)
     if type(number) not in arrays.PLAIN and getattr(number, "ndim", 1) == 0:
-        number = number.item()
+        number = arrays.to_numpy(number).item()
     if type(number) not in arrays.PLAIN:
         raise EvaluationError(f"{what} must be a whole number")
     if number != number or abs(number) == float("inf") or number != int(number):
@@ -31,6 +31,8 @@ def whole_numbers(value: Any, what: str) -> Shape:
     value = concrete(value)
     if type(value) in arrays.PLAIN or getattr(value, "ndim", 1) == 0:
         return (whole(value, what),)
+    if arrays.is_array(value):
+        value = arrays.to_numpy(value)
     try:
         if len(value) > _MOST_AXES:
             raise ShapeError(f"{len(value):,} numbers are too many for the axes of a tensor, at most {_MOST_AXES}")
@@ -42,7 +44,7 @@ def whole_numbers(value: Any, what: str) -> Shape:
 def whole_array(value: Any, what: str) -> Any:
     """An array of integers with the numbers of `value`. Raises EvaluationError where they are not whole."""
     xp = arrays.numpy_namespace()
-    array = xp.asarray(value)
+    array = arrays.to_numpy(value)
     integers = array.astype("int64") if array.dtype.kind in "iuf" and xp.isfinite(array).all() else None
     if integers is None or (integers != array).any():
         raise EvaluationError(f"{what} must be made of whole numbers")

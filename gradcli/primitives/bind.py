@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, GradcliError, LimitError, ShapeError
+from gradcli.errors import EvaluationError, GradcliError, ShapeError
 
 if TYPE_CHECKING:
     from gradcli.primitives.primitive import Primitive
@@ -66,7 +66,7 @@ def assume(condition: Any) -> bool:
     """
     if isinstance(condition, Kind):
         return condition.assume()
-    return bool(condition if type(condition) in arrays.PLAIN else condition.all())
+    return arrays.every(condition)
 
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
@@ -93,30 +93,29 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
 
 
 def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
-    """The reading for arrays of a library: run `forward` in its namespace.
+    """The reading for arrays of a library: run `forward` in its namespace, in the default one where
+    there are only numbers and arrays of NumPy.
 
     Raises ShapeError where the shapes do not fit, LimitError where memory or the run's limit on
     elements is exhausted, EvaluationError for anything else that the array library refuses.
     """
-    xp = arrays.numpy_namespace()
+    xp = arrays.foreign_namespace(operands) or arrays.default_namespace()
     try:
         arrays.charge(primitive.elements([arrays.shape(o) for o in operands], params))
-        operands = arrays.promoted(operands, truths=primitive.truths)
-        with xp.errstate(all="ignore"):
+        operands = xp.promoted(operands, truths=primitive.truths)
+        with xp.quiet():
             result = primitive.forward(xp, *operands, **params)
-    except GradcliError:
+    except (GradcliError, RecursionError):
         raise
-    except MemoryError:
-        raise LimitError(f"out of memory in '{primitive.name}'") from None
-    except (ValueError, IndexError, TypeError) as error:
-        raise _refused(primitive, operands, error) from None
+    except (MemoryError, ValueError, IndexError, TypeError, RuntimeError) as error:
+        raise xp.explained(error) or _refused(primitive, operands, error) from None
     except ArithmeticError as error:
         raise EvaluationError(f"'{primitive.name}' failed: {error}") from None
-    return [arrays.tidy(r) for r in result] if type(result) is list else arrays.tidy(result)
+    return [xp.tidy(r) for r in result] if type(result) is list else xp.tidy(result)
 
 
 def _refused(primitive: Primitive, operands: Sequence[Any], error: Exception) -> EvaluationError:
-    if type(error).__name__ == "LinAlgError":
+    if type(error).__name__.lstrip("_") == "LinAlgError":
         return EvaluationError(f"'{primitive.name}' failed: {str(error).lower()}")
     shapes = [arrays.shape(o) for o in operands]
     text = " and ".join(str(list(s)) for s in shapes)

@@ -25,7 +25,7 @@ def _sizes(shape: tuple[Any, ...]) -> Shape:
 def _filled(value: float, sizes: Shape) -> Any:
     if not sizes:
         return value
-    return arrays.guard_memory(lambda xp: xp.full(sizes, value, arrays.default_dtype()))
+    return arrays.made(lambda xp: xp.full(sizes, value, arrays.default_dtype()))
 
 
 zeros = Composite(
@@ -53,7 +53,7 @@ full_like = Composite(
 
 def _eye(n: Any, m: Any = None) -> Any:
     rows, columns = _sizes((n, n if m is None else m))
-    return arrays.guard_memory(lambda xp: xp.eye(rows, columns, dtype=arrays.default_dtype()))
+    return arrays.made(lambda xp: xp.eye(rows, columns, dtype=arrays.default_dtype()))
 
 
 eye = Composite(
@@ -74,7 +74,7 @@ def _arange(start: Any, stop: Any = None, step: Any = 1.0) -> Any:
     if by == 0 or not all(map(math.isfinite, (first, last, by))):
         raise EvaluationError("'arange' needs finite numbers and a step that is not 0")
     arrays.charge(max(0, math.ceil(min((last - first) / by, 1e18))))
-    return arrays.guard_memory(lambda xp: xp.arange(first, last, by, dtype=arrays.default_dtype()))
+    return arrays.made(lambda xp: xp.arange(first, last, by, dtype=arrays.default_dtype()))
 
 
 arange = Composite(
@@ -85,7 +85,7 @@ arange = Composite(
 
 def _linspace(start: Any, stop: Any, num: Any = 50) -> Any:
     count = _sizes((whole(num, "a number of points"),))[0]
-    fractions = arrays.guard_memory(lambda xp: xp.linspace(0.0, 1.0, count, dtype=arrays.default_dtype()))
+    fractions = arrays.made(lambda xp: xp.linspace(0.0, 1.0, count, dtype=arrays.default_dtype()))
     return start * (1.0 - fractions) + stop * fractions
 
 
@@ -103,7 +103,7 @@ def _random(name: str, draw: str) -> Any:
         number, sizes = whole(seed, "a seed"), _sizes(shape)
         if number < 0:
             raise EvaluationError("a seed must not be negative")
-        return arrays.guard_memory(
+        return arrays.made(
             lambda xp: (
                 getattr(xp.random.default_rng(number), draw)(sizes).astype(arrays.default_dtype())
                 if sizes

@@ -15,7 +15,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import divide, equal, logical_and, logical_or, where, zeros_like
+from gradcli.primitives.arithmetic import divide, equal, logical_and, logical_or, multiply, where, zeros_like
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
@@ -58,7 +58,7 @@ def _as_row(x: Any) -> Any:
 def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
     xp = arrays.numpy_namespace()
     n = arrays.shape(y)[-1]
-    halved = tril(matmul(matrix_transpose(y), g)) * (1.0 - 0.5 * xp.eye(n, dtype=arrays.dtype_name(y)))
+    halved = multiply(tril(matmul(matrix_transpose(y), g)), 1.0 - 0.5 * xp.eye(n, dtype=arrays.dtype_name(y)))
     left = solve(matrix_transpose(y), halved)
     return _symmetric_part(matrix_transpose(solve(matrix_transpose(y), matrix_transpose(left))))
 
@@ -193,7 +193,7 @@ def _singular_value_rule(g: Any, y: Any, x: Any) -> Any:
 
 svdvals: Primitive = structural(
     "svdvals", "A", "the singular values of a matrix, in falling order",
-    forward=lambda xp, x: xp.linalg.svd(x, compute_uv=False),
+    forward=lambda xp, x: xp.linalg.svdvals(x),
     vjp=(_singular_value_rule,),
     prepare=_matrix("svdvals"),
     elements=cubic,
@@ -204,7 +204,7 @@ svdvals: Primitive = structural(
         "second derivatives are nan where singular values are equal",
     ),
     selects=True,
-    smooth=lambda x: scan_smooth(svdvals(x), axis=-1) and bool((svdvals(x) != 0).all()),
+    smooth=lambda x: scan_smooth(svdvals(x), axis=-1) and arrays.every(svdvals(x) != 0),
     samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
 )  # fmt: skip
 
@@ -218,7 +218,7 @@ def _pseudo_inverse_rule(g: Any, y: Any, x: Any) -> Any:
 
 def _pseudo_inverse(xp: Any, x: Any) -> Any:
     # What is below this, relative to the largest singular value, counts as 0: as PyTorch has it.
-    return xp.linalg.pinv(x, max(x.shape[-2:], default=1) * xp.finfo(x.dtype).eps)
+    return xp.linalg.pinv(x, rtol=max(x.shape[-2:], default=1) * xp.finfo(x.dtype).eps)
 
 
 pinv = structural(

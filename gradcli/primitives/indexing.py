@@ -52,7 +52,7 @@ def _position(item: Any) -> int:
 
 def _index_array(item: Any) -> tuple[Any, ...]:
     xp = arrays.numpy_namespace()
-    array = xp.asarray(item)
+    array = arrays.to_numpy(item)
     return tuple(xp.nonzero(array)) if array.dtype.kind == "b" else (whole_array(array, "an index"),)
 
 
@@ -82,7 +82,7 @@ def _one_for_each_axis(key: Key, ndim: int) -> Key:
 
 def _take(xp: Any, x: Any, *, key: Key) -> Any:
     try:
-        return xp.asarray(x)[key]
+        return xp.index(x, key)
     except IndexError as error:
         raise ShapeError(str(error).replace("array", "tensor")) from None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import multiply, usable_divisor
+from gradcli.primitives.arithmetic import add, multiply, usable_divisor
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.families import structural
@@ -76,7 +76,7 @@ def _cofactors(x: Any, determinant: Any) -> Any:
     # A singular matrix has no inverse, but it has cofactors.
     xp = arrays.numpy_namespace()
     signs = (-1.0) ** xp.indices(arrays.shape(x)[-2:]).sum(axis=0)
-    return det(_minors(x)) * signs
+    return multiply(det(_minors(x)), signs)
 
 
 det: Primitive = structural(
@@ -152,7 +152,7 @@ def _matrix_power(x: Any, n: Any) -> Any:
     if exponent < 0:
         return _matrix_power(inv(x), -exponent)
     if exponent == 0:
-        return 0.0 * x + arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x))
+        return add(0.0 * x, arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x)))
     result = None
     while True:
         if exponent % 2:

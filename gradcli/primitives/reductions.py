@@ -12,6 +12,7 @@ from gradcli.primitives.arithmetic import (
     absolute,
     divide,
     equal,
+    greater,
     isfinite,
     logical_or,
     multiply,
@@ -180,7 +181,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
 
     def smooth(x: Any, *, axis: Shape, **_params: Any) -> bool:
         chosen = equal(x, primitive(x, axis, True))
-        return not arrays.shape(x) or not (arrays.numpy_namespace().sum(chosen, axis=axis) > 1).any()
+        return not arrays.shape(x) or nowhere(greater(sum_(where(chosen, 1.0, 0.0), axis), 1.0))
 
     def prepare(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
         try:
@@ -309,8 +310,8 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     scaled = divide(x, scale)
     scale = scale if bool(concrete(keepdims)) else reshape(scale, _reduced(arrays.shape(x), axes))
     if order == 2:
-        return scale * flat_sqrt(sum_(square(scaled), axes, keepdims))
-    return scale * flat_root(sum_(power(absolute(scaled), order), axes, keepdims), order)
+        return multiply(scale, flat_sqrt(sum_(square(scaled), axes, keepdims)))
+    return multiply(scale, flat_root(sum_(power(absolute(scaled), order), axes, keepdims), order))
 
 
 def _reduced(shape: Shape, axes: Shape) -> Shape:
@@ -384,9 +385,8 @@ argmin = _position("argmin", "the position of the smallest element")
 
 
 def _order_smooth(x: Any, *, k: int) -> bool:
-    xp = arrays.numpy_namespace()
-    chosen = equal(x, xp.expand_dims(order_statistic(x, k), -1))
-    return not (xp.sum(chosen, axis=-1) > 1).any()
+    chosen = equal(x, reshape(order_statistic(x, k), (*arrays.shape(x)[:-1], 1)))
+    return nowhere(greater(sum_(where(chosen, 1.0, 0.0), -1), 1.0))
 
 
 def _order_forward(xp: Any, x: Any, *, k: int) -> Any:

@@ -72,7 +72,9 @@ cumprod = structural(
 
 
 def _softmax(xp: Any, x: Any, *, axis: int) -> Any:
-    shifted = xp.exp(xp.subtract(x, xp.max(x, axis=axis, keepdims=True, initial=-xp.inf)))
+    if 0 in arrays.shape(x):
+        return x
+    shifted = xp.exp(xp.subtract(x, xp.max(x, axis=axis, keepdims=True)))
     return xp.divide(shifted, xp.sum(shifted, axis=axis, keepdims=True))
 
 
@@ -107,12 +109,12 @@ def _along(positions: Any, axis: int) -> tuple[Any, ...]:
 
 def _sort_rule(g: Any, _y: Any, x: Any, *, axis: int) -> Any:
     xp = arrays.numpy_namespace()
-    order = xp.argsort(concrete(x), axis=axis, stable=True)
+    order = xp.argsort(arrays.to_numpy(concrete(x)), axis=axis, stable=True)
     return index(g, _along(xp.argsort(order, axis=axis), axis))
 
 
 def scan_smooth(x: Any, *, axis: int) -> bool:
-    ordered = arrays.numpy_namespace().sort(x, axis=axis)
+    ordered = sort(x, axis)
     above, below = (index(ordered, (slice(None),) * axis + (part,)) for part in (slice(1, None), slice(-1)))
     return nowhere(equal(above, below))
 

@@ -1,0 +1,113 @@
+"""The array libraries that can compute: what they are called, how they are installed, what they lack."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from gradcli.errors import BackendError, UsageError
+
+
+class Backend(NamedTuple):
+    """A library by its name in Python; `home` is the module here that speaks to it, and `install` the
+    command that installs it."""
+
+    name: str
+    home: str
+    install: str
+    default_device: str = "cpu"
+
+
+BACKENDS = (
+    Backend("numpy", "gradcli.arrays.numpy_arrays", "pip install gradcli"),
+    Backend("torch", "gradcli.arrays.torch_arrays", "pip install 'gradcli[torch]'"),
+    Backend("cupy", "gradcli.arrays.cupy_arrays", "pip install 'gradcli[cupy]'", default_device="cuda"),
+    Backend("jax", "gradcli.arrays.jax_arrays", "pip install 'gradcli[jax]'"),
+)
+
+_BY_NAME = {backend.name: backend for backend in BACKENDS}
+
+
+class Device(NamedTuple):
+    """A device as its library calls it, with its memory in bytes where the library tells."""
+
+    name: str
+    kind: str
+    memory: int | None = None
+    free: int | None = None
+
+
+class Found(NamedTuple):
+    """What is known of a library on this machine; `problem` says why it cannot be used, if it is installed."""
+
+    backend: Backend
+    version: str | None
+    devices: tuple[Device, ...]
+    problem: str | None = None
+
+
+def check_name(name: str) -> Backend:
+    """The backend of this name. Raises UsageError where there is none."""
+    if name not in _BY_NAME:
+        known = ", ".join(_BY_NAME)
+        raise UsageError(f"there is no backend {name!r}", hint=f"the backends are {known}; gradcli backends shows them")
+    return _BY_NAME[name]
+
+
+@cache
+def home(name: str) -> ModuleType:
+    """The module that speaks to a library. Raises BackendError where that is missing or broken."""
+    backend = check_name(name)
+    if not _installed(name):
+        raise BackendError(f"the backend {name} is not installed", hint=backend.install)
+    try:
+        return import_module(backend.home)
+    except Exception as error:
+        # A library that is broken fails in ways of its own.
+        problem = f"the backend {name} is installed, but cannot be imported: {_first_line(error)}"
+        raise BackendError(problem, hint=f"install it anew: {backend.install}") from error
+
+
+def _installed(name: str) -> bool:
+    try:
+        return sys.modules[name] is not None if name in sys.modules else find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def namespace(name: str, device: str | None = None) -> Any:
+    """The array namespace of a backend on a device, its default one where that is None.
+
+    Raises UsageError for names that no backend has, BackendError where the library or the device is not there.
+    """
+    backend = check_name(name)
+    return home(name).on_device(device or backend.default_device)
+
+
+def found() -> Iterator[Found]:
+    """What this machine has of every backend."""
+    for backend in BACKENDS:
+        if not _installed(backend.name):
+            yield Found(backend, None, ())
+            continue
+        try:
+            module = home(backend.name)
+            yield Found(backend, module.version(), tuple(module.devices()))
+        except BackendError as error:
+            yield Found(backend, _version(backend.name), (), error.message)
+        except Exception as error:
+            # Finding out must not fail, whatever the library does.
+            yield Found(backend, _version(backend.name), (), _first_line(error))
+
+
+def _version(name: str) -> str | None:
+    return getattr(sys.modules.get(name), "__version__", None)
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "") or type(error).__name__

@@ -1,0 +1,217 @@
+"""The array namespace of CuPy: NumPy's functions on a CUDA device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+import cupy
+import cupyx
+import cupyx.scipy.special
+
+from gradcli.arrays import definitions
+from gradcli.arrays.backends import Device
+from gradcli.arrays.keys import check_key
+from gradcli.arrays.memory import out_of_memory
+from gradcli.arrays.standard import StandardArrays
+from gradcli.errors import BackendError, GradcliError, UsageError
+
+Array = Any
+Key = tuple[Any, ...]
+
+# Our name: the name in cupyx.scipy.special.
+_SPECIAL = {
+    "erf": "erf",
+    "erfc": "erfc",
+    "erfinv": "erfinv",
+    "gamma": "gamma",
+    "lgamma": "gammaln",
+    "digamma": "digamma",
+    "ndtri": "ndtri",
+    "zeta": "zeta",
+    "i0": "i0",
+    "i1": "i1",
+    "j0": "j0",
+    "j1": "j1",
+}
+
+
+class CupyArrays(StandardArrays):
+    """CuPy on one of its devices, which is the current one of CuPy while a primitive runs."""
+
+    name = "cupy"
+    weak_numbers = True
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(cupy, device)
+        self.linalg = _LinearAlgebra()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(cupyx.scipy.special, _SPECIAL[name]) if name in _SPECIAL else getattr(cupy, name)
+        setattr(self, name, found)
+        return found
+
+    def from_numpy(self, array: Any) -> Array:
+        with self.device:
+            return cupy.array(array)
+
+    def to_numpy(self, array: Array) -> Any:
+        return array.get()
+
+    def astype(self, array: Array, dtype: str) -> Array:
+        with self.device:
+            return array.astype(dtype)
+
+    def copy(self, array: Array) -> Array:
+        with self.device:
+            return array.copy()
+
+    def may_share_memory(self, array: Array, other: Array) -> bool:
+        return self.owns(other) and bool(cupy.may_share_memory(array, other))
+
+    def zeros(self, shape: Sequence[int], dtype: str) -> Array:
+        with self.device:
+            return cupy.zeros(tuple(shape), dtype)
+
+    def ones(self, shape: Sequence[int], dtype: str) -> Array:
+        with self.device:
+            return cupy.ones(tuple(shape), dtype)
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        # Of CuPy's settings only that of singular matrices matters: it gives nan otherwise.
+        return _Running(self.device)
+
+    def explained(self, error: Exception) -> GradcliError | None:
+        if isinstance(error, cupy.cuda.memory.OutOfMemoryError):
+            return out_of_memory(str(error), self.device.mem_info[0])
+        return None
+
+    # --- where CuPy gives something else than NumPy
+
+    def index(self, x: Array, key: Key) -> Array:
+        check_key(key, tuple(x.shape))
+        return self.asarray(x)[self._moved(key)]
+
+    def _moved(self, key: Key) -> Key:
+        return tuple(self.asarray(k) if hasattr(k, "dtype") else k for k in key)
+
+    def scatter_add(self, values: Array, key: Key, shape: Sequence[int]) -> Array:
+        """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
+        check_key(key, tuple(shape))
+        out = cupy.zeros(tuple(shape), values.dtype)
+        cupyx.scatter_add(out, self._moved(key), values)
+        return out
+
+    def sort(self, x: Array, axis: int, stable: bool = True) -> Array:
+        return cupy.sort(x, axis=axis)
+
+    def cumsum(self, x: Array, axis: int) -> Array:
+        return cupy.cumsum(x, axis=axis)
+
+    def cumprod(self, x: Array, axis: int) -> Array:
+        return cupy.cumprod(x, axis=axis)
+
+    def remainder(self, x: Array, y: Array) -> Array:
+        return definitions.remainder(self, x, y, self._remainder)
+
+    def _remainder(self, x: Array, y: Array) -> Array:
+        # CuPy's own is x - floor(x/y)*y, which has no digits left where x/y is large.
+        value = cupy.fmod(x, y)
+        opposite = cupy.logical_and(value != 0, cupy.signbit(value) != cupy.signbit(y))
+        return cupy.where(opposite, value + y, value)
+
+    def floor_divide(self, x: Array, y: Array) -> Array:
+        return definitions.floor_divide(self, x, y)
+
+    def polygamma(self, n: int, x: Array) -> Array:
+        return definitions.polygamma(self, n, x)
+
+    def betaln(self, a: Array, b: Array) -> Array:
+        return definitions.betaln(self, a, b)
+
+    def iv(self, n: int, x: Array) -> Array:
+        return definitions.iv(self, n, x)
+
+    def jv(self, n: int, x: Array) -> Array:
+        return definitions.jv(self, n, x)
+
+    def einsum(self, *operands: Array, subscripts: str) -> Array:
+        return cupy.einsum(subscripts, *operands, optimize=len(operands) > 2)
+
+    def expm(self, x: Array) -> Array:
+        import cupyx.scipy.linalg
+
+        return cupyx.scipy.linalg.expm(x)
+
+
+class _Running:
+    """The device as the current one, and an error for a singular matrix."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = device
+        self.errors = cupyx.errstate(linalg="raise")
+
+    def __enter__(self) -> None:
+        self.device.__enter__()
+        self.errors.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.errors.__exit__(*error)
+        self.device.__exit__(*error)
+
+
+class _LinearAlgebra:
+    """`cupy.linalg` with the names of the Python array API."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(cupy.linalg, name)
+
+    def svdvals(self, x: Array) -> Array:
+        return cupy.linalg.svd(x, compute_uv=False)
+
+    def pinv(self, x: Array, rtol: float) -> Array:
+        return cupy.linalg.pinv(x, rcond=rtol)
+
+
+def namespace_of(array: Array) -> CupyArrays:
+    return _on(array.device.id)
+
+
+@cache
+def _on(number: int) -> CupyArrays:
+    return CupyArrays(cupy.cuda.Device(number))
+
+
+def version() -> str:
+    return str(cupy.__version__)
+
+
+def on_device(name: str) -> CupyArrays:
+    """CuPy on `cuda` or `cuda:N`. Raises UsageError or BackendError where there is no such device."""
+    kind, _, number = name.partition(":")
+    if kind != "cuda" or not (number or "0").isdigit():
+        raise UsageError(
+            f"the backend cupy has no device {name!r}",
+            hint="its devices are cuda and cuda:N; the backends torch and jax compute on the CPU too",
+        )
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except RuntimeError as error:
+        raise BackendError(
+            f"there is no device {name!r}: {error}",
+            hint="the backend cupy needs an NVIDIA GPU with its driver; --backend torch or jax compute on the CPU too",
+        ) from None
+    if int(number or 0) >= count:
+        raise BackendError(
+            f"there is no device {name!r}: CuPy finds {count} CUDA devices", hint="gradcli backends shows what is there"
+        )
+    return _on(int(number or 0))
+
+
+def devices() -> Iterator[Device]:
+    for number in range(cupy.cuda.runtime.getDeviceCount()):
+        name = cupy.cuda.runtime.getDeviceProperties(number)["name"].decode()
+        free, total = cupy.cuda.Device(number).mem_info
+        yield Device(f"cuda:{number}", name, total, free)

@@ -1,0 +1,227 @@
+"""Functions that an array library lacks, or has with other values at the edges, written in others that it has.
+
+`xp` is the namespace of the library, `x` one of its arrays of floats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+Array = Any
+
+# Beyond it Stirling's series is exact to rounding.
+_STIRLING = 10.0
+_EULER = 0.57721566490153286
+# Hankel's expansions of j0 and j1 are exact to rounding from here on.
+_HANKEL = 25.0
+_HANKEL_TERMS = 20
+_BESSEL_NODES = 16
+# B(2k)/(2k(2k-1)), DLMF 5.11.1.
+_STIRLING_COEFFICIENTS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+
+
+def heaviside(xp: Any, x: Array, y: Any) -> Array:
+    """0 below 0, y at 0, 1 above; nan stays nan."""
+    return xp.where(xp.equal(x, 0.0), y, xp.where(xp.isnan(x), x, xp.where(xp.greater(x, 0.0), 1.0, 0.0)))
+
+
+def remainder(xp: Any, x: Array, y: Array, plain: Callable[[Array, Array], Array]) -> Array:
+    """The remainder as `plain` has it, a zero with the sign of the divisor."""
+    value = plain(x, y)
+    return xp.where(xp.equal(value, 0.0), xp.copysign(xp.zeros_like(value), y), value)
+
+
+def floor_divide(xp: Any, x: Array, y: Array) -> Array:
+    """The floor of the quotient, from the exact remainder."""
+    quotient = xp.divide(x, y)
+    value = xp.round(xp.divide(x - xp.remainder(x, y), y))
+    value = xp.where(xp.equal(value, 0.0), xp.copysign(xp.zeros_like(value), quotient), value)
+    return xp.where(xp.equal(y, 0.0), quotient, value)
+
+
+def cbrt(xp: Any, x: Array) -> Array:
+    """The cube root, negative for negative x: a power, and a step of Newton's method."""
+    usable = xp.logical_and(xp.isfinite(x), xp.not_equal(x, 0.0))
+    safe = xp.where(usable, x, 1.0)
+    root = xp.copysign(xp.pow(xp.abs(safe), 1.0 / 3.0), safe)
+    root = root - (root - safe / (root * root)) / 3.0
+    return xp.where(usable, root, x)
+
+
+def gamma(xp: Any, x: Array) -> Array:
+    """The gamma function: by its logarithm, in float64; at -1, -2, … nan, at 0 inf with the sign of x."""
+    wide = xp.astype(x, "float64")
+    whole = xp.equal(wide, xp.floor(wide))
+    odd = xp.not_equal(xp.remainder(xp.floor(wide), 2.0), 0.0)
+    negative = xp.less(wide, 0.0)
+    pole = xp.logical_and(whole, negative)
+    size = xp.exp(xp.lgamma(xp.where(pole, 1.0, wide)))
+    value = xp.where(xp.logical_and(negative, odd), -size, size)
+    value = xp.where(xp.equal(wide, 0.0), xp.copysign(math.inf, wide), xp.where(pole, math.nan, value))
+    return xp.astype(value, xp.dtype_name(x))
+
+
+@cache
+def _zeta_minus_one() -> Sequence[float]:
+    """zeta(k) - 1 for k = 2, 3, …"""
+    import scipy.special
+
+    return tuple(scipy.special.zetac(range(2, 30)).tolist())
+
+
+def lgamma(xp: Any, x: Array, plain: Callable[[Array], Array]) -> Array:
+    """The logarithm of the magnitude of the gamma function, with all its digits at its zeros too.
+
+    There, at 1 and 2, by its Taylor series, DLMF 5.7.3; elsewhere as `plain` has it.
+    """
+    low, near = xp.less(x, 1.5), xp.logical_and(xp.greater(x, 0.5), xp.less(x, 2.5))
+    w = xp.where(near, xp.subtract(x, xp.where(low, 1.0, 2.0)), 0.0)
+    total = 0.0 * w
+    for k, coefficient in reversed([*enumerate(_zeta_minus_one(), 2)]):
+        total = (-1.0) ** k * coefficient / k + total * w
+    series = w * ((1.0 - _EULER) + total * w)
+    return xp.where(near, xp.where(low, series - xp.log1p(w), series), plain(x))
+
+
+def polygamma(xp: Any, n: int, x: Array) -> Array:
+    """The nth derivative of digamma: DLMF 25.11.12, 5.15.6 for x < 0, 5.15.8 for large x."""
+    if not n:
+        return xp.digamma(x)
+    sign, factorial = (-1.0) ** (n + 1), float(math.factorial(n))
+    negative = xp.less_equal(x, 0.0)
+    right = xp.where(negative, 1.0 - x, x)
+    large = xp.greater(right, 1e17)
+    value = sign * factorial * xp.zeta(float(n + 1), xp.where(large, 1.0, right))
+    value = xp.where(large, sign * (factorial / n) * xp.pow(xp.where(large, right, 1.0), float(-n)), value)
+    fraction = xp.where(negative, x - xp.round(x), 0.25)
+    pole = xp.equal(fraction, 0.0)
+    cotangent = 1.0 / xp.tan(math.pi * xp.where(pole, 0.25, fraction))
+    mirrored = -sign * value - math.pi ** (n + 1) * _cotangent_derivative(n, cotangent)
+    return xp.where(negative, xp.where(pole, sign * math.inf, mirrored), value)
+
+
+def _cotangent_derivative(n: int, c: Array) -> Array:
+    """The nth derivative of the cotangent, a polynomial in the cotangent `c`: c' = -(1 + c**2)."""
+    polynomial = [0, 1]
+    for _ in range(n):
+        slope = [k * p for k, p in enumerate(polynomial)][1:]
+        polynomial = [-a - b for a, b in zip([*slope, 0, 0], [0, 0, *slope])]
+    total = 0.0 * c
+    for coefficient in reversed(polynomial):
+        total = total * c + float(coefficient)
+    return total
+
+
+def _stirling(z: Array) -> Array:
+    """lgamma(z) - ((z - 1/2)*log(z) - z + log(2*pi)/2), for z >= 10."""
+    inverse = 1.0 / z
+    square = inverse * inverse
+    total = 0.0 * z
+    for coefficient in reversed(_STIRLING_COEFFICIENTS):
+        total = total * square + coefficient
+    return total * inverse
+
+
+def betaln(xp: Any, a: Array, b: Array) -> Array:
+    """log(beta(a, b)), without cancellation for large operands: Stirling's series, DLMF 5.11.1."""
+    small, large = xp.minimum(a, b), xp.maximum(a, b)
+    plain = xp.lgamma(small) + xp.lgamma(large) - xp.lgamma(small + large)
+    one, both = (xp.logical_and(xp.greater(small, low), xp.greater_equal(large, _STIRLING)) for low in (0.0, _STIRLING))
+    s, t = xp.where(both, small, _STIRLING), xp.where(one, large, _STIRLING)
+    u = xp.where(one, small, 1.0)
+    rest = -(t - 0.5) * xp.log1p(u / t) + _stirling(t) - _stirling(u + t)
+    with_one = xp.lgamma(u) - u * xp.log(u + t) + u + rest
+    with_both = s * xp.log(s / (s + t)) - 0.5 * xp.log(s) + 0.5 * math.log(2 * math.pi) + _stirling(s) + rest
+    value = xp.where(both, with_both, xp.where(one, with_one, plain))
+    value = xp.where(xp.logical_and(one, xp.equal(large, math.inf)), -math.inf, value)
+    return xp.where(xp.logical_and(xp.equal(small, 0.0), xp.greater_equal(large, 0.0)), math.inf, value)
+
+
+def _mirrored(xp: Any, function: Callable[[Array], Array], n: int, x: Array) -> Array:
+    """A Bessel function of order n, which is even or odd as n is, from that for x >= 0."""
+    value = function(xp.abs(x))
+    return xp.where(xp.less(x, 0.0), -value, value) if n % 2 else value
+
+
+def _series(x: Array, n: int, terms: int, sign: float) -> Array:
+    """(x/2)**n/n! * sum((sign*x**2/4)**k * n!/(k!*(n + k)!)), DLMF 10.2.2 and 10.25.2."""
+    quarter = sign * 0.25 * (x * x)
+    total = 0.0 * x + 1.0
+    for k in range(terms, 0, -1):
+        total = 1.0 + total * quarter * (1.0 / (k * (n + k)))
+    for k in range(1, n + 1):
+        total = total * (0.5 * x) * (1.0 / k)
+    return total
+
+
+def iv(xp: Any, n: int, x: Array) -> Array:
+    """The modified Bessel function of the first kind and whole order n > 1.
+
+    Near 0 its series, all of whose terms are positive; beyond, where it has lost its digits
+    nowhere, the recurrence from the orders 0 and 1 (DLMF 10.29.1).
+    """
+    near = max(30.0, n * n / 4.0)
+
+    def right(x: Array) -> Array:
+        inside = xp.less_equal(x, near)
+        far = xp.where(inside, near, x)
+        first = before = xp.i0(far)
+        value = xp.i1(far)
+        for k in range(1, n):
+            before, value = value, before - (2.0 * k / far) * value
+        value = xp.where(xp.isfinite(first), value, first)
+        return xp.where(inside, _series(xp.where(inside, x, 0.0), n, int(near) + 30, 1.0), value)
+
+    return _mirrored(xp, right, n, x)
+
+
+def jv(xp: Any, n: int, x: Array) -> Array:
+    """The Bessel function of the first kind and whole order n.
+
+    Near 0, and below n, its series; from there on the recurrence from the orders 0 and 1 (DLMF 10.6.1).
+    """
+    near = max(4.0, float(n))
+
+    def right(x: Array) -> Array:
+        inside = xp.less(x, near)
+        far = xp.where(inside, near, x)
+        before, value = _bessel_j(xp, 0, far), _bessel_j(xp, 1, far)
+        for k in range(1, n):
+            before, value = value, (2.0 * k / far) * value - before
+        return xp.where(inside, _series(xp.where(inside, x, 0.0), n, n + 25, -1.0), value if n else before)
+
+    return _mirrored(xp, right, n, x)
+
+
+def _bessel_j(xp: Any, n: int, x: Array) -> Array:
+    """j0 or j1 for x >= 4, by Bessel's integral or Hankel's expansion."""
+    far = xp.greater(x, _HANKEL)
+    return xp.where(far, _hankel(xp, n, xp.where(far, x, _HANKEL)), _integral(xp, n, xp.where(far, 0.0, x)))
+
+
+def _integral(xp: Any, n: int, x: Array) -> Array:
+    """DLMF 10.9.1 by the midpoint rule, whose error for a periodic function is below rounding here."""
+    total = 0.0 * x
+    for k in range(_BESSEL_NODES):
+        sine = math.sin((k + 0.5) * math.pi / (2 * _BESSEL_NODES))
+        total = total + (sine * xp.sin(sine * x) if n else xp.cos(sine * x))
+    return total * (1.0 / _BESSEL_NODES)
+
+
+def _hankel(xp: Any, n: int, x: Array) -> Array:
+    """DLMF 10.17.3, with the cosine and sine of x - n*pi/2 - pi/4 from those of x."""
+    finite = xp.where(xp.isfinite(x), x, _HANKEL)
+    inverse = 1.0 / finite
+    even, odd, coefficient, power = 0.0 * inverse, 0.0 * inverse, 1.0, 0.0 * inverse + 1.0
+    for k in range(_HANKEL_TERMS):
+        signed = coefficient if k % 4 < 2 else -coefficient
+        even, odd = (even, odd + signed * power) if k % 2 else (even + signed * power, odd)
+        coefficient *= (4 * n * n - (2 * k + 1) ** 2) / (8 * (k + 1))
+        power = power * inverse
+    sine, cosine = xp.sin(finite), xp.cos(finite)
+    turned = (sine - cosine, -sine - cosine) if n else (cosine + sine, sine - cosine)
+    value = xp.sqrt(inverse * (1.0 / math.pi)) * (even * turned[0] - odd * turned[1])
+    return xp.where(xp.equal(x, math.inf), 0.0, value)

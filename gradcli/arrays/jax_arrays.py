@@ -1,0 +1,213 @@
+"""The array namespace of JAX. Its own differentiation is not used: the arrays only carry numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg
+import jax.scipy.special
+
+from gradcli.arrays import definitions, numpy_arrays
+from gradcli.arrays.backends import Device
+from gradcli.arrays.keys import check_key
+from gradcli.arrays.memory import host, out_of_memory
+from gradcli.arrays.standard import StandardArrays
+from gradcli.errors import BackendError, GradcliError, UsageError
+
+Array = Any
+Key = tuple[Any, ...]
+
+_SPECIAL = frozenset({"erf", "erfc", "erfinv", "ndtri", "i0", "i1", "zeta"})
+_DEVICES_HINT = "its devices are cpu, cuda and cuda:N"
+
+
+class JaxArrays(StandardArrays):
+    """JAX on one of its devices."""
+
+    name = "jax"
+    weak_numbers = True
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(jnp, device)
+        self.linalg = _LinearAlgebra()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(jax.scipy.special, name) if name in _SPECIAL else getattr(jnp, name)
+        setattr(self, name, found)
+        return found
+
+    def from_numpy(self, array: Any) -> Array:
+        if array.dtype.name in ("float64", "int64"):
+            self._need_64_bits()
+        return jax.device_put(array.copy(), self.device)
+
+    def _need_64_bits(self) -> None:
+        # Without it JAX makes float32 of what it is given.
+        jax.config.update("jax_enable_x64", True)
+
+    def astype(self, array: Array, dtype: str) -> Array:
+        if dtype == "float64":
+            self._need_64_bits()
+        return array.astype(dtype)
+
+    def copy(self, array: Array) -> Array:
+        return array
+
+    def may_share_memory(self, _array: Array, _other: Array) -> bool:
+        # Arrays of JAX never change, so it does not matter.
+        return False
+
+    def zeros(self, shape: Sequence[int], dtype: str) -> Array:
+        return self.from_numpy(numpy_arrays.zeros(tuple(shape), dtype))
+
+    def ones(self, shape: Sequence[int], dtype: str) -> Array:
+        return self.from_numpy(numpy_arrays.ones(tuple(shape), dtype))
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def explained(self, error: Exception) -> GradcliError | None:
+        text = str(error)
+        return out_of_memory(text, _device(self.device).free) if "RESOURCE_EXHAUSTED" in text else None
+
+    # --- where JAX gives something else than NumPy
+
+    def index(self, x: Array, key: Key) -> Array:
+        check_key(key, tuple(x.shape))
+        return x[key]
+
+    def scatter_add(self, values: Array, key: Key, shape: Sequence[int]) -> Array:
+        """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
+        check_key(key, tuple(shape))
+        return jnp.zeros(tuple(shape), values.dtype, device=self.device).at[key].add(values)
+
+    def cumsum(self, x: Array, axis: int) -> Array:
+        return jnp.cumsum(x, axis=axis)
+
+    def cumprod(self, x: Array, axis: int) -> Array:
+        return jnp.cumprod(x, axis=axis)
+
+    def remainder(self, x: Array, y: Array) -> Array:
+        return definitions.remainder(self, x, y, jnp.remainder)
+
+    def floor_divide(self, x: Array, y: Array) -> Array:
+        value = jnp.floor_divide(x, y)
+        return jnp.where(value == 0, jnp.copysign(jnp.zeros_like(value), jnp.divide(x, y)), value)
+
+    def digamma(self, x: Array) -> Array:
+        return jnp.where(x == 0, -jnp.copysign(math.inf, x), jax.scipy.special.digamma(x))
+
+    def lgamma(self, x: Array) -> Array:
+        return definitions.lgamma(self, x, jax.scipy.special.gammaln)
+
+    def gamma(self, x: Array) -> Array:
+        return definitions.gamma(self, x)
+
+    def polygamma(self, n: int, x: Array) -> Array:
+        return definitions.polygamma(self, n, x)
+
+    def betaln(self, a: Array, b: Array) -> Array:
+        return definitions.betaln(self, a, b)
+
+    def iv(self, n: int, x: Array) -> Array:
+        return definitions.iv(self, n, x)
+
+    def j0(self, x: Array) -> Array:
+        return definitions.jv(self, 0, x)
+
+    def j1(self, x: Array) -> Array:
+        return definitions.jv(self, 1, x)
+
+    def jv(self, n: int, x: Array) -> Array:
+        return definitions.jv(self, n, x)
+
+    def einsum(self, *operands: Array, subscripts: str) -> Array:
+        return jnp.einsum(subscripts, *operands)
+
+    def expm(self, x: Array) -> Array:
+        return jax.scipy.linalg.expm(x)
+
+
+class LinAlgError(ValueError):
+    """What NumPy calls the same."""
+
+
+class _LinearAlgebra:
+    """`jax.numpy.linalg`, which gives nan and inf where NumPy refuses a matrix."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(jnp.linalg, name)
+
+    def inv(self, x: Array) -> Array:
+        _check_regular(x)
+        return jnp.linalg.inv(x)
+
+    def solve(self, a: Array, b: Array) -> Array:
+        _check_regular(a)
+        return jnp.linalg.solve(a, b)
+
+    def cholesky(self, x: Array) -> Array:
+        found = jnp.linalg.cholesky(x)
+        if bool(jnp.isnan(found).any()) and not bool(jnp.isnan(x).any()):
+            raise LinAlgError("Matrix is not positive definite")
+        return found
+
+
+def _check_regular(x: Array) -> None:
+    if x.size and bool((jnp.diagonal(jax.scipy.linalg.lu_factor(x)[0], axis1=-2, axis2=-1) == 0).any()):
+        raise LinAlgError("Singular matrix")
+
+
+def namespace_of(array: Array) -> JaxArrays:
+    devices = array.devices()
+    return _on(next(iter(devices)))
+
+
+@cache
+def _on(device: Any) -> JaxArrays:
+    return JaxArrays(device)
+
+
+def version() -> str:
+    return str(jax.__version__)
+
+
+def on_device(name: str) -> JaxArrays:
+    """JAX on `cpu`, `cuda` or `cuda:N`. Raises UsageError or BackendError where there is no such device."""
+    kind, _, number = name.partition(":")
+    if kind not in ("cpu", "cuda") or not (number or "0").isdigit():
+        raise UsageError(f"the backend jax has no device {name!r}", hint=_DEVICES_HINT)
+    try:
+        there = jax.devices(kind)
+    except RuntimeError:
+        there = []
+    if int(number or 0) >= len(there):
+        raise BackendError(
+            f"there is no device {name!r}: JAX finds {', '.join(map(str, _all_devices()))}",
+            hint="pip install 'jax[cuda12]' is JAX for CUDA; gradcli backends shows what is there",
+        )
+    return _on(there[int(number or 0)])
+
+
+def _all_devices() -> Sequence[Any]:
+    found = {str(d): d for d in (*jax.devices(), *jax.devices("cpu"))}
+    return tuple(found.values())
+
+
+def devices() -> Iterator[Device]:
+    for device in _all_devices():
+        yield _device(device)
+
+
+def _device(device: Any) -> Device:
+    if device.platform == "cpu":
+        return host(str(device))
+    memory = device.memory_stats() or {}
+    limit, used = memory.get("bytes_limit"), memory.get("bytes_in_use")
+    return Device(str(device), device.device_kind, limit, None if limit is None or used is None else limit - used)

@@ -1,0 +1,56 @@
+"""Indices for libraries that read them in a narrower sense than NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Shape = tuple[int, ...]
+Key = tuple[Any, ...]
+
+
+def has_arrays(key: Key) -> bool:
+    return any(hasattr(item, "dtype") for item in key)
+
+
+def check_key(key: Key, shape: Shape) -> None:
+    """Raise IndexError where a position is outside `shape`: not every library says so, or survives it."""
+    for _, axis, item in _by_axis(key, shape):
+        size = shape[axis]
+        if hasattr(item, "dtype"):
+            if 0 in item.shape:
+                continue
+            positions = (int(item.min()), int(item.max()))
+        elif isinstance(item, int):
+            positions = (item, item)
+        else:
+            continue
+        for position in positions:
+            if not -size <= position < size:
+                raise IndexError(f"index {position} is out of bounds for axis {axis} with size {size}")
+
+
+def forwards(key: Key, shape: Shape) -> tuple[Key, list[int]]:
+    """A key without steps below 0 that takes the same elements, once the axes named beside it are flipped."""
+    items, flipped = list(key), []
+    for place, axis, item in _by_axis(key, shape):
+        if isinstance(item, slice) and (item.step or 1) < 0:
+            start, stop, step = item.indices(shape[axis])
+            last = shape[axis] - 1
+            items[place] = slice(last - start, last - stop, -step)
+            flipped.append(axis)
+    return tuple(items), flipped
+
+
+def _by_axis(key: Key, shape: Shape) -> Iterator[tuple[int, int, Any]]:
+    """The items that stand for an axis: their place in the key, the axis, and the item."""
+    taken = sum(item is not None and item is not Ellipsis for item in key)
+    if taken > len(shape):
+        raise IndexError(f"too many indices: the array has {len(shape)} dimensions, and {taken} were indexed")
+    axis = 0
+    for place, item in enumerate(key):
+        if item is Ellipsis:
+            axis += len(shape) - taken
+        elif item is not None:
+            yield place, axis, item
+            axis += 1

@@ -1,0 +1,189 @@
+"""The array namespace of a library that follows the Python array API, and what all libraries but NumPy share.
+
+https://data-apis.org/array-api/latest/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays import numpy_arrays
+from gradcli.arrays.keys import has_arrays
+from gradcli.arrays.namespaces import PLAIN, library
+from gradcli.errors import GradcliError
+
+Array = Any
+Key = tuple[Any, ...]
+
+
+class StandardArrays:
+    """A library on one of its devices.
+
+    Its attributes are the functions of the library by their names in the standard. What the
+    standard does not have, NumPy and SciPy compute; a library whose arrays NumPy cannot read
+    refuses that.
+    """
+
+    name = "standard"
+    # Whether a number beside an array takes the dtype of the array in every function.
+    weak_numbers = False
+
+    def __init__(self, library: Any, device: Any) -> None:
+        self.library = library
+        self.device = device
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.library, name, None)
+        if found is None:
+            found = self._by_numpy(getattr(numpy_arrays, name))
+        setattr(self, name, found)
+        return found
+
+    def _by_numpy(self, function: Any) -> Any:
+        def compute(*operands: Any, **params: Any) -> Any:
+            return self.asarray(function(*map(self._readable, operands), **params))
+
+        return compute
+
+    def _readable(self, operand: Any) -> Any:
+        return self.to_numpy(operand) if self.owns(operand) else operand
+
+    # --- arrays in and out
+
+    @property
+    def device_name(self) -> str:
+        """The device, as the library calls it."""
+        return str(self.device)
+
+    def owns(self, value: Any) -> bool:
+        """Whether `value` is an array of this library."""
+        return library(type(value)) == self.name
+
+    def asarray(self, value: Any, dtype: str | None = None) -> Array:
+        """A number, or an array of NumPy or of this library, as one of this library, on this device."""
+        if self.owns(value):
+            return value if dtype is None else self.astype(value, dtype)
+        return self.from_numpy(numpy_arrays.asarray(value, dtype))
+
+    def from_numpy(self, array: Any) -> Array:
+        return self.library.asarray(array.copy(), device=self.device)
+
+    def to_numpy(self, array: Array) -> Any:
+        return numpy_arrays.asarray(array)
+
+    def dtype(self, name: str) -> Any:
+        """A dtype of the library by its name."""
+        return getattr(self.library, name)
+
+    def astype(self, array: Array, dtype: str) -> Array:
+        return self.library.astype(array, self.dtype(dtype))
+
+    def copy(self, array: Array) -> Array:
+        return self.library.asarray(array, copy=True)
+
+    def owned(self, array: Array) -> Array:
+        """`array`, or a copy of it where whoever made it can still write into it."""
+        return self.copy(array)
+
+    def unshared(self, array: Array, others: Iterable[Array]) -> Array:
+        """`array`, or a copy of it where it may share memory with `others`."""
+        return self.copy(array) if any(self.may_share_memory(array, other) for other in others) else array
+
+    def may_share_memory(self, _array: Array, _other: Array) -> bool:
+        return True
+
+    def zeros(self, shape: Sequence[int], dtype: str) -> Array:
+        return self.library.zeros(tuple(shape), dtype=self.dtype(dtype), device=self.device)
+
+    def ones(self, shape: Sequence[int], dtype: str) -> Array:
+        return self.library.ones(tuple(shape), dtype=self.dtype(dtype), device=self.device)
+
+    # --- running a primitive
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Within it the library gives nan and inf without a word, and records no graph of its own."""
+        return numpy_arrays.quiet()
+
+    def tidy(self, array: Array) -> Array:
+        """A result as it is: numbers stay where they were computed."""
+        return array
+
+    def promoted(self, operands: Sequence[Any], *, truths: bool) -> Sequence[Any]:
+        """The operands, with arrays of NumPy moved here and whole numbers beside floats made floats.
+
+        Truth values stay what they are where `truths`, and else become the numbers 0 and 1.
+        """
+        moved = [o if type(o) in PLAIN or self.owns(o) else self.from_numpy(numpy_arrays.asarray(o)) for o in operands]
+        if not any(map(self.owns, moved)):
+            moved = [self.asarray(o) for o in moved]
+        elif not self.weak_numbers:
+            moved = [self._number_as_array(o, moved) for o in moved]
+        names = {self.dtype_name(o) for o in moved if self.owns(o)}
+        floating = next((name for name in arrays.DTYPES if name in names), None)
+        dtype = floating or arrays.default_dtype()
+        if not truths:
+            moved = [self._number(o, dtype) for o in moved]
+        if floating is not None or float in map(type, moved):
+            moved = [self.astype(o, dtype) if self.owns(o) and self._is_whole(o) else o for o in moved]
+        return moved
+
+    def _is_whole(self, array: Array) -> bool:
+        return "int" in self.dtype_name(array)
+
+    def _number_as_array(self, operand: Any, operands: Sequence[Any]) -> Array:
+        if type(operand) is not float:
+            return operand
+        floating = (self.dtype_name(o) for o in operands if self.owns(o) and arrays.is_floating(o))
+        return self.asarray(operand, next(floating, arrays.default_dtype()))
+
+    def _number(self, operand: Any, dtype: str) -> Any:
+        if type(operand) is bool:
+            return float(operand)
+        return self.astype(operand, dtype) if self.owns(operand) and self.dtype_name(operand) == "bool" else operand
+
+    def dtype_name(self, array: Array) -> str:
+        return str(array.dtype).rpartition(".")[2]
+
+    def explained(self, _error: Exception) -> GradcliError | None:
+        """What an error of the library means, where that is not that the operands do not fit."""
+        return None
+
+    # --- functions that the standard does not have
+
+    def index(self, x: Array, key: Key) -> Array:
+        """x[key], for ints, slices, None, Ellipsis and arrays of whole numbers."""
+        if not has_arrays(key):
+            return x[key if Ellipsis in key else (*key, Ellipsis)]
+        shape = tuple(x.shape)
+        positions = numpy_arrays.arange(_size(shape)).reshape(shape)[key]
+        flat = self.take(self.reshape(x, (-1,)), self.from_numpy(positions.reshape(-1)), axis=0)
+        return self.reshape(flat, positions.shape)
+
+    def round(self, x: Array) -> Array:
+        return self.library.round(x)
+
+    def cumsum(self, x: Array, axis: int) -> Array:
+        return self.library.cumulative_sum(x, axis=axis)
+
+    def cumprod(self, x: Array, axis: int) -> Array:
+        return self.library.cumulative_prod(x, axis=axis)
+
+
+def _size(shape: Sequence[int]) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+def namespace_of(array: Array) -> StandardArrays:
+    return _standard(array.__array_namespace__(), array.device)
+
+
+@cache
+def _standard(library: Any, device: Any) -> StandardArrays:
+    return StandardArrays(library, device)

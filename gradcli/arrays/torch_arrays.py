@@ -1,0 +1,260 @@
+"""The array namespace of PyTorch. Its autograd is off: the tensors only carry numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+import array_api_compat.torch as standard_torch
+import torch
+
+from gradcli.arrays import definitions, floats, numpy_arrays
+from gradcli.arrays.backends import Device
+from gradcli.arrays.keys import check_key, forwards, has_arrays
+from gradcli.arrays.memory import host, out_of_memory
+from gradcli.arrays.namespaces import PLAIN
+from gradcli.arrays.standard import StandardArrays
+from gradcli.errors import BackendError, GradcliError, UsageError
+
+Array = Any
+Key = tuple[Any, ...]
+
+# Our name, where PyTorch has another.
+_NAMES = {
+    "equal": "eq",
+    "not_equal": "ne",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+}
+_KEEP_INTEGERS = (
+    "add subtract multiply negative abs floor ceil trunc round maximum minimum where pow remainder fmod "
+    "floor_divide equal not_equal less less_equal greater greater_equal isfinite isnan logical_and logical_or "
+    "logical_not"
+)
+_FLOATING = (
+    "divide sqrt exp exp2 expm1 log log2 log10 log1p logaddexp copysign sin cos tan asin acos atan atan2 sinh cosh "
+    "tanh asinh acosh atanh hypot erf erfc erfinv lgamma digamma i0"
+)
+_SPECIAL = ("i1", "ndtri", "zeta")
+# Functions that take a number as their second operand as it is.
+_TAKE_NUMBERS = frozenset(
+    [
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "pow",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+    ]
+)
+
+
+def _elementwise(name: str, function: Callable[..., Array], floating: bool) -> Callable[..., Array]:
+    """`function` for numbers beside tensors; where `floating`, whole numbers become floats as in NumPy."""
+    takes_numbers = name in _TAKE_NUMBERS
+
+    def apply(*operands: Any) -> Array:
+        if takes_numbers and type(operands[1]) is float and getattr(operands[0], "is_floating_point", bool)():
+            return function(*operands)
+        given = [o for o in operands if type(o) not in PLAIN]
+        if not given:
+            return getattr(floats, name)(*operands)
+        dtype = _dtype_of(given, floating or float in map(type, operands))
+        device = given[0].device
+        return function(
+            *(
+                torch.scalar_tensor(o, dtype=torch.bool if type(o) is bool else dtype, device=device)
+                if type(o) in PLAIN
+                else o.to(dtype)
+                if floating and not o.is_floating_point()
+                else o
+                for o in operands
+            )
+        )
+
+    return apply
+
+
+def _dtype_of(tensors: Sequence[Array], floating: bool) -> Any:
+    """The dtype that numbers take beside `tensors`."""
+    for tensor in tensors:
+        if tensor.is_floating_point():
+            return tensor.dtype
+    return torch.float64 if floating else torch.int64
+
+
+class TorchArrays(StandardArrays):
+    """PyTorch on one of its devices; what the Python array API names as array-api-compat has it."""
+
+    name = "torch"
+    weak_numbers = True
+
+    def __init__(self, device: Any) -> None:
+        super().__init__(standard_torch, device)
+
+    def __getattr__(self, name: str) -> Any:
+        found = _FUNCTIONS.get(name) or getattr(self.library, name)
+        setattr(self, name, found)
+        return found
+
+    def owns(self, value: Any) -> bool:
+        return isinstance(value, torch.Tensor)
+
+    def from_numpy(self, array: Any) -> Array:
+        return torch.tensor(array, device=self.device)
+
+    def to_numpy(self, array: Array) -> Any:
+        return array.detach().cpu().numpy()
+
+    def asarray(self, value: Any, dtype: str | None = None) -> Array:
+        if not self.owns(value):
+            return self.from_numpy(numpy_arrays.asarray(value, dtype))
+        return value.detach() if dtype is None else value.detach().to(self.dtype(dtype))
+
+    def astype(self, array: Array, dtype: str) -> Array:
+        return array.to(self.dtype(dtype))
+
+    def copy(self, array: Array) -> Array:
+        return array.detach().clone()
+
+    def may_share_memory(self, array: Array, other: Array) -> bool:
+        return self.owns(other) and array.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        mode: AbstractContextManager[Any] = torch.no_grad()
+        return mode
+
+    def explained(self, error: Exception) -> GradcliError | None:
+        text = str(error)
+        if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in text:
+            return out_of_memory(text, _memory(self.device))
+        return None
+
+    # --- where PyTorch gives something else than NumPy
+
+    def index(self, x: Array, key: Key) -> Array:
+        check_key(key, tuple(x.shape))
+        key, flipped = forwards(key, tuple(x.shape))
+        return (torch.flip(x, flipped) if flipped else x)[self._moved(key)]
+
+    def _moved(self, key: Key) -> Key:
+        return tuple(torch.as_tensor(k, device=self.device) if hasattr(k, "dtype") else k for k in key)
+
+    def scatter_add(self, values: Array, key: Key, shape: Sequence[int]) -> Array:
+        """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
+        values = self.asarray(values)
+        check_key(key, tuple(shape))
+        out = torch.zeros(tuple(shape), dtype=values.dtype, device=self.device)
+        if not has_arrays(key):
+            key, flipped = forwards(key, tuple(shape))
+            out[key] = values
+            return torch.flip(out, flipped) if flipped else out
+        positions = self.index(torch.arange(out.numel(), device=self.device).reshape(out.shape), key)
+        values = values.broadcast_to(positions.shape)
+        return out.view(-1).index_add_(0, positions.reshape(-1), values.reshape(-1)).view(out.shape)
+
+    def sign(self, x: Array) -> Array:
+        return torch.where(torch.isnan(x), x, torch.sign(x)) if x.is_floating_point() else torch.sign(x)
+
+    def heaviside(self, x: Array, y: Any) -> Array:
+        return definitions.heaviside(self, x, y)
+
+    def cbrt(self, x: Array) -> Array:
+        return definitions.cbrt(self, x)
+
+    def gamma(self, x: Array) -> Array:
+        return definitions.gamma(self, x)
+
+    def lgamma(self, x: Array) -> Array:
+        return definitions.lgamma(self, x, _FUNCTIONS["lgamma"])
+
+    def remainder(self, x: Array, y: Array) -> Array:
+        return definitions.remainder(self, x, y, _FUNCTIONS["remainder"])
+
+    def polygamma(self, n: int, x: Array) -> Array:
+        return definitions.polygamma(self, n, x)
+
+    def betaln(self, a: Array, b: Array) -> Array:
+        return definitions.betaln(self, a, b)
+
+    def iv(self, n: int, x: Array) -> Array:
+        return definitions.iv(self, n, x)
+
+    def j0(self, x: Array) -> Array:
+        return definitions.jv(self, 0, x)
+
+    def j1(self, x: Array) -> Array:
+        return definitions.jv(self, 1, x)
+
+    def jv(self, n: int, x: Array) -> Array:
+        return definitions.jv(self, n, x)
+
+    def einsum(self, *operands: Array, subscripts: str) -> Array:
+        return torch.einsum(subscripts, *operands)
+
+    def expm(self, x: Array) -> Array:
+        return torch.linalg.matrix_exp(x)
+
+
+_FUNCTIONS = {
+    name: _elementwise(name, getattr(torch, _NAMES.get(name, name)), floating)
+    for names, floating in ((_KEEP_INTEGERS, False), (_FLOATING, True))
+    for name in names.split()
+} | {name: _elementwise(name, getattr(torch.special, name), True) for name in _SPECIAL}
+
+
+def namespace_of(array: Array) -> TorchArrays:
+    return _on(array.device)
+
+
+@cache
+def _on(device: Any) -> TorchArrays:
+    return TorchArrays(device)
+
+
+def version() -> str:
+    return str(torch.__version__)
+
+
+def on_device(name: str) -> TorchArrays:
+    """PyTorch on `cpu`, `cuda` or `cuda:N`. Raises UsageError or BackendError where there is no such device."""
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UsageError(
+            f"the backend torch has no device {name!r}", hint="its devices are cpu, cuda and cuda:N"
+        ) from None
+    if device.type == "cpu":
+        return _on(torch.device("cpu"))
+    if device.type != "cuda":
+        raise UsageError(f"the backend torch has no device {name!r}", hint="its devices are cpu, cuda and cuda:N")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if (device.index or 0) >= count:
+        raise BackendError(_missing(name, count), hint="gradcli backends shows what is there")
+    return _on(torch.device("cuda", device.index or 0))
+
+
+def _missing(name: str, count: int) -> str:
+    if torch.version.cuda is None:
+        return f"there is no device {name!r}: this PyTorch, {torch.__version__}, is built without CUDA"
+    return f"there is no device {name!r}: PyTorch finds {count} CUDA devices"
+
+
+def devices() -> Iterator[Device]:
+    yield host("cpu")
+    for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
+        free, total = torch.cuda.mem_get_info(i)
+        yield Device(f"cuda:{i}", torch.cuda.get_device_name(i), total, free)
+
+
+def _memory(device: Any) -> int | None:
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else host("cpu").free
