@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -74,6 +73,8 @@ def home(name: str) -> ModuleType:
 
 
 def _installed(name: str) -> bool:
+    from importlib.util import find_spec
+
     try:
         return sys.modules[name] is not None if name in sys.modules else find_spec(name) is not None
     except (ImportError, ValueError):

@@ -8,8 +8,7 @@ import re
 from gradcli.arrays.backends import Device
 from gradcli.errors import LimitError
 
-_UNITS = {"": 1, "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_SIZE = re.compile(r"(?:allocat\w*|requested)\D{0,30}?([\d,]+(?:\.\d+)?) ?(bytes|[KMGT]iB|)", re.IGNORECASE)
+_SIZE = re.compile(r"allocat(?:e|ing) ([\d,]+(?:\.\d+)?) ?(bytes|[KMGT]iB)", re.IGNORECASE)
 
 
 def host(name: str) -> Device:
@@ -23,10 +22,11 @@ def host(name: str) -> Device:
 
 
 def out_of_memory(text: str, free: int | None) -> LimitError:
-    """The error that says how many bytes were asked for, as far as the `text` of the library tells, and are free."""
+    """The error that says how much was asked for, in the words of the library, if `text` has them, and is free."""
     size = _SIZE.search(text)
-    asked = int(float(size[1].replace(",", "")) * _UNITS[size[2]]) if size else None
-    known = [f"{n:,} bytes {what}" for n, what in ((asked, "asked for"), (free, "free")) if n is not None]
+    known = [f"{size[1]} {size[2]} asked for"] if size else []
+    if free is not None:
+        known.append(f"{free:,} bytes free")
     return LimitError(
         "out of memory" + (f": {', '.join(known)}" if known else ""),
         hint="make the arrays smaller, use --dtype float32, or a device with more memory (gradcli backends)",

@@ -12,7 +12,6 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import numpy_arrays
-from gradcli.arrays.keys import has_arrays
 from gradcli.arrays.namespaces import PLAIN, library
 from gradcli.errors import GradcliError
 
@@ -135,6 +134,8 @@ class StandardArrays:
         return "int" in self.dtype_name(array)
 
     def _number_as_array(self, operand: Any, operands: Sequence[Any]) -> Array:
+        if type(operand) is bool:
+            return self.asarray(operand)
         if type(operand) is not float:
             return operand
         floating = (self.dtype_name(o) for o in operands if self.owns(o) and arrays.is_floating(o))
@@ -156,8 +157,6 @@ class StandardArrays:
 
     def index(self, x: Array, key: Key) -> Array:
         """x[key], for ints, slices, None, Ellipsis and arrays of whole numbers."""
-        if not has_arrays(key):
-            return x[key if Ellipsis in key else (*key, Ellipsis)]
         shape = tuple(x.shape)
         positions = numpy_arrays.arange(_size(shape)).reshape(shape)[key]
         flat = self.take(self.reshape(x, (-1,)), self.from_numpy(positions.reshape(-1)), axis=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import array_api_compat.torch as standard_torch
@@ -199,7 +199,8 @@ class TorchArrays(StandardArrays):
         return definitions.jv(self, n, x)
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
-        return torch.einsum(subscripts, *operands)
+        dtype = reduce(torch.promote_types, (o.dtype for o in operands))
+        return torch.einsum(subscripts, *(o.to(dtype) for o in operands))
 
     def expm(self, x: Array) -> Array:
         return torch.linalg.matrix_exp(x)

@@ -81,6 +81,8 @@ class Tensor(Operators):
         if wanted and grad_enabled.get():
             wanted &= primitive.differentiable(len(data))
             if wanted:
+                if type(result) is not float and arrays.foreign_namespace((result,)) is not None:
+                    operands = _moved(operands, result)
                 return Tensor(result, PrimitiveNode(primitive, operands, params, result, wanted))
         return Tensor(result)
 
@@ -339,6 +341,29 @@ class Tensor(Operators):
 def _replaced(old: Tensor, new: Any) -> Any:
     """`new` in the shape of `old`, to which no gradient flows."""
     return arithmetic.where(False, old, new)
+
+
+def _moved(operands: Sequence[Any], result: Any) -> Sequence[Any]:
+    """The operands with arrays of NumPy as those of the library of `result`, beside which rules will meet them.
+
+    Raises EvaluationError for a tensor of NumPy that is differentiated by: its gradient would be
+    an array of another library than its own.
+    """
+    moved = []
+    for item in operands:
+        data = item.data if isinstance(item, Tensor) else item
+        if type(data) in arrays.PLAIN or arrays.library(type(data)) != "numpy":
+            moved.append(item)
+            continue
+        if isinstance(item, Tensor) and item.requires_grad:
+            name = arrays.library(type(result))
+            raise EvaluationError(
+                f"a tensor of numpy that is differentiated by meets one of {name}",
+                hint=f"make both of one library: tensor(…, backend={name!r})",
+            )
+        array = arrays.beside(data, result)
+        moved.append(Tensor(array) if isinstance(item, Tensor) else array)
+    return moved
 
 
 class HookHandle:

@@ -116,7 +116,11 @@ class CompiledProgram:
                 close = nearest(name, self._accepted)
                 hint = f"did you mean '{close}'?" if close else f"it reads {', '.join(self.inputs) or 'no names'}"
                 raise BindingError(f"the program does not read '{name}'", hint=hint)
-        return {name: _input(value) for name, value in values.items()}
+        bindings = {name: _input(value) for name, value in values.items()}
+        foreign = arrays.foreign_namespace(map(concrete, bindings.values()))
+        if foreign is None:
+            return bindings
+        return {name: _beside(value, foreign) for name, value in bindings.items()}
 
 
 def _input(value: Any) -> Any:
@@ -125,6 +129,11 @@ def _input(value: Any) -> Any:
         return value
     array = operand(value)
     return array if arrays.is_floating(array) else arrays.astype(array, "float64")
+
+
+def _beside(value: Any, namespace: Any) -> Any:
+    """An input that is an array of NumPy, beside others of a namespace, as one of it."""
+    return value if isinstance(value, Tensor) or type(value) in arrays.PLAIN else namespace.asarray(value)
 
 
 def _dtype(bindings: Mapping[str, Any]) -> str:

@@ -1,0 +1,49 @@
+"""The backends that are installed here, and the generic one, on their default devices.
+
+These tests have an environment of their own, and run where they are asked for: `python -m pytest tests/backends`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradcli import arrays
+from gradcli.arrays import backends, standard
+
+
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    return None if any(Path(__file__).parent.name in Path(word).parts for word in config.args) else True
+
+
+def strict() -> Any:
+    """The generic namespace, over a library that refuses whatever the Python array API does not have."""
+    library = pytest.importorskip("array_api_strict")
+    return standard.namespace_of(library.zeros(1))
+
+
+@pytest.fixture(scope="session", params=["torch", "jax", "cupy", "standard"])
+def xp(request: pytest.FixtureRequest) -> Any:
+    """The namespace of a backend; those that are not there are skipped."""
+    if request.param == "standard":
+        return strict()
+    try:
+        return backends.namespace(request.param)
+    except backends.BackendError as error:
+        pytest.skip(error.message)
+
+
+@pytest.fixture(params=["torch", "jax", "cupy"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """The name of a backend that is there."""
+    try:
+        backends.namespace(request.param)
+    except backends.BackendError as error:
+        pytest.skip(error.message)
+    return str(request.param)
+
+
+def host(value: Any) -> Any:
+    return None if value is None else arrays.on_host(value)

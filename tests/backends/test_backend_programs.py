@@ -1,0 +1,276 @@
+"""Programs and commands on every backend: options, the kind of the results, what is given and comes back."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import arrays, tensor
+from gradcli.errors import BackendError, EvaluationError, LimitError, ShapeError, UsageError
+
+PROGRAM = "sum(log(x**q)*sin(x) + exp(-x*x))"
+X = "x=linspace(0.5, 2, 4)"
+
+
+def alike(found: Any, expected: Any) -> None:
+    """The same records, with numbers that agree."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for key, value in expected.items():
+            if key not in ("backend", "device"):
+                alike(found[key], value)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for f, e in zip(found, expected):
+            alike(f, e)
+    elif isinstance(expected, float) and math.isfinite(expected):
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-7)
+    else:
+        assert found == expected
+
+
+class TestEval:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            (PROGRAM, X, "q=3"),
+            (PROGRAM, X, "q=3", "--order", "2"),
+            ("log(x**q)", "x=5", "q=3", "--order", "4", "--wrt", "x"),
+            ("x**2*[1, 2, 3]", "x=[1,2,3]", "--jacobian"),
+            ("x**2", "x=[1,2,3]", "--grad-output", "[1, 0, 2]"),
+            ("y = x**2; w = sin(y); sum(w*x)", "x=[1,2,3]", "--retain", "y,w", "--nodes"),
+            ("sum(x[::-1]*x[[0, 0, 2]]) + max(x) + median(x)", "x=[1,2,3]"),
+            ("sum(randn(3, seed=1)@x) + sum(zeros(2)) + eye(2)[0, 1]", "x=[1,2,3]"),
+            ("sum(sort(x)*[1, 2, 3])", "x=[3,1,2]"),
+            ("if sum(x) > 2 { y = x*2 } else { y = x }; sum(y)", "x=[1,2,3]"),
+            ("f(a) = a**3 backward(g) = 3*g*a**2; sum(f(x))", "x=[1,2]"),
+            ("diff(sum(x**3), x)[0] if 0 else sum(hessian(sum(x**3), x))", "x=[1,2]"),
+            ("sum(inv(A)) + det(A) + logdet(A) + sum(A@A)", "A=[[2,0.5],[1,3]]"),
+            ("2 + 3",),
+            ("x", "x=[1,2]", "--no-grad"),
+            ("3 > 2",),
+        ],
+    )
+    @pytest.mark.parametrize("dtype", ["float64", "float32"])
+    def test_the_same_as_with_numpy(self, run, backend, words, dtype):
+        expected = run("eval", *words, "--json", "--dtype", dtype)
+        found = run("eval", *words, "--json", "--dtype", dtype, "--backend", backend)
+        assert (found.status, found.err) == (expected.status, expected.err)
+        assert (found.json["backend"], found.json["dtype"]) == (backend, dtype)
+        alike(found.json, expected.json)
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("log(x)", "x=-1"),
+            ("sum(log(x))", "x=[1,-1,2]"),
+            ("sum(sqrt(x))", "x=[0,1]"),
+            ("sum(abs(x))", "x=[0,1]"),
+            ("max(x)", "x=[1,1]"),
+            ("sum(sort(x))", "x=[1,1]"),
+            ("median(x)", "x=[1,1,2]"),
+            ("det(A)", "A=[[1,2],[2,4]]"),
+        ],
+    )
+    def test_the_same_warnings(self, run, backend, words):
+        expected = run("eval", *words, "--json")
+        alike(run("eval", *words, "--json", "--backend", backend).json, expected.json)
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("sum(x + [1, 2])", "x=[1,2,3]"),
+            ("x[5]", "x=[1,2,3]"),
+            ("x[[0, -4]]", "x=[1,2,3]"),
+            ("x[0, 1]", "x=[1,2,3]"),
+            ("inv(A)", "A=[[1,2],[2,4]]"),
+            ("solve(A, A)", "A=[[0,0],[0,0]]"),
+            ("cholesky(A)", "A=[[-1,0],[0,1]]"),
+            ("x", "x=[1,2]"),
+            ("zeros(100000)", "--max-elements", "10"),
+        ],
+    )
+    def test_the_same_refusals(self, run, backend, words):
+        expected = run("eval", *words, "--json").error
+        outcome = run("eval", *words, "--json", "--backend", backend)
+        assert (outcome.error["kind"], outcome.error["column"]) == (expected["kind"], expected["column"])
+        assert outcome.status == 1
+
+    def test_the_table(self, run, backend):
+        assert run("eval", "x**2", "x=3", "--backend", backend).out == run("eval", "x**2", "x=3").out
+
+    def test_saved_arrays(self, run, backend, tmp_path):
+        path = tmp_path / "out.npz"
+        assert run("eval", "sum(x**2)", "x=[1,2]", "--backend", backend, "--save", str(path)).status == 0
+        with np.load(path) as saved:
+            assert saved["grad/x"].tolist() == [2.0, 4.0]
+            assert saved["grad/x"].dtype == np.float64
+
+    def test_the_device_is_named_as_the_library_calls_it(self, run):
+        names = {"numpy": "cpu", "torch": "cpu", "jax": "cpu:0"}
+        for name, device in names.items():
+            outcome = run("eval", "x", "x=1", "--json", "--backend", name, "--device", "cpu")
+            if outcome.status == 0:
+                assert outcome.json["device"] == device
+
+    def test_check(self, run, backend):
+        words = ("check", "sum(sin(x)*y) + log(det(A))", "x=[1,2]", "y=2", "A=[[2,0.5],[1,3]]", "--order", "2")
+        outcome = run(*words, "--backend", backend, "--json")
+        assert outcome.status == 0, outcome.err
+        assert outcome.json["agrees"]
+
+    def test_check_finds_a_wrong_derivative(self, run, backend):
+        outcome = run("check", "f(t) = t**3 backward(g) = 2*g*t**2; sum(f(x))", "x=[1,2]", "--backend", backend)
+        assert outcome.status == 1
+        assert "'x'" in outcome.err
+
+
+class TestPython:
+    def test_a_tensor_on_a_backend(self, backend):
+        x = tensor([1.0, 2.0], requires_grad=True, backend=backend)
+        y = (x**2 * [3.0, 4.0] + np.array([1.0, 1.0])).sum()
+        y.backward()
+        assert arrays.library(type(x.grad.data)) == backend
+        assert x.grad.tolist() == [6.0, 16.0]
+        assert y.item() == 21.0
+        assert x.dtype == y.dtype == "float64"
+        assert isinstance(y.detach().numpy(), np.ndarray)
+        assert "21" in repr(y)
+
+    def test_single_precision(self, backend):
+        x = tensor([1.0, 2.0], requires_grad=True, backend=backend, dtype="float32")
+        y = gradcli.sum(gradcli.exp(x) * 2.0 + 1.0)
+        y.backward()
+        assert x.dtype == y.dtype == x.grad.dtype == "float32"
+
+    def test_whole_numbers(self, backend):
+        x = tensor([1, 2], backend=backend)
+        assert (x + x).dtype == "int64"
+        for y in (x / 2, x * 0.5, gradcli.sqrt(x), x**0.5, gradcli.mean(x)):
+            assert y.dtype == "float64"
+        assert (x / 2).tolist() == [0.5, 1.0]
+
+    def test_in_place(self, backend):
+        x = tensor([1.0, 2.0], requires_grad=True, backend=backend)
+        (x * x).sum().backward()
+        with gradcli.no_grad():
+            x -= 0.5 * x.grad
+        assert x.tolist() == [0.0, 0.0]
+        x.grad.zero_()
+        assert x.grad.tolist() == [0.0, 0.0]
+
+    def test_programs_take_arrays_and_give_them_back(self, xp):
+        program = gradcli.compile("y = x*[1, 2] + w; sum(y**2) + k*sum(zeros(2))")
+        values = {"x": xp.asarray([1.0, 2.0]), "w": np.array([1.0, 1.0]), "k": 3.0}
+        value, found = program.value_and_grad(values)
+        assert all(xp.owns(v) for v in (value, found["x"], found["w"]))
+        assert float(value) == 29.0
+        assert arrays.tolist(found["x"]) == [4.0, 20.0]
+        assert xp.owns(program(**values))
+        assert arrays.tolist(program.jacobian(values, ["x"])["x"]) == [4.0, 20.0]
+        assert arrays.tolist(program.hessian(values, ["x"])["x,x"]) == [[2.0, 0.0], [0.0, 8.0]]
+
+    def test_an_independent_input(self, xp):
+        value, found = gradcli.compile("detach(x)*2 + 0*y").value_and_grad({"x": xp.asarray(1.0), "y": xp.asarray(2.0)})
+        assert (float(value), found["x"], float(found["y"])) == (2.0, None, 0.0)
+
+    def test_jacobian_hessian_and_gradcheck(self, backend):
+        x = tensor([1.0, 2.0], backend=backend)
+        for found in (gradcli.jacobian(lambda x: x**2, x), gradcli.hessian(lambda x: (x**3).sum() / 3, x)):
+            assert found.tolist() == [[2.0, 0.0], [0.0, 4.0]]
+            assert arrays.library(type(found.data)) == backend
+        assert gradcli.jacobian(lambda x: tensor([1.0]), x).tolist() == [[0.0, 0.0]]
+        assert gradcli.gradcheck(lambda x: (x**3).sum(), x.data, order=2)
+
+    def test_what_was_given_is_not_changed_by_later_writing(self):
+        torch = pytest.importorskip("torch")
+        given = torch.tensor([1.0, 2.0], dtype=torch.float64)
+        x, weight = tensor(given, requires_grad=True), torch.tensor([3.0, 4.0], dtype=torch.float64)
+        y = (x * weight).sum()
+        given += 100
+        weight += 100
+        y.backward()
+        assert (x.tolist(), x.grad.tolist()) == ([1.0, 2.0], [3.0, 4.0])
+
+    def test_results_do_not_share_memory_with_what_was_given(self, xp):
+        given = xp.asarray(np.array([1.0, 2.0]))
+        result = gradcli.compile("x")(x=given)
+        if xp.name == "torch":
+            result += 1
+        assert arrays.tolist(given) == [1.0, 2.0]
+
+    def test_the_autograd_of_pytorch_is_off(self):
+        torch = pytest.importorskip("torch")
+        x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+        value, found = gradcli.compile("sum(x**2*[1, 2])").value_and_grad({"x": x})
+        assert not value.requires_grad
+        assert not found["x"].requires_grad
+        assert not gradcli.compile("x")(x=x).requires_grad
+        assert not (tensor([1.0, 1.0], backend="torch") * x).data.requires_grad
+
+    def test_two_libraries_do_not_mix(self, backend):
+        x = tensor([1.0], requires_grad=True, backend=backend)
+        with pytest.raises(EvaluationError, match="a tensor of numpy that is differentiated by"):
+            x * tensor([2.0], requires_grad=True)
+        assert (x * tensor([2.0])).tolist() == [2.0]
+
+    def test_torch_and_jax_do_not_mix(self):
+        pytest.importorskip("torch")
+        pytest.importorskip("jax")
+        with pytest.raises(EvaluationError, match="arrays of torch and of jax meet"):
+            tensor([1.0], backend="torch") + tensor([1.0], backend="jax")
+
+    def test_an_index_beyond_the_end(self, backend):
+        x = tensor([1.0, 2.0], backend=backend)
+        for key in (2, -3, [0, 2], (0, 0)):
+            with pytest.raises(ShapeError):
+                x[key]
+
+    def test_indices(self, xp):
+        x = np.arange(24.0).reshape(2, 3, 4)
+        given = gradcli.Tensor(xp.asarray(x)).requires_grad_()
+        keys = [
+            np.s_[::-1], np.s_[:, ::-2, 1:], np.s_[..., -1], np.s_[None, 0, ::-1], np.s_[1, [0, 2], ::-1],
+            np.s_[[0, 1, 1], :, [0, 0, 3]], np.s_[x > 5], np.s_[:, [[0, 1], [2, 2]], None], np.s_[0:0], np.s_[-1:-5:-1],
+        ]  # fmt: skip
+        for key in keys:
+            result = given[key]
+            np.testing.assert_array_equal(arrays.on_host(result.data), x[key])
+            (found,) = gradcli.grad((result * result).sum(), given)
+            expected = np.zeros_like(x)
+            np.add.at(expected, key, 2 * x[key])
+            np.testing.assert_array_equal(arrays.on_host(found.data), expected)
+
+
+class TestErrors:
+    def test_devices_that_are_not_there(self):
+        pytest.importorskip("torch")
+        with pytest.raises(BackendError, match="there is no device 'cuda:99'"):
+            tensor([1.0], backend="torch", device="cuda:99")
+        for device in ("gpu", "mps", "cpu:x"):
+            with pytest.raises(UsageError, match=f"the backend torch has no device '{device}'"):
+                tensor([1.0], backend="torch", device=device)
+
+    def test_devices_that_are_not_there_in_jax(self):
+        pytest.importorskip("jax")
+        with pytest.raises(BackendError, match="there is no device 'cpu:99'"):
+            tensor([1.0], backend="jax", device="cpu:99")
+        with pytest.raises(UsageError, match="the backend jax has no device 'tpu'"):
+            tensor([1.0], backend="jax", device="tpu")
+
+    def test_out_of_memory(self, backend):
+        x = tensor([1.0], backend=backend)
+        with pytest.raises(LimitError, match=r"out of memory: [\d,.]+ (bytes|TiB) asked for, [\d,]+ bytes free"):
+            gradcli.broadcast_to(x, 10**7, 10**7) + 1.0
+
+    def test_what_is_installed(self, run, backend):
+        record = json.loads(run("backends", "--json").out)
+        (found,) = (b for b in record["backends"] if b["name"] == backend)
+        assert found["installed"]
+        assert found["problem"] is None
+        assert found["devices"][0]["memory"] > found["devices"][0]["free"] > 0

@@ -1,0 +1,242 @@
+"""Choosing a backend, where its library is missing, broken or has no such device; the libraries themselves are simulated."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import arrays
+from gradcli.arrays import backends, definitions, keys, memory, numpy_arrays
+from gradcli.errors import BackendError, EvaluationError, UsageError
+
+LIBRARIES = ("torch", "cupy", "jax")
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    """What was found out about a simulated library is not remembered."""
+    backends.home.cache_clear()
+    yield
+    backends.home.cache_clear()
+
+
+@pytest.fixture
+def none_installed(monkeypatch):
+    for name in LIBRARIES:
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """A torch that is there and cannot be imported."""
+    library = types.ModuleType("torch")
+    library.__version__ = "9.9"
+    monkeypatch.setitem(sys.modules, "torch", library)
+    monkeypatch.setitem(sys.modules, "gradcli.arrays.torch_arrays", None)
+    monkeypatch.delitem(sys.modules, "array_api_compat.torch", raising=False)
+
+
+class TestNotInstalled:
+    @pytest.mark.usefixtures("none_installed")
+    @pytest.mark.parametrize("name", LIBRARIES)
+    @pytest.mark.parametrize("command", ["eval", "check"])
+    def test_the_error_says_how_to_install_it(self, run, name, command):
+        outcome = run(command, "x**2", "x=1", "--backend", name, "--json")
+        assert (outcome.status, outcome.out) == (1, "")
+        assert outcome.error["kind"] == "backend"
+        assert outcome.error["message"] == f"the backend {name} is not installed"
+        assert outcome.error["hint"] == f"pip install 'gradcli[{name}]'"
+
+    @pytest.mark.usefixtures("none_installed")
+    def test_in_python(self):
+        with pytest.raises(BackendError, match="the backend torch is not installed"):
+            gradcli.tensor([1.0], backend="torch")
+
+    @pytest.mark.usefixtures("none_installed")
+    def test_the_list(self, run):
+        outcome = run("backends")
+        assert outcome.status == 0
+        for name in LIBRARIES:
+            assert f"pip install 'gradcli[{name}]'" in outcome.out
+        found = {b["name"]: b for b in run("backends", "--json").json["backends"]}
+        assert [*found] == ["numpy", *LIBRARIES]
+        assert not any(found[name]["installed"] for name in LIBRARIES)
+        numpy = found["numpy"]
+        assert numpy["version"] == np.__version__
+        assert [d["name"] for d in numpy["devices"]] == ["cpu"]
+        assert numpy["devices"][0]["memory"] >= numpy["devices"][0]["free"] > 0
+
+    @pytest.mark.usefixtures("broken")
+    def test_a_broken_library(self, run):
+        outcome = run("eval", "x", "x=1", "--backend", "torch")
+        assert outcome.status == 1
+        assert "the backend torch is installed, but cannot be imported" in outcome.err
+        found = {b["name"]: b for b in run("backends", "--json").json["backends"]}
+        assert "cannot be imported" in found["torch"]["problem"]
+        assert run("backends").status == 0
+
+    def test_a_library_that_fails_when_it_is_asked_for_devices(self, run, monkeypatch):
+        def devices():
+            raise RuntimeError("driver too old\nsee the manual")
+
+        fake = types.SimpleNamespace(version=lambda: "1.0", devices=devices)
+        monkeypatch.setattr(backends, "home", lambda name: numpy_arrays if name == "numpy" else fake)
+        monkeypatch.setattr(backends, "_installed", lambda name: True)
+        found = {b["name"]: b for b in run("backends", "--json").json["backends"]}
+        assert [found[name]["problem"] for name in LIBRARIES] == ["driver too old"] * 3
+
+    def test_names_that_no_backend_has(self, run):
+        outcome = run("eval", "x", "x=1", "--backend", "tensorflow")
+        assert outcome.status == 2
+        assert "there is no backend 'tensorflow'" in outcome.err
+        assert "numpy, torch, cupy, jax" in outcome.err
+        for device in ("cuda", "cpu:1", "gpu"):
+            outcome = run("eval", "x", "x=1", "--device", device)
+            assert outcome.status == 2
+            assert f"the backend numpy has no device '{device}'" in outcome.err
+        with pytest.raises(UsageError):
+            gradcli.tensor(1.0, device="cuda")
+
+
+class TestNothingIsImported:
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "import gradcli; gradcli.compile('log(x**q)').value_and_grad({'x': 5.0, 'q': 3.0})",
+            "from gradcli.cli.main import main; from gradcli.cli.environment import Environment; "
+            "main(['eval', 'log(x**q)', 'x=5', 'q=3', '--backend', 'numpy', '--device', 'cpu'], Environment.of_process())",
+        ],
+    )
+    def test_by_a_program_of_numbers(self, code):
+        libraries = ("numpy", "scipy", "importlib.metadata", *LIBRARIES)
+        code += f"; import sys; print([m for m in {libraries} if m in sys.modules], file=sys.stderr)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stderr == "[]\n"
+
+    def test_an_array_does_not_import_other_libraries(self):
+        code = "import gradcli, numpy; gradcli.tensor(numpy.ones(3), requires_grad=True).exp().sum().backward(); "
+        code += f"import sys; print([m for m in {LIBRARIES} if m in sys.modules])"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout == "[]\n"
+
+
+class TestRecognition:
+    def test_by_the_names_of_classes(self):
+        expected = {"torch.Tensor": "torch", "cupy.ndarray": "cupy", "jaxlib._jax.ArrayImpl": "jax"}
+        for path, name in expected.items():
+            module, _, class_name = path.rpartition(".")
+            kind = type(class_name, (), {"__module__": module})
+            assert arrays.library(kind) == name
+            assert arrays.library(type("Sub", (kind,), {"__module__": "elsewhere"})) == name
+
+    def test_what_is_no_array(self):
+        assert arrays.library(str) is None
+        assert arrays.library(list) is None
+        assert not arrays.is_array("text")
+        assert arrays.library(np.float32) == "numpy"
+
+    def test_two_libraries_in_one_operation(self):
+        kinds = [type("Tensor", (), {"__module__": "torch"}), type("ndarray", (), {"__module__": "cupy"})]
+        with pytest.raises(EvaluationError, match="arrays of torch and of cupy meet in one operation"):
+            arrays.foreign_namespace([kind() for kind in kinds])
+
+
+class TestMemory:
+    @pytest.mark.parametrize(
+        ("text", "asked"),
+        [
+            ("Out of memory allocating 8,000,000,000 bytes (allocated so far: 512 bytes).", "8,000,000,000 bytes"),
+            ("CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 1 GiB", "2.50 GiB"),
+            ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 16000 bytes.", "16000 bytes"),
+            (
+                "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried "
+                "to allocate 40000000000000 bytes. Error code 12",
+                "40000000000000 bytes",
+            ),
+            ("Unable to allocate 1.00 MiB for an array with shape (2,)", "1.00 MiB"),
+        ],
+    )
+    def test_the_bytes_asked_and_free(self, text, asked):
+        error = memory.out_of_memory(text, 1234)
+        assert error.message == f"out of memory: {asked} asked for, 1,234 bytes free"
+
+    def test_where_the_library_does_not_tell(self):
+        assert memory.out_of_memory("no memory", None).message == "out of memory"
+
+    def test_numpy(self, run):
+        outcome = run("eval", "sum(ones(1, 1000000) + ones(1000000, 1)*ones(1, 1000000))", "--max-elements", "9" * 15)
+        assert outcome.status == 1
+        assert "out of memory: 7.28 TiB asked for, " in outcome.err
+
+
+class TestKeys:
+    @pytest.mark.parametrize(
+        "key",
+        [np.s_[::-1], np.s_[::-2, 1:], np.s_[..., ::-1], np.s_[None, 4:0:-3, ::-1], np.s_[-2:-9:-1], np.s_[0:3:-1]],
+    )
+    def test_steps_below_zero(self, key):
+        x = np.arange(30).reshape(5, 6)
+        key = key if isinstance(key, tuple) else (key,)
+        forwards, flipped = keys.forwards(key, x.shape)
+        assert all(not isinstance(k, slice) or (k.step or 1) > 0 for k in forwards)
+        np.testing.assert_array_equal(np.flip(x, flipped)[forwards], x[key])
+
+    @pytest.mark.parametrize("key", [(5,), (-6,), (0, 6), (np.array([0, 5]),), (Ellipsis, -7), (0, 0, 0)])
+    def test_positions_outside(self, key):
+        with pytest.raises(IndexError):
+            keys.check_key(key, (5, 6))
+
+    @pytest.mark.parametrize("key", [(4,), (-5,), (0, 5), (np.array([], int),), (Ellipsis, -6), (None, 4, None, 5)])
+    def test_positions_inside(self, key):
+        keys.check_key(key, (5, 6))
+
+
+class TestDefinitions:
+    """The functions for libraries that lack them, here on NumPy beside SciPy's and mpmath's."""
+
+    def test_beside_exact_numbers(self):
+        special = pytest.importorskip("scipy.special")
+        x = np.array([0.3, 1.0, 2.5, 4.0, 7.25, 24.9, 25.1, 100.3, 3000.0, -2.5, -40.0])
+        for n in (0, 1, 2, 3, 6):
+            np.testing.assert_allclose(definitions.jv(numpy_arrays, n, x), special.jv(n, x), rtol=2e-12, atol=2e-15)
+        for n in (2, 3, 6):
+            near = x[np.abs(x) < 700]
+            np.testing.assert_allclose(definitions.iv(numpy_arrays, n, near), special.iv(n, near), rtol=2e-13)
+
+    def test_lgamma_at_its_zeros(self):
+        # From mpmath with 30 digits.
+        x = np.array([0.9999999, 1 - 1e-16, 1.0, 2.0])
+        expected = [5.77215746844419283e-08, 6.40838121348000724e-17, 0.0, 0.0]
+        np.testing.assert_allclose(definitions.lgamma(numpy_arrays, x, numpy_arrays.lgamma), expected, rtol=1e-15)
+
+    def test_betaln_of_large_operands(self):
+        # log(1/(a*(a + 1))) for b = 2.
+        a = np.array([20.0, 1e5, 1e9])
+        np.testing.assert_allclose(definitions.betaln(numpy_arrays, a, 2.0), -np.log(a) - np.log1p(a), rtol=1e-14)
+
+    @pytest.mark.parametrize("y", [0.3, -0.7, 2.0, -3.0, 0.0, np.inf])
+    def test_floor_divide(self, y):
+        x = np.array([0.0, -0.0, 1.0, -1.0, 2.0, 6.0, -6.0, 7.25, 1e6, -1e6, np.nan])
+        with np.errstate(all="ignore"):
+            found, expected = definitions.floor_divide(numpy_arrays, x, y), np.floor_divide(x, y)
+        kept = np.isfinite(y) | (x == 0)
+        np.testing.assert_array_equal(found[kept], expected[kept])
+        np.testing.assert_array_equal(np.signbit(found[kept]), np.signbit(expected[kept]))
+
+
+def test_the_extras_are_those_that_the_hints_name():
+    import tomllib
+    from pathlib import Path
+
+    extras = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert {b.name for b in backends.BACKENDS} - {"numpy"} <= extras.keys()
+    for backend in backends.BACKENDS:
+        assert importlib.util.find_spec(backend.home) is not None
