@@ -82,7 +82,7 @@ def _installed(name: str) -> bool:
 
 
 def namespace(name: str, device: str | None = None) -> Any:
-    """The array namespace of a backend on a device, its default one where that is None.
+    """The array namespace of a backend other than numpy on a device, its default one where that is None.
 
     Raises UsageError for names that no backend has, BackendError where the library or the device is not there.
     """

@@ -36,8 +36,9 @@ def remainder(xp: Any, x: Array, y: Array, plain: Callable[[Array, Array], Array
 
 def floor_divide(xp: Any, x: Array, y: Array) -> Array:
     """The floor of the quotient, from the exact remainder."""
-    quotient = xp.divide(x, y)
-    value = xp.round(xp.divide(x - xp.remainder(x, y), y))
+    quotient, rest = xp.divide(x, y), xp.fmod(x, y)
+    opposite = xp.logical_and(xp.not_equal(rest, 0.0), xp.not_equal(xp.less(rest, 0.0), xp.less(y, 0.0)))
+    value = xp.round(xp.divide(x - rest, y)) - xp.where(opposite, 1.0, 0.0)
     value = xp.where(xp.equal(value, 0.0), xp.copysign(xp.zeros_like(value), quotient), value)
     return xp.where(xp.equal(y, 0.0), quotient, value)
 

@@ -73,7 +73,8 @@ def assert_alike(primitive: Primitive, xp: Any, operands: Sequence[Any], params:
     if primitive.name in EXCLUDED:
         kept = ~np.broadcast_to(EXCLUDED[primitive.name](*operands), expected.shape)
         found, expected = found[kept], expected[kept]
-    np.testing.assert_allclose(found, expected, rtol=2e-11, atol=0)
+    # It is a difference of logarithms, which has no digits at its own zeros.
+    np.testing.assert_allclose(found, expected, rtol=2e-11, atol=2e-15 if primitive.name == "betaln" else 0)
     if expected.dtype.kind == "f" and primitive.name not in ANY_ZERO:
         zeros = expected == 0
         np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(expected[zeros]))
