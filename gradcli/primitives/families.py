@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.primitives.primitive import Primitive, not_implemented
+from gradcli.primitives.series import from_derivative, linear
 
-NO_JET = not_implemented("truncated Taylor series are not available yet")
 NO_BATCH = not_implemented("batching over a leading axis is not available yet")
 
 
 def elementwise(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """A function of each element by itself, on broadcast operands."""
-    return Primitive(name, signature, doc, elementwise=True, jet=NO_JET, batch=NO_BATCH, **fields)
+    fields.setdefault("jet", from_derivative)
+    return Primitive(name, signature, doc, elementwise=True, batch=NO_BATCH, **fields)
 
 
 def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
@@ -22,9 +23,9 @@ def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
 
 def structural(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """A function that combines or reduces whole axes."""
-    return Primitive(name, signature, doc, jet=NO_JET, batch=NO_BATCH, **fields)
+    return Primitive(name, signature, doc, batch=NO_BATCH, **fields)
 
 
 def moving(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """A function that moves elements, whatever they are."""
-    return structural(name, signature, doc, truths=True, **fields)
+    return structural(name, signature, doc, truths=True, jet=linear, **fields)

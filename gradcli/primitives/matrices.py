@@ -7,18 +7,22 @@ and reverse mode algorithmic differentiation" (2008), and for `cholesky` of I. M
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.exponential import by_squaring
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Composite, Primitive, largest_operand, work
+from gradcli.primitives.reductions import sum_
+from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import matrix_transpose, permute, reshape, roll, tril
 
 Shape = tuple[int, ...]
@@ -50,10 +54,18 @@ def _per_matrix(g: Any) -> Any:
     return reshape(g, (*arrays.shape(g), 1, 1))
 
 
+def _inv_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    # From x@y = 1, whose further coefficients are 0.
+    for k in itertools.count(1):
+        known = y.total(products(matmul, x, y, k, first=1))
+        yield None if known is None else negative(matmul(y.inner, known))
+
+
 inv: Primitive = structural(
     "inv", "A", "inverse matrix",
     forward=lambda xp, x: xp.linalg.inv(x),
     vjp=(lambda g, y, _x: -matmul(matmul(matrix_transpose(y), g), matrix_transpose(y)),),
+    jet=_inv_series,
     prepare=_square("inv"),
     elements=_cubic,
     derivative="-inv(A).T@g@inv(A).T",
@@ -80,10 +92,18 @@ def _cofactors(x: Any, determinant: Any) -> Any:
     return det(_minors(x)) * signs
 
 
+def _from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """One number a matrix: its derivative is the product with the gradient, which the vjp rule makes of ones."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    gradient = primitive.rule(0)(ones_like(y.inner), y, inner)
+    yield from integrated(y, sum_(gradient * x.derivative(), (-2, -1)))
+
+
 det: Primitive = structural(
     "det", "A", "determinant",
     forward=lambda xp, x: xp.linalg.det(x),
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
+    jet=_from_gradient,
     prepare=_square("det"),
     elements=_cubic,
     derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
@@ -101,6 +121,7 @@ logdet: Primitive = structural(
     "logdet", "A", "log(det(A)), without overflow; nan where det(A) < 0",
     forward=_logdet,
     vjp=(lambda g, _y, x: _per_matrix(g) * matrix_transpose(inv(x)),),
+    jet=_from_gradient,
     prepare=_square("logdet"),
     elements=_cubic,
     derivative="g*inv(A).T",
@@ -134,10 +155,28 @@ def _solve_rule_right(g: Any, _y: Any, a: Any, _b: Any) -> Any:
     return reshape(solve(matrix_transpose(a), _column(g)), arrays.shape(g))
 
 
+def _solve_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
+    """From a@y = b; the last term of that product has the coefficient that is sought."""
+    vectors = b.ndim == 1
+    columns = y.growing(*_as_columns(y)) if vectors else y
+    for k in itertools.count(1):
+        part = b.coefficient(k)
+        part = _column(part) if vectors and part is not None else part
+        rest = minus(part, y.total(products(matmul, a, columns, k, first=1)))
+        found = None if rest is None else solve(a.inner, rest)
+        yield reshape(found, arrays.shape(found)[:-1]) if vectors and found is not None else found
+
+
+def _as_columns(y: Any) -> tuple[Any, Any]:
+    later = (None if part is None else _column(part) for part in map(y.coefficient, itertools.count(1)))
+    return _column(y.inner), later
+
+
 solve: Primitive = structural(
     "solve", "A, b", "the x with A@x = b, for a vector or the columns of a matrix",
     forward=lambda xp, a, b: xp.linalg.solve(a, b),
     vjp=(_solve_rule_matrix, _solve_rule_right),
+    jet=_solve_series,
     prepare=_solve_call,
     elements=_cubic,
     derivative="-w@x.T, w, where w = solve(A.T, g)",
@@ -147,10 +186,32 @@ solve: Primitive = structural(
 )  # fmt: skip
 
 
-def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
+def _half_triangle(x: Any) -> Any:
+    """The lower triangle, with its diagonal halved."""
     xp = arrays.numpy_namespace()
-    n = arrays.shape(y)[-1]
-    halved = tril(matmul(matrix_transpose(y), g)) * (1.0 - 0.5 * xp.eye(n, dtype=arrays.dtype_name(y)))
+    return tril(x) * (1.0 - 0.5 * xp.eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x)))
+
+
+def _cholesky_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """From y@y.T = x: the terms with coefficient k of y are made from what the others leave of x."""
+    for k in itertools.count(1):
+        part = x.coefficient(k)
+        symmetric = None if part is None else multiply(0.5, add(part, matrix_transpose(part)))
+        rest = minus(symmetric, y.total(products(_times_transposed, y, y, k, first=1, last=1)))
+        if rest is None:
+            yield None
+        else:
+            left = solve(y.inner, rest)
+            both = solve(y.inner, matrix_transpose(left))
+            yield matmul(y.inner, _half_triangle(both))
+
+
+def _times_transposed(a: Any, b: Any) -> Any:
+    return matmul(a, matrix_transpose(b))
+
+
+def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
+    halved = _half_triangle(matmul(matrix_transpose(y), g))
     left = solve(matrix_transpose(y), halved)
     whole_cotangent = matrix_transpose(solve(matrix_transpose(y), matrix_transpose(left)))
     return 0.5 * (whole_cotangent + matrix_transpose(whole_cotangent))
@@ -160,6 +221,7 @@ cholesky: Primitive = structural(
     "cholesky", "A", "the lower triangular L with L@L.T = A",
     forward=lambda xp, x: xp.linalg.cholesky(x),
     vjp=(_cholesky_rule,),
+    jet=_cholesky_series,
     prepare=_square("cholesky"),
     elements=_cubic,
     derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
@@ -179,14 +241,7 @@ def _matrix_power(x: Any, n: Any) -> Any:
         return _matrix_power(inv(x), -exponent)
     if exponent == 0:
         return 0.0 * x + arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x))
-    result = None
-    while True:
-        if exponent % 2:
-            result = x if result is None else matmul(result, x)
-        exponent //= 2
-        if not exponent:
-            return result
-        x = matmul(x, x)
+    return by_squaring(matmul, x, exponent)
 
 
 matrix_power = Composite(
