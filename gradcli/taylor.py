@@ -55,13 +55,13 @@ class Jet(Operators):
         if not jets:
             return bind(primitive, primals, params)
         order = min(jet.order for jet in jets)
-        images = jets[0]._images if len(operands) == 1 and primitive.elementwise else None
+        images = jets[0]._images if _has_images(primitive, operands, params) else None
         if images is not None:
             found = images.get(_key(primitive, params))
             if found is not None and found.order >= order:
                 return found
         result = Jet([bind(primitive, primals, params)], order)
-        if order:
+        if order and not all(jet._is_constant() for jet in jets):
             result._rest = primitive.jet(primitive, result, *map(result.lift, operands), **params)
             result._growing = True
         if images is not None:
@@ -86,6 +86,9 @@ class Jet(Operators):
         while self._rest is not None and len(self._known) <= k:
             self._grow(next(self._rest))
         return self._known[k] if k < len(self._known) else None
+
+    def _is_constant(self) -> bool:
+        return self._rest is None and len(self._known) == 1
 
     def _grow(self, value: Any) -> None:
         if value is not None and arrays.shape(value) != self.shape:
@@ -131,7 +134,9 @@ class Jet(Operators):
 
     def derivative(self) -> Jet:
         """The series of the derivative by t, one order shorter."""
-        return self.growing(self.coefficient(1), (self.scaled(self.coefficient(k), k) for k in itertools.count(2)))
+        first = self.coefficient(1)
+        first = self.zeros() if first is None else first
+        return self.growing(first, (self.scaled(self.coefficient(k), k) for k in itertools.count(2)))
 
     def growing(self, first: Any, rest: Iterator[Any]) -> Jet:
         """A series, one order shorter than this, for the inside of a rule."""
@@ -147,10 +152,15 @@ class Jet(Operators):
         is made of this same sin.
         """
         inner = [x.growing(x.inner, map(x.coefficient, itertools.count(1))) for x in operands]
-        if len(operands) == 1 and primitive.elementwise:
+        if _has_images(primitive, operands, params):
             known = operands[0]._images
             inner[0]._images = {_key(primitive, params): self} if known is None else known
         return [x.inner if jet.coefficient(1) is None else x for x, jet in zip(inner, operands)]
+
+
+def _has_images(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> bool:
+    """Whether it is a function of one operand, whose parameters can be compared."""
+    return len(operands) == 1 and (primitive.elementwise or not params)
 
 
 def _key(primitive: Primitive, params: Mapping[str, Any]) -> Key:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 import gradcli
+from gradcli.errors import EvaluationError
 
 
 def value(program, **values):
@@ -185,6 +187,44 @@ def test_a_hand_written_derivative_may_differentiate():
 def test_a_wrong_gradient_is_named_by_its_number():
     with pytest.raises(RuntimeError, match="invalid gradient at index 0"):
         grads("f(x) = sum(x) backward(g) = g*[1, 2, 3]; f(x)", x=[1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("a, b = 2, x; a*b", 6.0),
+        ("a, b = x, 2*x; a, b = b, a; a**2*b", 108.0),
+        ("a, b = [x, 2]; a*b", 6.0),
+        ("(a, b) = (x, 2); a*b", 6.0),
+        ("for i in range(2) { a, b = i, x }; a + b", 4.0),
+        ("Q, R = qr([[x, 1], [0, 2]]); sum(Q@R)", 6.0),
+        ("sum(qr([[x, 1], [0, 2]])[0]**2)", 2.0),
+        ("w, V = np.linalg.eigh([[x, 0], [0, 1]]); w[1]", 3.0),
+        ("eigh([[x, 0], [0, 1]])[-2][0]", 1.0),
+    ],
+)
+def test_several_values_have_names_of_their_own(program, expected):
+    assert gradcli.compile(program)(x=3.0) == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("qr([[x]])", "the value of the program needs a number or a tensor, and this is 2 tensors"),
+        ("y = qr([[x]]); 1", "'y' needs a number or a tensor, and this is 2 tensors"),
+        ("log(qr([[x]]))", "'log' needs a number or a tensor, and this is 2 tensors"),
+        ("qr([[x]]) + 1", "needs a number or a tensor, and this is 2 tensors"),
+        ("qr([[x]])[2]", "taken by its number, from 0 to 1"),
+        ("qr([[x]])[0, 1]", "taken by its number, from 0 to 1"),
+        ("a, b, c = qr([[x]]); a", "3 names do not fit 2 tensors"),
+        ("a, b = [x, 1, 2]; a", "2 names do not fit a tensor of shape"),
+        ("a, b = x; a", "2 names do not fit a tensor of shape"),
+        ("a, b = None, x; b", "'a' needs a number or a tensor"),
+    ],
+)
+def test_several_values_where_one_is_needed_are_an_error(program, message):
+    with pytest.raises(EvaluationError, match=re.escape(message)):
+        gradcli.compile(program)(x=3.0)
 
 
 def test_an_own_function_may_take_the_name_of_another():

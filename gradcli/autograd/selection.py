@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli import arrays
 from gradcli.primitives.arithmetic import isfinite, logical_or, not_equal, where
-from gradcli.primitives.bind import concrete, constant
+from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.reductions import any_
 
 
 def drop_untaken(cotangent: Any, pulled: Any, elementwise: bool) -> Any:
@@ -21,11 +21,10 @@ def drop_untaken(cotangent: Any, pulled: Any, elementwise: bool) -> Any:
     What is finite stays: it is 0 too, but its own derivative need not be. Where the operation is
     not elementwise, it can be said only of a `cotangent` that is 0 everywhere.
     """
-    if arrays.all_finite(concrete(pulled)):
-        return pulled
     finite = isfinite(constant(pulled))
-    if arrays.all_zero(concrete(cotangent)):
-        return where(finite, pulled, 0.0)
-    if not elementwise:
+    if assume(finite):
         return pulled
-    return where(logical_or(finite, not_equal(constant(cotangent), 0)), pulled, 0.0)
+    taken = not_equal(constant(cotangent), 0)
+    if not elementwise:
+        taken = any_(taken)
+    return where(logical_or(finite, taken), pulled, 0.0)

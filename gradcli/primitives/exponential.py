@@ -19,12 +19,12 @@ from gradcli.primitives.arithmetic import (
     minus,
     multiply,
     negative,
-    nowhere,
+    not_equal,
     subtract,
     where,
     zeros_like,
 )
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import assume
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.series import Coefficients, from_derivative, integrated
@@ -56,7 +56,7 @@ def _power_node_name(operands: Any, _params: Any) -> str:
 
 
 def _power_series(primitive: Primitive, y: Any, x: Any, q: Any) -> Coefficients:
-    if y.order <= 2 or not nowhere(equal(concrete(x.inner), 0)):
+    if y.order <= 2 or not assume(not_equal(x.inner, 0)):
         # At x = 0 the recurrences divide by 0; the rules hold there too.
         yield from from_derivative(primitive, y, x, q)
     elif q.coefficient(1) is None:

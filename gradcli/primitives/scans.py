@@ -8,9 +8,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import divide, equal, multiply, nowhere, ones_like, where
+from gradcli.primitives.arithmetic import divide, equal, multiply, nowhere, ones_like, usable_divisor, where
 from gradcli.primitives.axes import normalize_axis
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
@@ -54,7 +54,7 @@ def _leave_one_out(x: Any) -> Any:
 
 
 def _cumprod_rule(g: Any, y: Any, x: Any, *, axis: int) -> Any:
-    if arrays.all_finite(concrete(y)) and arrays.numpy_namespace().all(concrete(y)):
+    if assume(usable_divisor(constant(y))):
         return divide(flip(cumsum(flip(g * y, axis), axis), axis), x)
     # y/x is 0/0 at a zero: row i of `others` is the scan with x[i] taken as 1, from i on.
     others = triu(cumprod(_leave_one_out(transpose(x, axis, -1)), -1))
@@ -128,7 +128,7 @@ def _sort_rule(g: Any, _y: Any, x: Any, *, axis: int) -> Any:
     return index(g, _along(xp.argsort(order, axis=axis), axis))
 
 
-def _sort_smooth(x: Any, *, axis: int) -> bool:
+def scan_smooth(x: Any, *, axis: int) -> bool:
     ordered = arrays.numpy_namespace().sort(x, axis=axis)
     above, below = (index(ordered, (slice(None),) * axis + (part,)) for part in (slice(1, None), slice(-1)))
     return nowhere(equal(above, below))
@@ -148,7 +148,7 @@ sort = structural(
     prepare=_scan_call("sort", -1),
     derivative="g in the old order",
     domain="smooth where no two elements are equal",
-    smooth=_sort_smooth,
+    smooth=scan_smooth,
     edges=("equal elements keep their order, in the gradient too", "nan comes last"),
     samples=_SAMPLES,
 )  # fmt: skip
