@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives.arithmetic import add, divide, multiply, zeros_like
+from gradcli.errors import LimitError
+from gradcli.primitives.arithmetic import add, cast, divide, multiply, zeros_like
 from gradcli.primitives.bind import bind
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.shape import broadcast_to
 
 _NO_PARAMS: Mapping[str, Any] = {}
+
+# Called with the operands and the result of each primitive outside of rules.
+Observer = Callable[[Sequence[Any], "Jet"], None]
+observer: ContextVar[Observer | None] = ContextVar("gradcli_series_observer", default=None)
+
+# The factorial of the next number is larger than the largest float.
+_LAST_FACTORIAL = 170
 
 # What a series was made by, so that it is found again: the primitive and its parameters.
 Key = tuple[Any, ...]
@@ -69,6 +79,9 @@ class Jet(Operators):
         if not any(jet._growing for jet in jets):
             result.coefficient(order)
             result._growing = False
+            observe = observer.get()
+            if observe is not None:
+                observe(operands, result)
         return result
 
     @property
@@ -80,6 +93,13 @@ class Jet(Operators):
         """All coefficients, up to the last that is not zero by construction."""
         self.coefficient(self.order)
         return tuple(self._known)
+
+    def derivatives(self) -> list[Any]:
+        """The derivatives by t from order 0 to the order of the series. Raises LimitError past order 170."""
+        if self.order > _LAST_FACTORIAL:
+            raise LimitError(f"a derivative of order {self.order} has a factorial that is no float")
+        found = [self.coefficient(k) for k in range(self.order + 1)]
+        return [self.zeros() if c is None else _times_factorial(c, k) for k, c in enumerate(found)]
 
     def coefficient(self, k: int) -> Any:
         """Coefficient `k`, or None where it is zero by construction."""
@@ -165,3 +185,11 @@ def _has_images(primitive: Primitive, operands: Sequence[Any], params: Mapping[s
 
 def _key(primitive: Primitive, params: Mapping[str, Any]) -> Key:
     return (primitive, *params.items())
+
+
+def _times_factorial(value: Any, k: int) -> Any:
+    if k < 2:
+        return value
+    # The factorials from 35! on are no single precision floats.
+    exact = bind(multiply, (cast(value, "float64"), float(math.factorial(k))), _NO_PARAMS)
+    return cast(exact, arrays.dtype_name(value))

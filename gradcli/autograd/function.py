@@ -13,7 +13,7 @@ from gradcli.autograd.node import RELEASED, Edge, Node
 from gradcli.autograd.selection import drop_untaken
 from gradcli.autograd.tensor import Tensor, check_version
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import concrete, constant
 from gradcli.primitives.operators import operand
 from gradcli.primitives.reductions import sum_to
 
@@ -91,6 +91,10 @@ class Function:
 
         Returns a Tensor, or a tuple of them where `forward` returns a tuple.
         """
+        for item in inputs:
+            data = item.data if isinstance(item, Tensor) else item
+            if constant(data) is not data:
+                raise NotImplementedError(f"{cls.__name__} has a derivative of its own, and no Taylor series")
         needs = tuple(isinstance(i, Tensor) and i.requires_grad for i in inputs)
         context = Context(needs)
         with no_grad():

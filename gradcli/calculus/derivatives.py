@@ -1,9 +1,9 @@
-"""Jacobians, Hessians and derivatives of any order, by repeated reverse mode."""
+"""Gradients, Jacobians and derivatives of any order."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -11,6 +11,10 @@ from gradcli.autograd.engine import grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.shape import reshape, stack
+from gradcli.taylor import Jet
+
+# The value made of leaves by name, which may be of any kinds.
+Function = Callable[[Mapping[str, Any]], Any]
 
 
 def gradients(
@@ -54,23 +58,54 @@ def _joined(rows: Sequence[Any], shape: tuple[int, ...], leaf: Tensor) -> Any:
     return reshape(stack(whole), shape + leaf.shape)
 
 
-def derivatives(value: Any, leaves: Mapping[str, Tensor], order: int) -> dict[str, Any]:
-    """All derivatives of a scalar `value` from order 1 to `order`, keyed by leaves joined with commas.
+def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
+    """The scalar that `function` makes of the arrays `leaves`, and all its derivatives from order 1 to `order`.
 
-    Each mixed derivative is there once, in the order of the leaves; its shape is the leaves'
-    shapes joined. None where the value does not depend on a leaf.
+    They are keyed by leaves joined with commas; each mixed one is there once, in the order of the
+    leaves, and its shape is the leaves' shapes joined. None where the value does not depend on a leaf.
+
+    By one Taylor series where there is one leaf, a number; else, and where something in the
+    function has no series, by repeated reverse mode. Raises DifferentiationError for a value that
+    is no scalar.
     """
+    if order > 1 and [arrays.shape(leaf) for leaf in leaves.values()] == [()]:
+        try:
+            return _by_expansion(function, next(iter(leaves.items())), order)
+        except NotImplementedError:
+            pass
+    return _by_reverse_mode(function, leaves, order)
+
+
+def _check_scalar(value: Any) -> None:
     if arrays.shape(value):
         raise DifferentiationError(
             f"derivatives of higher order need a scalar, and the value has shape {list(arrays.shape(value))}",
             hint="sum(…) of it is a scalar",
         )
+
+
+def _by_expansion(function: Function, leaf: tuple[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
+    name, point = leaf
+    value = function({name: Jet([point, arrays.ones_like(point)], order)})
+    _check_scalar(value)
+    while isinstance(value, Tensor):
+        value = value.data
+    keys = [",".join([name] * k) for k in range(1, order + 1)]
+    if not isinstance(value, Jet):
+        return value, dict.fromkeys(keys)
+    return value.inner, dict(zip(keys, value.derivatives()[1:]))
+
+
+def _by_reverse_mode(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
+    tensors = {name: Tensor(array).requires_grad_() for name, array in leaves.items()}
+    value = function(tensors)
+    _check_scalar(value)
     names = list(leaves)
     known: dict[tuple[int, ...], Any] = {(): value}
     for n in range(1, order + 1):
         for key in itertools.combinations_with_replacement(range(len(names)), n):
-            known[key] = _differentiated(known[key[:-1]], leaves[names[key[-1]]], n < order, n == 1)
-    return {",".join(names[i] for i in key): d for key, d in known.items() if key}
+            known[key] = _differentiated(known[key[:-1]], tensors[names[key[-1]]], n < order, n == 1)
+    return value, {",".join(names[i] for i in key): d for key, d in known.items() if key}
 
 
 def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -> Any:
