@@ -13,7 +13,7 @@ from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.reductions import logsumexp, sum_
+from gradcli.primitives.reductions import any_, logsumexp, sum_
 from gradcli.primitives.shape import flip, reshape, transpose, triu
 
 _VECTOR = [1.0, 2.5, -3.0]
@@ -29,6 +29,10 @@ def _scan_call(name: str, default: int | None) -> Any:
         return (x,), {"axis": normalize_axis(0 if axis is None else axis, ndim)}
 
     return prepare
+
+
+def _along_axis(taken: Any, *, axis: int) -> Any:
+    return any_(taken, axis=axis, keepdims=True)
 
 
 cumsum: Primitive = structural(
@@ -63,6 +67,7 @@ cumprod = structural(
     "cumprod", "x, axis=None", "cumulative product along an axis",
     forward=lambda xp, x, *, axis: xp.cumprod(x, axis=axis),
     vjp=(_cumprod_rule,),
+    reach=_along_axis,
     prepare=_scan_call("cumprod", None),
     derivative="cumulative sum of g*y from the end, over x",
     edges=("with a zero among the elements, the derivative is still that of the products",),
@@ -80,6 +85,7 @@ softmax = structural(
     "softmax", "x, axis=-1", "exp(x)/sum(exp(x)) along an axis, without overflow",
     forward=_softmax,
     vjp=(lambda g, y, _x, *, axis: y * (g - sum_(g * y, axis=axis, keepdims=True)),),
+    reach=_along_axis,
     prepare=_scan_call("softmax", -1),
     derivative="y*(g - sum(g*y))",
     samples=_SAMPLES,
