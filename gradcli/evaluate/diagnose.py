@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from gradcli import arrays, taylor
 from gradcli.autograd.engine import observer
 from gradcli.autograd.modes import current_span
-from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import PrimitiveNode, ShapeOnly, Tensor
+from gradcli.autograd.node import Node, ShapeOnly
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.errors import Span
 from gradcli.evaluate.interpreter import operation_at
 from gradcli.primitives.bind import concrete

@@ -14,7 +14,7 @@ from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.reductions import logsumexp, sum_
+from gradcli.primitives.reductions import any_, logsumexp, sum_
 from gradcli.primitives.series import Coefficients, from_derivative, linear, through
 from gradcli.primitives.shape import concat, flip, reshape, transpose, triu
 
@@ -31,6 +31,10 @@ def _scan_call(name: str, default: int | None) -> Any:
         return (x,), {"axis": normalize_axis(0 if axis is None else axis, ndim)}
 
     return prepare
+
+
+def _along_axis(taken: Any, *, axis: int) -> Any:
+    return any_(taken, axis=axis, keepdims=True)
 
 
 cumsum: Primitive = structural(
@@ -79,6 +83,7 @@ cumprod = structural(
     forward=lambda xp, x, *, axis: xp.cumprod(x, axis=axis),
     vjp=(_cumprod_rule,),
     jet=through(_doubled),
+    reach=_along_axis,
     prepare=_scan_call("cumprod", None),
     derivative="cumulative sum of g*y from the end, over x",
     edges=("with a zero among the elements, the derivative is still that of the products",),
@@ -97,6 +102,7 @@ softmax = structural(
     forward=_softmax,
     vjp=(lambda g, y, _x, *, axis: y * (g - sum_(g * y, axis=axis, keepdims=True)),),
     jet=from_derivative,
+    reach=_along_axis,
     prepare=_scan_call("softmax", -1),
     derivative="y*(g - sum(g*y))",
     samples=_SAMPLES,
