@@ -9,7 +9,8 @@ from gradcli import arrays
 from gradcli.autograd.creation import tensor
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import derivatives, jacobians
+from gradcli.calculus.derivatives import jacobians
+from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import DifferentiationError
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import derivatives, gradients, jacobians
+from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import BindingError, DifferentiationError, nearest, pointing_into
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import Evaluation, evaluate

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import Function, derivatives, jacobians
+from gradcli.calculus.derivatives import jacobians
+from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.errors import DifferentiationError, UnknownNameError, nearest, pointing_into
 from gradcli.evaluate.diagnose import Warning, Watch, all_finite
 from gradcli.evaluate.interpreter import Evaluation, evaluate
