@@ -67,3 +67,40 @@ def test_no_rule_is_missing(entry):
 def test_a_series_without_further_terms_gives_one_without(case):
     value = total(case, [Jet([o], ORDER) for o in case.operands])
     assert value.coefficients == (total(case, case.operands),)
+
+
+# --- values from elsewhere
+
+
+@pytest.mark.parametrize("case", json.loads(high_orders.DATA.read_text()), ids=lambda case: case["program"])
+def test_order_20_is_that_of_mpmath(case):
+    found = gradcli.compile(case["program"]).derivatives({"x": case["x"]}, high_orders.ORDER)
+    np.testing.assert_allclose(found, [float(d) for d in case["derivatives"]], rtol=1e-9)
+
+
+def test_the_functions_of_order_20_are_those_of_the_script():
+    cases = json.loads(high_orders.DATA.read_text())
+    assert [(case["program"], case["x"]) for case in cases] == [*high_orders.FUNCTIONS]
+
+
+@pytest.mark.parametrize("case", json.loads(mixed_derivatives.DATA.read_text()), ids=lambda case: case["program"])
+def test_mixed_derivatives_are_those_of_sympy(case):
+    found = gradcli.compile(case["program"]).derivatives(case["point"], mixed_derivatives.ORDER)
+    assert found.keys() == case["derivatives"].keys()
+    scale = max(abs(float(d)) for d in case["derivatives"].values())
+    for key, expected in case["derivatives"].items():
+        np.testing.assert_allclose(found[key] or 0.0, float(expected), rtol=1e-12, atol=1e-14 * scale)
+
+
+# --- programs
+
+
+@pytest.mark.parametrize("case", CONFORMANCE, ids=lambda case: case["id"])
+def test_programs_along_a_direction(case):
+    program = gradcli.compile(case["program"])
+    point = {n: np.asarray(numbers(v), dtype=float) for n, v in case["bindings"].items() if n in program.inputs}
+    directions = {name: weights(v, 3 + i) for i, (name, v) in enumerate(point.items())}
+
+    def along(t: Any) -> Any:
+        value = program(**{name: tensor(v) + Tensor(t) * directions[name] for name, v in point.items()}).data
+        return sum_(multiply(value, weights(value)))
