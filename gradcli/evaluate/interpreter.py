@@ -495,6 +495,7 @@ class _HandWritten(Function):
 
     result: Value
     gradients: Callable[[Value, tuple[Value, ...], tuple[bool, ...]], Sequence[Value]]
+    takes_batches = True
 
     @classmethod
     def forward(cls, ctx: Any, *inputs: Value) -> Value:

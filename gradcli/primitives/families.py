@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.primitives import batching
 from gradcli.primitives.primitive import Primitive, not_implemented
 
 NO_JET = not_implemented("truncated Taylor series are not available yet")
-NO_BATCH = not_implemented("batching over a leading axis is not available yet")
 
 
 def elementwise(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """A function of each element by itself, on broadcast operands."""
-    return Primitive(name, signature, doc, elementwise=True, jet=NO_JET, batch=NO_BATCH, **fields)
+    return Primitive(name, signature, doc, elementwise=True, jet=NO_JET, batch=batching.elementwise, **fields)
 
 
 def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
@@ -21,8 +21,8 @@ def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
 
 
 def structural(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
-    """A function that combines or reduces whole axes."""
-    return Primitive(name, signature, doc, jet=NO_JET, batch=NO_BATCH, **fields)
+    """A function that combines or reduces whole axes; `batch` is its rule for one more axis."""
+    return Primitive(name, signature, doc, jet=NO_JET, **fields)
 
 
 def moving(name: str, signature: str, doc: str, **fields: Any) -> Primitive:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import take_diagonal
@@ -90,6 +91,7 @@ matmul = structural(
     forward=lambda xp, a, b: xp.matmul(a, b),
     vjp=(_matmul_left, _matmul_right),
     prepare=_matmul_call,
+    batch=batching.matmul,
     derivative="g@b.T, a.T@g",
     elements=_matmul_elements,
     node_name=_matmul_name,
@@ -249,6 +251,7 @@ contract = structural(
     vjp=_contract_rule,
     variadic=True,
     prepare=lambda *tensors, terms, result: (tensors, {"terms": terms, "result": result}),
+    batch=batching.contract,
     derivative="the contraction of g with the other tensors",
     elements=_contract_elements,
     node_name="EinsumBackward0",

@@ -12,6 +12,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply, usable_divisor
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
@@ -56,6 +57,7 @@ inv: Primitive = structural(
     vjp=(lambda g, y, _x: -matmul(matmul(matrix_transpose(y), g), matrix_transpose(y)),),
     prepare=_square("inv"),
     elements=_cubic,
+    batch=batching.trailing,
     derivative="-inv(A).T@g@inv(A).T",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -86,6 +88,7 @@ det: Primitive = structural(
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
     prepare=_square("det"),
     elements=_cubic,
+    batch=batching.trailing,
     derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
     edges=("where A is singular, the derivative is the matrix of cofactors",),
     samples=((_SQUARE,), (_BATCH,), ([[1.0, 2.0], [2.0, 4.0]],)),
@@ -103,6 +106,7 @@ logdet: Primitive = structural(
     vjp=(lambda g, _y, x: _per_matrix(g) * matrix_transpose(inv(x)),),
     prepare=_square("logdet"),
     elements=_cubic,
+    batch=batching.trailing,
     derivative="g*inv(A).T",
     domain="det(A) > 0",
     edges=("-inf where A is singular, nan where det(A) < 0",),
@@ -140,6 +144,7 @@ solve: Primitive = structural(
     vjp=(_solve_rule_matrix, _solve_rule_right),
     prepare=_solve_call,
     elements=_cubic,
+    batch=batching.solve,
     derivative="-w@x.T, w, where w = solve(A.T, g)",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -162,6 +167,7 @@ cholesky: Primitive = structural(
     vjp=(_cholesky_rule,),
     prepare=_square("cholesky"),
     elements=_cubic,
+    batch=batching.trailing,
     derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
     domain="A symmetric and positive definite",
     edges=(

@@ -161,7 +161,8 @@ class Primitive(Operation):
         whose name starts with an underscore is not used and not saved for backward, but its
         shape is known. A single rule `rule(i, g, y, *operands, **params)` where `variadic`.
     jet, batch
-        the rules for truncated Taylor series and for one more leading axis
+        the rules for truncated Taylor series and for one more leading axis, see
+        `gradcli.primitives.batching`
     prepare(*arguments)
         operands and params from the arguments of a call, where they are not simply the operands
     truths

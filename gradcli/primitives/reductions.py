@@ -8,10 +8,12 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import (
     absolute,
     divide,
     equal,
+    greater,
     isfinite,
     logical_or,
     multiply,
@@ -73,6 +75,7 @@ def _reduction(name: str, doc: str, forward: Any, rule: Any, **fields: Any) -> P
         name, _SIGNATURE, doc,
         forward=forward,
         vjp=None if rule is None else (rule,),
+        batch=batching.along_axis,
         elements=_reduced_elements,
         samples=_SAMPLES,
         **fields,
@@ -172,6 +175,11 @@ def _share_ties(g: Any, y: Any, x: Any, axis: Shape) -> Any:
     return where(chosen, divide(keep_axes(g, sizes, axis), count), 0.0)
 
 
+def _one_at_most(chosen: Any, axis: Shape) -> bool:
+    """Whether nowhere two elements along the axes are chosen."""
+    return nowhere(greater(sum_(where(chosen, 1.0, 0.0), axis), 1))
+
+
 def _extreme(name: str, doc: str, alias: str) -> Primitive:
     def forward(xp: Any, x: Any, *, axis: Shape, keepdims: bool) -> Any:
         if 0 in (arrays.shape(x)[a] for a in axis):
@@ -179,8 +187,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
         return getattr(xp, name)(x, axis=axis, keepdims=keepdims)
 
     def smooth(x: Any, *, axis: Shape, **_params: Any) -> bool:
-        chosen = equal(x, primitive(x, axis, True))
-        return not arrays.shape(x) or not (arrays.numpy_namespace().sum(chosen, axis=axis) > 1).any()
+        return not arrays.shape(x) or _one_at_most(equal(x, primitive(x, axis, True)), axis)
 
     def prepare(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
         try:
@@ -373,6 +380,7 @@ def _position(name: str, doc: str) -> Primitive:
         forward=lambda xp, x, *, axis, keepdims: getattr(xp, name)(x, axis=axis, keepdims=keepdims),
         vjp=None,
         prepare=_position_call,
+        batch=batching.position,
         derivative="none",
         edges=("the first of several that tie", "no elements are an error"),
         samples=_SAMPLES[:3],
@@ -384,9 +392,8 @@ argmin = _position("argmin", "the position of the smallest element")
 
 
 def _order_smooth(x: Any, *, k: int) -> bool:
-    xp = arrays.numpy_namespace()
-    chosen = equal(x, xp.expand_dims(order_statistic(x, k), -1))
-    return not (xp.sum(chosen, axis=-1) > 1).any()
+    last = len(arrays.shape(x)) - 1
+    return _one_at_most(equal(x, keep_axes(order_statistic(x, k), arrays.shape(x), (last,))), (last,))
 
 
 def _order_forward(xp: Any, x: Any, *, k: int) -> Any:
@@ -400,6 +407,7 @@ order_statistic = structural(
     forward=_order_forward,
     vjp=(lambda g, y, x, **_params: _share_ties(g, y, x, (len(arrays.shape(x)) - 1,)),),
     prepare=lambda x, k: ((x,), {"k": k}),
+    batch=batching.trailing,
     derivative="g to the chosen element; ties share it evenly",
     domain="smooth where one element is chosen",
     selects=True,
