@@ -75,9 +75,9 @@ def _rows_at_once(value: Tensor) -> int:
     """How many rows fit into memory together, 0 where they must go one by one."""
     widest = value.size
     seen: set[Any] = set()
-    stack = [value.grad_fn]
-    while stack:
-        node = stack.pop()
+    waiting: list[Any] = [value.grad_fn or value]
+    while waiting:
+        node = waiting.pop()
         if node in seen:
             continue
         seen.add(node)
@@ -86,7 +86,7 @@ def _rows_at_once(value: Tensor) -> int:
         if isinstance(node, Node):
             if isinstance(node, PrimitiveNode):
                 widest = max(widest, *(_size(o) for o in node.saved or ()))
-            stack.extend(edge[0] for edge in node.edges if edge is not None)
+            waiting.extend(edge[0] for edge in node.edges if edge is not None)
     return max(1, _MOST_ELEMENTS // max(widest, 1))
 
 

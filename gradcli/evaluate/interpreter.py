@@ -190,6 +190,9 @@ class _Interpreter:
                 value = stop.value
             except GradcliError as error:
                 error.locate(_place(node), self.program.source)
+                # What they hold must not outlive them: the backward pass that failed may be done in another way.
+                for task, *_ in reversed(tasks):
+                    task.close()
                 raise
         return value
 
@@ -335,14 +338,14 @@ class _Interpreter:
             values[name] = number((yield part), f"'{node.rule.pattern}'")
         # Both forms read the parts again, which must not evaluate them again.
         self.held.update({part: values[name] for name, part in node.parts.items()})
-        if when(**values):
-            self.rewritten[node] = None
-            result = yield node.stable
-        else:
-            result = yield from _HANDLERS[type(node.original)](self, node.original)
-        for part in node.parts.values():
-            del self.held[part]
-        return result
+        try:
+            if when(**values):
+                self.rewritten[node] = None
+                return (yield node.stable)
+            return (yield from _HANDLERS[type(node.original)](self, node.original))
+        finally:
+            for part in node.parts.values():
+                del self.held[part]
 
     def _attribute(self, node: tree.Attribute) -> Task:
         value = number((yield node.value), f"'.{node.name}'")
@@ -451,12 +454,13 @@ class _Interpreter:
         names = [p.name for p in define.parameters]
         values = [number(v, f"'{define.name}'") for v in (dict(zip(names, positional)) | keywords).values()]
         named = dict(zip(dict.fromkeys([*names[: len(positional)], *keywords]), values))
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
+        if self.depth == MAX_DEPTH:
             raise LimitError(f"functions call each other more than {MAX_DEPTH:,} deep", hint="a recursion may not end")
-        result = yield from self._call_body(define, names, named)
-        self.depth -= 1
-        return result
+        self.depth += 1
+        try:
+            return (yield from self._call_body(define, names, named))
+        finally:
+            self.depth -= 1
 
     def _call_body(self, define: tree.Define, names: Sequence[str], named: Mapping[str, Value]) -> Task:
         if define.backward is None:
