@@ -20,6 +20,7 @@ from gradcli.evaluate.interpreter import evaluate
 from gradcli.primitives import indexing, linear, matrices, reductions, scans, shape, table
 from gradcli.primitives.arithmetic import cast
 from gradcli.primitives.primitive import Composite, NotImplementedRule, Primitive
+from gradcli.program.record import record
 from gradcli.syntax import parse
 from tests.test_conformance import CASES as PROGRAMS
 from tests.test_conformance import numbers
@@ -489,3 +490,14 @@ def test_a_hessian_is_the_jacobian_of_a_gradient(passes):
     found = derivatives((x**3 * x.sum()).sum(), {"x": x}, 3)
     assert found["x,x,x"].shape == (3, 3, 3)
     assert len(passes) == 2
+
+
+def test_a_jacobian_can_be_recorded():
+    program = parse("jacobian(sin(x)*sum(x*w), x)")
+
+    def function(x: Any, w: Any) -> list[Any]:
+        return [evaluate(program, {"x": leaf(x), "w": leaf(w)}).value]
+
+    traced = record(function, VECTOR)
+    np.testing.assert_allclose(traced.values[0], gradcli.compile("jacobian(sin(x)*sum(x*w), x)")(**VECTOR))
+    assert len(traced.program.equations) < 40

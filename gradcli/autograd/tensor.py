@@ -479,7 +479,7 @@ def fit(cotangent: Any, like: Any) -> Any:
 
 
 def _text(array: Any) -> str:
-    if type(array) in arrays.PLAIN:
+    if type(array) in arrays.PLAIN or isinstance(array, Kind):
         return repr(array)
     text = repr(arrays.to_numpy(array))
     return text.removeprefix("array(").removesuffix(")").replace("\n" + " " * 6, "\n" + " " * 7)

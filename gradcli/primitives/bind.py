@@ -83,7 +83,11 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
             truths = True
         elif kind not in arrays.PLAIN:
             plain = False
-            if isinstance(operand, Kind) and (outermost is None or _is_outside(operand, outermost)):
+            if isinstance(operand, Kind) and (
+                outermost is None
+                or operand.level > outermost.level
+                or (operand.nesting > outermost.nesting and operand.level == outermost.level)
+            ):
                 outermost = operand
     if outermost is not None:
         return outermost.read(primitive, operands, params)
@@ -92,10 +96,6 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
             operands = [float(o) if type(o) is bool else o for o in operands]
         return primitive.forward(arrays.floats, *operands, **params)
     return compute(primitive, operands, params)
-
-
-def _is_outside(kind: Kind, other: Kind) -> bool:
-    return kind.level > other.level or (kind.level == other.level and kind.nesting > other.nesting)
 
 
 def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
