@@ -470,6 +470,9 @@ def test_what_was_not_taken_in_a_row_stays_out_of_it(program, looped):
 def test_zeros_of_what_was_not_taken_are_told_apart_row_by_row():
     found = gradcli.compile("sqrt(x)[::-1]").jacobian({"x": [0.0, 4.0]})["x"]
     np.testing.assert_array_equal(found, [[0.0, 0.25], [np.inf, 0.0]])
+    values = {"W": [[np.inf, 1.0], [2.0, 3.0]], "x": [1.0, 2.0]}
+    found = gradcli.compile("y = W @ x; stack([y[0], x[1]])").jacobian(values)["x"]
+    np.testing.assert_array_equal(found, [[np.inf, 1.0], [0.0, 1.0]])
 
 
 def test_the_rows_of_a_jacobian_have_the_dtype_of_the_leaf():
