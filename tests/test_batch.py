@@ -17,7 +17,7 @@ from gradcli.calculus import rows
 from gradcli.calculus.derivatives import derivatives, gradients, jacobians
 from gradcli.errors import NotBatchableError
 from gradcli.evaluate.interpreter import evaluate
-from gradcli.primitives import indexing, linear, matrices, reductions, scans, shape, table
+from gradcli.primitives import decompositions, indexing, linear, matrices, reductions, scans, shape, table
 from gradcli.primitives.arithmetic import cast
 from gradcli.primitives.primitive import Composite, NotImplementedRule, Primitive
 from gradcli.program.record import record
@@ -48,10 +48,6 @@ def _put_back(x: Any, key: Any) -> Any:
     return indexing.scatter(indexing.index(x, key), key, (2, 3, 4))
 
 
-def _factor(b: Any) -> Any:
-    return matrices.cholesky(linear.matmul(b, shape.matrix_transpose(b)))
-
-
 def _case(name: str, call: Callable[..., Any], *operands: Any) -> Any:
     """A case for what the samples of the table do not show."""
     return pytest.param(Case(Composite(name, "*tensors", name, call, derivative="-"), call, operands), id=name)
@@ -68,7 +64,6 @@ SPECIAL = [
     _case("roll-axes", functools.partial(shape.roll, shift=(1, -2), axis=(0, 2)), _GRID),
     _case("mixed-stack", lambda x: shape.stack([x, np.ones(2), x * 2.0], -1), _VECTOR),
     _case("mixed-concat", lambda x: shape.concat([_MATRIX, x], 1), _MATRIX),
-    _case("cholesky", _factor, _MATRIX),
     _case("sort-ties", lambda x: scans.sort(x * np.array([1.0, 0.0, 0.0, 2.0])), _GRID),
     _case("max-ties", lambda x: reductions.max_(x * np.array([1.0, 0.0, 0.0, -2.0]), -1), -_GRID),
     _case("prod-zeros", lambda x: reductions.prod(x * np.array([1.0, 0.0]), 0), _MATRIX),
@@ -192,6 +187,26 @@ def test_batches_nest(case):
         found = unbatched(unbatched(value, outer, 2), inner, ROWS)
         for i, j in itertools.product(range(ROWS), range(2)):
             np.testing.assert_allclose(found[i, j], data(case.call(*(m[1](i, j) for m in made))), **TOLERANCE)
+
+
+@every_case
+def test_a_batch_is_smooth_where_each_row_is(case):
+    if isinstance(case.entry, Primitive) and case.entry.smooth is not None:
+        node = case.call(*(leaf(o) for o in Mixed(case, [True] * len(case.operands)).operands)).grad_fn
+        assert case.entry.smooth(*(o.data if isinstance(o, Tensor) else o for o in node.saved), **node.params)
+
+
+def test_one_row_that_is_not_smooth_is_enough():
+    def in_batch(*matrices: Any) -> Batched:
+        return Batched(np.array([np.diag(m) for m in matrices]), new_nesting())
+
+    for smooth in (decompositions.eigvalsh.smooth, decompositions.svdvals.smooth):
+        assert smooth(in_batch([1.0, 2.0], [1.0, 3.0]))
+        assert smooth(np.array([np.diag([1.0, 2.0]), np.diag([1.0, 3.0])]))
+        assert not smooth(in_batch([1.0, 2.0], [3.0, 3.0]))
+    assert not decompositions.svdvals.smooth(in_batch([1.0, 2.0], [1.0, 0.0]))
+    assert not reductions.max_.smooth(in_batch([1.0, 2.0], [3.0, 3.0]), axis=(0, 1))
+    assert reductions.max_.smooth(in_batch([1.0, 2.0], [1.0, 3.0]), axis=(0, 1))
 
 
 def row_gradients(case: Case, operands: Sequence[Any], cotangent: Any) -> list[Any]:

@@ -94,6 +94,7 @@ matmul = structural(
     batch=batching.matmul,
     derivative="g@b.T, a.T@g",
     elements=_matmul_elements,
+    multilinear=True,
     node_name=_matmul_name,
     aliases=("mm", "bmm", "mv"),
     samples=((_SQUARE, _MATRIX), (_SQUARE, [1.0, -1.0]), (_VECTOR, _VECTOR), ([_SQUARE, _SQUARE], _MATRIX)),
@@ -255,6 +256,7 @@ contract = structural(
     derivative="the contraction of g with the other tensors",
     elements=_contract_elements,
     node_name="EinsumBackward0",
+    multilinear=True,
 )  # fmt: skip
 
 einsum = Composite(

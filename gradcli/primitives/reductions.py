@@ -29,7 +29,7 @@ from gradcli.primitives.exponential import exp, log, power, square
 from gradcli.primitives.families import elementwise, structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.shape import broadcast_to, concat, permute, reshape, stack
+from gradcli.primitives.shape import broadcast_to, concat, expand_dims, permute, reshape, stack
 
 Shape = tuple[int, ...]
 
@@ -157,6 +157,7 @@ prod = _reduction(
     "prod", "product over the axes",
     lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims),
     _prod_rule,
+    reach=lambda taken, *, axis, keepdims: taken if keepdims else expand_dims(taken, axis),
     derivative="g times the product of the other elements",
     edges=(
         "with a zero among the elements, the derivative is still the product of the others",

@@ -14,7 +14,7 @@ from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.families import moving, structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.reductions import logsumexp, sum_
+from gradcli.primitives.reductions import any_, logsumexp, sum_
 from gradcli.primitives.shape import flip, reshape, transpose, triu
 
 _VECTOR = [1.0, 2.5, -3.0]
@@ -30,6 +30,10 @@ def _scan_call(name: str, default: int | None) -> Any:
         return (x,), {"axis": normalize_axis(0 if axis is None else axis, ndim)}
 
     return prepare
+
+
+def _along_axis(taken: Any, *, axis: int) -> Any:
+    return any_(taken, axis=axis, keepdims=True)
 
 
 cumsum: Primitive = structural(
@@ -65,6 +69,7 @@ cumprod = structural(
     "cumprod", "x, axis=None", "cumulative product along an axis",
     forward=lambda xp, x, *, axis: xp.cumprod(x, axis=axis),
     vjp=(_cumprod_rule,),
+    reach=_along_axis,
     prepare=_scan_call("cumprod", None),
     batch=batching.along_axis,
     derivative="cumulative sum of g*y from the end, over x",
@@ -83,6 +88,7 @@ softmax = structural(
     "softmax", "x, axis=-1", "exp(x)/sum(exp(x)) along an axis, without overflow",
     forward=_softmax,
     vjp=(lambda g, y, _x, *, axis: y * (g - sum_(g * y, axis=axis, keepdims=True)),),
+    reach=_along_axis,
     prepare=_scan_call("softmax", -1),
     batch=batching.along_axis,
     derivative="y*(g - sum(g*y))",
@@ -126,9 +132,9 @@ unsort_by: Primitive = moving(
 )  # fmt: skip
 
 
-def _sort_smooth(x: Any, *, axis: int) -> bool:
-    ordered = sort(x, axis)
-    above, below = (index(ordered, (slice(None),) * axis + (part,)) for part in (slice(1, None), slice(-1)))
+def scan_smooth(x: Any, *, axis: int) -> bool:
+    ordered, number = sort(x, axis), normalize_axis(axis, len(arrays.shape(x)))
+    above, below = (index(ordered, (slice(None),) * number + (part,)) for part in (slice(1, None), slice(-1)))
     return nowhere(equal(above, below))
 
 
@@ -140,7 +146,7 @@ sort: Primitive = structural(
     batch=batching.along_axis,
     derivative="g in the old order",
     domain="smooth where no two elements are equal",
-    smooth=_sort_smooth,
+    smooth=scan_smooth,
     edges=("equal elements keep their order, in the gradient too", "nan comes last"),
     samples=_SAMPLES,
 )  # fmt: skip
