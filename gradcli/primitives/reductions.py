@@ -318,7 +318,8 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     scale = scale if bool(concrete(keepdims)) else reshape(scale, _reduced(arrays.shape(x), axes))
     if order == 2:
         return scale * flat_sqrt(sum_(square(scaled), axes, keepdims))
-    return scale * flat_root(sum_(power(absolute(scaled), order), axes, keepdims), order)
+    magnitudes = scaled if order % 2 == 0 else absolute(scaled)
+    return scale * flat_root(sum_(power(magnitudes, order), axes, keepdims), order)
 
 
 def _reduced(shape: Shape, axes: Shape) -> Shape:
@@ -341,15 +342,21 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     if _count(arrays.shape(x), axes) == 0:
         return log(sum_(exp(x), axes, keepdims))
     largest = max_(constant(x), axes, True)
-    largest = where(isfinite(largest), largest, 0.0)
-    total = log(sum_(exp(x - largest), axes, True)) + largest
+    finite = isfinite(largest)
+    shift = where(finite, largest, 0.0)
+    total = log(sum_(exp(x - shift), axes, True)) + shift
+    if not assume(finite):
+        total = where(equal(absolute(largest), math.inf), max_(x, axes, True), total)
     return total if concrete(keepdims) else reshape(total, _reduced(arrays.shape(x), axes))
 
 
 logsumexp = Composite(
     "logsumexp", _SIGNATURE, "log(sum(exp(x))) over the axes, without overflow", _logsumexp,
     derivative="g*softmax(x)",
-    edges=("of no elements it is -inf",),
+    edges=(
+        "of no elements it is -inf",
+        "where it is infinite, it is the maximum, and infinite elements that tie share the derivative evenly",
+    ),
     samples=_SAMPLES,
 )  # fmt: skip
 
