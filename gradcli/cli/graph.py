@@ -12,7 +12,8 @@ from gradcli.cli.options import GraphOptions
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import ExitStatus, UsageError, nearest
 from gradcli.evaluate import graph as graphs
-from gradcli.evaluate.graph import Graph, Group, Request, Vertex
+from gradcli.evaluate.graph import Graph, Request, Vertex
+from gradcli.evaluate.groups import Group
 from gradcli.evaluate.outline import outline
 
 _FORMATS = ("tree", "dot", "mermaid", "svg", "json")
@@ -38,9 +39,9 @@ def run(options: GraphOptions, environment: Environment) -> ExitStatus:
 
 
 def _format(options: GraphOptions) -> str:
-    if options.json and options.to not in (None, "json"):
+    if options.json and options.to not in ("tree", "json"):
         raise UsageError(f"--json and --to {options.to} contradict each other", hint="leave out one of them")
-    form = "json" if options.json else options.to or "tree"
+    form = "json" if options.json else options.to
     if form not in _FORMATS:
         close = nearest(form, _FORMATS)
         hint = f"did you mean '{close}'?" if close else f"--to {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}"

@@ -40,8 +40,8 @@ Examples:
 
 _GRAPH_HELP = """The operations that PROGRAM records, from its value down to its inputs.
 
-Calls of the program's functions, long loops and long runs of one operation are drawn as one; --expand
-shows what is in them. JSON has every operation.
+Calls of the program's functions, long loops and long runs of one operation
+are drawn as one; --expand shows what is in them. JSON has every operation.
 
 Examples:
 
@@ -146,7 +146,7 @@ def graph(
     vars: opt.Vars = None,
     wrt: opt.Wrt = None,
     const: opt.Const = None,
-    to: opt.To = None,
+    to: opt.To = "tree",
     json: opt.Json = False,
     values: opt.Values = False,
     expand: opt.Expand = False,

@@ -66,10 +66,7 @@ Tolerance = Annotated[
     float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
 ]
 
-To = Annotated[
-    str | None,
-    typer.Option("--to", metavar="FORMAT", help="tree, dot, mermaid, svg or json.", show_default="tree"),
-]
+To = Annotated[str, typer.Option("--to", metavar="FORMAT", help="tree, dot, mermaid, svg or json.")]
 Values = Annotated[bool, typer.Option("--values", help="The value of each node and the gradient by it.")]
 Expand = Annotated[bool, typer.Option("--expand", help="Every operation by itself.")]
 
@@ -126,7 +123,7 @@ class GraphOptions(NamedTuple):
     vars: str | None = None
     wrt: str | None = None
     const: str | None = None
-    to: str | None = None
+    to: str = "tree"
     json: bool = False
     values: bool = False
     expand: bool = False

@@ -13,12 +13,13 @@ from gradcli.autograd.function import FunctionNode
 from gradcli.autograd.node import Node, recorder
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.errors import DifferentiationError, Span, pointing_into
-from gradcli.evaluate import scope
+from gradcli.evaluate.groups import Group, Grouping, grouped
 from gradcli.evaluate.interpreter import evaluate
 from gradcli.evaluate.limits import MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten
-from gradcli.evaluate.trace import Frame, Log
+from gradcli.evaluate.trace import Log
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.exponential import whole_power
 from gradcli.syntax import tree
 
 
@@ -58,21 +59,6 @@ class Vertex(NamedTuple):
     grad: Any
 
 
-class Group(NamedTuple):
-    """The operations of a call or a loop.
-
-    `kind` is `function` for a function of the program, `operation` for one of the language that
-    takes several steps, or `loop`, which went round `times` times. `parent` is the number of the
-    group around it, a smaller one.
-    """
-
-    kind: str
-    name: str
-    span: Span
-    times: int
-    parent: int | None
-
-
 class Graph(NamedTuple):
     """A run: its value, and what was recorded. Operands stand before the operations that use them,
     and the last vertex is the value, the only one where it depends on no leaf."""
@@ -98,12 +84,9 @@ def run(request: Request) -> Graph:
     value = evaluation.value
     nodes = _nodes_above(value)
     gradients = _gradients(request, value) if request.values and request.gradient else {}
-    return Graph(
-        request.program,
-        _plain(value),
-        *_described(request, value, nodes, log, results, gradients),
-        evaluation.rewritten,
-    )
+    grouping = grouped(request.program, nodes, log.frames)
+    vertices = _vertices(request, value, nodes, log, grouping, results, gradients)
+    return Graph(request.program, _plain(value), vertices, grouping.groups, evaluation.rewritten)
 
 
 @contextmanager
@@ -149,24 +132,24 @@ def _gradients(request: Request, value: Any) -> dict[Any, Any]:
     return found
 
 
-def _described(
+def _vertices(
     request: Request,
     value: Any,
     nodes: Sequence[Node],
     log: Log,
+    grouping: Grouping,
     results: Mapping[Any, Any],
     gradients: Mapping[Any, Any],
-) -> tuple[list[Vertex], list[Group]]:
-    group_of, groups = _grouped(request.program, nodes, log.frames)
+) -> list[Vertex]:
     leaves = _leaves(value, nodes)
     numbers = {item: i for i, item in enumerate([*leaves, *nodes])}
     vertices = [_leaf(leaf, log.names, request) for leaf in leaves]
     places = {n.operator_span: n.span for n in tree.walk(request.program) if isinstance(n, tree.Binary)}
-    for node, group in zip(nodes, group_of):
+    for node, group, called in zip(nodes, grouping.group_of, grouping.called):
         result = results[node]
         vertices.append(
             Vertex(
-                operation=_operation(node),
+                operation=called or _operation(node),
                 grad_fn=node.name,
                 name=log.names.get(node),
                 span=node.span and places.get(node.span, node.span),
@@ -177,12 +160,12 @@ def _described(
                 grad=_plain(gradients.get(node)),
             )
         )
-    return vertices, groups
+    return vertices
 
 
 def _operation(node: Node) -> str:
     if isinstance(node, PrimitiveNode):
-        return node.primitive.name
+        return "pow" if node.primitive is whole_power else node.primitive.name
     return node.function.__name__ if isinstance(node, FunctionNode) else node.name
 
 
@@ -212,59 +195,3 @@ def _plain(value: Any) -> Any:
     """A result as a number or an array in the dtype in use; truth values as 0 and 1."""
     array = concrete(value)
     return None if array is None else arrays.astype(array, arrays.default_dtype())
-
-
-# --- groups
-
-
-def _grouped(
-    program: tree.Program, nodes: Sequence[Node], frames: Sequence[Frame]
-) -> tuple[list[int | None], list[Group]]:
-    """The innermost group of each operation, and the groups, those left out that say nothing."""
-    frame_of = _innermost(nodes, frames)
-    counts = [0] * len(frames)
-    for number in frame_of:
-        if number is not None:
-            counts[number] += 1
-    for number in reversed(range(len(frames))):
-        parent = frames[number].parent
-        if parent is not None:
-            counts[parent] += counts[number]
-    functions = scope.defined_functions(program)
-    groups: list[Group] = []
-    group_of: list[int | None] = []
-    for frame, count in zip(frames, counts):
-        around = None if frame.parent is None else group_of[frame.parent]
-        group = _group(frame, functions, around)
-        # One step of the language's own functions is that function.
-        if count > (group.kind == "operation"):
-            groups.append(group)
-            around = len(groups) - 1
-        group_of.append(around)
-    return [None if number is None else group_of[number] for number in frame_of], groups
-
-
-def _innermost(nodes: Sequence[Node], frames: Sequence[Frame]) -> list[int | None]:
-    """The innermost frame around each operation; both come in the order in which they ran."""
-    found: list[int | None] = []
-    around: list[int] = []
-    number = 0
-    for node in nodes:
-        while number < len(frames) and frames[number].begin < node.sequence:
-            if frames[number].end > node.sequence:
-                around.append(number)
-            number += 1
-        while around and frames[around[-1]].end < node.sequence:
-            around.pop()
-        found.append(around[-1] if around else None)
-    return found
-
-
-def _group(frame: Frame, functions: frozenset[str], parent: int | None) -> Group:
-    node = frame.node
-    if isinstance(node, tree.Call):
-        kind = "function" if node.name in functions else "operation"
-        return Group(kind, node.name, node.span, 1, parent)
-    if isinstance(node, tree.For):
-        return Group("loop", "for", Span(node.span.start, node.iterable.span.end), frame.times, parent)
-    return Group("loop", "while", Span(node.span.start, node.test.span.end), frame.times, parent)

@@ -66,7 +66,8 @@ def _title(box: Box) -> str:
     if box.kind == "leaf":
         return box.name or "constant"
     name = f"{box.name} × {box.times:,}" if box.kind in ("loop", "run") else box.name or "earlier"
-    counts = [_count(box.size, "operation")] if box.size > 1 or box.kind == "rest" else []
+    told = box.size == box.times and box.kind != "rest"
+    counts = [] if told else [_count(box.size, "operation")]
     if box.inputs:
         counts.append(_count(box.inputs, "input"))
     return f"{name} ({', '.join(counts)})" if counts else name
