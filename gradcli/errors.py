@@ -201,6 +201,10 @@ class LimitError(EvaluationError):
     kind = "limit"
 
 
+class NotRecordableError(EvaluationError):
+    """What happens next depends on numbers that a program, while it is recorded, does not know."""
+
+
 class DifferentiationError(GradcliError, RuntimeError):
     """A value that cannot be differentiated as asked."""
 

@@ -185,6 +185,15 @@ class TestCollapsing:
             "    └── x",
         ]
 
+    def test_a_function_with_several_results(self, run):
+        lines = rows(run("graph", "Q, R = qr(A); sum(Q) + R[0, 1]", "A=[[1,2],[3,4]]"))
+        assert lines[2:] == [
+            "│   └── qr (5 operations) [1]  Q, R = qr(A)",
+            "│       └── A  [2, 2]",
+            "└── index  R[0, 1]",
+            "    └── [1]  Q, R = qr(A)",
+        ]
+
     def test_a_short_loop_is_drawn_and_a_long_one_is_a_box(self, run):
         program = "y = x; for i in range({}) {{ y = y*x }}; y"
         assert len(rows(run("graph", program.format(3), "x=2"))) == 6
@@ -260,7 +269,7 @@ def test_boxes_come_after_what_they_use(seed):
     assert sum(box.size for box in boxes) == sum(v.operation is not None for v in graph.vertices)
     users = {o for box in boxes for o in box.operands}
     assert users == set(range(len(boxes) - 1))
-    assert boxes[-1].result == len(graph.vertices) - 1
+    assert boxes[-1].results == (len(graph.vertices) - 1,)
 
 
 class TestValues:

@@ -150,6 +150,7 @@ FAILS = "an error"
 NONE: list[float] = []
 ZEROS = [0.0, 0.0]
 SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
+IDENTITY = [[1.0, 0.0], [0.0, 1.0]]
 COFACTORS = [[4.0, -2.0], [-2.0, 1.0]]
 
 
@@ -272,8 +273,22 @@ CASES = {
     "det": [Case("det(A)", 0.0, {"A": COFACTORS}, A=SINGULAR)],
     "logdet": [Case("logdet(A)", -INF, A=SINGULAR), Case("logdet(A)", NAN, A=[[1.0, 0.0], [0.0, -1.0]])],
     "cholesky": [
-        Case("cholesky(A)", [[1.0, 0.0], [2.0, 3.0]], A=[[1.0, 99.0], [2.0, 13.0]]),
+        Case("cholesky(A)", [[1.0, 0.0], [2.0, 3.0]], {}, A=[[1.0, 1.0], [3.0, 13.0]]),
         Case("cholesky(A)", FAILS, A=SINGULAR),
+    ],
+    "eigvalsh": [
+        Case("eigvalsh(A)", [1.0, 3.0], A=[[2.0, 0.0], [2.0, 2.0]]),
+        Case("hessian(sum(eigvalsh(A)**2), A)[0, 1, 0, 1]", NAN, A=IDENTITY),
+    ],
+    "eigh": [
+        Case("eigh(A)[0]", [1.0, 3.0], A=[[2.0, 0.0], [2.0, 2.0]]),
+        Case("hessian(sum(eigh(A)[0]**2), A)[0, 1, 0, 1]", NAN, A=IDENTITY),
+        Case("w, V = eigh(A); abs(V)", [[math.sqrt(0.5)] * 2] * 2, A=[[2.0, 1.0], [1.0, 2.0]]),
+    ],
+    "qr": [Case("qr(A)[1][0, 0]", -5.0, A=[[3.0, 1.0], [4.0, 2.0]])],
+    "svdvals": [
+        Case("svdvals(A)[1]", 0.0, {"A": [ZEROS, ZEROS]}, A=[[3.0, 0.0], [0.0, 0.0]]),
+        Case("hessian(sum(svdvals(A)), A)[0, 1, 0, 1]", NAN, A=IDENTITY),
     ],
     "matrix_power": [Case("sum(matrix_power(A, 0))", 2.0, {"A": [ZEROS, ZEROS]}, A=SINGULAR)],
     "diff": [

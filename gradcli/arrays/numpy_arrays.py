@@ -46,6 +46,13 @@ def concat(arrays: Sequence[Array], axis: int) -> Array:
     return np.concatenate(arrays, axis=axis)
 
 
+def expm(x: Array) -> Array:
+    """The exponential of each matrix over the last two axes."""
+    import scipy.linalg
+
+    return scipy.linalg.expm(x)
+
+
 def lgamma(x: Array) -> Array:
     # SciPy has -inf at -inf, against the C standard and `math`.
     return np.where(np.isneginf(x), np.inf, special.lgamma(x))

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled, no_grad
 from gradcli.autograd.node import RELEASED, Edge, Node, recorder
-from gradcli.autograd.selection import drop_untaken
+from gradcli.autograd.selection import drop_if_untaken
 from gradcli.autograd.tensor import Tensor, check_version
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import concrete
@@ -161,7 +161,7 @@ class FunctionNode(Node):
             for i, (g, want) in enumerate(zip(gradients, wanted))
         ]
         if guarded and len(cotangents) == 1:
-            return [None if p is None else drop_untaken(cotangents[0], p, elementwise=False) for p in pulled]
+            return [None if p is None else drop_if_untaken(cotangents[0], p) for p in pulled]
         return pulled
 
     def _cotangent(self, cotangent: Any, zeros: Callable[[], Any] | None) -> Tensor | None:

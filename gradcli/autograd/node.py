@@ -76,3 +76,12 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+class ShapeOnly:
+    """Stands for an operand whose numbers backward does not need."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape

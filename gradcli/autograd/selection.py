@@ -7,25 +7,56 @@ what was not taken must not turn it into nan. Zeros that are merely computed are
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli import arrays
-from gradcli.primitives.arithmetic import isfinite, logical_or, not_equal, where
-from gradcli.primitives.bind import concrete, constant
+from gradcli.autograd.node import ShapeOnly
+from gradcli.primitives.arithmetic import isfinite, logical_or, not_equal, ones_like, where
+from gradcli.primitives.bind import Params, assume, constant
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.reductions import any_
 
 
-def drop_untaken(cotangent: Any, pulled: Any, elementwise: bool) -> Any:
-    """`pulled`, an operand's cotangent before it is summed to the operand's shape, with 0 for every
-    inf and nan where `cotangent`, that of the result, is 0.
+def drop_untaken(
+    primitive: Primitive, i: int, cotangent: Any, pulled: Any, result: Any, operands: Sequence[Any], params: Params
+) -> Any:
+    """`pulled`, the cotangent of operand `i` before it is summed to the operand's shape, with 0 for
+    every inf and nan that comes from zeros in `cotangent` alone.
 
-    What is finite stays: it is 0 too, but its own derivative need not be. Where the operation is
-    not elementwise, it can be said only of a `cotangent` that is 0 everywhere.
+    What is finite stays: it is 0 too, but its own derivative need not be.
     """
-    if arrays.all_finite(concrete(pulled)):
-        return pulled
     finite = isfinite(constant(pulled))
-    if arrays.all_zero(concrete(cotangent)):
-        return where(finite, pulled, 0.0)
-    if not elementwise:
+    if assume(finite):
         return pulled
-    return where(logical_or(finite, not_equal(constant(cotangent), 0)), pulled, 0.0)
+    if primitive.multilinear:
+        return _drop_untaken_products(primitive.rule(i), cotangent, pulled, result, operands, params)
+    taken = not_equal(constant(cotangent), 0)
+    if primitive.reach is not None:
+        taken = primitive.reach(taken, **params)
+    elif not primitive.elementwise:
+        taken = any_(taken)
+    return where(logical_or(finite, taken), pulled, 0.0)
+
+
+def drop_if_untaken(cotangent: Any, pulled: Any) -> Any:
+    """`pulled`, with 0 for every inf and nan where `cotangent` is 0 everywhere."""
+    finite = isfinite(constant(pulled))
+    taken = any_(not_equal(constant(cotangent), 0))
+    return pulled if assume(finite) else where(logical_or(finite, taken), pulled, 0.0)
+
+
+def _drop_untaken_products(
+    rule: Any, cotangent: Any, pulled: Any, result: Any, operands: Sequence[Any], params: Params
+) -> Any:
+    """Where no product that was taken has a factor that is inf or nan, the sum of those without one."""
+
+    def summed(cotangent: Any, factor: Callable[[Any], Any]) -> Any:
+        # An operand of which backward needs the shape alone is no factor.
+        factors = [o if isinstance(o, ShapeOnly) else factor(o) for o in operands]
+        return rule(cotangent, result, *factors, **params)
+
+    taken = where(not_equal(constant(cotangent), 0), 1.0, 0.0)
+    all_taken = summed(taken, lambda o: ones_like(constant(o)))
+    finite_taken = summed(taken, lambda o: where(isfinite(constant(o)), 1.0, 0.0))
+    finite_sum = summed(cotangent, lambda o: where(isfinite(constant(o)), o, 0.0))
+    return where(not_equal(all_taken, finite_taken), pulled, finite_sum)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
-from gradcli.autograd.node import RELEASED, Edge, Hook, Node, recorder
+from gradcli.autograd.node import RELEASED, Edge, Hook, Node, ShapeOnly, recorder
 from gradcli.autograd.selection import drop_untaken
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.primitives import arithmetic, exponential, table
@@ -358,15 +358,6 @@ class HookHandle:
             self._hooks.remove(self._hook)
 
 
-class ShapeOnly:
-    """Stands for an operand whose numbers backward does not need."""
-
-    __slots__ = ("shape",)
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
-
-
 _SCALAR = ShapeOnly(())
 
 
@@ -422,7 +413,7 @@ class PrimitiveNode(Node):
                 continue
             cotangent = self.primitive.rule(i)(cotangents[0], result, *operands, **self.params)
             if guarded:
-                cotangent = drop_untaken(cotangents[0], cotangent, self.primitive.elementwise)
+                cotangent = drop_untaken(self.primitive, i, cotangents[0], cotangent, result, operands, self.params)
             pulled.append(_fit(cotangent, operands[i]))
         return pulled
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.engine import observer
-from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import PrimitiveNode, ShapeOnly
+from gradcli.autograd.node import Node, ShapeOnly
+from gradcli.autograd.tensor import PrimitiveNode
 from gradcli.errors import Span
 from gradcli.evaluate.interpreter import operation_at
 from gradcli.primitives.bind import concrete

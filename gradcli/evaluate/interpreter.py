@@ -31,7 +31,7 @@ from gradcli.evaluate import arguments, scope
 from gradcli.evaluate.limits import MAX_DEPTH, MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten, rewrites
 from gradcli.evaluate.trace import UNTRACED, Trace
-from gradcli.evaluate.values import check_arguments, in_dtype, number, truth
+from gradcli.evaluate.values import check_arguments, in_dtype, number, one_of, truth
 from gradcli.primitives import arithmetic, exponential, linear, table
 from gradcli.primitives.axes import whole
 from gradcli.primitives.indexing import index
@@ -160,10 +160,11 @@ class _Interpreter:
         return Evaluation(value, self.names, tuple(self.rewritten))
 
     def _check_value(self, value: Value) -> None:
-        if isinstance(value, str):
-            raise EvaluationError(
-                "the value of the program is a text", span=self.program.body[-1].span, source=self.program.source
-            )
+        try:
+            number(value, "the value of the program")
+        except GradcliError as error:
+            error.locate(self.program.body[-1].span, self.program.source)
+            raise
 
     # --- the loop
 
@@ -233,10 +234,28 @@ class _Interpreter:
 
     def _assign(self, node: tree.Assign) -> Task:
         value = yield node.value
-        if value is None or isinstance(value, str):
-            raise EvaluationError(f"'{node.name}' needs a number or a tensor")
-        self._bind(node.name, value)
+        self._bind(node.name, number(value, f"'{node.name}'"))
         return value
+
+    def _unpack(self, node: tree.Unpack) -> Task:
+        given = []
+        for expression in node.values:
+            given.append((yield expression))
+        parts = self._parts(given[0], len(node.targets)) if len(given) == 1 else given
+        for target, value in zip(node.targets, parts):
+            self._bind(target.name, number(value, f"'{target.name}'"))
+        return parts[-1]
+
+    def _parts(self, value: Value, count: int) -> Sequence[Value]:
+        """What a function gives, or a tensor along its first axis: `count` parts."""
+        if isinstance(value, tuple) and len(value) == count:
+            return value
+        if isinstance(value, tuple):
+            raise ShapeError(f"{count} names do not fit {len(value)} tensors")
+        shape = arrays.shape(number(value, "several names"))
+        if shape[:1] != (count,):
+            raise ShapeError(f"{count} names do not fit a tensor of shape {list(shape)}")
+        return [index(value, i) for i in range(count)]
 
     def _define(self, node: tree.Define, _names: object, _opaque: object) -> None:
         self.functions[node.name] = node
@@ -377,13 +396,16 @@ class _Interpreter:
         return UnknownNameError(f"unknown attribute '{node.name}'", hint=hint, span=node.name_span)
 
     def _index(self, node: tree.Index) -> Task:
-        value = number((yield node.value), "an index")
+        value = yield node.value
         items: Sequence[tree.Node] = node.items
         if len(items) == 1 and isinstance(items[0], tree.Tuple):
             items = items[0].items
         key = []
         for item in items:
             key.append((yield from self._index_item(item)))
+        if isinstance(value, tuple):
+            return one_of(value, key)
+        value = number(value, "an index")
         return self._apply(node, "index", index, value, tuple(key))
 
     def _index_item(self, item: tree.Node) -> Task:
@@ -557,6 +579,7 @@ _SIMPLE: dict[type, Callable[..., Value]] = {
 _HANDLERS: dict[type, Callable[..., Task]] = {
     tree.Evaluate: _Interpreter._evaluate_statement,
     tree.Assign: _Interpreter._assign,
+    tree.Unpack: _Interpreter._unpack,
     tree.If: _Interpreter._if,
     tree.For: _Interpreter._for,
     tree.While: _Interpreter._while,

@@ -24,8 +24,8 @@ class Box(NamedTuple):
     """What is drawn as one: a leaf, an operation, or `size` operations and `inputs` leaves together.
 
     `kind` is `leaf`, `operation`, `function`, `loop`, `run` or `rest`. `times` is how often a loop
-    went round or a run has its operation, `result` the one vertex that the rest of the graph sees,
-    if it is one, and `operands` are the numbers of boxes.
+    went round or a run has its operation, `results` are the vertices that the rest of the graph
+    sees, and `operands` the numbers of boxes.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Box(NamedTuple):
     times: int
     size: int
     inputs: int
-    result: int | None
+    results: tuple[int, ...]
     operands: tuple[int, ...]
 
 
@@ -167,14 +167,13 @@ def _boxes(vertices: Sequence[Vertex], box_of: Sequence[int], together: dict[int
         if common is None:
             boxes.append(_single(vertices[box], box, tuple(operands)))
             continue
-        outputs = [i for i in inside if i in seen]
         inputs = sum(vertices[i].operation is None for i in inside)
         boxes.append(
             Box(
                 *common,
                 size=len(inside) - inputs,
                 inputs=inputs,
-                result=outputs[0] if len(outputs) == 1 else None,
+                results=tuple(i for i in inside if i in seen),
                 operands=tuple(dict.fromkeys(operands)),
             )
         )
@@ -183,5 +182,5 @@ def _boxes(vertices: Sequence[Vertex], box_of: Sequence[int], together: dict[int
 
 def _single(vertex: Vertex, number: int, operands: tuple[int, ...]) -> Box:
     if vertex.operation is None:
-        return Box("leaf", vertex.name, None, 1, 0, 1, number, ())
-    return Box("operation", vertex.operation, vertex.span, 1, 1, 0, number, operands)
+        return Box("leaf", vertex.name, None, 1, 0, 1, (number,), ())
+    return Box("operation", vertex.operation, vertex.span, 1, 1, 0, (number,), operands)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from gradcli import arrays
 from gradcli.errors import Span
 from gradcli.evaluate import arguments
 from gradcli.primitives import table
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.arithmetic import greater, isfinite
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.primitive import parse_signature
 from gradcli.syntax import parse_expression, tree
 
@@ -30,11 +30,8 @@ class Rule(NamedTuple):
 
 
 def _positive_and_finite(x: Any, q: Any) -> bool:
-    base, exponent = concrete(x), concrete(q)
-    positive = base > 0
-    return bool(positive if type(positive) is bool else positive.all()) and all(
-        map(arrays.all_finite, (base, exponent))
-    )
+    base, exponent = constant(x), constant(q)
+    return assume(greater(base, 0)) and assume(isfinite(base)) and assume(isfinite(exponent))
 
 
 # The first rule that fits is used.

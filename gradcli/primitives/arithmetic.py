@@ -357,5 +357,10 @@ logical_or: Primitive = predicate(
 )  # fmt: skip
 
 
+def usable_divisor(x: Any) -> Any:
+    """Where x is finite and not 0."""
+    return logical_and(isfinite(x), not_equal(x, 0))
+
+
 def nowhere(condition: Any) -> bool:
     return not condition if isinstance(condition, bool) else not condition.any()

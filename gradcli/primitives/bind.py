@@ -36,6 +36,10 @@ class Kind:
     def dtype(self) -> str:
         return arrays.dtype_name(self.inner)
 
+    def assume(self) -> bool:
+        """See `gradcli.primitives.bind.assume`."""
+        return assume(self.inner)
+
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
         raise NotImplementedError
@@ -53,6 +57,16 @@ def constant(value: Any) -> Any:
     while isinstance(value, Kind) and value.differential:
         value = value.inner
     return value
+
+
+def assume(condition: Any) -> bool:
+    """Whether a truth value, or every one of a tensor of them, holds, so that a shortcut may be taken.
+
+    A recorded program notes the condition: it is good only for numbers that meet it.
+    """
+    if isinstance(condition, Kind):
+        return condition.assume()
+    return bool(condition if type(condition) in arrays.PLAIN else condition.all())
 
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:

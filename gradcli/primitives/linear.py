@@ -92,6 +92,7 @@ matmul = structural(
     prepare=_matmul_call,
     derivative="g@b.T, a.T@g",
     elements=_matmul_elements,
+    multilinear=True,
     node_name=_matmul_name,
     aliases=("mm", "bmm", "mv"),
     samples=((_SQUARE, _MATRIX), (_SQUARE, [1.0, -1.0]), (_VECTOR, _VECTOR), ([_SQUARE, _SQUARE], _MATRIX)),
@@ -252,6 +253,7 @@ contract = structural(
     derivative="the contraction of g with the other tensors",
     elements=_contract_elements,
     node_name="EinsumBackward0",
+    multilinear=True,
 )  # fmt: skip
 
 einsum = Composite(

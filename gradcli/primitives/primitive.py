@@ -171,6 +171,11 @@ class Primitive(Operation):
     selects
         whether the result is made of some of the operands' elements, so that a zero in a
         cotangent may mean "not taken" (see `gradcli.autograd.selection`)
+    multilinear
+        whether the result is a sum of products of one element of each operand
+    reach(taken, **params)
+        which elements of the operand have an influence on the elements of the result in the mask
+        `taken`, as a mask broadcast to the operand; None where all of them may have
     smooth(*arrays, **params)
         whether the function is differentiable at this point; None where it is on its whole domain
     elements(shapes, params)
@@ -190,8 +195,10 @@ class Primitive(Operation):
         "elementwise",
         "forward",
         "jet",
+        "multilinear",
         "node_name",
         "prepare",
+        "reach",
         "selects",
         "smooth",
         "truths",
@@ -213,6 +220,8 @@ class Primitive(Operation):
         truths: bool = False,
         elementwise: bool = False,
         selects: bool = False,
+        multilinear: bool = False,
+        reach: Callable[..., Any] | None = None,
         variadic: bool = False,
         smooth: Callable[..., bool] | None = None,
         elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
@@ -228,6 +237,8 @@ class Primitive(Operation):
         self.truths = truths
         self.elementwise = elementwise
         self.selects = selects
+        self.multilinear = multilinear
+        self.reach = reach
         self.variadic = variadic
         self.smooth = smooth
         self.elements = elements or (broadcast_elements if elementwise else largest_operand)

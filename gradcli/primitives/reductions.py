@@ -13,21 +13,21 @@ from gradcli.primitives.arithmetic import (
     divide,
     equal,
     isfinite,
-    logical_and,
     logical_or,
     multiply,
     not_equal,
     nowhere,
     ones_like,
+    usable_divisor,
     where,
 )
 from gradcli.primitives.axes import normalize_axes, normalize_axis
-from gradcli.primitives.bind import concrete, constant
+from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.exponential import exp, log, power, square
 from gradcli.primitives.families import elementwise, structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.shape import broadcast_to, concat, permute, reshape, stack
+from gradcli.primitives.shape import broadcast_to, concat, expand_dims, permute, reshape, stack
 
 Shape = tuple[int, ...]
 
@@ -126,7 +126,7 @@ def _axes_back(flat: Any, shape: Shape, axis: Shape) -> Any:
 def _prod_rule(g: Any, y: Any, x: Any, *, axis: Shape, **_params: Any) -> Any:
     sizes = arrays.shape(x)
     g = keep_axes(g, sizes, axis)
-    if arrays.all_finite(concrete(y)) and arrays.numpy_namespace().all(concrete(y)):
+    if assume(usable_divisor(constant(y))):
         return g * divide(keep_axes(y, sizes, axis), x)
     # y/x is 0/0 at a zero; the product of the other elements is right everywhere.
     return g * _axes_back(_product_of_others(_axes_last(x, axis)), sizes, axis)
@@ -154,6 +154,7 @@ prod = _reduction(
     "prod", "product over the axes",
     lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims),
     _prod_rule,
+    reach=lambda taken, *, axis, keepdims: taken if keepdims else expand_dims(taken, axis),
     derivative="g times the product of the other elements",
     edges=(
         "with a zero among the elements, the derivative is still the product of the others",
@@ -166,7 +167,7 @@ def _share_ties(g: Any, y: Any, x: Any, axis: Shape) -> Any:
     """`g` to the elements equal to `y`, in equal shares; a nan among them is chosen, as nan."""
     sizes = arrays.shape(x)
     chosen = equal(x, keep_axes(y, sizes, axis))
-    if not arrays.all_finite(concrete(y)):
+    if not assume(isfinite(constant(y))):
         chosen = logical_or(chosen, not_equal(x, x))
     count = sum_(where(chosen, 1.0, 0.0), axis=axis, keepdims=True)
     return where(chosen, divide(keep_axes(g, sizes, axis), count), 0.0)
@@ -282,7 +283,7 @@ std = Composite(
 def finite_scale(x: Any, axes: Shape) -> Any:
     """The largest magnitude over the axes as a constant, 1 where it is 0 or not finite."""
     largest = max_(absolute(constant(x)), axes, True)
-    return where(logical_and(isfinite(largest), not_equal(largest, 0)), largest, 1.0)
+    return where(usable_divisor(largest), largest, 1.0)
 
 
 def _order(ord: Any) -> float:

@@ -7,13 +7,13 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import divide, equal, nowhere, where
+from gradcli.primitives.arithmetic import divide, equal, nowhere, usable_divisor, where
 from gradcli.primitives.axes import normalize_axis
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.reductions import logsumexp, sum_
+from gradcli.primitives.reductions import any_, logsumexp, sum_
 from gradcli.primitives.shape import flip, reshape, transpose, triu
 
 _VECTOR = [1.0, 2.5, -3.0]
@@ -29,6 +29,10 @@ def _scan_call(name: str, default: int | None) -> Any:
         return (x,), {"axis": normalize_axis(0 if axis is None else axis, ndim)}
 
     return prepare
+
+
+def _along_axis(taken: Any, *, axis: int) -> Any:
+    return any_(taken, axis=axis, keepdims=True)
 
 
 cumsum: Primitive = structural(
@@ -51,7 +55,7 @@ def _leave_one_out(x: Any) -> Any:
 
 
 def _cumprod_rule(g: Any, y: Any, x: Any, *, axis: int) -> Any:
-    if arrays.all_finite(concrete(y)) and arrays.numpy_namespace().all(concrete(y)):
+    if assume(usable_divisor(constant(y))):
         return divide(flip(cumsum(flip(g * y, axis), axis), axis), x)
     # y/x is 0/0 at a zero: row i of `others` is the scan with x[i] taken as 1, from i on.
     others = triu(cumprod(_leave_one_out(transpose(x, axis, -1)), -1))
@@ -63,6 +67,7 @@ cumprod = structural(
     "cumprod", "x, axis=None", "cumulative product along an axis",
     forward=lambda xp, x, *, axis: xp.cumprod(x, axis=axis),
     vjp=(_cumprod_rule,),
+    reach=_along_axis,
     prepare=_scan_call("cumprod", None),
     derivative="cumulative sum of g*y from the end, over x",
     edges=("with a zero among the elements, the derivative is still that of the products",),
@@ -80,6 +85,7 @@ softmax = structural(
     "softmax", "x, axis=-1", "exp(x)/sum(exp(x)) along an axis, without overflow",
     forward=_softmax,
     vjp=(lambda g, y, _x, *, axis: y * (g - sum_(g * y, axis=axis, keepdims=True)),),
+    reach=_along_axis,
     prepare=_scan_call("softmax", -1),
     derivative="y*(g - sum(g*y))",
     samples=_SAMPLES,
@@ -111,7 +117,7 @@ def _sort_rule(g: Any, _y: Any, x: Any, *, axis: int) -> Any:
     return index(g, _along(xp.argsort(order, axis=axis), axis))
 
 
-def _sort_smooth(x: Any, *, axis: int) -> bool:
+def scan_smooth(x: Any, *, axis: int) -> bool:
     ordered = arrays.numpy_namespace().sort(x, axis=axis)
     above, below = (index(ordered, (slice(None),) * axis + (part,)) for part in (slice(1, None), slice(-1)))
     return nowhere(equal(above, below))
@@ -124,7 +130,7 @@ sort = structural(
     prepare=_scan_call("sort", -1),
     derivative="g in the old order",
     domain="smooth where no two elements are equal",
-    smooth=_sort_smooth,
+    smooth=scan_smooth,
     edges=("equal elements keep their order, in the gradient too", "nan comes last"),
     samples=_SAMPLES,
 )  # fmt: skip

@@ -46,7 +46,8 @@ def labels(graph: Graph, boxes: Sequence[Box], request: Request) -> list[Label]:
 
 
 def _label(box: Box, graph: Graph, texts: Texts, request: Request) -> Label:
-    vertex = None if box.result is None else graph.vertices[box.result]
+    results = [graph.vertices[i] for i in box.results]
+    vertex = results[0] if len(results) == 1 else None
     value = gradient = ""
     if request.values and vertex is not None:
         value = _short(vertex.value)
@@ -54,7 +55,7 @@ def _label(box: Box, graph: Graph, texts: Texts, request: Request) -> Label:
     return Label(
         kind=box.kind if box.kind in ("leaf", "operation") else "group",
         title=_title(box),
-        program=_program(box, vertex, texts),
+        program=_program(box, results, texts),
         shape=str(list(vertex.shape)) if vertex is not None and vertex.shape else "",
         value=value,
         gradient=gradient,
@@ -77,11 +78,12 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what}" + "s" * (n != 1)
 
 
-def _program(box: Box, vertex: Vertex | None, texts: Texts) -> str:
+def _program(box: Box, results: Sequence[Vertex], texts: Texts) -> str:
     text = texts.at(box.span)
-    if vertex is None or vertex.name is None or box.kind in ("leaf", "loop"):
+    if box.kind in ("leaf", "loop", "rest"):
         return text
-    return f"{vertex.name} = {text}" if text else vertex.name
+    names = ", ".join(vertex.name for vertex in results if vertex.name is not None)
+    return f"{names} = {text}" if names and text else names or text
 
 
 class Texts:

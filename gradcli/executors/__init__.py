@@ -1,0 +1,1 @@
+"""Running a recorded program, each file in its own way."""

@@ -1,0 +1,44 @@
+"""The straight-line program: primitives applied to variables, one equation after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from gradcli.primitives.primitive import Primitive
+
+
+class Variable:
+    """What an input or an equation gives. `name` is what a user calls it, where there is such a name."""
+
+    __slots__ = ("dtype", "name", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, name: str | None = None) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"{self.name or 'v'}:{self.dtype}{list(self.shape)}"
+
+
+# A variable, or a constant: a number or an array.
+Atom = Any
+
+
+class Equation(NamedTuple):
+    """`output` is `primitive` applied to `inputs`."""
+
+    primitive: Primitive
+    inputs: tuple[Atom, ...]
+    params: Mapping[str, Any]
+    output: Variable
+
+
+class Program(NamedTuple):
+    """`outputs` of `inputs`. It is good for inputs for which every element of each of `guards` is true."""
+
+    inputs: tuple[Variable, ...]
+    equations: tuple[Equation, ...]
+    outputs: tuple[Atom, ...]
+    guards: tuple[Variable, ...] = ()

@@ -1,0 +1,97 @@
+"""Recording: running a computation once, and writing down the primitives that it applies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import NotRecordableError
+from gradcli.primitives.bind import assume, bind, constant
+from gradcli.primitives.operators import Operators
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.check import check
+from gradcli.program.ir import Equation, Program, Variable
+
+
+class Recording:
+    """The equations and guards so far."""
+
+    def __init__(self) -> None:
+        self.equations: list[Equation] = []
+        self.guards: list[Variable] = []
+
+
+class Recorded(Operators):
+    """A variable of a program that is being recorded.
+
+    `example` is its value for the inputs at hand: it says the shape and the dtype, and which
+    shortcuts may be taken under a guard, but a computation that looks at its numbers in any other
+    way cannot be recorded.
+    """
+
+    __slots__ = ("example", "recording", "variable")
+    level = 1
+
+    def __init__(self, recording: Recording, variable: Variable, example: Any) -> None:
+        self.recording = recording
+        self.variable = variable
+        self.example = example
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.variable.shape
+
+    @property
+    def dtype(self) -> str:
+        return self.variable.dtype
+
+    @property
+    def inner(self) -> Any:
+        raise NotRecordableError("what is computed here depends on the numbers, so it cannot be recorded")
+
+    def assume(self) -> bool:
+        if not assume(self.example):
+            return False
+        self.recording.guards.append(self.variable)
+        return True
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Recorded:
+        recording = next(o.recording for o in operands if isinstance(o, Recorded))
+        examples = [o.example if isinstance(o, Recorded) else o for o in operands]
+        example = bind(primitive, examples, params)
+        output = Variable(arrays.shape(example), arrays.dtype_name(example))
+        inputs = tuple(o.variable if isinstance(o, Recorded) else arrays.owned(o) for o in operands)
+        recording.equations.append(Equation(primitive, inputs, params, output))
+        return Recorded(recording, output, example)
+
+    def __repr__(self) -> str:
+        return f"<recorded {self.variable!r}>"
+
+
+class Traced(NamedTuple):
+    """A program, and the values of its outputs for the inputs that it was recorded with."""
+
+    program: Program
+    values: tuple[Any, ...]
+
+
+def record(function: Callable[..., Sequence[Any]], inputs: Mapping[str, Any]) -> Traced:
+    """The program that `function` runs for `inputs`, arrays by name, which it is given as keywords.
+
+    What it returns may be of any kinds around the recorded one; derivatives are stripped. Raises
+    NotRecordableError where the computation depends on the numbers of an input.
+    """
+    recording = Recording()
+    given = {
+        name: Recorded(recording, Variable(arrays.shape(array), arrays.dtype_name(array), name), array)
+        for name, array in inputs.items()
+    }
+    results = [constant(value) for value in function(**given)]
+    outputs = tuple(r.variable if isinstance(r, Recorded) else r for r in results)
+    values = tuple(r.example if isinstance(r, Recorded) else r for r in results)
+    program = Program(
+        tuple(r.variable for r in given.values()), tuple(recording.equations), outputs, tuple(recording.guards)
+    )
+    return Traced(check(program), values)
