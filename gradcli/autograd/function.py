@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled, no_grad
-from gradcli.autograd.node import RELEASED, Edge, Node
+from gradcli.autograd.node import RELEASED, Edge, Node, recorder
 from gradcli.autograd.selection import drop_if_untaken
 from gradcli.autograd.tensor import Tensor, check_version, fit, shape_only
 from gradcli.errors import DifferentiationError
@@ -105,6 +105,9 @@ class Function:
                 cls.setup_context(context, inputs, output)
         outputs = output if isinstance(output, tuple) else (output,)
         node = FunctionNode(cls, context, inputs, outputs) if any(needs) and grad_enabled.get() else None
+        record = recorder.get()
+        if node is not None and record is not None:
+            record(node, output)
         wrapped = tuple(_wrapped(o, i, context, node) for i, o in enumerate(outputs))
         return wrapped if isinstance(output, tuple) else wrapped[0]
 

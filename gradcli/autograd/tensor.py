@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
-from gradcli.autograd.node import RELEASED, Edge, Hook, Node, ShapeOnly
+from gradcli.autograd.node import RELEASED, Edge, Hook, Node, ShapeOnly, recorder
 from gradcli.autograd.selection import drop_untaken
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.primitives import arithmetic, exponential, table
@@ -81,7 +81,11 @@ class Tensor(Operators):
         if wanted and grad_enabled.get():
             wanted &= primitive.differentiable(len(data))
             if wanted:
-                return Tensor(result, PrimitiveNode(primitive, operands, params, result, wanted))
+                node = PrimitiveNode(primitive, operands, params, result, wanted)
+                record = recorder.get()
+                if record is not None:
+                    record(node, result)
+                return Tensor(result, node)
         return Tensor(result)
 
     # --- its place in the graph

@@ -7,7 +7,7 @@ stack of its own, so that neither deep trees nor recursive programs recurse in P
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from gradcli.errors import (
 from gradcli.evaluate import arguments, scope
 from gradcli.evaluate.limits import MAX_DEPTH, MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten, rewrites
+from gradcli.evaluate.trace import UNTRACED, Trace
 from gradcli.evaluate.values import check_arguments, in_dtype, number, one_of, truth
 from gradcli.primitives import arithmetic, exponential, linear, table
 from gradcli.primitives.axes import whole
@@ -97,6 +98,7 @@ def evaluate(
     max_steps: int = MAX_STEPS,
     rewrite: bool = True,
     observe: Observer | None = None,
+    trace: Trace = UNTRACED,
 ) -> Evaluation:
     """Run `program` with its outer names bound to numbers, arrays or Tensors.
 
@@ -110,7 +112,7 @@ def evaluate(
     scope.check(program, bindings)
     stable = rewrites(program, scope.defined_functions(program)) if rewrite else {}
     with arrays.max_steps(max_steps):
-        return _Interpreter(program, bindings, stable, observe).run()
+        return _Interpreter(program, bindings, stable, observe, trace).run()
 
 
 class _Interpreter:
@@ -120,6 +122,7 @@ class _Interpreter:
         bindings: Mapping[str, Value],
         stable: Mapping[tree.Node, Rewritten],
         observe: Observer | None,
+        trace: Trace,
     ) -> None:
         self.program = program
         self.stable = stable
@@ -131,8 +134,10 @@ class _Interpreter:
         self.names: dict[str, Value] = {}
         self.depth = 0
         self.observe = observe
+        self.trace = trace
         for name, value in bindings.items():
             self.names[name] = inside.tracked_leaf(value) if name in self.targets else value
+            trace.bind(name, self.names[name])
 
     def run(self) -> Evaluation:
         token = current_span.set(None)
@@ -217,6 +222,7 @@ class _Interpreter:
     def _bind(self, name: str, value: Value) -> None:
         self.names.pop(name, None)
         self.names[name] = inside.tracked(value) if name in self.targets else value
+        self.trace.bind(name, self.names[name])
 
     # --- statements
 
@@ -263,10 +269,14 @@ class _Interpreter:
 
     def _for(self, node: tree.For) -> Task:
         value = None
-        for item in (yield from self._items(node.iterable)):
+        items = yield from self._items(node.iterable)
+        self.trace.enter(node)
+        for item in items:
             arrays.charge_step()
+            self.trace.repeat()
             self._bind(node.name, item)
             value = yield from self._block(node.body)
+        self.trace.leave()
         return value
 
     def _items(self, iterable: tree.Expression) -> Generator[Any, Value, Iterable[Value]]:
@@ -282,13 +292,21 @@ class _Interpreter:
         tensor = number((yield iterable), "a loop")
         if not arrays.shape(tensor):
             raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=iterable.span)
-        return (index(tensor, i) for i in range(arrays.shape(tensor)[0]))
+        return self._elements(tensor, iterable.span)
+
+    def _elements(self, tensor: Value, place: Span) -> Iterator[Value]:
+        for i in range(arrays.shape(tensor)[0]):
+            current_span.set(place)
+            yield index(tensor, i)
 
     def _while(self, node: tree.While) -> Task:
         value = None
+        self.trace.enter(node)
         while truth((yield node.test), node.test):
             arrays.charge_step()
+            self.trace.repeat()
             value = yield from self._block(node.body)
+        self.trace.leave()
         return value
 
     # --- expressions
@@ -426,9 +444,13 @@ class _Interpreter:
             error.locate(node.span)
             raise
         define = self.functions.get(node.name)
+        self.trace.enter(node)
         if define is not None:
-            return (yield from self._call_defined(define, positional, keywords))
-        return self._call_builtin(node, positional, keywords)
+            result = yield from self._call_defined(define, positional, keywords)
+        else:
+            result = self._call_builtin(node, positional, keywords)
+        self.trace.leave()
+        return result
 
     def _signature(self, name: str) -> tuple[Parameter, ...]:
         define = self.functions.get(name)
