@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gradcli import grad, tensor
+import gradcli
+from gradcli import Tensor, grad, tensor
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.primitive import NotImplementedRule
 from gradcli.primitives.reductions import sum_
 from gradcli.taylor import Jet
+from tests import high_orders, mixed_derivatives
+from tests.test_conformance import CASES as CONFORMANCE
+from tests.test_conformance import numbers
 from tests.test_primitives import DIFFERENTIABLE, PRIMITIVES, Case, weights
 
 ORDER = 4
@@ -96,11 +101,19 @@ def test_mixed_derivatives_are_those_of_sympy(case):
 
 
 @pytest.mark.parametrize("case", CONFORMANCE, ids=lambda case: case["id"])
-def test_programs_along_a_direction(case):
+def test_programs_along_a_direction_have_the_derivatives_of_repeated_reverse_mode(case):
     program = gradcli.compile(case["program"])
-    point = {n: np.asarray(numbers(v), dtype=float) for n, v in case["bindings"].items() if n in program.inputs}
-    directions = {name: weights(v, 3 + i) for i, (name, v) in enumerate(point.items())}
+    read = {name: numbers(v) for name, v in case["bindings"].items() if name in program.inputs}
+    point = {name: np.asarray(v, dtype=float) for name, v in read.items()}
 
     def along(t: Any) -> Any:
-        value = program(**{name: tensor(v) + Tensor(t) * directions[name] for name, v in point.items()}).data
+        t = t if isinstance(t, Tensor) else Tensor(t)
+        value = program(**{name: v + t * weights(v, 3 + i) for i, (name, v) in enumerate(point.items())})
         return sum_(multiply(value, weights(value)))
+
+    expected = np.array(repeated_reverse_mode(along, 2))
+    found = np.array(taylor_derivatives(along(Jet([0.0, 1.0], 2)).data, 2))
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(np.isfinite(found), finite)
+    scale = max([1.0, *abs(expected[finite])])
+    np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-9, atol=1e-12 * scale)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.engine import grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.primitives.shape import reshape, stack
+from gradcli.calculus.rows import gradients_of_elements
+from gradcli.primitives.shape import reshape
 
 
 def gradients(
@@ -32,22 +32,9 @@ def jacobians(value: Any, leaves: Sequence[Tensor], *, create_graph: bool = Fals
     shape = arrays.shape(value)
     if not shape:
         return gradients(value, leaves, create_graph=create_graph)
-    rows = [gradients(value, leaves, unit, create_graph=create_graph) for unit in _units(value)]
-    return tuple(_joined([row[i] for row in rows], shape, leaf) for i, leaf in enumerate(leaves))
-
-
-def _units(value: Any) -> Any:
-    """The cotangents that pick one element each."""
-    xp = arrays.numpy_namespace()
-    shape = arrays.shape(value)
-    for position in itertools.product(*map(range, shape)):
-        unit = xp.zeros(shape, value.dtype)
-        unit[position] = 1.0
-        yield unit
-
-
-def _joined(rows: Sequence[Any], shape: tuple[int, ...], leaf: Tensor) -> Any:
-    if all(row is None for row in rows):
-        return None if rows else Tensor(arrays.numpy_namespace().zeros(shape + leaf.shape, leaf.dtype))
-    whole = [Tensor(arrays.zeros_like(leaf.data)) if row is None else row for row in rows]
-    return reshape(stack(whole), shape + leaf.shape)
+    if 0 in shape:
+        return tuple(Tensor(arrays.zeros(shape + leaf.shape, leaf.dtype)) for leaf in leaves)
+    if not isinstance(value, Tensor) or not value.requires_grad or not leaves:
+        return (None,) * len(leaves)
+    found = gradients_of_elements(value, leaves, create_graph=create_graph)
+    return tuple(None if f is None else reshape(f, shape + leaf.shape) for f, leaf in zip(found, leaves))

@@ -66,6 +66,10 @@ Tolerance = Annotated[
     float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
 ]
 
+To = Annotated[str, typer.Option("--to", metavar="FORMAT", help="tree, dot, mermaid, svg or json.")]
+Values = Annotated[bool, typer.Option("--values", help="The value of each node and the gradient by it.")]
+Expand = Annotated[bool, typer.Option("--expand", help="Every operation by itself.")]
+
 
 class EvalOptions(NamedTuple):
     """What `gradcli eval` was asked for."""
@@ -106,6 +110,26 @@ class CheckOptions(NamedTuple):
     order: int = 1
     tolerance: float = 1e-6
     quiet: bool = False
+    traceback: bool = False
+    max_steps: int = MAX_STEPS
+    max_elements: int = MAX_ELEMENTS
+
+
+class GraphOptions(NamedTuple):
+    """What `gradcli graph` was asked for."""
+
+    words: list[str] | None = None
+    file: str | None = None
+    vars: str | None = None
+    wrt: str | None = None
+    const: str | None = None
+    to: str = "tree"
+    json: bool = False
+    values: bool = False
+    expand: bool = False
+    grad_output: str | None = None
+    no_grad: bool = False
+    no_rewrite: bool = False
     traceback: bool = False
     max_steps: int = MAX_STEPS
     max_elements: int = MAX_ELEMENTS

@@ -7,7 +7,7 @@ stack of its own, so that neither deep trees nor recursive programs recurse in P
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from gradcli.errors import (
 from gradcli.evaluate import arguments, scope
 from gradcli.evaluate.limits import MAX_DEPTH, MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten, rewrites
+from gradcli.evaluate.trace import UNTRACED, Trace
 from gradcli.evaluate.values import check_arguments, in_dtype, number, one_of, truth
 from gradcli.primitives import arithmetic, exponential, linear, table
 from gradcli.primitives.axes import whole
@@ -97,6 +98,7 @@ def evaluate(
     max_steps: int = MAX_STEPS,
     rewrite: bool = True,
     observe: Observer | None = None,
+    trace: Trace = UNTRACED,
 ) -> Evaluation:
     """Run `program` with its outer names bound to numbers, arrays or Tensors.
 
@@ -110,7 +112,7 @@ def evaluate(
     scope.check(program, bindings)
     stable = rewrites(program, scope.defined_functions(program)) if rewrite else {}
     with arrays.max_steps(max_steps):
-        return _Interpreter(program, bindings, stable, observe).run()
+        return _Interpreter(program, bindings, stable, observe, trace).run()
 
 
 class _Interpreter:
@@ -120,6 +122,7 @@ class _Interpreter:
         bindings: Mapping[str, Value],
         stable: Mapping[tree.Node, Rewritten],
         observe: Observer | None,
+        trace: Trace,
     ) -> None:
         self.program = program
         self.stable = stable
@@ -131,8 +134,10 @@ class _Interpreter:
         self.names: dict[str, Value] = {}
         self.depth = 0
         self.observe = observe
+        self.trace = trace
         for name, value in bindings.items():
             self.names[name] = inside.tracked_leaf(value) if name in self.targets else value
+            trace.bind(name, self.names[name])
 
     def run(self) -> Evaluation:
         token = current_span.set(None)
@@ -191,6 +196,9 @@ class _Interpreter:
                 value = stop.value
             except GradcliError as error:
                 error.locate(_place(node), self.program.source)
+                # What they hold must not outlive them: the backward pass that failed may be done in another way.
+                for task, *_ in reversed(tasks):
+                    task.close()
                 raise
         return value
 
@@ -214,6 +222,7 @@ class _Interpreter:
     def _bind(self, name: str, value: Value) -> None:
         self.names.pop(name, None)
         self.names[name] = inside.tracked(value) if name in self.targets else value
+        self.trace.bind(name, self.names[name])
 
     # --- statements
 
@@ -260,10 +269,14 @@ class _Interpreter:
 
     def _for(self, node: tree.For) -> Task:
         value = None
-        for item in (yield from self._items(node.iterable)):
+        items = yield from self._items(node.iterable)
+        self.trace.enter(node)
+        for item in items:
             arrays.charge_step()
+            self.trace.repeat()
             self._bind(node.name, item)
             value = yield from self._block(node.body)
+        self.trace.leave()
         return value
 
     def _items(self, iterable: tree.Expression) -> Generator[Any, Value, Iterable[Value]]:
@@ -279,13 +292,21 @@ class _Interpreter:
         tensor = number((yield iterable), "a loop")
         if not arrays.shape(tensor):
             raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=iterable.span)
-        return (index(tensor, i) for i in range(arrays.shape(tensor)[0]))
+        return self._elements(tensor, iterable.span)
+
+    def _elements(self, tensor: Value, place: Span) -> Iterator[Value]:
+        for i in range(arrays.shape(tensor)[0]):
+            current_span.set(place)
+            yield index(tensor, i)
 
     def _while(self, node: tree.While) -> Task:
         value = None
+        self.trace.enter(node)
         while truth((yield node.test), node.test):
             arrays.charge_step()
+            self.trace.repeat()
             value = yield from self._block(node.body)
+        self.trace.leave()
         return value
 
     # --- expressions
@@ -354,14 +375,14 @@ class _Interpreter:
             values[name] = number((yield part), f"'{node.rule.pattern}'")
         # Both forms read the parts again, which must not evaluate them again.
         self.held.update({part: values[name] for name, part in node.parts.items()})
-        if when(**values):
-            self.rewritten[node] = None
-            result = yield node.stable
-        else:
-            result = yield from _HANDLERS[type(node.original)](self, node.original)
-        for part in node.parts.values():
-            del self.held[part]
-        return result
+        try:
+            if when(**values):
+                self.rewritten[node] = None
+                return (yield node.stable)
+            return (yield from _HANDLERS[type(node.original)](self, node.original))
+        finally:
+            for part in node.parts.values():
+                del self.held[part]
 
     def _attribute(self, node: tree.Attribute) -> Task:
         value = number((yield node.value), f"'.{node.name}'")
@@ -423,9 +444,13 @@ class _Interpreter:
             error.locate(node.span)
             raise
         define = self.functions.get(node.name)
+        self.trace.enter(node)
         if define is not None:
-            return (yield from self._call_defined(define, positional, keywords))
-        return self._call_builtin(node, positional, keywords)
+            result = yield from self._call_defined(define, positional, keywords)
+        else:
+            result = self._call_builtin(node, positional, keywords)
+        self.trace.leave()
+        return result
 
     def _signature(self, name: str) -> tuple[Parameter, ...]:
         define = self.functions.get(name)
@@ -473,12 +498,13 @@ class _Interpreter:
         names = [p.name for p in define.parameters]
         values = [number(v, f"'{define.name}'") for v in (dict(zip(names, positional)) | keywords).values()]
         named = dict(zip(dict.fromkeys([*names[: len(positional)], *keywords]), values))
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
+        if self.depth == MAX_DEPTH:
             raise LimitError(f"functions call each other more than {MAX_DEPTH:,} deep", hint="a recursion may not end")
-        result = yield from self._call_body(define, names, named)
-        self.depth -= 1
-        return result
+        self.depth += 1
+        try:
+            return (yield from self._call_body(define, names, named))
+        finally:
+            self.depth -= 1
 
     def _call_body(self, define: tree.Define, names: Sequence[str], named: Mapping[str, Value]) -> Task:
         if define.backward is None:
@@ -517,6 +543,7 @@ class _HandWritten(Function):
 
     result: Value
     gradients: Callable[[Value, tuple[Value, ...], tuple[bool, ...]], Sequence[Value]]
+    takes_batches = True
 
     @classmethod
     def forward(cls, ctx: Any, *inputs: Value) -> Value:

@@ -9,6 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import whole
+from gradcli.primitives.bind import assume
 from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.series import Coefficients, linear, locally_constant, multilinear, products
@@ -317,20 +318,11 @@ clip = Composite(
 )  # fmt: skip
 
 
-def _where_series(_primitive: Primitive, _y: Any, condition: Any, a: Any, b: Any) -> Coefficients:
-    for k in itertools.count(1):
-        left, right = a.coefficient(k), b.coefficient(k)
-        if left is None and right is None:
-            yield None
-        else:
-            yield where(condition.inner, 0.0 if left is None else left, 0.0 if right is None else right)
-
-
 where: Primitive = elementwise(
     "where", "condition, x, y", "x where the condition is true, else y",
     truths=True,
     forward=lambda xp, c, x, y: xp.where(c, x, y),
-    jet=_where_series,
+    jet=linear,
     vjp=(
         None,
         lambda g, _y, c, _a, _b: where(c, g, 0.0),
@@ -410,4 +402,4 @@ def usable_divisor(x: Any) -> Any:
 
 
 def nowhere(condition: Any) -> bool:
-    return not condition if isinstance(condition, bool) else not condition.any()
+    return assume(logical_not(condition))

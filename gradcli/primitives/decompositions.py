@@ -16,6 +16,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import (
     absolute,
     add,
@@ -26,6 +27,7 @@ from gradcli.primitives.arithmetic import (
     logical_or,
     minus,
     multiply,
+    nowhere,
     where,
     zeros_like,
 )
@@ -104,6 +106,7 @@ cholesky: Primitive = structural(
     jet=_cholesky_series,
     prepare=square_matrix("cholesky"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
     domain="A symmetric and positive definite",
     edges=(
@@ -143,6 +146,7 @@ eigvalsh: Primitive = structural(
     jet=_eigenvalue_series,
     prepare=square_matrix("eigvalsh"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="V@diag(g)@V.T, with the eigenvectors V",
     domain="A symmetric; smooth where no two eigenvalues are equal",
     edges=_EIGENVALUE_EDGES,
@@ -176,6 +180,7 @@ eigenvectors: Primitive = structural(
     jet=_eigenvector_series,
     prepare=square_matrix("eigh"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="V@(V.T@g/(w[j] - w[i]))@V.T, its symmetric part",
     domain="A symmetric, no two eigenvalues equal",
     samples=((_SYMMETRIC,), (_SYMMETRIC_BATCH,)),
@@ -215,6 +220,7 @@ orthonormal = structural(
     jet=_orthonormal_series,
     prepare=_matrix("qr"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="(g + Q@M)@inv(R).T, with the lower triangle of M = -g.T@Q mirrored",
     domain="the columns of A are linearly independent",
     samples=((_TALL,), ([_SQUARE, _SYMMETRIC],)),
@@ -277,6 +283,7 @@ svdvals: Primitive = structural(
     jet=_singular_value_series,
     prepare=_matrix("svdvals"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="U@diag(g)@V.T, with the singular vectors U and V",
     domain="smooth where no two singular values are equal, and none is 0",
     edges=(
@@ -284,7 +291,7 @@ svdvals: Primitive = structural(
         "second derivatives are nan where singular values are equal",
     ),
     selects=True,
-    smooth=lambda x: scan_smooth(svdvals(x), axis=-1) and bool((svdvals(x) != 0).all()),
+    smooth=lambda x: scan_smooth(svdvals(x), axis=-1) and nowhere(equal(svdvals(x), 0)),
     samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
 )  # fmt: skip
 
@@ -315,6 +322,7 @@ pinv = structural(
     jet=_pseudo_inverse_series,
     prepare=_matrix("pinv"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="-P.T@g@P.T + (I - A@P)@g.T@P@P.T + P.T@P@g.T@(I - P@A), with P = pinv(A)",
     domain="smooth where the rank of A is that of the matrices near it",
     samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
@@ -356,6 +364,7 @@ matrix_exp: Primitive = structural(
     jet=_matrix_exp_series,
     prepare=square_matrix("matrix_exp"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="the upper right block of exp([[A.T, g], [0, A.T]])",
     aliases=("expm",),
     samples=((_SQUARE,), ([_SQUARE, _SYMMETRIC],)),

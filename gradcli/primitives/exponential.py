@@ -13,6 +13,7 @@ from gradcli.primitives.arithmetic import (
     equal,
     greater,
     greater_equal,
+    isfinite,
     less_equal,
     logical_and,
     logical_not,
@@ -24,7 +25,7 @@ from gradcli.primitives.arithmetic import (
     where,
     zeros_like,
 )
-from gradcli.primitives.bind import assume
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.series import Coefficients, from_derivative, integrated
@@ -36,13 +37,24 @@ _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3), (2.0, -0.5), ([[0.3, 1.2]], [[0.8], [2.5]]))
 
 
+def _has_magnitude(x: Any) -> Any:
+    """Where x is neither 0 nor nan."""
+    return greater(absolute(constant(x)), 0)
+
+
 def _power_by_base(g: Any, _y: Any, x: Any, q: Any) -> Any:
+    if assume(_has_magnitude(x)):
+        return g * (q * general_power(x, q - 1))
     # x**0 is flat, also at x = 0, where q*x**(q-1) is 0*inf: there the base is made safe beforehand.
-    flat = logical_and(equal(q, 0), logical_not(greater(absolute(x), 0)))
-    return g * (q * general_power(where(flat, 1.0, x), q - 1))
+    flat = logical_and(equal(q, 0), logical_not(_has_magnitude(x)))
+    # At 0 the logarithm outweighs the factor in the derivative by q, which would be inf - inf.
+    factor = where(equal(x, 0), constant(q), q)
+    return g * (factor * general_power(where(flat, 1.0, x), q - 1))
 
 
 def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
+    if assume(_has_magnitude(x)):
+        return g * (y * log(x))
     # 0**q is flat in q for q > 0; log(0) must not be reached.
     flat = logical_and(equal(x, 0), greater_equal(q, 0))
     return g * (y * log(where(flat, 1.0, x)))
@@ -153,6 +165,7 @@ power = Composite(
         "0**0 = 1",
         "where q = 0, the derivative by x is 0, also at x = 0",
         "where x = 0 and q >= 0, the derivative by q is 0",
+        "where x = 0, a derivative by x that is finite is flat in q, and one that is infinite is its limit from the right",
         "where x < 0, a whole q has its value and its derivative by x; that by q is nan",
         "nan where x < 0 and q is not whole",
     ),
@@ -189,10 +202,10 @@ rsqrt = elementwise(
 cbrt = elementwise(
     "cbrt", "x", "cube root, negative for negative x",
     forward=lambda xp, x: xp.cbrt(x),
-    vjp=(lambda g, y, _x: divide(g, 3.0 * (y * y)),),
+    vjp=(lambda g, y, _x: divide(divide(g, y), 3.0 * y),),
     derivative="g/(3*cbrt(x)**2)",
     domain="smooth where x != 0",
-    edges=("cbrt'(0) = inf",),
+    edges=("cbrt'(0) = inf; higher derivatives at 0 are those on its right, at -0.0 those on its left",),
     samples=_ANYWHERE,
 )  # fmt: skip
 
@@ -297,11 +310,22 @@ softplus = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
+
+def _share(g: Any, a: Any, b: Any) -> Any:
+    """g*exp(a)/(exp(a) + exp(b)), and half of g where both are the same infinity."""
+    difference = a - b
+    if not assume(isfinite(constant(difference))):
+        both = logical_and(equal(a, b), logical_not(isfinite(a)))
+        difference = where(both, 0.0, difference)
+    return g * sigmoid(difference)
+
+
 logaddexp = elementwise(
     "logaddexp", "x, y", "log(exp(x) + exp(y)), without overflow",
     forward=lambda xp, x, y: xp.logaddexp(x, y),
-    vjp=(lambda g, _y, a, b: g * sigmoid(a - b), lambda g, _y, a, b: g * sigmoid(b - a)),
+    vjp=(lambda g, _y, a, b: _share(g, a, b), lambda g, _y, a, b: _share(g, b, a)),
     derivative="g*sigmoid(x - y), g*sigmoid(y - x)",
+    edges=("a single infinite operand is the larger one, or has no share; each of two gets half of g",),
     samples=((0.7, 1.3), (-2.0, 0.5)),
 )  # fmt: skip
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.primitives.primitive import Primitive, not_implemented
+from gradcli.primitives import batching
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.series import from_derivative, linear
-
-NO_BATCH = not_implemented("batching over a leading axis is not available yet")
 
 
 def elementwise(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """A function of each element by itself, on broadcast operands."""
     fields.setdefault("jet", from_derivative)
-    return Primitive(name, signature, doc, elementwise=True, batch=NO_BATCH, **fields)
+    return Primitive(name, signature, doc, elementwise=True, batch=batching.elementwise, **fields)
 
 
 def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
@@ -22,8 +21,8 @@ def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
 
 
 def structural(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
-    """A function that combines or reduces whole axes."""
-    return Primitive(name, signature, doc, batch=NO_BATCH, **fields)
+    """A function that combines or reduces whole axes; `jet` and `batch` are its rules for series and for one more axis."""
+    return Primitive(name, signature, doc, **fields)
 
 
 def moving(name: str, signature: str, doc: str, **fields: Any) -> Primitive:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import take_diagonal
@@ -92,6 +93,7 @@ matmul = structural(
     vjp=(_matmul_left, _matmul_right),
     jet=multilinear,
     prepare=_matmul_call,
+    batch=batching.matmul,
     derivative="g@b.T, a.T@g",
     elements=_matmul_elements,
     multilinear=True,
@@ -253,6 +255,7 @@ contract = structural(
     jet=multilinear,
     variadic=True,
     prepare=lambda *tensors, terms, result: (tensors, {"terms": terms, "result": result}),
+    batch=batching.contract,
     derivative="the contraction of g with the other tensors",
     elements=_contract_elements,
     node_name="EinsumBackward0",

@@ -12,6 +12,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import minus, multiply, negative, ones_like, usable_divisor
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
@@ -67,6 +68,7 @@ inv: Primitive = structural(
     jet=_inv_series,
     prepare=square_matrix("inv"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="-inv(A).T@g@inv(A).T",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -105,6 +107,7 @@ det: Primitive = structural(
     jet=_from_gradient,
     prepare=square_matrix("det"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
     edges=("where A is singular, the derivative is the matrix of cofactors",),
     samples=((_SQUARE,), (_BATCH,), ([[1.0, 2.0], [2.0, 4.0]],)),
@@ -123,6 +126,7 @@ logdet: Primitive = structural(
     jet=_from_gradient,
     prepare=square_matrix("logdet"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="g*inv(A).T",
     domain="det(A) > 0",
     edges=("-inf where A is singular, nan where det(A) < 0",),
@@ -178,6 +182,7 @@ solve: Primitive = structural(
     jet=_solve_series,
     prepare=_solve_call,
     elements=cubic,
+    batch=batching.solve,
     derivative="-w@x.T, w, where w = solve(A.T, g)",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),

@@ -164,7 +164,7 @@ class Primitive(Operation):
         the rule for truncated Taylor series, `rule(primitive, y, *operands, **params)`: a generator
         of the coefficients of the result y, see `gradcli.primitives.series`
     batch
-        the rule for one more leading axis
+        the rule for one more leading axis, see `gradcli.primitives.batching`
     prepare(*arguments)
         operands and params from the arguments of a call, where they are not simply the operands
     truths

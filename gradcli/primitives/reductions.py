@@ -9,10 +9,12 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import (
     absolute,
     divide,
     equal,
+    greater,
     isfinite,
     logical_or,
     multiply,
@@ -75,6 +77,7 @@ def _reduction(name: str, doc: str, forward: Any, rule: Any, **fields: Any) -> P
         name, _SIGNATURE, doc,
         forward=forward,
         vjp=None if rule is None else (rule,),
+        batch=batching.along_axis,
         elements=_reduced_elements,
         samples=_SAMPLES,
         **fields,
@@ -194,6 +197,11 @@ def _chosen_series(primitive: Primitive, y: Any, x: Any, **params: Any) -> Coeff
         yield None if part is None else sum_(where(equal(shares, 0), 0.0, shares * part), axes, keepdims)
 
 
+def _one_at_most(chosen: Any, axis: Shape) -> bool:
+    """Whether nowhere two elements along the axes are chosen."""
+    return nowhere(greater(sum_(where(chosen, 1.0, 0.0), axis), 1))
+
+
 def _extreme(name: str, doc: str, alias: str) -> Primitive:
     def forward(xp: Any, x: Any, *, axis: Shape, keepdims: bool) -> Any:
         if 0 in (arrays.shape(x)[a] for a in axis):
@@ -201,8 +209,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
         return getattr(xp, name)(x, axis=axis, keepdims=keepdims)
 
     def smooth(x: Any, *, axis: Shape, **_params: Any) -> bool:
-        chosen = equal(x, primitive(x, axis, True))
-        return not arrays.shape(x) or not (arrays.numpy_namespace().sum(chosen, axis=axis) > 1).any()
+        return not arrays.shape(x) or _one_at_most(equal(x, primitive(x, axis, True)), axis)
 
     def prepare(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
         try:
@@ -333,7 +340,8 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     scale = scale if bool(concrete(keepdims)) else reshape(scale, _reduced(arrays.shape(x), axes))
     if order == 2:
         return scale * flat_sqrt(sum_(square(scaled), axes, keepdims))
-    return scale * flat_root(sum_(power(absolute(scaled), order), axes, keepdims), order)
+    magnitudes = scaled if order % 2 == 0 else absolute(scaled)
+    return scale * flat_root(sum_(power(magnitudes, order), axes, keepdims), order)
 
 
 def _reduced(shape: Shape, axes: Shape) -> Shape:
@@ -356,15 +364,21 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     if _count(arrays.shape(x), axes) == 0:
         return log(sum_(exp(x), axes, keepdims))
     largest = max_(constant(x), axes, True)
-    largest = where(isfinite(largest), largest, 0.0)
-    total = log(sum_(exp(x - largest), axes, True)) + largest
+    finite = isfinite(largest)
+    shift = where(finite, largest, 0.0)
+    total = log(sum_(exp(x - shift), axes, True)) + shift
+    if not assume(finite):
+        total = where(equal(absolute(largest), math.inf), max_(x, axes, True), total)
     return total if concrete(keepdims) else reshape(total, _reduced(arrays.shape(x), axes))
 
 
 logsumexp = Composite(
     "logsumexp", _SIGNATURE, "log(sum(exp(x))) over the axes, without overflow", _logsumexp,
     derivative="g*softmax(x)",
-    edges=("of no elements it is -inf",),
+    edges=(
+        "of no elements it is -inf",
+        "where it is infinite, it is the maximum, and infinite elements that tie share the derivative evenly",
+    ),
     samples=_SAMPLES,
 )  # fmt: skip
 
@@ -399,6 +413,7 @@ def _position(name: str, doc: str) -> Primitive:
         vjp=None,
         jet=locally_constant,
         prepare=_position_call,
+        batch=batching.position,
         derivative="none",
         edges=("the first of several that tie", "no elements are an error"),
         samples=_SAMPLES[:3],
@@ -410,9 +425,8 @@ argmin = _position("argmin", "the position of the smallest element")
 
 
 def _order_smooth(x: Any, *, k: int) -> bool:
-    xp = arrays.numpy_namespace()
-    chosen = equal(x, xp.expand_dims(order_statistic(x, k), -1))
-    return not (xp.sum(chosen, axis=-1) > 1).any()
+    last = len(arrays.shape(x)) - 1
+    return _one_at_most(equal(x, keep_axes(order_statistic(x, k), arrays.shape(x), (last,))), (last,))
 
 
 def _order_forward(xp: Any, x: Any, *, k: int) -> Any:
@@ -427,6 +441,7 @@ order_statistic = structural(
     vjp=(lambda g, y, x, **_params: _share_ties(g, y, x, (len(arrays.shape(x)) - 1,)),),
     jet=_chosen_series,
     prepare=lambda x, k: ((x,), {"k": k}),
+    batch=batching.trailing,
     derivative="g to the chosen element; ties share it evenly",
     domain="smooth where one element is chosen",
     selects=True,

@@ -8,10 +8,11 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import divide, equal, multiply, nowhere, ones_like, usable_divisor, where
 from gradcli.primitives.axes import normalize_axis
-from gradcli.primitives.bind import assume, concrete, constant
-from gradcli.primitives.families import structural
+from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.families import moving, structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.reductions import any_, logsumexp, sum_
@@ -43,6 +44,7 @@ cumsum: Primitive = structural(
     vjp=(lambda g, _y, _x, *, axis: flip(cumsum(flip(g, axis), axis), axis),),
     jet=linear,
     prepare=_scan_call("cumsum", None),
+    batch=batching.along_axis,
     derivative="cumulative sum of g from the end",
     aliases=("cumulative_sum",),
     samples=_SAMPLES,
@@ -85,6 +87,7 @@ cumprod = structural(
     jet=through(_doubled),
     reach=_along_axis,
     prepare=_scan_call("cumprod", None),
+    batch=batching.along_axis,
     derivative="cumulative sum of g*y from the end, over x",
     edges=("with a zero among the elements, the derivative is still that of the products",),
     aliases=("cumulative_prod",),
@@ -104,6 +107,7 @@ softmax = structural(
     jet=from_derivative,
     reach=_along_axis,
     prepare=_scan_call("softmax", -1),
+    batch=batching.along_axis,
     derivative="y*(g - sum(g*y))",
     samples=_SAMPLES,
 )  # fmt: skip
@@ -120,38 +124,49 @@ log_softmax = Composite(
 )  # fmt: skip
 
 
-def _along(positions: Any, axis: int) -> tuple[Any, ...]:
-    """The index that takes `positions` along `axis`, and every other axis as it is."""
-    xp = arrays.numpy_namespace()
-    key = list(xp.indices(positions.shape, sparse=True))
-    key[axis] = positions
-    return tuple(key)
+def _order(xp: Any, keys: Any, axis: int) -> Any:
+    return xp.argsort(keys, axis=axis, stable=True)
 
 
-def _sort_rule(g: Any, _y: Any, x: Any, *, axis: int) -> Any:
-    xp = arrays.numpy_namespace()
-    order = xp.argsort(concrete(x), axis=axis, stable=True)
-    return index(g, _along(xp.argsort(order, axis=axis), axis))
+sort_by: Primitive = moving(
+    "sort_by", "x, keys, axis", "x in the order in which keys of the same shape rise along an axis",
+    forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, keys, axis), axis),
+    vjp=(lambda g, _y, _x, keys, *, axis: unsort_by(g, keys, axis), None),
+    prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
+    batch=batching.along_axis,
+    derivative="g in the old order",
+    samples=((_VECTOR, [3, 1, 2], 0), (_MATRIX, [[0, 2, 1], [1, 0, 2]], 1)),
+)  # fmt: skip
+
+unsort_by: Primitive = moving(
+    "unsort_by", "x, keys, axis", "the y that sort_by brings into the order of x",
+    forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, _order(xp, keys, axis), axis), axis),
+    vjp=(lambda g, _y, _x, keys, *, axis: sort_by(g, keys, axis), None),
+    prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
+    batch=batching.along_axis,
+    derivative="g in the order of keys",
+    samples=((_VECTOR, [3, 1, 2], 0), (_MATRIX, [[0, 2, 1], [1, 0, 2]], 1)),
+)  # fmt: skip
 
 
 def scan_smooth(x: Any, *, axis: int) -> bool:
-    ordered = arrays.numpy_namespace().sort(x, axis=axis)
-    above, below = (index(ordered, (slice(None),) * axis + (part,)) for part in (slice(1, None), slice(-1)))
+    ordered, number = sort(x, axis), normalize_axis(axis, len(arrays.shape(x)))
+    above, below = (index(ordered, (slice(None),) * number + (part,)) for part in (slice(1, None), slice(-1)))
     return nowhere(equal(above, below))
 
 
 def _sort_series(_primitive: Primitive, _y: Any, x: Any, *, axis: int) -> Coefficients:
-    order = arrays.numpy_namespace().argsort(concrete(x), axis=axis, stable=True)
-    key = _along(order, axis)
-    return (None if part is None else index(part, key) for part in map(x.coefficient, itertools.count(1)))
+    parts = map(x.coefficient, itertools.count(1))
+    return (None if part is None else sort_by(part, x.inner, axis) for part in parts)
 
 
-sort = structural(
+sort: Primitive = structural(
     "sort", "x, axis=-1", "in rising order along an axis",
     forward=lambda xp, x, *, axis: xp.sort(x, axis=axis, stable=True),
-    vjp=(_sort_rule,),
+    vjp=(lambda g, _y, x, *, axis: unsort_by(g, constant(x), axis),),
     jet=_sort_series,
     prepare=_scan_call("sort", -1),
+    batch=batching.along_axis,
     derivative="g in the old order",
     domain="smooth where no two elements are equal",
     smooth=scan_smooth,

@@ -28,14 +28,14 @@ def locally_constant(_primitive: Primitive, _y: Any, *_operands: Any, **_params:
 
 
 def linear(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
-    """A function that is linear in its operands, taken together."""
+    """A function that is linear in the operands that have a derivative, taken together."""
+    varied = [primitive.rule(i) is not None for i in range(len(operands))]
     for k in itertools.count(1):
-        parts = [x.coefficient(k) for x in operands]
-        if all(part is None for part in parts):
+        parts = [x.coefficient(k) if v else x.inner for x, v in zip(operands, varied)]
+        if all(part is None for part, v in zip(parts, varied) if v):
             yield None
         else:
-            filled = [x.zeros() if part is None else part for x, part in zip(operands, parts)]
-            yield bind(primitive, filled, params)
+            yield bind(primitive, [x.zeros() if part is None else part for x, part in zip(operands, parts)], params)
 
 
 def multilinear(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
