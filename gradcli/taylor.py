@@ -40,7 +40,7 @@ class Jet(Operators):
     y may read y, as long as it asks for no coefficient that is not there yet.
     """
 
-    __slots__ = ("_growing", "_images", "_known", "_rest", "order")
+    __slots__ = ("_begun", "_growing", "_images", "_known", "_rest", "order")
     level = 3
     differential = True
 
@@ -52,6 +52,8 @@ class Jet(Operators):
         self._growing = False
         # Functions of this series that a rule has already begun.
         self._images: dict[Key, Jet] | None = None
+        # Those that the rule of this series has, the outermost of them.
+        self._begun: dict[Key, Jet] = {}
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -104,8 +106,17 @@ class Jet(Operators):
     def coefficient(self, k: int) -> Any:
         """Coefficient `k`, or None where it is zero by construction."""
         while self._rest is not None and len(self._known) <= k:
+            self._prepare(len(self._known))
             self._grow(next(self._rest))
         return self._known[k] if k < len(self._known) else None
+
+    def _prepare(self, k: int) -> None:
+        """Have the functions that this series is made of grow to what its coefficient `k` needs, the
+        innermost first: a tower of derivatives would otherwise be climbed by recursion."""
+        for image in reversed([*self._begun.values()]):
+            depth = self.order - image.order
+            if 0 < depth < k:
+                image.coefficient(k - depth)
 
     def _is_constant(self) -> bool:
         return self._rest is None and len(self._known) == 1
@@ -116,6 +127,7 @@ class Jet(Operators):
         self._known.append(value)
         if len(self._known) > self.order:
             self._rest = None
+            self._begun = {}
             while self._known[-1] is None:
                 self._known.pop()
 
@@ -174,7 +186,9 @@ class Jet(Operators):
         inner = [x.growing(x.inner, map(x.coefficient, itertools.count(1))) for x in operands]
         if _has_images(primitive, operands, params):
             known = operands[0]._images
-            inner[0]._images = {_key(primitive, params): self} if known is None else known
+            if known is None:
+                known = self._begun = {_key(primitive, params): self}
+            inner[0]._images = known
         return [x.inner if jet.coefficient(1) is None else x for x, jet in zip(inner, operands)]
 
 

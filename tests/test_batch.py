@@ -14,7 +14,8 @@ import gradcli
 from gradcli import Tensor, arrays, grad
 from gradcli.batch import Batched, batched, new_nesting, row_by_row, unbatched
 from gradcli.calculus import rows
-from gradcli.calculus.derivatives import derivatives, gradients, jacobians
+from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import NotBatchableError
 from gradcli.evaluate.interpreter import evaluate
 from gradcli.primitives import decompositions, indexing, linear, matrices, reductions, scans, shape, table
@@ -504,10 +505,9 @@ def test_a_number_cannot_be_taken_out_of_a_batch():
 
 
 def test_a_hessian_is_the_jacobian_of_a_gradient(passes):
-    x = leaf(np.array([0.5, -1.5, 2.0]))
-    found = derivatives((x**3 * x.sum()).sum(), {"x": x}, 3)
-    assert found["x,x,x"].shape == (3, 3, 3)
-    assert len(passes) == 2
+    _, found = derivatives(lambda named: (named["x"] ** 3 * named["x"].sum()).sum(), {"x": np.array([0.5, -1.5])}, 2)
+    assert found["x,x"].shape == (2, 2)
+    assert len(passes) == 1
 
 
 def test_a_jacobian_can_be_recorded():

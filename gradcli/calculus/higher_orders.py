@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, batch
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.interpolation import Counts, counts, directions, weights
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.shape import permute, reshape, stack
+from gradcli.primitives.arithmetic import add, multiply
+from gradcli.primitives.shape import iter_first_axis, permute, reshape, stack
 from gradcli.taylor import Jet
+
+# Of all directions that are followed at once.
+_MOST_ELEMENTS = 2**22
 
 # The value made of leaves by name, which may be of any kinds.
 Function = Callable[[Mapping[str, Any]], Any]
@@ -25,8 +31,9 @@ def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tu
     leaves, and its shape is the leaves' shapes joined. None where the value does not depend on a leaf.
 
     By one series where there is one leaf, a number; else from order 3 on by gradients of series
-    along directions. Where something in the function has no series, and below, by repeated
-    reverse mode. Raises DifferentiationError for a value that is no scalar.
+    along directions, of which about a digit is lost for each order from 5 on. Where something in
+    the function has no series, and below, by repeated reverse mode. Raises DifferentiationError for
+    a value that is no scalar.
     """
     one_number = [arrays.shape(leaf) for leaf in leaves.values()] == [()]
     try:
@@ -66,35 +73,45 @@ class _Directions:
     """
 
     def __init__(self, function: Function, leaves: Mapping[str, Any], order: int) -> None:
+        self.function = function
         self.leaves = leaves
         self.order = order
         self.variables: dict[str, range] = {}
         first = 0
         for name, leaf in leaves.items():
-            last = first + _size(leaf)
+            last = first + math.prod(arrays.shape(leaf))
             self.variables[name] = range(first, last)
             first = last
         self.value: Any = None
-        # For each direction the gradient by each leaf.
-        self.gradients: dict[Counts, dict[str, Any]] = {
-            direction: self._gradient(function, direction) for direction in directions(first, order - 1)
-        }
+        # For each direction and leaf the coefficients of the gradient; None where there is no gradient.
+        self.gradients: dict[Counts, dict[str, Sequence[Any] | None]] = {}
+        waiting = directions(first, order - 1)
+        at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, _MOST_ELEMENTS // first)
+        while chunk := [*itertools.islice(waiting, at_once)]:
+            self._expand(chunk)
 
-    def _gradient(self, function: Function, direction: Counts) -> dict[str, Any]:
-        given = {name: self._leaf(name, dict(direction)) for name in self.leaves}
-        self.value = _scalar(function(given))
-        return dict(zip(given, gradients(self.value, list(given.values()), retain_graph=False)))
+    def _expand(self, chunk: Sequence[Counts]) -> None:
+        """Find the gradients along some directions, several of them as the rows of a batch."""
+        arrays.charge_step()
+        nesting = batch.new_nesting() if len(chunk) > 1 else None
+        given = {name: self._leaf(name, chunk, nesting) for name in self.leaves}
+        with nullcontext() if nesting is None else batch.row_by_row(nesting):
+            self.value = _scalar(self.function(given))
+            found = gradients(self.value, list(given.values()), retain_graph=False)
+        for name, gradient in zip(given, found):
+            rows = [None] * len(chunk) if gradient is None else _rows(gradient.data, nesting, len(chunk))
+            for direction, row in zip(chunk, rows):
+                self.gradients.setdefault(direction, {})[name] = row
 
-    def _leaf(self, name: str, direction: Mapping[int, int]) -> Tensor:
+    def _leaf(self, name: str, chunk: Sequence[Counts], nesting: int | None) -> Tensor:
         point, variables = self.leaves[name], self.variables[name]
-        coefficients = [point]
-        if not direction.keys().isdisjoint(variables):
-            steps = [float(direction.get(v, 0)) for v in variables]
-            shape, dtype = arrays.shape(point), arrays.dtype_name(point)
-            coefficients.append(
-                reshape(arrays.asarray(steps, dtype), shape) if shape else arrays.astype(steps[0], dtype)
-            )
-        return Tensor(Jet(coefficients, self.order - 1)).requires_grad_()
+        shape, dtype = arrays.shape(point), arrays.dtype_name(point)
+        if nesting is None and not shape:
+            step = arrays.astype(float(dict(chunk[0]).get(variables[0], 0)), dtype)
+        else:
+            rows = _numbers(chunk, variables, dtype).reshape(len(chunk), *shape)
+            step = rows[0] if nesting is None else batch.Batched(rows, nesting)
+        return Tensor(Jet([point, step], self.order - 1)).requires_grad_()
 
     def derivatives(self) -> tuple[Any, dict[str, Any]]:
         some = next(iter(self.gradients.values()), dict.fromkeys(self.leaves))
@@ -126,15 +143,16 @@ class _Directions:
         """One derivative, that of each element of the gradient by `first`."""
         order = sum(n for _, n in derivative)
         if not order:
-            return _inner(next(iter(self.gradients.values()))[first])
+            series = next(iter(self.gradients.values()))[first]
+            return None if series is None else series[0]
         total = None
         for direction, weight in weights(derivative, self.order - 1):
-            series = self.gradients[direction][first].data
-            part = series.coefficient(order) if isinstance(series, Jet) else None
+            series = self.gradients[direction][first]
+            part = series[order] if series is not None and order < len(series) else None
             if part is not None:
-                term = part if weight == 1 else weight * Tensor(part)
-                total = term if total is None else total + term
-        return arrays.zeros_like(self.leaves[first]) if total is None else _inner(total)
+                term = part if weight == 1 else multiply(weight, part)
+                total = term if total is None else add(total, term)
+        return arrays.zeros_like(self.leaves[first]) if total is None else total
 
 
 def _inner(value: Any) -> Any:
@@ -143,11 +161,22 @@ def _inner(value: Any) -> Any:
     return value
 
 
-def _size(array: Any) -> int:
-    size = 1
-    for n in arrays.shape(array):
-        size *= n
-    return size
+def _numbers(chunk: Sequence[Counts], variables: range, dtype: str) -> Any:
+    """How often each of the variables is in each direction."""
+    rows = arrays.numpy_namespace().zeros((len(chunk), len(variables)), dtype)
+    for row, direction in zip(rows, chunk):
+        for variable, number in direction:
+            if variable in variables:
+                row[variable - variables[0]] = number
+    return rows
+
+
+def _rows(series: Any, nesting: int | None, size: int) -> list[Sequence[Any]]:
+    """The coefficients of a series for each row of a batch."""
+    coefficients = series.coefficients if isinstance(series, Jet) else (series,)
+    if nesting is None:
+        return [coefficients]
+    return [*zip(*(iter_first_axis(batch.unbatched(c, nesting, size)) for c in coefficients))]
 
 
 def _by_reverse_mode(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:

@@ -15,6 +15,7 @@ from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.errors import NotBatchableError
 from gradcli.primitives.bind import constant
 from gradcli.primitives.shape import concat, stack
+from gradcli.taylor import Jet
 
 # Of any intermediate result of a pass, if it has several rows.
 _MOST_ELEMENTS = 2**22
@@ -26,7 +27,8 @@ def gradients_of_elements(value: Tensor, leaves: Sequence[Tensor], *, create_gra
     All rows go through the graph at once, as far as memory allows it, unless there is something on
     the way that cannot take them: a user's Function, a hook, a condition on their numbers.
     """
-    at_once = _rows_at_once(value)
+    # A series may hold batches of its own.
+    at_once = 0 if isinstance(value.data, Jet) else _rows_at_once(value)
     if at_once:
         try:
             return _in_batches(value, leaves, create_graph, at_once)
