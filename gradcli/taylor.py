@@ -91,6 +91,10 @@ class Jet(Operators):
         return self._known[0]
 
     @property
+    def parts(self) -> tuple[Any, ...]:
+        return self.coefficients
+
+    @property
     def coefficients(self) -> tuple[Any, ...]:
         """All coefficients, up to the last that is not zero by construction."""
         self.coefficient(self.order)

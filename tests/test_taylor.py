@@ -117,3 +117,8 @@ def test_programs_along_a_direction_have_the_derivatives_of_repeated_reverse_mod
     np.testing.assert_array_equal(np.isfinite(found), finite)
     scale = max([1.0, *abs(expected[finite])])
     np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-9, atol=1e-12 * scale)
+
+
+def test_what_is_not_taken_stays_out_of_the_further_orders_of_a_gradient():
+    program = gradcli.compile("diff(where(x > 0, x**1.5, x**2), x)")
+    assert program.derivatives({"x": 0.0}, 3) == [0.0, 2.0, 0.0, 0.0]

@@ -7,14 +7,37 @@ what was not taken must not turn it into nan. Zeros that are merely computed are
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.autograd.node import ShapeOnly
-from gradcli.primitives.arithmetic import isfinite, logical_or, not_equal, ones_like, where
-from gradcli.primitives.bind import Params, assume, constant
+from gradcli.primitives.arithmetic import (
+    equal,
+    isfinite,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+    ones_like,
+    where,
+)
+from gradcli.primitives.bind import Params, assume, components, constant
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import any_
+
+
+def _everywhere(condition: Callable[[Any], Any], value: Any) -> Any:
+    """Where a condition holds for a value and the derivatives that it carries along."""
+    return functools.reduce(logical_and, map(condition, components(value)))
+
+
+def _taken(cotangent: Any) -> Any:
+    return logical_not(_everywhere(_is_zero, cotangent))
+
+
+def _is_zero(value: Any) -> Any:
+    return equal(value, 0)
 
 
 def drop_untaken(
@@ -25,12 +48,12 @@ def drop_untaken(
 
     What is finite stays: it is 0 too, but its own derivative need not be.
     """
-    finite = isfinite(constant(pulled))
+    finite = _everywhere(isfinite, pulled)
     if assume(finite):
         return pulled
     if primitive.multilinear:
         return _drop_untaken_products(primitive.rule(i), cotangent, pulled, result, operands, params)
-    taken = not_equal(constant(cotangent), 0)
+    taken = _taken(cotangent)
     if primitive.reach is not None:
         taken = primitive.reach(taken, **params)
     elif not primitive.elementwise:
@@ -40,8 +63,8 @@ def drop_untaken(
 
 def drop_if_untaken(cotangent: Any, pulled: Any) -> Any:
     """`pulled`, with 0 for every inf and nan where `cotangent` is 0 everywhere."""
-    finite = isfinite(constant(pulled))
-    taken = any_(not_equal(constant(cotangent), 0))
+    finite = _everywhere(isfinite, pulled)
+    taken = any_(_taken(cotangent))
     return pulled if assume(finite) else where(logical_or(finite, taken), pulled, 0.0)
 
 
@@ -55,8 +78,8 @@ def _drop_untaken_products(
         factors = [o if isinstance(o, ShapeOnly) else factor(o) for o in operands]
         return rule(cotangent, result, *factors, **params)
 
-    taken = where(not_equal(constant(cotangent), 0), 1.0, 0.0)
+    taken = where(_taken(cotangent), 1.0, 0.0)
     all_taken = summed(taken, lambda o: ones_like(constant(o)))
-    finite_taken = summed(taken, lambda o: where(isfinite(constant(o)), 1.0, 0.0))
-    finite_sum = summed(cotangent, lambda o: where(isfinite(constant(o)), o, 0.0))
+    finite_taken = summed(taken, lambda o: where(_everywhere(isfinite, o), 1.0, 0.0))
+    finite_sum = summed(cotangent, lambda o: where(_everywhere(isfinite, o), o, 0.0))
     return where(not_equal(all_taken, finite_taken), pulled, finite_sum)

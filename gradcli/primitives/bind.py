@@ -21,7 +21,8 @@ class Kind:
     Kinds nest: the operand with the highest `level` is outermost. Its `read` unwraps its own
     kind, binds the primitive to what was inside, and wraps the result again. Where there may be
     several of one kind around each other, `nesting` orders them. `inner` is the value without
-    this kind, and `differential` says that what the kind adds to it are derivatives.
+    this kind, and `differential` says that what the kind adds to it are derivatives; `parts` are
+    the value and those derivatives that are there already.
     """
 
     __slots__ = ()
@@ -29,6 +30,10 @@ class Kind:
     nesting: int = 0
     differential: ClassVar[bool] = False
     inner: Any
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return (self.inner,)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -59,6 +64,13 @@ def constant(value: Any) -> Any:
     while isinstance(value, Kind) and value.differential:
         value = value.inner
     return value
+
+
+def components(value: Any) -> list[Any]:
+    """`value` without its derivatives, and those that it carries along."""
+    if isinstance(value, Kind) and value.differential:
+        return [component for part in value.parts for component in components(part)]
+    return [value]
 
 
 def assume(condition: Any) -> bool:
