@@ -274,6 +274,8 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "softmax": lambda x, axis=-1: np.exp(x) / np.sum(np.exp(x), axis=axis, keepdims=True),
     "log_softmax": lambda x, axis=-1: x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True)),
     "sort": lambda x, axis=-1: np.sort(x, axis=axis),
+    "sort_by": lambda x, keys, axis: np.take_along_axis(x, np.argsort(keys, axis=axis), axis),
+    "unsort_by": lambda x, keys, axis: np.take_along_axis(x, np.argsort(np.argsort(keys, axis=axis), axis=axis), axis),
     "index": lambda x, key: np.asarray(x)[key],
     "scatter": _scatter,
     "reshape": lambda x, *shape: np.reshape(x, *shape),

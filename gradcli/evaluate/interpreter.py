@@ -29,8 +29,8 @@ from gradcli.errors import (
 )
 from gradcli.evaluate import arguments, scope
 from gradcli.evaluate.limits import MAX_DEPTH, MAX_STEPS
+from gradcli.evaluate.provenance import UNKNOWN, Provenance
 from gradcli.evaluate.rewrite import Rewritten, rewrites
-from gradcli.evaluate.trace import UNTRACED, Trace
 from gradcli.evaluate.values import check_arguments, in_dtype, number, one_of, truth
 from gradcli.primitives import arithmetic, exponential, linear, table
 from gradcli.primitives.axes import whole
@@ -98,7 +98,7 @@ def evaluate(
     max_steps: int = MAX_STEPS,
     rewrite: bool = True,
     observe: Observer | None = None,
-    trace: Trace = UNTRACED,
+    provenance: Provenance = UNKNOWN,
 ) -> Evaluation:
     """Run `program` with its outer names bound to numbers, arrays or Tensors.
 
@@ -112,7 +112,7 @@ def evaluate(
     scope.check(program, bindings)
     stable = rewrites(program, scope.defined_functions(program)) if rewrite else {}
     with arrays.max_steps(max_steps):
-        return _Interpreter(program, bindings, stable, observe, trace).run()
+        return _Interpreter(program, bindings, stable, observe, provenance).run()
 
 
 class _Interpreter:
@@ -122,7 +122,7 @@ class _Interpreter:
         bindings: Mapping[str, Value],
         stable: Mapping[tree.Node, Rewritten],
         observe: Observer | None,
-        trace: Trace,
+        provenance: Provenance,
     ) -> None:
         self.program = program
         self.stable = stable
@@ -134,10 +134,10 @@ class _Interpreter:
         self.names: dict[str, Value] = {}
         self.depth = 0
         self.observe = observe
-        self.trace = trace
+        self.provenance = provenance
         for name, value in bindings.items():
             self.names[name] = inside.tracked_leaf(value) if name in self.targets else value
-            trace.bind(name, self.names[name])
+            provenance.bind(name, self.names[name])
 
     def run(self) -> Evaluation:
         token = current_span.set(None)
@@ -222,7 +222,7 @@ class _Interpreter:
     def _bind(self, name: str, value: Value) -> None:
         self.names.pop(name, None)
         self.names[name] = inside.tracked(value) if name in self.targets else value
-        self.trace.bind(name, self.names[name])
+        self.provenance.bind(name, self.names[name])
 
     # --- statements
 
@@ -270,13 +270,13 @@ class _Interpreter:
     def _for(self, node: tree.For) -> Task:
         value = None
         items = yield from self._items(node.iterable)
-        self.trace.enter(node)
+        self.provenance.enter(node)
         for item in items:
             arrays.charge_step()
-            self.trace.repeat()
+            self.provenance.repeat()
             self._bind(node.name, item)
             value = yield from self._block(node.body)
-        self.trace.leave()
+        self.provenance.leave()
         return value
 
     def _items(self, iterable: tree.Expression) -> Generator[Any, Value, Iterable[Value]]:
@@ -301,12 +301,12 @@ class _Interpreter:
 
     def _while(self, node: tree.While) -> Task:
         value = None
-        self.trace.enter(node)
+        self.provenance.enter(node)
         while truth((yield node.test), node.test):
             arrays.charge_step()
-            self.trace.repeat()
+            self.provenance.repeat()
             value = yield from self._block(node.body)
-        self.trace.leave()
+        self.provenance.leave()
         return value
 
     # --- expressions
@@ -444,12 +444,12 @@ class _Interpreter:
             error.locate(node.span)
             raise
         define = self.functions.get(node.name)
-        self.trace.enter(node)
+        self.provenance.enter(node)
         if define is not None:
             result = yield from self._call_defined(define, positional, keywords)
         else:
             result = self._call_builtin(node, positional, keywords)
-        self.trace.leave()
+        self.provenance.leave()
         return result
 
     def _signature(self, name: str) -> tuple[Parameter, ...]:
