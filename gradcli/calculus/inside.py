@@ -11,6 +11,7 @@ from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.arithmetic import cast, identity
 from gradcli.primitives.axes import whole
+from gradcli.primitives.bind import constant
 
 
 def tracked(value: Any) -> Any:
@@ -32,8 +33,8 @@ def tracked_leaf(value: Any) -> Any:
 
 
 def detach(value: Any) -> Any:
-    """`value` without its history."""
-    return value.detach() if isinstance(value, Tensor) else value
+    """`value` without its history and its derivatives."""
+    return Tensor(constant(value)) if isinstance(value, Tensor) else constant(value)
 
 
 def diff(y: Any, x: Any, n: Any = 1) -> Any:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, taylor
 from gradcli.autograd.engine import observer
+from gradcli.autograd.modes import current_span
 from gradcli.autograd.node import Node, ShapeOnly
-from gradcli.autograd.tensor import PrimitiveNode
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.batch import stacked
 from gradcli.errors import Span
 from gradcli.evaluate.operations import operation_at
 from gradcli.primitives.arithmetic import equal, isfinite
 from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.syntax.tree import Program
+from gradcli.taylor import Jet
 
 
 class Warning(NamedTuple):
@@ -35,17 +37,38 @@ class Watch:
         self.program = program
         self.nonfinite: dict[str, Warning] = {}
         self.nonsmooth: dict[Span, Warning] = {}
+        # A coefficient that is not finite of a series that was made at a place, of finite ones.
+        self.unseen: dict[Span | None, Any] = {}
         # What the program calls the operation at a place, and its latest operands there.
         self.seen: dict[Span, tuple[str, list[Any]]] = {}
 
     @contextmanager
-    def backward(self, sees: Callable[[Node, Sequence[Any], Sequence[Any]], None]) -> Iterator[None]:
-        """Within the block, `sees` is called with every node of a backward pass."""
-        token = observer.set(sees)
+    def derivatives(self, *, nonfinite: bool) -> Iterator[None]:
+        """Within the block, backward passes are watched for kinks, and where `nonfinite`, they and
+        Taylor series for numbers that are not finite."""
+        passes = observer.set(self._see_node if nonfinite else self.see_kink)
+        series = taylor.observer.set(self._see_series if nonfinite else None)
         try:
             yield
         finally:
-            observer.reset(token)
+            taylor.observer.reset(series)
+            observer.reset(passes)
+
+    def _see_node(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
+        self.see_kink(node, cotangents, pulled)
+        self.see_backward(node, cotangents, pulled)
+
+    def see_kinks(self, value: Any) -> None:
+        """Note every node of the graph of `value` that is not smooth; one without influence on the
+        first derivative may have some on the second."""
+        stack = [value.grad_fn] if isinstance(value, Tensor) else []
+        seen = set()
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Node) and node not in seen:
+                seen.add(node)
+                self.see_kink(node, (1.0,), ())
+                stack.extend(edge[0] for edge in node.edges if edge is not None)
 
     def see_kink(self, node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
         """Note a node that is differentiated where its function is not smooth."""
@@ -66,14 +89,28 @@ class Watch:
         first whose operands were not finite already."""
         arguments = [constant(o) for o in operands]
         self.seen[span] = operation, arguments
+        self._see_coefficient(span)
         phase = "forward" if all(map(_finite, arguments)) else "inputs"
         self._see(phase, span, [result], "'{}' gives {}")
 
     def see_backward(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
         """Note the first node whose operands' cotangents are not finite though its own are."""
+        self._see_coefficient(node.span)
         if node.span in self.seen and all_finite(*cotangents):
             results = [p for p in pulled if p is not None]
             self._see("backward", node.span, results, "the derivative of '{}' is {}")
+
+    def _see_series(self, operands: Sequence[Any], result: Jet) -> None:
+        bad = next((c for c in result.coefficients if not _finite(c)), None)
+        given = (c for o in operands if isinstance(o, Jet) for c in o.coefficients)
+        if bad is not None and all_finite(*given):
+            self.unseen[current_span.get()] = bad
+
+    def _see_coefficient(self, span: Span | None) -> None:
+        """Note what a series had at this place, now that the operands there are known."""
+        bad = self.unseen.pop(span, None)
+        if bad is not None and span in self.seen:
+            self._see("backward", span, [bad], "the derivative of '{}' is {}")
 
     def _see(self, phase: str, span: Span, results: Sequence[Any], text: str) -> None:
         bad = next((r for r in results if not _finite(r)), None)

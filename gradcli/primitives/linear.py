@@ -14,6 +14,7 @@ from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import take_diagonal
 from gradcli.primitives.primitive import Composite, work
 from gradcli.primitives.reductions import sum_
+from gradcli.primitives.series import multilinear
 from gradcli.primitives.shape import matrix_transpose, moveaxis, permute, reshape
 
 Shape = tuple[int, ...]
@@ -90,6 +91,7 @@ matmul = structural(
     "matmul", "a, b", "matrix product over the last two axes; the operator @",
     forward=lambda xp, a, b: xp.matmul(a, b),
     vjp=(_matmul_left, _matmul_right),
+    jet=multilinear,
     prepare=_matmul_call,
     batch=batching.matmul,
     derivative="g@b.T, a.T@g",
@@ -250,6 +252,7 @@ contract = structural(
     "contract", "*tensors", "sum of products over the letters that are not in the result",
     forward=lambda xp, *tensors, terms, result: xp.einsum(*tensors, subscripts=_latin(terms, result)),
     vjp=_contract_rule,
+    jet=multilinear,
     variadic=True,
     prepare=lambda *tensors, terms, result: (tensors, {"terms": terms, "result": result}),
     batch=batching.contract,

@@ -160,9 +160,11 @@ class Primitive(Operation):
         written in primitives; None for an operand that has no derivative. A parameter of a rule
         whose name starts with an underscore is not used and not saved for backward, but its
         shape is known. A single rule `rule(i, g, y, *operands, **params)` where `variadic`.
-    jet, batch
-        the rules for truncated Taylor series and for one more leading axis, see
-        `gradcli.primitives.batching`
+    jet
+        the rule for truncated Taylor series, `rule(primitive, y, *operands, **params)`: a generator
+        of the coefficients of the result y, see `gradcli.primitives.series`
+    batch
+        the rule for one more leading axis, see `gradcli.primitives.batching`
     prepare(*arguments)
         operands and params from the arguments of a call, where they are not simply the operands
     truths

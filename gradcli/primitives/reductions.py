@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from gradcli.primitives.exponential import exp, log, power, square
 from gradcli.primitives.families import elementwise, structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.series import Coefficients, integrated, linear, locally_constant
 from gradcli.primitives.shape import broadcast_to, concat, expand_dims, permute, reshape, stack
 
 Shape = tuple[int, ...]
@@ -86,6 +88,7 @@ sum_ = _reduction(
     "sum", "sum over the axes",
     lambda xp, x, *, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims),
     lambda g, _y, _x, *, axis, **_params: broadcast_to(keep_axes(g, _x.shape, axis), _x.shape),
+    jet=linear,
     derivative="g for every element",
     edges=("the sum of no elements is 0",),
 )  # fmt: skip
@@ -106,6 +109,7 @@ mean = _reduction(
         xp.sum(x, axis=axis, keepdims=keepdims), float(_count(arrays.shape(x), axis))
     ),
     _mean_rule,
+    jet=linear,
     derivative="g/n for every element",
     edges=("the mean of no elements is nan",),
 )  # fmt: skip
@@ -153,10 +157,18 @@ def _product_of_others(x: Any) -> Any:
     return concat([both, index(others, (Ellipsis, slice(n // 2, None)))], -1)
 
 
+def _prod_series(primitive: Primitive, y: Any, x: Any, *, axis: Shape, keepdims: bool) -> Coefficients:
+    """From the derivative, which is a product with the gradient: the vjp rule makes it of ones."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    gradient = primitive.rule(0)(ones_like(y.inner), y, inner, axis=axis, keepdims=keepdims)
+    yield from integrated(y, sum_(gradient * x.derivative(), axis, keepdims))
+
+
 prod = _reduction(
     "prod", "product over the axes",
     lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims),
     _prod_rule,
+    jet=_prod_series,
     reach=lambda taken, *, axis, keepdims: taken if keepdims else expand_dims(taken, axis),
     derivative="g times the product of the other elements",
     edges=(
@@ -174,6 +186,15 @@ def _share_ties(g: Any, y: Any, x: Any, axis: Shape) -> Any:
         chosen = logical_or(chosen, not_equal(x, x))
     count = sum_(where(chosen, 1.0, 0.0), axis=axis, keepdims=True)
     return where(chosen, divide(keep_axes(g, sizes, axis), count), 0.0)
+
+
+def _chosen_series(primitive: Primitive, y: Any, x: Any, **params: Any) -> Coefficients:
+    """A sum over the chosen elements, with the shares that the vjp rule gives them."""
+    shares = primitive.rule(0)(ones_like(y.inner), y.inner, x.inner, **params)
+    axes, keepdims = params.get("axis", (x.ndim - 1,)), params.get("keepdims", False)
+    for k in itertools.count(1):
+        part = x.coefficient(k)
+        yield None if part is None else sum_(where(equal(shares, 0), 0.0, shares * part), axes, keepdims)
 
 
 def _one_at_most(chosen: Any, axis: Shape) -> bool:
@@ -200,6 +221,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
     primitive = _reduction(
         name, doc, forward,
         lambda g, y, x, *, axis, **_params: _share_ties(g, y, x, axis),
+        jet=_chosen_series,
         derivative="g to the chosen element; ties share it evenly",
         domain="smooth where one element is chosen",
         edges=("n elements that tie get g/n each", "no elements are an error"),
@@ -364,6 +386,7 @@ any_ = _reduction(
     "any", "whether some element is not 0",
     lambda xp, x, *, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims), None,
     truths=True,
+    jet=locally_constant,
     derivative="none",
     edges=("of no elements it is false",),
 )  # fmt: skip
@@ -372,6 +395,7 @@ all_ = _reduction(
     "all", "whether every element is not 0",
     lambda xp, x, *, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims), None,
     truths=True,
+    jet=locally_constant,
     derivative="none",
     edges=("of no elements it is true",),
 )  # fmt: skip
@@ -387,6 +411,7 @@ def _position(name: str, doc: str) -> Primitive:
         name, _SIGNATURE, doc,
         forward=lambda xp, x, *, axis, keepdims: getattr(xp, name)(x, axis=axis, keepdims=keepdims),
         vjp=None,
+        jet=locally_constant,
         prepare=_position_call,
         batch=batching.position,
         derivative="none",
@@ -414,6 +439,7 @@ order_statistic = structural(
     "order_statistic", "x, k", "the element of rank k along the last axis, nan where one is",
     forward=_order_forward,
     vjp=(lambda g, y, x, **_params: _share_ties(g, y, x, (len(arrays.shape(x)) - 1,)),),
+    jet=_chosen_series,
     prepare=lambda x, k: ((x,), {"k": k}),
     batch=batching.trailing,
     derivative="g to the chosen element; ties share it evenly",

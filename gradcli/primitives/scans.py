@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import divide, equal, nowhere, usable_divisor, where
+from gradcli.primitives.arithmetic import divide, equal, multiply, nowhere, ones_like, usable_divisor, where
 from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.families import moving, structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.reductions import any_, logsumexp, sum_
-from gradcli.primitives.shape import flip, reshape, transpose, triu
+from gradcli.primitives.series import Coefficients, from_derivative, linear, through
+from gradcli.primitives.shape import concat, flip, reshape, transpose, triu
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, -5.5, 6.0]]
@@ -40,6 +42,7 @@ cumsum: Primitive = structural(
     "cumsum", "x, axis=None", "cumulative sum along an axis",
     forward=lambda xp, x, *, axis: xp.cumsum(x, axis=axis),
     vjp=(lambda g, _y, _x, *, axis: flip(cumsum(flip(g, axis), axis), axis),),
+    jet=linear,
     prepare=_scan_call("cumsum", None),
     batch=batching.along_axis,
     derivative="cumulative sum of g from the end",
@@ -65,10 +68,23 @@ def _cumprod_rule(g: Any, y: Any, x: Any, *, axis: int) -> Any:
     return transpose(sum_(rows * others, axis=-1), axis, -1)
 
 
+def _doubled(x: Any, axis: int) -> Any:
+    """The cumulative product, by products of twice as many elements in each step."""
+    size = arrays.shape(x)[axis]
+    reach = 1
+    while reach < size:
+        before = index(x, (slice(None),) * axis + (slice(0, size - reach),))
+        ones = ones_like(index(x, (slice(None),) * axis + (slice(0, reach),)))
+        x = multiply(x, concat([ones, before], axis))
+        reach *= 2
+    return x
+
+
 cumprod = structural(
     "cumprod", "x, axis=None", "cumulative product along an axis",
     forward=lambda xp, x, *, axis: xp.cumprod(x, axis=axis),
     vjp=(_cumprod_rule,),
+    jet=through(_doubled),
     reach=_along_axis,
     prepare=_scan_call("cumprod", None),
     batch=batching.along_axis,
@@ -88,6 +104,7 @@ softmax = structural(
     "softmax", "x, axis=-1", "exp(x)/sum(exp(x)) along an axis, without overflow",
     forward=_softmax,
     vjp=(lambda g, y, _x, *, axis: y * (g - sum_(g * y, axis=axis, keepdims=True)),),
+    jet=from_derivative,
     reach=_along_axis,
     prepare=_scan_call("softmax", -1),
     batch=batching.along_axis,
@@ -138,10 +155,16 @@ def scan_smooth(x: Any, *, axis: int) -> bool:
     return nowhere(equal(above, below))
 
 
+def _sort_series(_primitive: Primitive, _y: Any, x: Any, *, axis: int) -> Coefficients:
+    parts = map(x.coefficient, itertools.count(1))
+    return (None if part is None else sort_by(part, x.inner, axis) for part in parts)
+
+
 sort: Primitive = structural(
     "sort", "x, axis=-1", "in rising order along an axis",
     forward=lambda xp, x, *, axis: xp.sort(x, axis=axis, stable=True),
     vjp=(lambda g, _y, x, *, axis: unsort_by(g, constant(x), axis),),
+    jet=_sort_series,
     prepare=_scan_call("sort", -1),
     batch=batching.along_axis,
     derivative="g in the old order",
