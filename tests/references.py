@@ -71,7 +71,7 @@ ELEMENTWISE = {
     "frac": of_one(lambda x: x - _trunc(x)),
     "maximum": of_two(max),
     "minimum": of_two(min),
-    "clip": of_one(lambda x: min(max(x, -3), 5), then=(-3.0, 5.0)),
+    "clip": of_one(lambda x: min(max(x, -1), 2), then=(-1.0, 2.0)),
     "where": of_two(lambda x, y: x, before=(True,)),
     "heaviside": of_two(lambda x, y: int(x > 0)),
     "copysign": of_two(lambda x, y: abs(x) * mpmath.sign(y)),
