@@ -68,6 +68,7 @@ POWERS = [
     Edge("x**q", {"x": 0.0, "q": -1.0}, {"": INF, "x": -INF, "q": -INF, "x,x": INF, "x,q": INF, "q,q": INF}),
     Edge("x**q", {"x": -2.0, "q": 3.0}, {"x": 12.0, "x,x": -12.0, "x,x,x": 6.0, "q": NAN, "q,q": NAN}),
     Edge("x**q", {"x": -2.0, "q": 0.5}, {"": NAN, "x": NAN, "q": NAN, "x,x": NAN}),
+    Edge("x**q", {"q": 0.5, "x": 0.0}, flat("q", "q,q", "q,x", "q,q,x")),
     Edge("0**q", {"q": 0.0}, {"": 1.0, **flat("q", "q,q", "q,q,q")}),
     Edge("0**q", {"q": 2.0}, flat("", "q", "q,q", "q,q,q")),
     Edge("(-2)**q", {"q": 2.0}, {"": 4.0, "q": NAN, "q,q": NAN}),
@@ -115,6 +116,8 @@ KINKS = [
     Edge("atan2(y, x)", {"y": 0.0, "x": -1.0}, {"": math.pi, "y": -1.0, "y,x": -1.0, "y,y,y": 2.0, **flat("x", "y,y")}),
     Edge("hypot(x, y)", {"x": 0.0, "y": 0.0}, {"": 0.0, "x": NAN, "y": NAN}),
     Edge("hypot(x, y)", {"x": 0.0, "y": 1.0}, {"x": 0.0, "y": 1.0, "x,x": 1.0, "x,y": 0.0, "y,y": 0.0, "x,x,y": -1.0}),
+    Edge("fmod(x, y)", {"x": 1.0, "y": 1e-300}, {"x": 1.0, "y": -1e300, **flat("x,x", "x,y", "y,y", "y,y,y")}),
+    Edge("fmod(x, y)", {"x": 3.0, "y": 1.5}, {"": 0.0, "x": 1.0, "y": -2.0, **flat("x,x", "x,y", "y,y", "x,y,y")}),
     Edge("copysign(x, y)", {"x": 0.0, "y": -1.0}, flat("x", "y", "x,x", "x,y", "x,x,x")),
 ]  # fmt: skip
 

@@ -17,7 +17,7 @@ import pytest
 import gradcli
 from gradcli.cli import ops
 from gradcli.errors import GradcliError
-from gradcli.evaluate import interpreter, reference, scope
+from gradcli.evaluate import operations, reference, scope
 from gradcli.primitives import table
 
 PAGE = Path(__file__).resolve().parent.parent / "examples" / "functions.md"
@@ -57,7 +57,7 @@ def test_the_listing_covers_all_that_a_program_can_call_or_name():
 
 
 def test_the_operators_are_those_of_the_evaluator():
-    for known in (interpreter._BINARY, interpreter._COMPARE):
+    for known in (operations.BINARY, operations.COMPARE):
         for symbol, operation in known.items():
             assert reference.find(symbol).operation is operation
 

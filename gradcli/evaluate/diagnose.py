@@ -13,7 +13,7 @@ from gradcli.autograd.node import Node, ShapeOnly
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.batch import stacked
 from gradcli.errors import Span
-from gradcli.evaluate.interpreter import operation_at
+from gradcli.evaluate.operations import operation_at
 from gradcli.primitives.arithmetic import equal, isfinite
 from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.syntax.tree import Program

@@ -16,8 +16,8 @@ from gradcli.errors import DifferentiationError, Span, pointing_into
 from gradcli.evaluate.groups import Group, Grouping, grouped
 from gradcli.evaluate.interpreter import evaluate
 from gradcli.evaluate.limits import MAX_STEPS
+from gradcli.evaluate.provenance import Log
 from gradcli.evaluate.rewrite import Rewritten
-from gradcli.evaluate.trace import Log
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.exponential import whole_power
 from gradcli.syntax import tree
@@ -80,7 +80,9 @@ def run(request: Request) -> Graph:
     log = Log()
     results: dict[Any, Any] = {}
     with _set(recorder, results.__setitem__):
-        evaluation = evaluate(request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, trace=log)
+        evaluation = evaluate(
+            request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, provenance=log
+        )
     value = evaluation.value
     nodes = _nodes_above(value)
     gradients = _gradients(request, value) if request.values and request.gradient else {}

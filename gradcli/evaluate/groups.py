@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gradcli.autograd.node import Node
 from gradcli.errors import Span
 from gradcli.evaluate import scope
-from gradcli.evaluate.trace import Frame
+from gradcli.evaluate.provenance import Frame
 from gradcli.syntax import tree
 
 

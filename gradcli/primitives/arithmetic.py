@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import assume
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.series import Coefficients, linear, locally_constant, multilinear, products
@@ -163,7 +163,7 @@ remainder: Primitive = elementwise(
 fmod: Primitive = elementwise(
     "fmod", "x, y", "x - y*trunc(x/y), with the sign of x",
     forward=lambda xp, x, y: xp.fmod(x, y),
-    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(a, b))),
+    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(constant(a), constant(b)))),
     derivative="g, -g*trunc(x/y)",
     domain="y != 0; smooth where x/y is not whole, or is 0",
     edges=("where x/y is whole, the derivative by y is -x/y", "fmod(x, 0) is nan"),

@@ -57,7 +57,7 @@ def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
         return g * (y * log(x))
     # 0**q is flat in q for q > 0; log(0) must not be reached.
     flat = logical_and(equal(x, 0), greater_equal(q, 0))
-    return g * (y * log(where(flat, 1.0, x)))
+    return g * where(flat, 0.0, y * log(where(flat, 1.0, x)))
 
 
 def _power_node_name(operands: Any, _params: Any) -> str:

@@ -9,7 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.syntax import tree
 
 
-class Trace:
+class Provenance:
     """Is told of a run as it goes. This one takes no notice."""
 
     def enter(self, node: tree.Call | tree.For | tree.While) -> None:
@@ -25,7 +25,7 @@ class Trace:
         """A name is given a value."""
 
 
-UNTRACED = Trace()
+UNKNOWN = Provenance()
 
 
 class Frame:
@@ -44,8 +44,8 @@ class Frame:
         self.times = 0
 
 
-class Log(Trace):
-    """A trace that is kept: the frames in the order in which they began, and the first name of
+class Log(Provenance):
+    """A provenance that is kept: the frames in the order in which they began, and the first name of
     every leaf and operation that got one."""
 
     def __init__(self) -> None:
