@@ -9,9 +9,9 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.arithmetic import cast, identity
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import concrete, constant
 
 
 def tracked(value: Any) -> Any:
@@ -22,8 +22,8 @@ def tracked(value: Any) -> Any:
     """
     if isinstance(value, Tensor) and value.requires_grad:
         return identity(value)
-    data = concrete(value)
-    tensor = Tensor(data if arrays.is_floating(data) else arrays.astype(data, arrays.default_dtype()))
+    data = constant(value)
+    tensor = Tensor(data if arrays.is_floating(data) else cast(data, arrays.default_dtype()))
     return tensor.requires_grad_()
 
 

@@ -1,0 +1,68 @@
+"""Recording a program's value and derivatives as a straight-line program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import derivatives, gradients
+from gradcli.errors import pointing_into
+from gradcli.evaluate.interpreter import evaluate
+from gradcli.evaluate.limits import MAX_STEPS
+from gradcli.program.ir import Program
+from gradcli.program.record import record
+from gradcli.syntax import tree
+
+
+class Trace(NamedTuple):
+    """A straight-line program whose first output is the value, and the outputs' values at recording.
+
+    `positions` says which output each derivative is, by leaves joined with commas (`x`, `x,q`);
+    None for a leaf that the value does not depend on.
+    """
+
+    program: Program
+    values: tuple[Any, ...]
+    positions: dict[str, int | None]
+
+
+def value_and_gradients(
+    program: tree.Program,
+    inputs: Mapping[str, Any],
+    wrt: Sequence[str],
+    *,
+    cotangent: Any = None,
+    order: int = 1,
+    rewrite: bool = True,
+    max_steps: int = MAX_STEPS,
+) -> Trace:
+    """Record the value of `program` for `inputs`, arrays by name, and its gradient by each of `wrt`.
+
+    With `order` above 1 all derivatives up to it are outputs too, keyed as by `--order`. Raises
+    NotRecordableError, with the place, where what is computed depends on the numbers of an input,
+    and what `evaluate` and `gradients` raise.
+    """
+    positions: dict[str, int | None] = {}
+
+    def run(**given: Any) -> list[Any]:
+        leaves = {name: Tensor(value).requires_grad_(name in wrt) for name, value in given.items()}
+        with enable_grad():
+            value = evaluate(program, leaves, rewrite=rewrite, max_steps=max_steps).value
+            found = _derivatives(value, {name: leaves[name] for name in wrt}, cotangent, order)
+        outputs = [value]
+        for key, derivative in found.items():
+            positions[key] = None if derivative is None else len(outputs)
+            outputs += [] if derivative is None else [derivative]
+        return outputs
+
+    with pointing_into(program.source, program.body[-1].span):
+        traced = record(run, inputs)
+    return Trace(traced.program, traced.values, positions)
+
+
+def _derivatives(value: Any, leaves: Mapping[str, Tensor], cotangent: Any, order: int) -> Mapping[str, Any]:
+    if order > 1:
+        return derivatives(value, leaves, order)
+    return dict(zip(leaves, gradients(value, list(leaves.values()), cotangent, retain_graph=False)))
