@@ -1,0 +1,337 @@
+"""One pass over blocks: elementwise equations and reductions of them, into buffers that are used again."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.executors import ufuncs
+from gradcli.executors.schedule import BLOCK, Segment
+from gradcli.primitives import reductions
+from gradcli.program.ir import Atom, Equation, Variable
+
+Shape = tuple[int, ...]
+Environment = list[Any]
+# `compute(*operands, out)`, or `compute(*operands)` where `out` is None and `made` is the slot of the result.
+Index = tuple[Any, ...]
+
+_FLOATING = frozenset({"float64", "float32"})
+_UFUNCS = {
+    reductions.sum_: "add",
+    reductions.mean: "add",
+    reductions.prod: "multiply",
+    reductions.max_: "maximum",
+    reductions.min_: "minimum",
+}
+
+
+class Instruction(NamedTuple):
+    """`compute` of the slots that `take` names, the last of which it writes into; where `made` is a
+    slot, the result goes there instead."""
+
+    compute: Callable[..., Any]
+    take: Callable[[Environment], Sequence[Any]]
+    made: int | None
+
+
+class Reduction(NamedTuple):
+    """A reduction of the blocks in `slot`, at instruction number `after`."""
+
+    equation: Equation
+    slot: int
+    after: int
+
+
+class Kernel:
+    """A segment, compiled. Every variable and constant in it has a slot in an environment, in which
+    a thread has the current block of each."""
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.slots: dict[Any, int] = {}
+        self.code: list[Instruction | Reduction | int] = []
+        # By slot: a buffer's number and dtype.
+        self.buffers: dict[int, tuple[int, str]] = {}
+        self.loaded: dict[int, Atom] = {}
+        self.partial = any(len(e.params["axis"]) < len(segment.shape) for e in segment.reductions())
+        _Compiler(self).compile()
+
+    def run(self, known: Mapping[Variable, Any]) -> dict[Variable, Any] | None:
+        """The variables that are needed elsewhere, from those that are `known` whole; None where a
+        guard does not hold."""
+        return _Run(self, known).run()
+
+
+class _Compiler:
+    """Slots, buffers and instructions for the equations of a kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.segment = kernel.segment
+        self.free: dict[str, list[int]] = {}
+        self.count = 0
+        self.last = self._last_uses()
+
+    def compile(self) -> None:
+        guards = set(self.segment.guards)
+        for number, equation in enumerate(self.segment.equations.values()):
+            for atom in equation.inputs:
+                self._load(atom)
+            if equation.primitive.elementwise:
+                self._compute(number, equation)
+            else:
+                self.kernel.code.append(Reduction(equation, self.kernel.slots[_key(equation.inputs[0])], number))
+            if equation.output in guards:
+                self.kernel.code.append(self.kernel.slots[equation.output])
+            self._release(number, (*equation.inputs, equation.output))
+
+    def _last_uses(self) -> dict[Any, int]:
+        last: dict[Any, int] = {}
+        for number, equation in enumerate(self.segment.equations.values()):
+            last.update((_key(a), number) for a in (equation.output, *equation.inputs))
+        return last
+
+    def _slot(self, key: Any) -> int:
+        return self.kernel.slots.setdefault(key, len(self.kernel.slots))
+
+    def _load(self, atom: Atom) -> None:
+        key = _key(atom)
+        if key not in self.kernel.slots:
+            self.kernel.loaded[self._slot(key)] = atom
+
+    def _compute(self, number: int, equation: Equation) -> None:
+        function = ufuncs.into(equation.primitive, equation.params) if _is_plain(equation) else None
+        operands = [self.kernel.slots[_key(a)] for a in equation.inputs]
+        if function is not None and equation.primitive not in ufuncs.NOT_IN_PLACE:
+            self._release(number, equation.inputs)
+        out = self._slot(equation.output)
+        if function is None:
+            self.kernel.code.append(Instruction(_forward(equation), _getter(operands), out))
+            return
+        if equation.output not in self.segment.stored:
+            self.kernel.buffers[out] = (self._buffer(equation.output.dtype), equation.output.dtype)
+        self.kernel.code.append(Instruction(function, _getter([*operands, out]), None))
+
+    def _buffer(self, dtype: str) -> int:
+        free = self.free.get(dtype)
+        if free:
+            return free.pop()
+        self.count += 1
+        return self.count
+
+    def _release(self, number: int, atoms: Sequence[Atom]) -> None:
+        """Have the buffers of what is not read any more used again."""
+        for key in {_key(a) for a in atoms}:
+            slot = self.kernel.slots.get(key)
+            if slot in self.kernel.buffers and self.last.get(key) == number:
+                buffer, dtype = self.kernel.buffers[slot]
+                self.free.setdefault(dtype, []).append(buffer)
+                del self.last[key]
+
+
+def _key(atom: Atom) -> Any:
+    """What an atom is told from others by: a constant by its identity."""
+    return atom if isinstance(atom, Variable) else id(atom)
+
+
+def _getter(slots: Sequence[int]) -> Callable[[Environment], Sequence[Any]]:
+    if len(slots) > 1:
+        return itemgetter(*slots)
+    slot = slots[0]
+    return lambda environment: (environment[slot],)
+
+
+def _is_plain(equation: Equation) -> bool:
+    """Whether NumPy's rules for dtypes are those of the language: no truth values or integers
+    among the operands, other than numbers of Python."""
+    dtypes = {a.dtype for a in equation.inputs if isinstance(a, Variable)}
+    dtypes |= {arrays.dtype_name(a) for a in equation.inputs if not isinstance(a, Variable) and type(a) is not int}
+    if equation.primitive.truths:
+        dtypes -= {"bool"}
+    return dtypes <= _FLOATING
+
+
+def _forward(equation: Equation) -> Callable[..., Any]:
+    primitive, params = equation.primitive, equation.params
+    xp = arrays.numpy_namespace()
+
+    def forward(*operands: Any) -> Any:
+        return primitive.forward(xp, *arrays.promoted(operands, truths=primitive.truths), **params)
+
+    return forward
+
+
+class _Blocks:
+    """How a shape is cut into blocks: along one axis, for each index of those before it."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.axis = next(a for a in range(len(shape)) if math.prod(shape[a + 1 :]) <= BLOCK or a == len(shape) - 1)
+        self._choose(self.axis)
+
+    def _choose(self, axis: int) -> None:
+        self.axis = axis
+        self.rows = max(1, BLOCK // math.prod(self.shape[axis + 1 :]))
+        self.pieces = -(-self.shape[axis] // self.rows)
+        self.count = math.prod(self.shape[:axis]) * self.pieces
+
+    def whole_rows(self) -> _Blocks:
+        self._choose(0)
+        return self
+
+    def place(self, number: int) -> tuple[Sequence[int], slice]:
+        before, piece = divmod(number, self.pieces)
+        prefix = []
+        for size in reversed(self.shape[: self.axis]):
+            before, position = divmod(before, size)
+            prefix.append(position)
+        start = piece * self.rows
+        return prefix[::-1], slice(start, min(start + self.rows, self.shape[self.axis]))
+
+
+class _Run:
+    """A kernel at work on its operands."""
+
+    def __init__(self, kernel: Kernel, known: Mapping[Variable, Any]) -> None:
+        np = arrays.numpy_namespace()
+        self.kernel = kernel
+        whole = {s: known[a] if isinstance(a, Variable) else a for s, a in kernel.loaded.items()}
+        self.fixed = {s: a for s, a in whole.items() if not arrays.shape(a)}
+        loads = {s: a for s, a in whole.items() if s not in self.fixed}
+        segment = kernel.segment
+        self.stored = {v: np.empty(segment.shape, v.dtype) for v in segment.stored}
+        loads |= {kernel.slots[v]: a for v, a in self.stored.items()}
+        self.shape, self.sliced = _joined(segment.shape, loads, keep=kernel.partial)
+        self.blocks = _Blocks(self.shape).whole_rows() if kernel.partial else _Blocks(self.shape)
+        self.partials: dict[Variable, list[Any]] = {
+            e.output: [None] * self.blocks.count for e in segment.reductions()
+        }
+        self.failed = False
+        self.error: BaseException | None = None
+
+    def run(self) -> dict[Variable, Any] | None:
+        numbers = iter(range(self.blocks.count))
+        others = [threading.Thread(target=self._work, args=(numbers,)) for _ in range(self._threads() - 1)]
+        for thread in others:
+            thread.start()
+        self._work(numbers)
+        for thread in others:
+            thread.join()
+        if self.error is not None:
+            raise self.error
+        if self.failed:
+            return None
+        combined = {e.output: _combined(e, self.partials[e.output]) for e in self.kernel.segment.reductions()}
+        return combined | self.stored
+
+    def _threads(self) -> int:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return min(cores, self.blocks.count)
+
+    def _work(self, numbers: Iterator[int]) -> None:
+        """Compute blocks until there are none left."""
+        try:
+            with arrays.numpy_namespace().errstate(all="ignore"):
+                environment = self._environment()
+                shape: Shape | None = None
+                for number in numbers:
+                    if self.failed or self.error is not None:
+                        return
+                    shape = self._load(environment, number, shape)
+                    self._compute(environment, number)
+        except BaseException as error:
+            self.error = error
+
+    def _environment(self) -> Environment:
+        environment: Environment = [None] * len(self.kernel.slots)
+        for slot, value in self.fixed.items():
+            environment[slot] = value
+        return environment
+
+    def _load(self, environment: Environment, number: int, last: Shape | None) -> Shape:
+        """Put block `number` of every operand into the environment, and buffers of its shape."""
+        prefix, rows = self.blocks.place(number)
+        for slot, (array, full) in self.sliced.items():
+            index = [position if is_full else 0 for position, is_full in zip(prefix, full)]
+            environment[slot] = array[(*index, rows if full[len(prefix)] else slice(None))]
+        shape = (rows.stop - rows.start, *self.shape[self.blocks.axis + 1 :])
+        if shape != last:
+            self._make_buffers(environment, shape)
+        return shape
+
+    def _make_buffers(self, environment: Environment, shape: Shape) -> None:
+        np = arrays.numpy_namespace()
+        made: dict[int, Any] = {}
+        for slot, (buffer, dtype) in self.kernel.buffers.items():
+            if buffer not in made:
+                made[buffer] = np.empty(shape, dtype)
+            environment[slot] = made[buffer]
+
+    def _compute(self, environment: Environment, number: int) -> None:
+        for step in self.kernel.code:
+            if type(step) is Instruction:
+                compute, take, made = step
+                if made is None:
+                    compute(*take(environment))
+                else:
+                    self._keep(environment, made, compute(*take(environment)))
+            elif type(step) is Reduction:
+                self.partials[step.equation.output][number] = _reduced(step.equation, environment[step.slot])
+            elif not environment[step].all():
+                self.failed = True
+                return
+
+    def _keep(self, environment: Environment, slot: int, result: Any) -> None:
+        if slot in self.sliced:
+            environment[slot][...] = result
+        else:
+            environment[slot] = result
+
+
+def _reduced(equation: Equation, block: Any) -> Any:
+    """The reduction of one block; with all of its axes kept where others are left."""
+    ufunc = getattr(arrays.numpy_namespace(), _UFUNCS[equation.primitive])
+    axis = equation.params["axis"]
+    if len(axis) == len(arrays.shape(equation.inputs[0])):
+        return ufunc.reduce(block, axis=None)
+    return ufunc.reduce(block, axis=axis, keepdims=True)
+
+
+def _combined(equation: Equation, partials: Sequence[Any]) -> Any:
+    """The reduction of the whole from those of the blocks, in their order."""
+    np = arrays.numpy_namespace()
+    ufunc = getattr(np, _UFUNCS[equation.primitive])
+    shape, axis = arrays.shape(equation.inputs[0]), equation.params["axis"]
+    if len(axis) == len(shape):
+        found = ufunc.reduce(np.asarray(partials))
+    else:
+        joined = np.concatenate(partials, axis=0)
+        found = ufunc.reduce(joined, axis=0) if 0 in axis else joined
+    if equation.primitive is reductions.mean:
+        found = found / float(math.prod(shape[a] for a in axis))
+    return arrays.tidy(np.reshape(found, equation.output.shape))
+
+
+def _joined(shape: Shape, loads: Mapping[int, Any], *, keep: bool) -> tuple[Shape, dict[int, tuple[Any, Sequence[bool]]]]:
+    """The shape and the operands with neighbouring axes joined, where all operands allow it; for
+    each operand along which axes it is full, and not broadcast."""
+    ndim = len(shape)
+    wide = {slot: a.reshape((1,) * (ndim - a.ndim) + a.shape) for slot, a in loads.items()}
+    full = {slot: [n == s for n, s in zip(a.shape, shape)] for slot, a in wide.items()}
+    if keep or not all(a.flags.c_contiguous for a in wide.values()):
+        return shape, {slot: (a, full[slot]) for slot, a in wide.items()}
+    starts = [a for a in range(ndim) if a == 0 or any(f[a] != f[a - 1] for f in full.values())]
+    groups = list(itertools.pairwise([*starts, ndim]))
+
+    def join(sizes: Shape) -> Shape:
+        return tuple(math.prod(sizes[a:b]) for a, b in groups)
+
+    return join(shape), {
+        slot: (a.reshape(join(a.shape)), [full[slot][start] for start in starts]) for slot, a in wide.items()
+    }
