@@ -20,12 +20,14 @@ class Kind:
 
     Kinds nest: the operand with the highest `level` is outermost. Its `read` unwraps its own
     kind, binds the primitive to what was inside, and wraps the result again. `inner` is the value
-    without this kind, and `differential` says that what the kind adds to it are derivatives.
+    without this kind, `differential` says that what the kind adds to it are derivatives, and `recorded` that it
+    becomes part of a program.
     """
 
     __slots__ = ()
     level: ClassVar[int]
     differential: ClassVar[bool] = False
+    recorded: ClassVar[bool] = False
     inner: Any
 
     @property
@@ -67,6 +69,17 @@ def assume(condition: Any) -> bool:
     if isinstance(condition, Kind):
         return condition.assume()
     return bool(condition if type(condition) in arrays.PLAIN else condition.all())
+
+
+def is_recorded(*operands: Any) -> bool:
+    """Whether an operand is part of a program that is being recorded: then a shortcut under a guard
+    (see `assume`) pays, even where it costs more than it saves in a single run."""
+    for value in operands:
+        while isinstance(value, Kind):
+            if value.recorded:
+                return True
+            value = value.inner
+    return False
 
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:

@@ -17,6 +17,7 @@ from gradcli.primitives.arithmetic import (
     where,
     zeros_like,
 )
+from gradcli.primitives.bind import assume, constant, is_recorded
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive
 
@@ -27,13 +28,23 @@ _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3), (2.0, -0.5), ([[0.3, 1.2]], [[0.8], [2.5]]))
 
 
+def _recorded_as_positive(x: Any, q: Any) -> bool:
+    """Whether a program is being recorded that is to be good for positive bases alone: it has the
+    plain formulas for the derivatives of powers."""
+    return is_recorded(x, q) and assume(greater(constant(x), 0))
+
+
 def _power_by_base(g: Any, _y: Any, x: Any, q: Any) -> Any:
+    if _recorded_as_positive(x, q):
+        return g * (q * general_power(x, q - 1))
     # x**0 is flat, also at x = 0, where q*x**(q-1) is 0*inf: there the base is made safe beforehand.
     flat = logical_and(equal(q, 0), logical_not(greater(absolute(x), 0)))
     return g * (q * general_power(where(flat, 1.0, x), q - 1))
 
 
 def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
+    if _recorded_as_positive(x, q):
+        return g * (y * log(x))
     # 0**q is flat in q for q > 0; log(0) must not be reached.
     flat = logical_and(equal(x, 0), greater_equal(q, 0))
     return g * (y * log(where(flat, 1.0, x)))
