@@ -11,6 +11,7 @@ from gradcli.evaluate.trace import Trace, value_and_gradients
 from gradcli.executors.choose import Executable, executable
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Variable
+from gradcli.program.passes import optimise
 from gradcli.syntax import tree
 
 # An input with more elements is recorded by its shape alone, at the first call.
@@ -48,6 +49,7 @@ class Recording(NamedTuple):
 def recording(program: tree.Program, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any = None) -> Recording:
     """Record `program` for `inputs`; raises as `value_and_gradients`."""
     trace = value_and_gradients(program, inputs, wrt, cotangent=cotangent)
+    trace = trace._replace(program=optimise(trace.program))
     return Recording(trace, executable(trace.program))
 
 
@@ -100,6 +102,8 @@ class Recordings:
         for version in versions:
             outcome = version.outcome(values)
             if outcome is not None:
+                # The next inputs are likely to meet the same guards.
+                known.versions = [version, *(v for v in versions if v is not version)]
                 return outcome
         if len(versions) >= _MOST_VERSIONS:
             return None

@@ -16,6 +16,10 @@ from gradcli.program.record import record
 from gradcli.syntax import tree
 
 
+# What the cotangent is called among the inputs of a recording; no name of the language.
+_COTANGENT = "gradient of the value"
+
+
 class Trace(NamedTuple):
     """A straight-line program whose first output is the value, and the outputs' values at recording.
 
@@ -40,17 +44,18 @@ def value_and_gradients(
 ) -> Trace:
     """Record the value of `program` for `inputs`, arrays by name, and its gradient by each of `wrt`.
 
-    With `order` above 1 all derivatives up to it are outputs too, keyed as by `--order`. Raises
+    The `cotangent` of a value that is no scalar is one more input, behind the others. With `order` above 1 all derivatives up to it are outputs too, keyed as by `--order`. Raises
     NotRecordableError, with the place, where what is computed depends on the numbers of an input,
     and what `evaluate` and `gradients` raise.
     """
     positions: dict[str, int | None] = {}
 
     def run(**given: Any) -> list[Any]:
+        weights = None if cotangent is None else Tensor(given.pop(_COTANGENT))
         leaves = {name: Tensor(value).requires_grad_(name in wrt) for name, value in given.items()}
         with enable_grad():
             value = evaluate(program, leaves, rewrite=rewrite, max_steps=max_steps).value
-            found = _derivatives(value, {name: leaves[name] for name in wrt}, cotangent, order)
+            found = _derivatives(value, {name: leaves[name] for name in wrt}, weights, order)
         outputs = [value]
         for key, derivative in found.items():
             positions[key] = None if derivative is None else len(outputs)
@@ -58,7 +63,7 @@ def value_and_gradients(
         return outputs
 
     with pointing_into(program.source, program.body[-1].span):
-        traced = record(run, inputs)
+        traced = record(run, inputs if cotangent is None else {**inputs, _COTANGENT: cotangent})
     return Trace(traced.program, traced.values, positions)
 
 

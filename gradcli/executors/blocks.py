@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.executors import ufuncs
 from gradcli.executors.kernel import Kernel
 from gradcli.executors.schedule import Segment, last_uses, schedule
 from gradcli.primitives.bind import assume, bind
@@ -57,10 +59,32 @@ def _segment(segment: Segment) -> Step:
 
 
 def _whole(equation: Equation, guard: bool) -> Step:
-    primitive, inputs, params, output = equation
+    inputs, output = equation.inputs, equation.output
+    compute = _into_new(equation) or functools.partial(_bound, equation)
 
     def step(known: dict[Variable, Any]) -> bool:
-        result = known[output] = bind(primitive, [_value(a, known) for a in inputs], params)
+        result = known[output] = compute([_value(a, known) for a in inputs])
         return not guard or assume(result)
 
     return step
+
+
+def _bound(equation: Equation, operands: Sequence[Any]) -> Any:
+    return bind(equation.primitive, operands, equation.params)
+
+
+def _into_new(equation: Equation) -> Callable[[Sequence[Any]], Any] | None:
+    """An elementwise equation on arrays as one call of NumPy; None where it is none."""
+    shape, dtype = equation.output.shape, equation.output.dtype
+    function = ufuncs.into(equation.primitive, equation.params) if shape and ufuncs.is_plain(equation) else None
+    if function is None:
+        return None
+    empty = arrays.numpy_namespace().empty
+    write = function
+
+    def compute(operands: Sequence[Any]) -> Any:
+        result = empty(shape, dtype)
+        write(*operands, result)
+        return result
+
+    return compute

@@ -19,7 +19,9 @@ def executable(program: Program) -> Executable:
         from gradcli.executors.blocks import Blocks
 
         return Blocks(program).run
-    run = floats.function(program, _as_list, lambda *inputs: stepwise.run(program, inputs))
+    run = floats.function(
+        program, _as_list, raised=lambda *inputs: stepwise.run(program, inputs), refused=lambda *_inputs: None
+    )
     return lambda inputs: run(*inputs)
 
 

@@ -94,25 +94,31 @@ def fits(program: Program) -> bool:
 
 
 def function(
-    program: Program, result: Callable[[Sequence[str]], str], otherwise: Callable[..., Any]
+    program: Program,
+    result: Callable[[Sequence[str]], str],
+    *,
+    raised: Callable[..., Any],
+    refused: Callable[..., Any],
 ) -> Callable[..., Any]:
     """`program`, for which `fits` holds, as a function of its inputs.
 
-    `result` writes what it returns, an expression, from the names of the outputs. Where an input
-    is no float, a guard does not hold or `math` raises, the function is `otherwise`.
+    `result` writes what it returns, an expression, from the names of the outputs. Where `math`
+    raises, the function is `raised`; where an input is no float or a guard does not hold, it is
+    `refused`.
     """
-    return _Writer(program, otherwise).compiled(result)
+    return _Writer(program, raised, refused).compiled(result)
 
 
 class _Writer:
     """The text of a function and what the names in it stand for."""
 
-    def __init__(self, program: Program, otherwise: Callable[..., Any]) -> None:
+    def __init__(self, program: Program, raised: Callable[..., Any], refused: Callable[..., Any]) -> None:
         self.program = program
         self.names: dict[Variable, str] = {v: f"v{i}" for i, v in enumerate(program.inputs)}
         self.known: dict[str, Any] = {
             **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")},
-            "otherwise": otherwise,
+            "raised": raised,
+            "refused": refused,
         }
         self.inputs = ", ".join(self.names.values())
 
@@ -129,13 +135,12 @@ class _Writer:
         outputs = [self._float(atom) for atom in self.program.outputs]
         lines = [
             f"def program({self.inputs}):",
-            f"    if {self._are_floats()}:",
-            "        try:",
-            *(f"            {line}" for line in body),
-            f"            return {result(outputs)}",
-            "        except (ArithmeticError, ValueError):",
-            "            pass",
-            f"    return otherwise({self.inputs})",
+            f"    if not ({self._are_floats()}): return refused({self.inputs})",
+            "    try:",
+            *(f"        {line}" for line in body),
+            f"        return {result(outputs)}",
+            "    except (ArithmeticError, ValueError):",
+            f"        return raised({self.inputs})",
         ]
         exec("\n".join(lines), self.known)
         made: Callable[..., Any] = self.known["program"]
@@ -147,7 +152,7 @@ class _Writer:
 
     def _check(self, variable: Variable, guards: set[Variable], body: list[str]) -> None:
         if variable in guards:
-            body.append(f"if not {self.names[variable]}: return otherwise({self.inputs})")
+            body.append(f"if not {self.names[variable]}: return refused({self.inputs})")
 
     def _equation(self, equation: Equation) -> str:
         primitive, inputs = equation.primitive, equation.inputs

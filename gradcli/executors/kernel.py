@@ -18,10 +18,7 @@ from gradcli.program.ir import Atom, Equation, Variable
 
 Shape = tuple[int, ...]
 Environment = list[Any]
-# `compute(*operands, out)`, or `compute(*operands)` where `out` is None and `made` is the slot of the result.
-Index = tuple[Any, ...]
 
-_FLOATING = frozenset({"float64", "float32"})
 _UFUNCS = {
     reductions.sum_: "add",
     reductions.mean: "add",
@@ -106,7 +103,7 @@ class _Compiler:
             self.kernel.loaded[self._slot(key)] = atom
 
     def _compute(self, number: int, equation: Equation) -> None:
-        function = ufuncs.into(equation.primitive, equation.params) if _is_plain(equation) else None
+        function = ufuncs.into(equation.primitive, equation.params) if ufuncs.is_plain(equation) else None
         operands = [self.kernel.slots[_key(a)] for a in equation.inputs]
         if function is not None and equation.primitive not in ufuncs.NOT_IN_PLACE:
             self._release(number, equation.inputs)
@@ -145,16 +142,6 @@ def _getter(slots: Sequence[int]) -> Callable[[Environment], Sequence[Any]]:
         return itemgetter(*slots)
     slot = slots[0]
     return lambda environment: (environment[slot],)
-
-
-def _is_plain(equation: Equation) -> bool:
-    """Whether NumPy's rules for dtypes are those of the language: no truth values or integers
-    among the operands, other than numbers of Python."""
-    dtypes = {a.dtype for a in equation.inputs if isinstance(a, Variable)}
-    dtypes |= {arrays.dtype_name(a) for a in equation.inputs if not isinstance(a, Variable) and type(a) is not int}
-    if equation.primitive.truths:
-        dtypes -= {"bool"}
-    return dtypes <= _FLOATING
 
 
 def _forward(equation: Equation) -> Callable[..., Any]:

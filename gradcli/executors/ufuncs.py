@@ -13,8 +13,11 @@ from typing import Any
 from gradcli import arrays
 from gradcli.primitives import arithmetic, exponential, reductions, special, trigonometric
 from gradcli.primitives.primitive import Primitive
+from gradcli.program.ir import Equation, Variable
 
 Into = Callable[..., Any]
+
+_FLOATING = frozenset({"float64", "float32"})
 
 # NumPy's names, where they are not ours.
 _NAMES = {
@@ -78,3 +81,13 @@ def into(primitive: Primitive, params: Mapping[str, Any]) -> Into | None:
         np, n = arrays.numpy_namespace(), params["n"]
         return (lambda x, out: np.multiply(x, x, out)) if n == 2 else (lambda x, out: np.power(x, n, out))
     return _table().get(primitive)
+
+
+def is_plain(equation: Equation) -> bool:
+    """Whether NumPy's rules for dtypes are those of the language: no truth values or integers
+    among the operands, other than numbers of Python."""
+    dtypes = {a.dtype for a in equation.inputs if isinstance(a, Variable)}
+    dtypes |= {arrays.dtype_name(a) for a in equation.inputs if not isinstance(a, Variable) and type(a) is not int}
+    if equation.primitive.truths:
+        dtypes -= {"bool"}
+    return dtypes <= _FLOATING
