@@ -246,6 +246,17 @@ def max_elements(limit: int) -> Iterator[None]:
         _budget.reset(token)
 
 
+@contextmanager
+def apart() -> Iterator[None]:
+    """Within the block, elements are charged to a budget of its own, with as much left as the run's."""
+    budget = _budget.get()
+    token = _budget.set(None if budget is None else Budget(budget.left, budget.text, budget.hint))
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
 def steps() -> Budget | None:
     """How many steps this run may still take, if it has a limit."""
     return _steps.get()

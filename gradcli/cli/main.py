@@ -93,6 +93,7 @@ def evaluate(
     save: opt.Save = None,
     no_grad: opt.NoGrad = False,
     no_rewrite: opt.NoRewrite = False,
+    executor: opt.Executor = None,
     fail_on_nonfinite: opt.FailOnNonfinite = False,
     quiet: opt.Quiet = False,
     traceback: opt.Traceback = False,

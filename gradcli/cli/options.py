@@ -50,6 +50,15 @@ NoGrad = Annotated[bool, typer.Option("--no-grad", help="The value alone.")]
 NoRewrite = Annotated[
     bool, typer.Option("--no-rewrite", help="Evaluate log(x**q) and its like as they stand, not in a stable form.")
 ]
+Executor = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="eager|compiled",
+        help="How to compute value and gradients: operation by operation, or as a recorded program over blocks of "
+        "arrays; default: compiled for large arrays.",
+    ),
+]
 FailOnNonfinite = Annotated[
     bool, typer.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
 ]
@@ -87,6 +96,7 @@ class EvalOptions(NamedTuple):
     save: str | None = None
     no_grad: bool = False
     no_rewrite: bool = False
+    executor: str | None = None
     fail_on_nonfinite: bool = False
     quiet: bool = False
     traceback: bool = False

@@ -60,11 +60,17 @@ class CompiledProgram:
 
     def __call__(self, /, **values: Any) -> Any:
         """The value of the program, its inputs given by name."""
+        found = self._scalar_value_and_grad(values, ())
+        if found is not None:
+            return found[0]
         bindings = self._bindings(values)
         if any(isinstance(v, Tensor) for v in values.values()):
             return self._run(bindings).value
         outcome = self._recorded(bindings, ())
-        return _plain(self._run(bindings).value if outcome is None else outcome.value, bindings)
+        if outcome is None:
+            return _plain(self._run(bindings).value, bindings)
+        self._prepare_scalar(tuple(values), (), values)
+        return _plain(outcome.value, {})
 
     def value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, grad_output: Any = None

@@ -15,7 +15,7 @@ from gradcli.program.passes import optimise
 from gradcli.syntax import tree
 
 # An input with more elements is recorded by its shape alone, at the first call.
-LARGE = 100_000
+LARGE = 2**18
 # So many kinds of inputs are known at a time, and so many recordings of each, under different guards.
 _MOST_KINDS = 32
 _MOST_VERSIONS = 4
@@ -46,9 +46,11 @@ class Recording(NamedTuple):
         return Outcome(own[0], tuple(None if i is None else own[i] for i in self.trace.positions.values()))
 
 
-def recording(program: tree.Program, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any = None) -> Recording:
-    """Record `program` for `inputs`; raises as `value_and_gradients`."""
-    trace = value_and_gradients(program, inputs, wrt, cotangent=cotangent)
+def recording(
+    program: tree.Program, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any = None, **options: Any
+) -> Recording:
+    """Record `program` for `inputs`; the `options` and what is raised are those of `value_and_gradients`."""
+    trace = value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options)
     trace = trace._replace(program=optimise(trace.program))
     return Recording(trace, executable(trace.program))
 
@@ -93,9 +95,7 @@ class Recordings:
             self._known.pop(next(iter(self._known)), None)
         return self._known.setdefault(key, _Known())
 
-    def _outcome(
-        self, known: _Known, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any
-    ) -> Outcome | None:
+    def _outcome(self, known: _Known, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any) -> Outcome | None:
         values = [*inputs.values(), *([] if cotangent is None else [cotangent])]
         versions = known.versions
         assert versions is not None

@@ -15,7 +15,6 @@ from gradcli.program.ir import Program
 from gradcli.program.record import record
 from gradcli.syntax import tree
 
-
 # What the cotangent is called among the inputs of a recording; no name of the language.
 _COTANGENT = "gradient of the value"
 
@@ -44,7 +43,8 @@ def value_and_gradients(
 ) -> Trace:
     """Record the value of `program` for `inputs`, arrays by name, and its gradient by each of `wrt`.
 
-    The `cotangent` of a value that is no scalar is one more input, behind the others. With `order` above 1 all derivatives up to it are outputs too, keyed as by `--order`. Raises
+    The `cotangent` of a value that is no scalar is one more input, behind the others. With
+    `order` above 1 all derivatives up to it are outputs too, keyed as by `--order`. Raises
     NotRecordableError, with the place, where what is computed depends on the numbers of an input,
     and what `evaluate` and `gradients` raise.
     """

@@ -11,8 +11,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.executors import ufuncs
-from gradcli.executors.schedule import BLOCK, Segment
+from gradcli.executors import schedule, ufuncs
+from gradcli.executors.schedule import Segment
 from gradcli.primitives import reductions
 from gradcli.program.ir import Atom, Equation, Variable
 
@@ -38,11 +38,16 @@ class Instruction(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """A reduction of the blocks in `slot`, at instruction number `after`."""
+    """A reduction of the blocks in `slot`."""
 
     equation: Equation
     slot: int
-    after: int
+
+
+class Guard(NamedTuple):
+    """The blocks in `slot` must be true everywhere."""
+
+    slot: int
 
 
 class Kernel:
@@ -52,7 +57,7 @@ class Kernel:
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
         self.slots: dict[Any, int] = {}
-        self.code: list[Instruction | Reduction | int] = []
+        self.code: list[Instruction | Reduction | Guard] = []
         # By slot: a buffer's number and dtype.
         self.buffers: dict[int, tuple[int, str]] = {}
         self.loaded: dict[int, Atom] = {}
@@ -83,9 +88,9 @@ class _Compiler:
             if equation.primitive.elementwise:
                 self._compute(number, equation)
             else:
-                self.kernel.code.append(Reduction(equation, self.kernel.slots[_key(equation.inputs[0])], number))
+                self.kernel.code.append(Reduction(equation, self.kernel.slots[_key(equation.inputs[0])]))
             if equation.output in guards:
-                self.kernel.code.append(self.kernel.slots[equation.output])
+                self.kernel.code.append(Guard(self.kernel.slots[equation.output]))
             self._release(number, (*equation.inputs, equation.output))
 
     def _last_uses(self) -> dict[Any, int]:
@@ -159,12 +164,14 @@ class _Blocks:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        self.axis = next(a for a in range(len(shape)) if math.prod(shape[a + 1 :]) <= BLOCK or a == len(shape) - 1)
+        self.axis = next(
+            a for a in range(len(shape)) if math.prod(shape[a + 1 :]) <= schedule.BLOCK or a == len(shape) - 1
+        )
         self._choose(self.axis)
 
     def _choose(self, axis: int) -> None:
         self.axis = axis
-        self.rows = max(1, BLOCK // math.prod(self.shape[axis + 1 :]))
+        self.rows = max(1, schedule.BLOCK // math.prod(self.shape[axis + 1 :]))
         self.pieces = -(-self.shape[axis] // self.rows)
         self.count = math.prod(self.shape[:axis]) * self.pieces
 
@@ -196,9 +203,7 @@ class _Run:
         loads |= {kernel.slots[v]: a for v, a in self.stored.items()}
         self.shape, self.sliced = _joined(segment.shape, loads, keep=kernel.partial)
         self.blocks = _Blocks(self.shape).whole_rows() if kernel.partial else _Blocks(self.shape)
-        self.partials: dict[Variable, list[Any]] = {
-            e.output: [None] * self.blocks.count for e in segment.reductions()
-        }
+        self.partials: dict[Variable, list[Any]] = {e.output: [None] * self.blocks.count for e in segment.reductions()}
         self.failed = False
         self.error: BaseException | None = None
 
@@ -262,15 +267,15 @@ class _Run:
 
     def _compute(self, environment: Environment, number: int) -> None:
         for step in self.kernel.code:
-            if type(step) is Instruction:
+            if isinstance(step, Instruction):
                 compute, take, made = step
                 if made is None:
                     compute(*take(environment))
                 else:
                     self._keep(environment, made, compute(*take(environment)))
-            elif type(step) is Reduction:
+            elif isinstance(step, Reduction):
                 self.partials[step.equation.output][number] = _reduced(step.equation, environment[step.slot])
-            elif not environment[step].all():
+            elif not environment[step.slot].all():
                 self.failed = True
                 return
 
@@ -305,7 +310,9 @@ def _combined(equation: Equation, partials: Sequence[Any]) -> Any:
     return arrays.tidy(np.reshape(found, equation.output.shape))
 
 
-def _joined(shape: Shape, loads: Mapping[int, Any], *, keep: bool) -> tuple[Shape, dict[int, tuple[Any, Sequence[bool]]]]:
+def _joined(
+    shape: Shape, loads: Mapping[int, Any], *, keep: bool
+) -> tuple[Shape, dict[int, tuple[Any, Sequence[bool]]]]:
     """The shape and the operands with neighbouring axes joined, where all operands allow it; for
     each operand along which axes it is full, and not broadcast."""
     ndim = len(shape)

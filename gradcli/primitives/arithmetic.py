@@ -8,6 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import whole
+from gradcli.primitives.bind import assume
 from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.primitive import Composite, Primitive
 
@@ -363,4 +364,5 @@ def usable_divisor(x: Any) -> Any:
 
 
 def nowhere(condition: Any) -> bool:
-    return not condition if isinstance(condition, bool) else not condition.any()
+    """Whether a condition holds for no element. A recorded program notes it, as `assume` does."""
+    return assume(logical_not(condition))

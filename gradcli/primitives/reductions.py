@@ -12,6 +12,7 @@ from gradcli.primitives.arithmetic import (
     absolute,
     divide,
     equal,
+    greater,
     isfinite,
     logical_or,
     multiply,
@@ -172,6 +173,11 @@ def _share_ties(g: Any, y: Any, x: Any, axis: Shape) -> Any:
     return where(chosen, divide(keep_axes(g, sizes, axis), count), 0.0)
 
 
+def _is_one(chosen: Any, axis: Shape) -> bool:
+    """Whether one element along `axis` is chosen, and no more."""
+    return nowhere(greater(sum_(where(chosen, 1.0, 0.0), axis=axis), 1.0))
+
+
 def _extreme(name: str, doc: str, alias: str) -> Primitive:
     def forward(xp: Any, x: Any, *, axis: Shape, keepdims: bool) -> Any:
         if 0 in (arrays.shape(x)[a] for a in axis):
@@ -179,8 +185,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
         return getattr(xp, name)(x, axis=axis, keepdims=keepdims)
 
     def smooth(x: Any, *, axis: Shape, **_params: Any) -> bool:
-        chosen = equal(x, primitive(x, axis, True))
-        return not arrays.shape(x) or not (arrays.numpy_namespace().sum(chosen, axis=axis) > 1).any()
+        return _is_one(equal(x, primitive(x, axis, True)), axis)
 
     def prepare(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
         try:
@@ -384,9 +389,8 @@ argmin = _position("argmin", "the position of the smallest element")
 
 
 def _order_smooth(x: Any, *, k: int) -> bool:
-    xp = arrays.numpy_namespace()
-    chosen = equal(x, xp.expand_dims(order_statistic(x, k), -1))
-    return not (xp.sum(chosen, axis=-1) > 1).any()
+    last = len(arrays.shape(x)) - 1
+    return _is_one(equal(x, keep_axes(order_statistic(x, k), arrays.shape(x), (last,))), (last,))
 
 
 def _order_forward(xp: Any, x: Any, *, k: int) -> Any:
