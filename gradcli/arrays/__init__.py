@@ -150,7 +150,10 @@ def zeros_like(array: Array) -> Array:
 
 
 def ones_like(array: Array) -> Array:
-    return 1.0 if type(array) in PLAIN else tidy(numpy_namespace().ones(shape(array), dtype_name(array)))
+    sizes, dtype = shape(array), dtype_name(array)
+    if not sizes and (dtype == "float64" or type(array) in PLAIN):
+        return 1.0
+    return tidy(numpy_namespace().ones(sizes, dtype))
 
 
 def quiet() -> AbstractContextManager[Any]:

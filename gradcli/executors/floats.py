@@ -88,9 +88,12 @@ _UNCHANGED = frozenset({shape.reshape, shape.permute, shape.broadcast_to, reduct
 
 
 def fits(program: Program) -> bool:
-    """Whether every variable of `program` is a float64 number or a truth value."""
+    """Whether every variable of `program` is a float64 number or a truth value, and every constant a number."""
     variables = (*program.inputs, *(e.output for e in program.equations))
-    return all(v.shape == () and v.dtype in _DTYPES for v in variables)
+    constants = (a for atoms in (*(e.inputs for e in program.equations), program.outputs) for a in atoms)
+    return all(v.shape == () and v.dtype in _DTYPES for v in variables) and all(
+        isinstance(a, Variable) or type(a) in arrays.PLAIN for a in constants
+    )
 
 
 def function(

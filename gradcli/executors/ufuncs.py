@@ -35,7 +35,7 @@ _NAMES = {
 _SAME_NAME = (
     arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide, arithmetic.negative,
     arithmetic.remainder, arithmetic.fmod, arithmetic.floor_divide, arithmetic.sign, arithmetic.floor,
-    arithmetic.ceil, arithmetic.trunc, arithmetic.maximum, arithmetic.minimum, arithmetic.heaviside,
+    arithmetic.ceil, arithmetic.trunc, arithmetic.heaviside,
     arithmetic.copysign, arithmetic.less, arithmetic.less_equal, arithmetic.greater, arithmetic.greater_equal,
     arithmetic.equal, arithmetic.not_equal, arithmetic.isfinite, arithmetic.isnan, arithmetic.logical_not,
     arithmetic.logical_and, arithmetic.logical_or, exponential.sqrt, exponential.cbrt, exponential.exp,
@@ -71,7 +71,10 @@ def _table() -> Mapping[Primitive, Into]:
         arithmetic.where: where,
         exponential.rsqrt: rsqrt,
         exponential.sigmoid: sigmoid,
-        special.relu: lambda x, out: np.maximum(x, 0.0, out),
+        # NumPy wants the name of `out` here.
+        arithmetic.maximum: lambda x, y, out: np.maximum(x, y, out=out),
+        arithmetic.minimum: lambda x, y, out: np.minimum(x, y, out=out),
+        special.relu: lambda x, out: np.maximum(x, 0.0, out=out),
     }
 
 

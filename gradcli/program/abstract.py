@@ -84,6 +84,8 @@ def _dtype(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, A
 
 
 def _broadcast(shapes: Sequence[Shape]) -> Shape:
+    if not any(shapes):
+        return ()
     try:
         found: Shape = arrays.numpy_namespace().broadcast_shapes(*shapes)
     except ValueError as error:
