@@ -10,12 +10,11 @@ import functools
 import importlib.util
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from measure import Row, arguments, circumstances, interleaved, show, table, write_json
-from startup import PEERS, gradcli, run
+from startup import PEERS, gradcli, run, timed
 
 PROGRAM = "sum(log(x**q)*sin(x)+exp(-x*x))"
 ELEMENTS = 4_000_000
@@ -62,12 +61,6 @@ def check(jobs: Mapping[str, Sequence[str]], folder: Path) -> None:
         found = np.load(folder / f"{name}.npz")
         if not all(np.allclose(found[key], expected[key], rtol=1e-11, atol=1e-13) for key in expected):
             sys.exit(f"error: {name} writes other numbers")
-
-
-def timed(command: Sequence[str]) -> tuple[float]:
-    start = time.perf_counter()
-    run(command)
-    return (time.perf_counter() - start,)
 
 
 def main() -> None:
