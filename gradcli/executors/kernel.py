@@ -11,14 +11,18 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.executors import schedule, ufuncs
+from gradcli.executors import schedule, sincos, ufuncs
 from gradcli.executors.schedule import Segment
-from gradcli.primitives import reductions
+from gradcli.primitives import reductions, trigonometric
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
 
 Shape = tuple[int, ...]
 Environment = list[Any]
 
+_WAVES = (trigonometric.sin, trigonometric.cos)
+# So many of them take as long as it takes to compile a function for them.
+_MANY_WAVES = 2**24
 _UFUNCS = {
     reductions.sum_: "add",
     reductions.mean: "add",
@@ -50,37 +54,59 @@ class Guard(NamedTuple):
     slot: int
 
 
-class Kernel:
-    """A segment, compiled. Every variable and constant in it has a slot in an environment, in which
-    a thread has the current block of each."""
+class Code:
+    """The instructions for a block. Every variable and constant has a slot in an environment, in
+    which a thread has the current block of each."""
 
-    def __init__(self, segment: Segment) -> None:
-        self.segment = segment
+    def __init__(self) -> None:
         self.slots: dict[Any, int] = {}
-        self.code: list[Instruction | Reduction | Guard] = []
+        self.steps: list[Instruction | Reduction | Guard] = []
         # By slot: a buffer's number and dtype.
         self.buffers: dict[int, tuple[int, str]] = {}
         self.loaded: dict[int, Atom] = {}
+
+
+class Kernel:
+    """A segment, ready to run."""
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
         self.partial = any(len(e.params["axis"]) < len(segment.shape) for e in segment.reductions())
-        _Compiler(self).compile()
+        self.code = _Compiler(segment, None).compile()
+        self._waves = sum(e.primitive in _WAVES for e in segment.equations.values())
+        self._computed = 0
 
     def run(self, known: Mapping[Variable, Any]) -> dict[Variable, Any] | None:
         """The variables that are needed elsewhere, from those that are `known` whole; None where a
         guard does not hold."""
+        if self._computed < _MANY_WAVES:
+            self._count_waves()
         return _Run(self, known).run()
+
+    def _count_waves(self) -> None:
+        """Have sines and cosines compiled, where it is possible, once there are enough to pay for it."""
+        self._computed += self._waves * math.prod(self.segment.shape)
+        if self._computed >= _MANY_WAVES:
+            self.code = _Compiler(self.segment, sincos.compiled()).compile()
 
 
 class _Compiler:
-    """Slots, buffers and instructions for the equations of a kernel."""
+    """Slots, buffers and instructions for the equations of a segment."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        self.segment = kernel.segment
+    def __init__(self, segment: Segment, together: sincos.SinCos | None) -> None:
+        self.code = Code()
+        self.segment = segment
+        self.together = together
+        # By operand: the sine and the cosine of it.
+        self.waves: dict[Any, dict[Primitive, Variable]] = {}
+        for equation in segment.equations.values():
+            if equation.primitive in _WAVES:
+                self.waves.setdefault(_key(equation.inputs[0]), {})[equation.primitive] = equation.output
         self.free: dict[str, list[int]] = {}
         self.count = 0
         self.last = self._last_uses()
 
-    def compile(self) -> None:
+    def compile(self) -> Code:
         guards = set(self.segment.guards)
         for number, equation in enumerate(self.segment.equations.values()):
             for atom in equation.inputs:
@@ -88,10 +114,11 @@ class _Compiler:
             if equation.primitive.elementwise:
                 self._compute(number, equation)
             else:
-                self.kernel.code.append(Reduction(equation, self.kernel.slots[_key(equation.inputs[0])]))
+                self.code.steps.append(Reduction(equation, self.code.slots[_key(equation.inputs[0])]))
             if equation.output in guards:
-                self.kernel.code.append(Guard(self.kernel.slots[equation.output]))
+                self.code.steps.append(Guard(self.code.slots[equation.output]))
             self._release(number, (*equation.inputs, equation.output))
+        return self.code
 
     def _last_uses(self) -> dict[Any, int]:
         last: dict[Any, int] = {}
@@ -100,25 +127,58 @@ class _Compiler:
         return last
 
     def _slot(self, key: Any) -> int:
-        return self.kernel.slots.setdefault(key, len(self.kernel.slots))
+        return self.code.slots.setdefault(key, len(self.code.slots))
 
     def _load(self, atom: Atom) -> None:
         key = _key(atom)
-        if key not in self.kernel.slots:
-            self.kernel.loaded[self._slot(key)] = atom
+        if key not in self.code.slots:
+            self.code.loaded[self._slot(key)] = atom
 
     def _compute(self, number: int, equation: Equation) -> None:
+        if self._is_wave(equation):
+            self._compute_waves(equation)
+            return
         function = ufuncs.into(equation.primitive, equation.params) if ufuncs.is_plain(equation) else None
-        operands = [self.kernel.slots[_key(a)] for a in equation.inputs]
+        operands = [self.code.slots[_key(a)] for a in equation.inputs]
         if function is not None and equation.primitive not in ufuncs.NOT_IN_PLACE:
             self._release(number, equation.inputs)
         out = self._slot(equation.output)
         if function is None:
-            self.kernel.code.append(Instruction(_forward(equation), _getter(operands), out))
+            self.code.steps.append(Instruction(_forward(equation), _getter(operands), out))
             return
-        if equation.output not in self.segment.stored:
-            self.kernel.buffers[out] = (self._buffer(equation.output.dtype), equation.output.dtype)
-        self.kernel.code.append(Instruction(function, _getter([*operands, out]), None))
+        self._give_buffer(equation.output, equation.output.dtype)
+        self.code.steps.append(Instruction(function, _getter([*operands, out]), None))
+
+    def _is_wave(self, equation: Equation) -> bool:
+        """Whether a sine or cosine is computed together with the other."""
+        operand = equation.inputs[0] if equation.primitive in _WAVES else None
+        return (
+            self.together is not None
+            and isinstance(operand, Variable)
+            and (operand.shape == self.segment.shape and operand.dtype == "float64")
+        )
+
+    def _compute_waves(self, equation: Equation) -> None:
+        if equation.output in self.code.slots:
+            return
+        operand = equation.inputs[0]
+        pair = self.waves[_key(operand)]
+        # What nobody reads is written too.
+        keys = [pair.get(wave, (wave, operand)) for wave in _WAVES]
+        for key in keys:
+            self._give_buffer(key, "float64")
+        slots = [self.code.slots[key] for key in (_key(operand), *keys)]
+        assert self.together is not None
+        self.code.steps.append(Instruction(self.together, _getter(slots), None))
+        for key in keys:
+            if not isinstance(key, Variable):
+                self._free(key)
+
+    def _give_buffer(self, key: Any, dtype: str) -> None:
+        if key not in self.segment.stored:
+            self.code.buffers[self._slot(key)] = (self._buffer(dtype), dtype)
+        else:
+            self._slot(key)
 
     def _buffer(self, dtype: str) -> int:
         free = self.free.get(dtype)
@@ -130,11 +190,14 @@ class _Compiler:
     def _release(self, number: int, atoms: Sequence[Atom]) -> None:
         """Have the buffers of what is not read any more used again."""
         for key in {_key(a) for a in atoms}:
-            slot = self.kernel.slots.get(key)
-            if slot in self.kernel.buffers and self.last.get(key) == number:
-                buffer, dtype = self.kernel.buffers[slot]
-                self.free.setdefault(dtype, []).append(buffer)
+            slot = self.code.slots.get(key)
+            if slot in self.code.buffers and self.last.get(key) == number:
+                self._free(key)
                 del self.last[key]
+
+    def _free(self, key: Any) -> None:
+        buffer, dtype = self.code.buffers[self.code.slots[key]]
+        self.free.setdefault(dtype, []).append(buffer)
 
 
 def _key(atom: Atom) -> Any:
@@ -195,12 +258,13 @@ class _Run:
     def __init__(self, kernel: Kernel, known: Mapping[Variable, Any]) -> None:
         np = arrays.numpy_namespace()
         self.kernel = kernel
-        whole = {s: known[a] if isinstance(a, Variable) else a for s, a in kernel.loaded.items()}
+        self.code = kernel.code
+        whole = {s: known[a] if isinstance(a, Variable) else a for s, a in self.code.loaded.items()}
         self.fixed = {s: a for s, a in whole.items() if not arrays.shape(a)}
         loads = {s: a for s, a in whole.items() if s not in self.fixed}
         segment = kernel.segment
         self.stored = {v: np.empty(segment.shape, v.dtype) for v in segment.stored}
-        loads |= {kernel.slots[v]: a for v, a in self.stored.items()}
+        loads |= {self.code.slots[v]: a for v, a in self.stored.items()}
         self.shape, self.sliced = _joined(segment.shape, loads, keep=kernel.partial)
         self.blocks = _Blocks(self.shape).whole_rows() if kernel.partial else _Blocks(self.shape)
         self.partials: dict[Variable, list[Any]] = {e.output: [None] * self.blocks.count for e in segment.reductions()}
@@ -241,7 +305,7 @@ class _Run:
             self.error = error
 
     def _environment(self) -> Environment:
-        environment: Environment = [None] * len(self.kernel.slots)
+        environment: Environment = [None] * len(self.code.slots)
         for slot, value in self.fixed.items():
             environment[slot] = value
         return environment
@@ -260,13 +324,13 @@ class _Run:
     def _make_buffers(self, environment: Environment, shape: Shape) -> None:
         np = arrays.numpy_namespace()
         made: dict[int, Any] = {}
-        for slot, (buffer, dtype) in self.kernel.buffers.items():
+        for slot, (buffer, dtype) in self.code.buffers.items():
             if buffer not in made:
                 made[buffer] = np.empty(shape, dtype)
             environment[slot] = made[buffer]
 
     def _compute(self, environment: Environment, number: int) -> None:
-        for step in self.kernel.code:
+        for step in self.code.steps:
             if isinstance(step, Instruction):
                 compute, take, made = step
                 if made is None:
