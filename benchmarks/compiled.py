@@ -17,14 +17,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from measure import Row, arguments, circumstances, interleaved, show, table, write_json
+from measure import Row, arguments, circumstances, interleaved, show, table, write_json, write_readme
 
 PROGRAM = "log(x**q)*sin(x)+exp(-x*x)"
 NETWORK = "h = tanh(X@A + a); mean((h@B + b - Y)**2)"
 NETWORK_LEAVES = ("A", "a", "B", "b")
 ELEMENTS = 4_000_000
 SCALARS = (5.0, 3.0)
-PACKAGES = ["torch", "jax", "casadi", "autograd", "sympy", "numpy"]
+PACKAGES = ["torch", "jax", "casadi", "autograd", "sympy", "numpy", "llvmlite"]
 
 # A value and its gradients: numbers or arrays.
 Run = Callable[[], Sequence[Any]]
@@ -328,6 +328,8 @@ def main() -> None:
         peers.close()
     about = circumstances(PACKAGES)
     show(about, tables)
+    if options.write:
+        write_readme("compiled", about, tables)
     if options.json:
         write_json(options.json, about, rows, ["value and gradients"])
 

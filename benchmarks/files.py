@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from measure import Row, arguments, circumstances, interleaved, show, table, write_json
+from measure import Row, arguments, circumstances, interleaved, show, table, write_json, write_readme
 from startup import PEERS, gradcli, run, timed
 
 PROGRAM = "sum(log(x**q)*sin(x)+exp(-x*x))"
@@ -73,7 +73,10 @@ def main() -> None:
         timers = {title: functools.partial(timed, command) for title, command in jobs.items()}
         rows = [Row(n, times) for n, times in interleaved(timers, options.rounds, warmups=1).items()] + missing
     about = circumstances([package for package, _ in SCRIPTS.values()] + ["numpy"])
-    show(about, {f"Files to file, {options.rounds} rounds": table(rows, ["process"], ("ms", 1e-3), BASELINE)})
+    tables = {f"Files to file, {options.rounds} rounds": table(rows, ["process"], ("ms", 1e-3), BASELINE)}
+    show(about, tables)
+    if options.write:
+        write_readme("files", about, tables)
     if options.json:
         write_json(options.json, about, {"files": rows}, ["process"])
 
