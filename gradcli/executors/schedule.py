@@ -44,6 +44,16 @@ class Segment:
         self.stored: dict[Variable, None] = {}
         self.guards: list[Variable] = []
 
+    def prune(self) -> None:
+        """Drop what was put here and is now computed where it is read."""
+        needed: set[Atom] = {*self.stored, *self.guards}
+        kept = []
+        for equation in reversed(self.equations.values()):
+            if equation.output in needed or not equation.primitive.elementwise:
+                kept.append(equation)
+                needed.update(a for a in equation.inputs if isinstance(a, Variable))
+        self.equations = {e.output: e for e in reversed(kept)}
+
     def reductions(self) -> Iterable[Equation]:
         return (e for e in self.equations.values() if not e.primitive.elementwise)
 
@@ -90,11 +100,13 @@ class _Scheduler:
             key = self.places[guard].key
             if key is not None:
                 self.segments[key].guards.append(guard)
+        for segment in self.segments.values():
+            segment.prune()
         levels = sorted({level for _, level in self.segments} | set(self.whole))
         steps: list[Equation | Segment] = []
         for level in levels:
             steps += self.whole.get(level, ())
-            steps += [s for (_, at), s in self.segments.items() if at == level]
+            steps += [s for (_, at), s in self.segments.items() if at == level and s.equations]
         return Schedule(tuple(steps))
 
     def _without_broadcasting(self, equation: Equation) -> Equation:
