@@ -27,7 +27,7 @@ from gradcli.syntax.tree import Program
 
 EXECUTORS = ("eager", "compiled")
 # With fewer elements in each array, recording takes longer than it saves.
-_LARGE = 2**19
+_LARGE = 2**20
 
 
 class Request(NamedTuple):

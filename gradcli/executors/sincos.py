@@ -13,7 +13,6 @@ The error is below 1 unit in the last place. Numbers beyond LIMIT are left to Nu
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable
 from functools import cache
@@ -47,6 +46,8 @@ def compiled() -> SinCos | None:
         import llvmlite.binding as llvm
     except ImportError:
         return None
+    import ctypes
+
     np = arrays.numpy_namespace()
     native = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64)(_address(llvm))
 
