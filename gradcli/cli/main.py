@@ -37,6 +37,22 @@ Examples:
   gradcli check 'cube(t) = t**3 backward(g) = 3*g*t**2; sum(cube(x))' x=[1,2] --order 2
 """
 
+_DIFF_HELP = """The derivatives of PROGRAM as formulas.
+
+A name without a value stands for any number. A number that is given as NAME=VALUE is put in for its
+name, unless the derivative is by that name; a tensor gives its name a shape. The formulas are
+simplified as for real numbers where the functions are smooth: at a kink or a pole, eval has the
+conventions, and the formula need not.
+
+Examples:
+
+  gradcli diff 'log(x**q)' --wrt x
+
+  gradcli diff 'a*exp(-x**2/2)' --wrt x --order 2 --to latex
+
+  gradcli diff 'sum((X@w - y)**2)' X='eye(3, 2)' w=[1,2] y=[1,2,3] --wrt w --to python
+"""
+
 _OPS_HELP = """The functions of the language, or all about the one called NAME.
 
 NAME may be an alias or an operator. In the derivative g is the derivative by the function's result.
@@ -124,6 +140,26 @@ def check(
     from gradcli.cli import check as command
 
     return command.run(opt.CheckOptions(**context.params), context.obj)
+
+
+@app.command("diff", help=_DIFF_HELP, context_settings={"ignore_unknown_options": True})
+def differentiate(
+    context: typer.Context,
+    words: opt.Words = None,
+    file: opt.File = None,
+    vars: opt.Vars = None,
+    wrt: opt.DiffWrt = None,
+    order: opt.DiffOrder = 1,
+    to: opt.To = "text",
+    simplify: opt.Simplify = False,
+    json: opt.Json = False,
+    traceback: opt.Traceback = False,
+    max_steps: opt.MaxSteps = MAX_STEPS,
+    max_elements: opt.MaxElements = MAX_ELEMENTS,
+) -> ExitStatus:
+    from gradcli.cli import diff as command
+
+    return command.run(opt.DiffOptions(**context.params), context.obj)
 
 
 @app.command("ops", help=_OPS_HELP)

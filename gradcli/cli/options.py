@@ -74,6 +74,13 @@ CheckOrder = Annotated[
 Tolerance = Annotated[
     float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
 ]
+DiffWrt = Annotated[
+    str | None,
+    typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),
+]
+DiffOrder = Annotated[int, typer.Option("--order", metavar="N", help="The derivatives of order N.")]
+To = Annotated[str, typer.Option("--to", metavar="text|latex|python|c|sql", help="The language of the formulas.")]
+Simplify = Annotated[bool, typer.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")]
 
 
 class EvalOptions(NamedTuple):
@@ -116,6 +123,22 @@ class CheckOptions(NamedTuple):
     order: int = 1
     tolerance: float = 1e-6
     quiet: bool = False
+    traceback: bool = False
+    max_steps: int = MAX_STEPS
+    max_elements: int = MAX_ELEMENTS
+
+
+class DiffOptions(NamedTuple):
+    """What `gradcli diff` was asked for."""
+
+    words: list[str] | None = None
+    file: str | None = None
+    vars: str | None = None
+    wrt: str | None = None
+    order: int = 1
+    to: str = "text"
+    simplify: bool = False
+    json: bool = False
     traceback: bool = False
     max_steps: int = MAX_STEPS
     max_elements: int = MAX_ELEMENTS

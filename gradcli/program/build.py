@@ -73,7 +73,7 @@ class Builder:
         """`apply` for an elementwise primitive, whose shape and dtype follow from those of its operands."""
         assert primitive.elementwise
         dtype = _result_dtype(primitive, inputs, params)
-        return self.apply(primitive, inputs, params, _broadcast(list(map(arrays.shape, inputs))), dtype)
+        return self.apply(primitive, inputs, params, broadcast(list(map(arrays.shape, inputs))), dtype)
 
     def fit(self, atom: Atom, new_shape: Shape, dtype: str) -> Atom:
         """`atom`, repeated and converted to a shape and dtype."""
@@ -111,7 +111,7 @@ class Builder:
 
     def _key(self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> Hashable:
         operands = tuple([a if isinstance(a, Variable) else constants.key(a) for a in inputs])
-        return (primitive, operands, _frozen(params) if params else ())
+        return (primitive, operands, frozen(params) if params else ())
 
     def _ordered(self, primitive: Primitive, inputs: Sequence[Atom]) -> Sequence[Atom]:
         """The operands of a commutative primitive with constants first, then by their order in the program."""
@@ -131,7 +131,7 @@ class Builder:
         small = [self._before_broadcast(a) for a in inputs]
         if all(s is a for s, a in zip(small, inputs)) or _result_dtype(primitive, small, params) != dtype:
             return inputs, shape
-        return small, _broadcast([arrays.shape(a) for a in small])
+        return small, broadcast([arrays.shape(a) for a in small])
 
     def _before_broadcast(self, atom: Atom) -> Atom:
         if isinstance(atom, Variable):
@@ -178,7 +178,7 @@ def _broadcast_constant(constant: Any, new_shape: Shape) -> Any:
     return arrays.numpy_namespace().broadcast_to(constant, new_shape)
 
 
-def _broadcast(shapes: Sequence[Shape]) -> Shape:
+def broadcast(shapes: Sequence[Shape]) -> Shape:
     """The shape of elementwise functions of operands of these shapes, which fit."""
     if not any(shapes):
         return ()
@@ -212,12 +212,12 @@ def _dtype(
         return arrays.dtype_name(bind(primitive, samples, dict(params)))
 
 
-def _frozen(value: Any) -> Hashable:
+def frozen(value: Any) -> Hashable:
     """A parameter as something that can be compared and hashed."""
     if isinstance(value, Mapping):
-        return tuple((name, _frozen(item)) for name, item in value.items())
+        return tuple((name, frozen(item)) for name, item in value.items())
     if isinstance(value, (tuple, list)):
-        return tuple(map(_frozen, value))
+        return tuple(map(frozen, value))
     if isinstance(value, slice):
         return (slice, value.start, value.stop, value.step)
     if arrays.is_array(value):

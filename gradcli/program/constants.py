@@ -41,11 +41,16 @@ def _digest(data: bytes) -> bytes:
 
 
 def uniform(constant: Any) -> Any:
-    """The one element, of zero dimensions, that a constant has everywhere; None where they differ."""
+    """The one element, of zero dimensions, that a constant has everywhere; None where they differ.
+
+    Where it has no elements at all, 1 is as good as any.
+    """
     if type(constant) in arrays.PLAIN:
         return constant
-    if not constant.ndim or not constant.size:
-        return constant if constant.size else None
+    if not constant.size:
+        return constant.dtype.type(1)
+    if not constant.ndim:
+        return constant
     first = constant[(0,) * constant.ndim]
     if any(constant.strides) and constant.tobytes() != first.tobytes() * constant.size:
         return None
