@@ -150,7 +150,10 @@ def zeros_like(array: Array) -> Array:
 
 
 def ones_like(array: Array) -> Array:
-    return 1.0 if type(array) in PLAIN else tidy(numpy_namespace().ones(shape(array), dtype_name(array)))
+    sizes, dtype = shape(array), dtype_name(array)
+    if not sizes and (dtype == "float64" or type(array) in PLAIN):
+        return 1.0
+    return tidy(numpy_namespace().ones(sizes, dtype))
 
 
 def quiet() -> AbstractContextManager[Any]:
@@ -232,6 +235,17 @@ def max_elements(limit: int) -> Iterator[None]:
     """Within the block, computing more than `limit` array elements in all is a LimitError."""
     hint = "raise the limit with --max-elements, or make the arrays smaller"
     token = _budget.set(Budget(limit, "the program computes more than {:,} array elements", hint))
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Within the block, elements are charged to a budget of its own, with as much left as the run's."""
+    budget = _budget.get()
+    token = _budget.set(None if budget is None else Budget(budget.left, budget.text, budget.hint))
     try:
         yield
     finally:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -19,6 +20,16 @@ from gradcli.primitives.operators import operand
 # Called with each node, its cotangents and the operands' cotangents that came of them.
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
+
+
+@contextmanager
+def observing(see: Observer | None) -> Iterator[None]:
+    """Within the block, `see` is told of every node that a backward pass visits."""
+    token = observer.set(see)
+    try:
+        yield
+    finally:
+        observer.reset(token)
 
 
 def backward(

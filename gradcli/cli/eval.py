@@ -49,8 +49,25 @@ def _check(options: EvalOptions) -> None:
         raise UsageError(f"--no-grad and {asked[0]} contradict each other", hint="leave out one of them")
     if options.order is not None and options.order < 1:
         raise UsageError("--order is 1 or more", hint="--no-grad gives the value alone")
+    _check_executor(options)
     if options.save is not None:
         output.check_npz_path(options.save)
+
+
+def _check_executor(options: EvalOptions) -> None:
+    if options.executor not in (None, *session.EXECUTORS):
+        raise UsageError(
+            f"there is no executor {options.executor!r}", hint=f"--executor {' or '.join(session.EXECUTORS)}"
+        )
+    further = {
+        "--order": options.order is not None,
+        "--jacobian": options.jacobian,
+        "--retain": options.retain is not None,
+        "--nodes": options.nodes,
+    }
+    asked = [name for name, given in further.items() if given]
+    if options.executor == "compiled" and asked:
+        raise UsageError(f"{asked[0]} is computed eagerly alone", hint="leave out --executor compiled")
 
 
 def _request(options: EvalOptions, environment: Environment) -> session.Request:
@@ -67,6 +84,7 @@ def _request(options: EvalOptions, environment: Environment) -> session.Request:
         nodes=options.nodes,
         rewrite=not options.no_rewrite,
         max_steps=options.max_steps,
+        executor=options.executor,
     )
 
 

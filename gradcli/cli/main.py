@@ -50,6 +50,22 @@ Examples:
   gradcli graph 'sum(tanh(W@x)**2)' W=[[1,2],[3,4]] x=[5,6] --to svg > graph.svg
 """
 
+_DIFF_HELP = """The derivatives of PROGRAM as formulas.
+
+A name without a value stands for any number. A number that is given as NAME=VALUE is put in for its
+name, unless the derivative is by that name; a tensor gives its name a shape. The formulas are
+simplified as for real numbers where the functions are smooth: at a kink or a pole, eval has the
+conventions, and the formula need not.
+
+Examples:
+
+  gradcli diff 'log(x**q)' --wrt x
+
+  gradcli diff 'a*exp(-x**2/2)' --wrt x --order 2 --to latex
+
+  gradcli diff 'sum((X@w - y)**2)' X='eye(3, 2)' w=[1,2] y=[1,2,3] --wrt w --to python
+"""
+
 _OPS_HELP = """The functions of the language, or all about the one called NAME.
 
 NAME may be an alias or an operator. In the derivative g is the derivative by the function's result.
@@ -106,6 +122,7 @@ def evaluate(
     save: opt.Save = None,
     no_grad: opt.NoGrad = False,
     no_rewrite: opt.NoRewrite = False,
+    executor: opt.Executor = None,
     fail_on_nonfinite: opt.FailOnNonfinite = False,
     quiet: opt.Quiet = False,
     traceback: opt.Traceback = False,
@@ -146,7 +163,7 @@ def graph(
     vars: opt.Vars = None,
     wrt: opt.Wrt = None,
     const: opt.Const = None,
-    to: opt.To = "tree",
+    to: opt.Drawing = "tree",
     json: opt.Json = False,
     values: opt.Values = False,
     expand: opt.Expand = False,
@@ -160,6 +177,26 @@ def graph(
     from gradcli.cli import graph as command
 
     return command.run(opt.GraphOptions(**context.params), context.obj)
+
+
+@app.command("diff", help=_DIFF_HELP, context_settings={"ignore_unknown_options": True})
+def differentiate(
+    context: typer.Context,
+    words: opt.Words = None,
+    file: opt.File = None,
+    vars: opt.Vars = None,
+    wrt: opt.DiffWrt = None,
+    order: opt.DiffOrder = 1,
+    to: opt.Language = "text",
+    simplify: opt.Simplify = False,
+    json: opt.Json = False,
+    traceback: opt.Traceback = False,
+    max_steps: opt.MaxSteps = MAX_STEPS,
+    max_elements: opt.MaxElements = MAX_ELEMENTS,
+) -> ExitStatus:
+    from gradcli.cli import diff as command
+
+    return command.run(opt.DiffOptions(**context.params), context.obj)
 
 
 @app.command("ops", help=_OPS_HELP)

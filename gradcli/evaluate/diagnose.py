@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from gradcli import arrays, taylor
-from gradcli.autograd.engine import observer
+from gradcli.autograd.engine import observing
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.node import Node, ShapeOnly
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
@@ -46,13 +46,12 @@ class Watch:
     def derivatives(self, *, nonfinite: bool) -> Iterator[None]:
         """Within the block, backward passes are watched for kinks, and where `nonfinite`, they and
         Taylor series for numbers that are not finite."""
-        passes = observer.set(self._see_node if nonfinite else self.see_kink)
         series = taylor.observer.set(self._see_series if nonfinite else None)
         try:
-            yield
+            with observing(self._see_node if nonfinite else self.see_kink):
+                yield
         finally:
             taylor.observer.reset(series)
-            observer.reset(passes)
 
     def _see_node(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
         self.see_kink(node, cotangents, pulled)

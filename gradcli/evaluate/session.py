@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.engine import observing
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import Function, derivatives
-from gradcli.errors import DifferentiationError, UnknownNameError, nearest, pointing_into
+from gradcli.errors import (
+    DifferentiationError,
+    GradcliError,
+    NotRecordableError,
+    UnknownNameError,
+    nearest,
+    pointing_into,
+)
 from gradcli.evaluate.diagnose import Warning, Watch, all_finite
 from gradcli.evaluate.interpreter import Evaluation, evaluate
 from gradcli.evaluate.limits import MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import concrete, constant
 from gradcli.syntax.tree import Program
+
+EXECUTORS = ("eager", "compiled")
+# With fewer elements in each array, recording takes longer than it saves.
+_LARGE = 2**20
 
 
 class Request(NamedTuple):
-    """What to compute. `bindings` are arrays by name, `wrt` those of them to differentiate by."""
+    """What to compute. `bindings` are arrays by name, `wrt` those of them to differentiate by, and
+    `executor` is one of EXECUTORS, or None for the one that suits."""
 
     program: Program
     bindings: Mapping[str, Any]
@@ -32,6 +47,7 @@ class Request(NamedTuple):
     nodes: bool = False
     rewrite: bool = True
     max_steps: int = MAX_STEPS
+    executor: str | None = None
 
 
 class Result:
@@ -52,10 +68,17 @@ class Result:
 def run(request: Request) -> Result:
     """Evaluate and differentiate.
 
-    Raises what `evaluate` raises, DifferentiationError for a value that is no scalar where
+    Large arrays, where a value and gradients are all that is asked for, are computed by a recorded
+    program; whatever that is not good for is evaluated eagerly. Raises what `evaluate` raises,
+    NotRecordableError where the program cannot be recorded and `executor` asks for it,
+    DifferentiationError for a value that is no scalar where
     neither a Jacobian nor a cotangent was asked for, and UnknownNameError for an intermediate
     that does not exist.
     """
+    if _suits(request):
+        compiled = _compiled(request)
+        if compiled is not None:
+            return compiled
     with pointing_into(request.program.source):
         watch = Watch(request.program)
         result = _run(request, watch, None)
@@ -65,6 +88,63 @@ def run(request: Request) -> Result:
             _run(request, watch, watch.see_forward)
         result.warnings = watch.warnings(finite=result.finite, value_is_finite=all_finite(result.value))
         return result
+
+
+def _suits(request: Request) -> bool:
+    """Whether to try a recorded program."""
+    if request.executor is None and not any(_size(a) >= _LARGE for a in request.bindings.values()):
+        return False
+    return request.executor != "eager" and not _beyond_gradients(request)
+
+
+def _beyond_gradients(request: Request) -> bool:
+    return bool(request.jacobian or request.order is not None or request.retain or request.nodes)
+
+
+def _size(array: Any) -> int:
+    return math.prod(arrays.shape(array))
+
+
+def _compiled(request: Request) -> Result | None:
+    """The result of a recorded program, if there is nothing to warn of; None where there may be,
+    or where the program cannot be recorded."""
+    from gradcli.evaluate.recordings import abstract, recording
+
+    bindings, cotangent = request.bindings, request.grad_output
+    wrt = tuple(request.wrt) if request.gradient else ()
+    try:
+        with arrays.apart(), observing(_assume_smooth):
+            made = recording(
+                request.program,
+                {name: abstract(array) for name, array in bindings.items()},
+                wrt,
+                None if cotangent is None else abstract(cotangent),
+                rewrite=request.rewrite,
+                max_steps=request.max_steps,
+            )
+            outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
+    except NotRecordableError as error:
+        if request.executor is None:
+            return None
+        error.hint = error.hint or "--executor eager evaluates it as it goes"
+        raise
+    except (GradcliError, MemoryError):
+        # Eager evaluation tells where in the program it comes from.
+        return None
+    if outcome is None or not all_finite(outcome.value, *outcome.gradients):
+        return None
+    result = Result(_plain(outcome.value))
+    if request.gradient:
+        result.grad = dict(zip(wrt, map(_plain, outcome.gradients)))
+    return result
+
+
+def _assume_smooth(node: Node, _cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
+    """Have a recorded program be good only where the function of a node is smooth."""
+    if isinstance(node, PrimitiveNode) and node.primitive.smooth is not None:
+        operands = [constant(o) for o in node.saved or ()]
+        if not node.primitive.smooth(*operands, **node.params):
+            raise NotRecordableError(f"'{node.primitive.name}' is not differentiable here")
 
 
 def _numbers(result: Result) -> list[Any]:

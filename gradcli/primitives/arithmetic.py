@@ -402,4 +402,5 @@ def usable_divisor(x: Any) -> Any:
 
 
 def nowhere(condition: Any) -> bool:
+    """Whether a condition holds for no element. A recorded program notes it, as `assume` does."""
     return assume(logical_not(condition))

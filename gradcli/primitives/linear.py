@@ -232,7 +232,7 @@ def _multiplications(shapes: Sequence[Shape], terms: Sequence[str], result: str,
     """How many multiplications the contraction takes, in the order that the array library chooses."""
     left = list(terms)
     total = 0
-    for step in arrays.numpy_namespace().contraction_steps(shapes, subscripts=_latin(terms, result)):
+    for step in arrays.numpy_namespace().contraction_steps(shapes, subscripts=latin(terms, result)):
         taken = set().union(*(left[i] for i in step))
         left = [term for i, term in enumerate(left) if i not in step]
         left.append("".join(taken.intersection(result, *left)))
@@ -240,7 +240,7 @@ def _multiplications(shapes: Sequence[Shape], terms: Sequence[str], result: str,
     return total
 
 
-def _latin(terms: Sequence[str], result: str) -> str:
+def latin(terms: Sequence[str], result: str) -> str:
     """The subscripts in the letters that array libraries know."""
     alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     names = dict(zip(dict.fromkeys("".join(terms)), alphabet))
@@ -250,7 +250,7 @@ def _latin(terms: Sequence[str], result: str) -> str:
 # Every letter of a term stands once in it, and again in another term or in the result.
 contract = structural(
     "contract", "*tensors", "sum of products over the letters that are not in the result",
-    forward=lambda xp, *tensors, terms, result: xp.einsum(*tensors, subscripts=_latin(terms, result)),
+    forward=lambda xp, *tensors, terms, result: xp.einsum(*tensors, subscripts=latin(terms, result)),
     vjp=_contract_rule,
     jet=multilinear,
     variadic=True,
