@@ -314,6 +314,24 @@ def test_what_is_computed_again_later_is_not_computed_before(small_blocks):
     assert others == [["multiply", "subtract", "multiply"]]
 
 
+def test_intermediate_arrays_are_written_over(small_blocks):
+    text = "h = tanh(A@x + b); sum((h@x.T)**2)"
+    values = {"A": RNG.random((6, 5)), "x": RNG.random((5, 3)), "b": RNG.random(3)}
+    made = recording(parse(text), values, tuple(values))
+    kernels = []
+    init = kernel._Run.__init__
+
+    def note(self: Any, made: Any, known: Any) -> None:
+        kernels.append(made)
+        init(self, made, known)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel._Run, "__init__", note)
+        for _ in range(2):
+            assert_as_eager(made, text, values)
+    assert any(k.code.over for k in kernels)
+
+
 def test_results_are_arrays_of_their_own(small_blocks):
     program = gradcli.compile("sum(x*y) + sum(x + y)")
     values = {"x": RNG.random(9), "y": RNG.random(9)}
@@ -377,6 +395,15 @@ def test_programs_that_depend_on_numbers_run_eagerly():
     program = gradcli.compile("y = x; while y < 100 { y = y*2 }; y")
     for x in (1.0, 3.0, 70.0, 200.0):
         assert program.value_and_grad({"x": x}) == eager(program.program.source, {"x": x})
+
+
+def test_a_condition_that_never_holds_is_found():
+    text = "log(zeros_like(x)**q) + x"
+    expected = eager(text, {"x": 1.0, "q": 0.0})
+    program = gradcli.compile(text)
+    assert program.compiled(("x", "q"))(1.0, 0.0) == (expected[0], tuple(expected[1].values()))
+    for _ in range(3):
+        assert program.value_and_grad({"x": 1.0, "q": 0.0}) == expected
 
 
 def test_a_positional_function():

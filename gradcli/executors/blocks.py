@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.executors import ufuncs
+from gradcli.executors import schedule, ufuncs
 from gradcli.executors.kernel import Kernel
-from gradcli.executors.schedule import Segment, last_uses, schedule
+from gradcli.executors.schedule import Segment, last_uses
 from gradcli.primitives.bind import assume, bind
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
@@ -21,10 +21,16 @@ class Blocks:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        steps = schedule(program).steps
+        steps = schedule.schedule(program).steps
         guards = set(program.guards)
-        self.steps = [_segment(s) if isinstance(s, Segment) else _whole(s, s.output in guards) for s in steps]
         self.freed = last_uses(steps, program.outputs)
+        own = schedule.exclusive(program)
+        self.steps = [
+            _segment(s, own.intersection(self.freed.get(i, ())))
+            if isinstance(s, Segment)
+            else _whole(s, s.output in guards)
+            for i, s in enumerate(steps)
+        ]
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs for `inputs`, or None where a guard does not hold. What its primitives raise
@@ -45,8 +51,8 @@ def _value(atom: Atom, known: dict[Variable, Any]) -> Any:
     return known[atom] if isinstance(atom, Variable) else atom
 
 
-def _segment(segment: Segment) -> Step:
-    kernel = Kernel(segment)
+def _segment(segment: Segment, dying: frozenset[Variable]) -> Step:
+    kernel = Kernel(segment, dying)
 
     def step(known: dict[Variable, Any]) -> bool:
         found = kernel.run(known)

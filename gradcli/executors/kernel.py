@@ -64,15 +64,18 @@ class Code:
         # By slot: a buffer's number and dtype.
         self.buffers: dict[int, tuple[int, str]] = {}
         self.loaded: dict[int, Atom] = {}
+        # Results that are written over an operand.
+        self.over: dict[Variable, Variable] = {}
 
 
 class Kernel:
-    """A segment, ready to run."""
+    """A segment, ready to run. The arrays of `dying` are read by nobody else, before or after."""
 
-    def __init__(self, segment: Segment) -> None:
+    def __init__(self, segment: Segment, dying: frozenset[Variable]) -> None:
         self.segment = segment
+        self.dying = dying
         self.partial = any(len(e.params["axis"]) < len(segment.shape) for e in segment.reductions())
-        self.code = _Compiler(segment, None).compile()
+        self.code = _Compiler(segment, dying, None).compile()
         self._waves = sum(e.primitive in _WAVES for e in segment.equations.values())
         self._computed = 0
 
@@ -87,15 +90,16 @@ class Kernel:
         """Have sines and cosines compiled, where it is possible, once there are enough to pay for it."""
         self._computed += self._waves * math.prod(self.segment.shape)
         if self._computed >= _MANY_WAVES:
-            self.code = _Compiler(self.segment, sincos.compiled()).compile()
+            self.code = _Compiler(self.segment, self.dying, sincos.compiled()).compile()
 
 
 class _Compiler:
     """Slots, buffers and instructions for the equations of a segment."""
 
-    def __init__(self, segment: Segment, together: sincos.SinCos | None) -> None:
+    def __init__(self, segment: Segment, dying: frozenset[Variable], together: sincos.SinCos | None) -> None:
         self.code = Code()
         self.segment = segment
+        self.dying = dying
         self.together = together
         # By operand: the sine and the cosine of it.
         self.waves: dict[Any, dict[Primitive, Variable]] = {}
@@ -141,6 +145,7 @@ class _Compiler:
         function = ufuncs.into(equation.primitive, equation.params) if ufuncs.is_plain(equation) else None
         operands = [self.code.slots[_key(a)] for a in equation.inputs]
         if function is not None and equation.primitive not in ufuncs.NOT_IN_PLACE:
+            self._write_over(number, equation)
             self._release(number, equation.inputs)
         out = self._slot(equation.output)
         if function is None:
@@ -148,6 +153,18 @@ class _Compiler:
             return
         self._give_buffer(equation.output, equation.output.dtype)
         self.code.steps.append(Instruction(function, _getter([*operands, out]), None))
+
+    def _write_over(self, number: int, equation: Equation) -> None:
+        """Have a result that is stored take the place of an operand that is not read any more."""
+        output = equation.output
+        if output not in self.segment.stored:
+            return
+        for atom in self.code.loaded.values():
+            if not isinstance(atom, Variable) or atom not in self.dying or atom in self.code.over.values():
+                continue
+            if self.last[atom] <= number and (atom.shape, atom.dtype) == (output.shape, output.dtype):
+                self.code.over[output] = atom
+                return
 
     def _is_wave(self, equation: Equation) -> bool:
         """Whether a sine or cosine is computed together with the other."""
@@ -263,7 +280,10 @@ class _Run:
         self.fixed = {s: a for s, a in whole.items() if not arrays.shape(a)}
         loads = {s: a for s, a in whole.items() if s not in self.fixed}
         segment = kernel.segment
-        self.stored = {v: np.empty(segment.shape, v.dtype) for v in segment.stored}
+        self.stored = {
+            v: known[self.code.over[v]] if v in self.code.over else np.empty(segment.shape, v.dtype)
+            for v in segment.stored
+        }
         loads |= {self.code.slots[v]: a for v, a in self.stored.items()}
         self.shape, self.sliced = _joined(segment.shape, loads, keep=kernel.partial)
         self.blocks = _Blocks(self.shape).whole_rows() if kernel.partial else _Blocks(self.shape)

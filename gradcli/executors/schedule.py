@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.primitives import reductions, shape
+from gradcli.primitives import arithmetic, linear, reductions, shape
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
 Shape = tuple[int, ...]
@@ -29,6 +29,7 @@ _CHEAP = 8
 REDUCTIONS = frozenset(
     {reductions.sum_, reductions.mean, reductions.prod, reductions.max_, reductions.min_}
 )  # fmt: skip
+_MAY_BE_THE_SAME = (arithmetic.identity, arithmetic.cast)
 _FLOATING = ("float64", "float32")
 
 
@@ -228,6 +229,22 @@ def _unstretched(constant: Any) -> Any:
 
 def _dtype(atom: Atom) -> str:
     return atom.dtype if isinstance(atom, Variable) else arrays.dtype_name(atom)
+
+
+def exclusive(program: Program) -> frozenset[Variable]:
+    """The variables whose arrays nobody else looks at: no input, output, or source of a view."""
+    own = {e.output for e in program.equations if _makes_array(e)}
+    own.difference_update(a for a in program.outputs if isinstance(a, Variable))
+    for equation in program.equations:
+        if not _makes_array(equation) and equation.primitive not in REDUCTIONS:
+            own.difference_update(a for a in equation.inputs if isinstance(a, Variable))
+    return frozenset(own)
+
+
+def _makes_array(equation: Equation) -> bool:
+    """Whether the result shares no memory with the operands."""
+    elementwise = equation.primitive.elementwise and equation.primitive not in _MAY_BE_THE_SAME
+    return elementwise or equation.primitive is linear.matmul
 
 
 def last_uses(steps: Sequence[Equation | Segment], outputs: Iterable[Atom]) -> Mapping[int, Sequence[Variable]]:

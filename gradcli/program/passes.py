@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from gradcli.errors import EvaluationError
+from gradcli.primitives.bind import assume
 from gradcli.program.build import Builder
 from gradcli.program.check import check
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -15,6 +17,7 @@ def optimise(program: Program, *, fast: bool = False) -> Program:
 
     The results keep every bit, nan and infinities included, unless `fast` allows the rewrites that
     hold for real numbers alone. The inputs stay, also those that are not read any more.
+    Raises EvaluationError where a guard is found to be false for every input.
     """
     passes: tuple[Callable[[Program], Program], ...] = (
         without_dead_code,
@@ -72,6 +75,8 @@ def _rebuilt(program: Program, builder: Builder) -> Program:
         if output in guards and isinstance(atom, Variable):
             builder.true.add(atom)
     outputs = tuple(become[o] if isinstance(o, Variable) else o for o in program.outputs)
-    # A guard that has become a constant is true: it was, when the program was recorded.
-    left = dict.fromkeys(g for g in (become[g] for g in program.guards) if isinstance(g, Variable))
+    found = [become[g] for g in program.guards]
+    if not all(assume(g) for g in found if not isinstance(g, Variable)):
+        raise EvaluationError("the program is good for no input: a condition that it was recorded with never holds")
+    left = dict.fromkeys(g for g in found if isinstance(g, Variable))
     return Program(program.inputs, tuple(builder.definitions.values()), outputs, tuple(left))
