@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -40,7 +40,7 @@ def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tu
     try:
         if shapes == [()] and order > 1:
             return _along_a_line(function, leaves, order)
-        if order > 2 and any(map(math.prod, shapes)):
+        if order > 2 and shapes and all(map(math.prod, shapes)):
             value, found = _Directions(function, leaves, order).derivatives()
             # A direction mixes what is not finite into derivatives that are.
             if all(f is None or assume(isfinite(f)) for f in found.values()):
@@ -92,7 +92,7 @@ class _Directions:
         budget = arrays.steps()
         if budget is not None:
             budget.charge(math.comb(first + order - 2, order - 1))
-        arrays.charge(first**order)
+        arrays.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
         waiting = directions(first, order - 1)
         at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, _MOST_ELEMENTS // first)
         while chunk := [*itertools.islice(waiting, at_once)]:
@@ -120,13 +120,17 @@ class _Directions:
             step = rows[0] if nesting is None else batch.Batched(rows, nesting)
         return Tensor(Jet([point, step], self.order - 1)).requires_grad_()
 
-    def derivatives(self) -> tuple[Any, dict[str, Any]]:
-        some = next(iter(self.gradients.values()), dict.fromkeys(self.leaves))
-        found: dict[str, Any] = {}
+    def _keys(self) -> Iterator[tuple[str, ...]]:
+        """What to differentiate by, for each derivative."""
         for n in range(1, self.order + 1):
-            for names in itertools.combinations_with_replacement(self.leaves, n):
-                gradient = some[names[0]]
-                found[",".join(names)] = None if gradient is None else self._tensor(names[0], names[1:])
+            yield from itertools.combinations_with_replacement(self.leaves, n)
+
+    def derivatives(self) -> tuple[Any, dict[str, Any]]:
+        some = next(iter(self.gradients.values()))
+        found = {
+            ",".join(names): None if some[names[0]] is None else self._tensor(names[0], names[1:])
+            for names in self._keys()
+        }
         return _inner(self.value), found
 
     def _tensor(self, first: str, others: Sequence[str]) -> Any:
