@@ -11,8 +11,10 @@ import pytest
 
 import gradcli
 from gradcli import Tensor, grad, tensor
+from gradcli.calculus import higher_orders
+from gradcli.errors import LimitError
 from gradcli.primitives.arithmetic import multiply
-from gradcli.primitives.primitive import NotImplementedRule
+from gradcli.primitives.primitive import NotImplementedRule, not_implemented
 from gradcli.primitives.reductions import sum_
 from gradcli.taylor import Jet
 from tests import high_orders, mixed_derivatives
@@ -122,3 +124,25 @@ def test_programs_along_a_direction_have_the_derivatives_of_repeated_reverse_mod
 def test_what_is_not_taken_stays_out_of_the_further_orders_of_a_gradient():
     program = gradcli.compile("diff(where(x > 0, x**1.5, x**2), x)")
     assert program.derivatives({"x": 0.0}, 3) == [0.0, 2.0, 0.0, 0.0]
+
+
+def test_orders_beyond_the_largest_factorial_are_refused():
+    with pytest.raises(LimitError, match="factorial"):
+        gradcli.compile("exp(x)").derivatives({"x": 0.0}, 171)
+    assert gradcli.compile("exp(x)").derivatives({"x": 0.0}, 170) == pytest.approx([1.0] * 171)
+
+
+@pytest.mark.parametrize("program", ["lgamma(exp(x))", "j0(x**2)", "sinc(x)", "sin(cos(x))"])
+def test_high_orders_do_not_recurse(program):
+    assert len(gradcli.compile(program).derivatives({"x": 1.5}, 120)) == 121
+
+
+def test_derivatives_by_tensors_of_order_3_are_those_of_repeated_reverse_mode(monkeypatch):
+    program = gradcli.compile("sum(tanh(A@x)**2)*q + sum(x[1:]*x[:-1]**2)")
+    point = {"A": [[0.5, -1.0, 0.25], [2.0, 0.1, -0.3]], "x": [1.0, 2.0, -0.5], "q": 2.0}
+    by_series = program.derivatives(point, 3)
+    monkeypatch.setattr(higher_orders, "_Directions", not_implemented("no series"))
+    by_reverse_mode = program.derivatives(point, 3)
+    assert by_series.keys() == by_reverse_mode.keys()
+    for key, expected in by_reverse_mode.items():
+        np.testing.assert_allclose(by_series[key], expected, rtol=1e-11, atol=1e-11)

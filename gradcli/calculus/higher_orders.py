@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -13,7 +13,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.interpolation import Counts, counts, directions, weights
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.arithmetic import add, multiply
+from gradcli.primitives.arithmetic import add, isfinite, multiply
+from gradcli.primitives.bind import assume
 from gradcli.primitives.shape import iter_first_axis, permute, reshape, stack
 from gradcli.taylor import Jet
 
@@ -32,15 +33,18 @@ def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tu
 
     By one series where there is one leaf, a number; else from order 3 on by gradients of series
     along directions, of which about a digit is lost for each order from 5 on. Where something in
-    the function has no series, and below, by repeated reverse mode. Raises DifferentiationError for
-    a value that is no scalar.
+    the function has no series, where derivatives by several numbers are not finite, and below, by
+    repeated reverse mode. Raises DifferentiationError for a value that is no scalar.
     """
-    one_number = [arrays.shape(leaf) for leaf in leaves.values()] == [()]
+    shapes = [arrays.shape(leaf) for leaf in leaves.values()]
     try:
-        if one_number and order > 1:
+        if shapes == [()] and order > 1:
             return _along_a_line(function, leaves, order)
-        if leaves and order > 2:
-            return _Directions(function, leaves, order).derivatives()
+        if order > 2 and shapes and all(map(math.prod, shapes)):
+            value, found = _Directions(function, leaves, order).derivatives()
+            # A direction mixes what is not finite into derivatives that are.
+            if all(f is None or assume(isfinite(f)) for f in found.values()):
+                return value, found
     except NotImplementedError:
         pass
     return _by_reverse_mode(function, leaves, order)
@@ -85,6 +89,10 @@ class _Directions:
         self.value: Any = None
         # For each direction and leaf the coefficients of the gradient; None where there is no gradient.
         self.gradients: dict[Counts, dict[str, Sequence[Any] | None]] = {}
+        budget = arrays.steps()
+        if budget is not None:
+            budget.charge(math.comb(first + order - 2, order - 1))
+        arrays.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
         waiting = directions(first, order - 1)
         at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, _MOST_ELEMENTS // first)
         while chunk := [*itertools.islice(waiting, at_once)]:
@@ -92,7 +100,6 @@ class _Directions:
 
     def _expand(self, chunk: Sequence[Counts]) -> None:
         """Find the gradients along some directions, several of them as the rows of a batch."""
-        arrays.charge_step()
         nesting = batch.new_nesting() if len(chunk) > 1 else None
         given = {name: self._leaf(name, chunk, nesting) for name in self.leaves}
         with nullcontext() if nesting is None else batch.row_by_row(nesting):
@@ -113,13 +120,17 @@ class _Directions:
             step = rows[0] if nesting is None else batch.Batched(rows, nesting)
         return Tensor(Jet([point, step], self.order - 1)).requires_grad_()
 
-    def derivatives(self) -> tuple[Any, dict[str, Any]]:
-        some = next(iter(self.gradients.values()), dict.fromkeys(self.leaves))
-        found: dict[str, Any] = {}
+    def _keys(self) -> Iterator[tuple[str, ...]]:
+        """What to differentiate by, for each derivative."""
         for n in range(1, self.order + 1):
-            for names in itertools.combinations_with_replacement(self.leaves, n):
-                gradient = some[names[0]]
-                found[",".join(names)] = None if gradient is None else self._tensor(names[0], names[1:])
+            yield from itertools.combinations_with_replacement(self.leaves, n)
+
+    def derivatives(self) -> tuple[Any, dict[str, Any]]:
+        some = next(iter(self.gradients.values()))
+        found = {
+            ",".join(names): None if some[names[0]] is None else self._tensor(names[0], names[1:])
+            for names in self._keys()
+        }
         return _inner(self.value), found
 
     def _tensor(self, first: str, others: Sequence[str]) -> Any:

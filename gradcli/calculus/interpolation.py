@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # How often each variable is in a derivative, or in a direction: sorted pairs of variable and number.
 Counts = tuple[tuple[int, int], ...]
@@ -48,7 +51,10 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 @cache
 def _weight(j: tuple[int, ...], i: tuple[int, ...]) -> Fraction:
-    """gamma(j, i), equation (13) of the paper."""
+    """gamma(j, i) of the paper."""
+    # Imported where it is needed: it takes a while, and most runs do without.
+    from fractions import Fraction
+
     order, total = sum(i), Fraction(0)
     for k in product(*(range(n + 1) for n in j)):
         size = sum(k)
@@ -61,4 +67,4 @@ def _weight(j: tuple[int, ...], i: tuple[int, ...]) -> Fraction:
 
 
 def _binomial(n: Fraction, k: int) -> Fraction:
-    return math.prod(((n - m) / (m + 1) for m in range(k)), start=Fraction(1))
+    return math.prod(((n - m) / (m + 1) for m in range(k)), start=n**0)
