@@ -150,7 +150,9 @@ def zeros_like(array: Array) -> Array:
 
 
 def ones_like(array: Array) -> Array:
-    return 1.0 if type(array) in PLAIN else tidy(numpy_namespace().ones(shape(array), dtype_name(array)))
+    if type(array) in PLAIN or (not shape(array) and dtype_name(array) == "float64"):
+        return 1.0
+    return tidy(numpy_namespace().ones(shape(array), dtype_name(array)))
 
 
 def quiet() -> AbstractContextManager[Any]:
