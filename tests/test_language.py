@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 import gradcli
+from gradcli.errors import EvaluationError
 
 
 def value(program, **values):
@@ -149,6 +151,43 @@ def test_a_branch_that_is_not_taken_stays_out_of_sums_over_it():
     assert found["x"].tolist() == [0.0, 1.5]
 
 
+@pytest.mark.parametrize("untaken", [math.nan, math.inf])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "x @ w",
+        "(x**2) @ w",
+        "einsum('ij,j->i', x, w)",
+        "einsum('ij,ij,j->i', x, x, w)",
+        "prod(x, axis=1)*sum(w)",
+        "prod(x, axis=1, keepdims=True)[:, 0]*sum(w)",
+        "cumprod(x, axis=1) @ w",
+        "softmax(x, axis=1) @ w",
+        "norm(x, axis=1)*sum(w)",
+        "logsumexp(x, axis=1)*sum(w)",
+        "std(x, axis=1)*sum(w)",
+        "median(x, axis=1)*sum(w)",
+        "sort(x, axis=1) @ w",
+    ],
+)
+def test_a_row_that_is_not_taken_stays_out_of_the_gradient(program, untaken):
+    x = np.array([[1.0, 2.0, 4.0], [untaken, 1.0, 3.0]])
+    w = np.array([3.0, -4.0, 0.5])
+    masked = gradcli.compile(f"sum(where([1, 0], {program}, 0))").value_and_grad({"x": x, "w": w})
+    alone = gradcli.compile(f"sum({program})").value_and_grad({"x": x[:1], "w": w})
+    np.testing.assert_allclose(masked[0], alone[0], rtol=1e-15)
+    np.testing.assert_allclose(masked[1]["w"], alone[1]["w"], rtol=1e-14)
+    np.testing.assert_allclose(masked[1]["x"], [*alone[1]["x"], [0.0, 0.0, 0.0]], rtol=1e-14)
+
+
+def test_a_row_that_is_taken_keeps_its_nan():
+    x = np.array([[1.0, 2.0], [math.nan, 1.0]])
+    _, found = gradcli.compile("sum(where([1, 1, 0], concat([x, [[1, 1]]]) @ w, 0))").value_and_grad(
+        {"x": x, "w": [1.0, 2.0]}
+    )
+    np.testing.assert_array_equal(found["w"], [math.nan, 3.0])
+
+
 def test_a_branch_that_is_not_taken_stays_out_of_higher_derivatives():
     found = gradcli.compile("where(x > 0, sqrt(x)*x, x**3)").derivatives({"x": 0.0}, 3)
     assert found == [0.0, 0.0, 0.0, 6.0]
@@ -185,6 +224,44 @@ def test_a_hand_written_derivative_may_differentiate():
 def test_a_wrong_gradient_is_named_by_its_number():
     with pytest.raises(RuntimeError, match="invalid gradient at index 0"):
         grads("f(x) = sum(x) backward(g) = g*[1, 2, 3]; f(x)", x=[1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("a, b = 2, x; a*b", 6.0),
+        ("a, b = x, 2*x; a, b = b, a; a**2*b", 108.0),
+        ("a, b = [x, 2]; a*b", 6.0),
+        ("(a, b) = (x, 2); a*b", 6.0),
+        ("for i in range(2) { a, b = i, x }; a + b", 4.0),
+        ("Q, R = qr([[x, 1], [0, 2]]); sum(Q@R)", 6.0),
+        ("sum(qr([[x, 1], [0, 2]])[0]**2)", 2.0),
+        ("w, V = np.linalg.eigh([[x, 0], [0, 1]]); w[1]", 3.0),
+        ("eigh([[x, 0], [0, 1]])[-2][0]", 1.0),
+    ],
+)
+def test_several_values_have_names_of_their_own(program, expected):
+    assert gradcli.compile(program)(x=3.0) == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("qr([[x]])", "the value of the program needs a number or a tensor, and this is 2 tensors"),
+        ("y = qr([[x]]); 1", "'y' needs a number or a tensor, and this is 2 tensors"),
+        ("log(qr([[x]]))", "'log' needs a number or a tensor, and this is 2 tensors"),
+        ("qr([[x]]) + 1", "needs a number or a tensor, and this is 2 tensors"),
+        ("qr([[x]])[2]", "taken by its number, from 0 to 1"),
+        ("qr([[x]])[0, 1]", "taken by its number, from 0 to 1"),
+        ("a, b, c = qr([[x]]); a", "3 names do not fit 2 tensors"),
+        ("a, b = [x, 1, 2]; a", "2 names do not fit a tensor of shape"),
+        ("a, b = x; a", "2 names do not fit a tensor of shape"),
+        ("a, b = None, x; b", "'a' needs a number or a tensor"),
+    ],
+)
+def test_several_values_where_one_is_needed_are_an_error(program, message):
+    with pytest.raises(EvaluationError, match=re.escape(message)):
+        gradcli.compile(program)(x=3.0)
 
 
 def test_an_own_function_may_take_the_name_of_another():

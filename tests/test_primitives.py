@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gradcli import Tensor, arrays, grad, tensor
-from gradcli.primitives import linear, matrices, shape, table
+from gradcli.primitives import decompositions, shape, table
 from gradcli.primitives.arithmetic import cast
 from gradcli.primitives.exponential import exp
 from gradcli.primitives.families import elementwise
@@ -22,8 +22,8 @@ from gradcli.primitives.primitive import Composite, Operation, Primitive, parse_
 
 ENTRIES = table.entries()
 PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))
-# They need a keyword, parameters that only other entries can make, or a symmetric matrix.
-WITHOUT_SAMPLES = {"contract", "rand", "randn", "cholesky"}
+# They need a keyword, or parameters that only other entries can make, or give several tensors.
+WITHOUT_SAMPLES = {"contract", "rand", "randn", "qr", "eigh"}
 # Parameters that may be floats.
 PARAMETERS = {"n", "ord"}
 # Here all arguments are parameters.
@@ -287,14 +287,21 @@ def test_the_check_of_derivatives_finds_a_wrong_rule():
             assert_first_derivative(wrong(rule))
 
 
-def test_the_derivatives_of_a_cholesky_factor():
-    """Its operand must stay symmetric, so it is examined behind a product that is."""
+@pytest.mark.parametrize(
+    ("entry", "sample"),
+    [
+        (decompositions.qr, [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]),
+        (decompositions.qr, [[1.0, 0.5, 3.0], [2.0, -1.0, 0.25]]),
+        (decompositions.qr, [[[2.0, 0.5], [-1.0, 3.0]], [[1.0, 0.5], [0.25, 2.0]]]),
+        (decompositions.eigh, [[2.0, 0.5], [0.5, 3.0]]),
+        (decompositions.eigh, [[[2.0, 0.5], [0.5, 3.0]], [[1.0, 0.2], [0.2, -2.0]]]),
+    ],
+)
+def test_the_derivatives_of_functions_that_give_several_tensors(entry, sample):
+    def joined(x: Any) -> Any:
+        return shape.concat([shape.ravel(part) for part in entry(x)])
 
-    def factor(b: Any) -> Any:
-        return matrices.cholesky(linear.matmul(b, shape.transpose(b)))
-
-    entry = Composite("factor", "b", "the Cholesky factor of b@b.T", factor, derivative="-")
-    case = case_of(entry, [[2.0, 0.3], [-0.4, 1.5]])
+    case = case_of(Composite("joined", "x", "all its parts", joined, derivative="-"), [sample])
     assert_first_derivative(case)
     assert_second_derivative(case)
 
@@ -333,7 +340,9 @@ def test_where_there_is_no_derivative_there_is_no_graph(case):
 
 
 @pytest.mark.parametrize(
-    "entry", [e for e in PRIMITIVES if isinstance(e.vjp, tuple) and None in e.vjp], ids=lambda e: e.name
+    "entry",
+    [e for e in PRIMITIVES if e.elementwise and isinstance(e.vjp, tuple) and None in e.vjp],
+    ids=lambda e: e.name,
 )
 def test_an_operand_without_influence_gets_none(entry):
     operands = leaves([1.0] * len(entry.vjp))

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
-from gradcli.arrays import floats
+from gradcli.arrays import floats as floats
 from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
 
 Array = Any
@@ -173,14 +173,6 @@ def check_dtype(dtype: str | None) -> None:
     """Raise UsageError for a dtype in which nothing is computed here."""
     if dtype not in (None, *DTYPES):
         raise UsageError(f"there is no dtype {dtype!r}", hint=f"the dtypes are {' and '.join(DTYPES)}")
-
-
-def all_finite(array: Array) -> bool:
-    return floats.isfinite(array) if type(array) in PLAIN else bool(numpy_namespace().isfinite(array).all())
-
-
-def all_zero(array: Array) -> bool:
-    return array == 0 if type(array) in PLAIN else not array.any()
 
 
 _default_dtype: ContextVar[str] = ContextVar("gradcli_default_dtype", default="float64")

@@ -13,6 +13,7 @@ from gradcli.autograd.node import Node, next_sequence
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.errors import DifferentiationError, GradcliError
 from gradcli.primitives.arithmetic import cast
+from gradcli.primitives.bind import Kind
 from gradcli.primitives.operators import operand
 
 # Called with each node, its cotangents and the operands' cotangents that came of them.
@@ -234,7 +235,7 @@ def _seed(i: int, root: Tensor, gradient: Any, create_graph: bool) -> Any:
         if root.size != 1:
             raise DifferentiationError("grad can be implicitly created only for scalar outputs")
         gradient = arrays.ones_like(root.data)
-    gradient = gradient if isinstance(gradient, Tensor) else arrays.asarray(gradient)
+    gradient = gradient if isinstance(gradient, Kind) else arrays.asarray(gradient)
     if arrays.shape(gradient) != root.shape:
         raise DifferentiationError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {list(arrays.shape(gradient))} "

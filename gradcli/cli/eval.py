@@ -9,7 +9,7 @@ from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
 from gradcli.cli.options import EvalOptions
 from gradcli.cli.render import Table, number_text, show
-from gradcli.errors import ExitStatus, UnknownNameError, UsageError, caret_text, position
+from gradcli.errors import ExitStatus, UsageError, caret_text, position
 from gradcli.evaluate import session
 from gradcli.evaluate.diagnose import Warning
 from gradcli.evaluate.rewrite import Rewritten
@@ -60,7 +60,7 @@ def _request(options: EvalOptions, environment: Environment) -> session.Request:
         bindings=bindings,
         wrt=wrt,
         gradient=not options.no_grad,
-        grad_output=_cotangent(options),
+        grad_output=inputs.cotangent(options.grad_output, options.dtype, options.max_steps),
         jacobian=options.jacobian,
         order=options.order,
         retain=inputs.names_of(options.retain),
@@ -68,16 +68,6 @@ def _request(options: EvalOptions, environment: Environment) -> session.Request:
         rewrite=not options.no_rewrite,
         max_steps=options.max_steps,
     )
-
-
-def _cotangent(options: EvalOptions) -> Any:
-    if options.grad_output is None:
-        return None
-    try:
-        return inputs.constant(options.grad_output, options.dtype, options.max_steps, options.grad_output)
-    except UnknownNameError as error:
-        error.hint = "--grad-output is an expression without names, as in [1, 0]"
-        raise
 
 
 def _arrays(result: session.Result) -> dict[str, Any]:

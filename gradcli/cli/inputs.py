@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
 from gradcli.cli.environment import Environment
-from gradcli.errors import BindingError, GradcliError, Span, UsageError, nearest
+from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, nearest
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import evaluate
 from gradcli.io import variables
@@ -151,6 +151,17 @@ def constant(text: str, dtype: str, max_steps: int, whole: str, offset: int = 0)
             error.source = whole
         raise
     return arrays.astype(getattr(value, "data", value) if not arrays.is_array(value) else value, dtype)
+
+
+def cotangent(text: str | None, dtype: str, max_steps: int) -> Any:
+    """The value of `--grad-output`, None where it was not given."""
+    if text is None:
+        return None
+    try:
+        return constant(text, dtype, max_steps, text)
+    except UnknownNameError as error:
+        error.hint = "--grad-output is an expression without names, as in [1, 0]"
+        raise
 
 
 def _variables(vars_from: str | None, environment: Environment) -> dict[str, Any]:

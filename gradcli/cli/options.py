@@ -65,12 +65,16 @@ CheckOrder = Annotated[
 Tolerance = Annotated[
     float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
 ]
+
+To = Annotated[str, typer.Option("--to", metavar="FORMAT", help="tree, dot, mermaid, svg or json.")]
+Values = Annotated[bool, typer.Option("--values", help="The value of each node and the gradient by it.")]
+Expand = Annotated[bool, typer.Option("--expand", help="Every operation by itself.")]
 DiffWrt = Annotated[
     str | None,
     typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),
 ]
 DiffOrder = Annotated[int, typer.Option("--order", metavar="N", help="The derivatives of order N.")]
-To = Annotated[str, typer.Option("--to", metavar="text|latex|python|c|sql", help="The language of the formulas.")]
+Language = Annotated[str, typer.Option("--to", metavar="text|latex|python|c|sql", help="The language of the formulas.")]
 Simplify = Annotated[bool, typer.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")]
 
 
@@ -113,6 +117,26 @@ class CheckOptions(NamedTuple):
     order: int = 1
     tolerance: float = 1e-6
     quiet: bool = False
+    traceback: bool = False
+    max_steps: int = MAX_STEPS
+    max_elements: int = MAX_ELEMENTS
+
+
+class GraphOptions(NamedTuple):
+    """What `gradcli graph` was asked for."""
+
+    words: list[str] | None = None
+    file: str | None = None
+    vars: str | None = None
+    wrt: str | None = None
+    const: str | None = None
+    to: str = "tree"
+    json: bool = False
+    values: bool = False
+    expand: bool = False
+    grad_output: str | None = None
+    no_grad: bool = False
+    no_rewrite: bool = False
     traceback: bool = False
     max_steps: int = MAX_STEPS
     max_elements: int = MAX_ELEMENTS

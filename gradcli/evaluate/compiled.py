@@ -8,7 +8,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import derivatives, gradients, jacobians
+from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import BindingError, DifferentiationError, nearest, pointing_into
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import Evaluation, evaluate
@@ -73,7 +74,7 @@ class CompiledProgram:
         Their shape is the shapes of both inputs joined; None where the value does not depend on
         an input. Raises DifferentiationError for a value that is no scalar.
         """
-        found = self._all_derivatives(*self._differentiable(values, wrt), 2)
+        _, found = self._all_derivatives(values, wrt, 2)
         return {key: d for key, d in found.items() if "," in key}
 
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
@@ -84,26 +85,35 @@ class CompiledProgram:
         """
         if order < 0:
             raise DifferentiationError("the order of a derivative must not be negative")
-        leaves, value = self._differentiable(values, wrt)
-        found = self._all_derivatives(leaves, value, order)
-        if len(leaves) == 1 and not next(iter(leaves.values())).shape:
-            return [_plain(value, leaves), *(0.0 if d is None else d for d in found.values())]
+        value, found = self._all_derivatives(values, wrt, order)
+        names = self._names(values, wrt)
+        if len(names) == 1 and not arrays.shape(operand(values[names[0]])):
+            return [value, *(0.0 if d is None else d for d in found.values())]
         return found
 
-    def _all_derivatives(self, leaves: Mapping[str, Tensor], value: Any, order: int) -> dict[str, Any]:
-        with pointing_into(self.program.source):
-            return {key: _plain(d, leaves) for key, d in derivatives(value, leaves, order).items()}
+    def _all_derivatives(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int
+    ) -> tuple[Any, dict[str, Any]]:
+        names, bindings = self._names(values, wrt), self._bindings(values)
+        leaves = {n: concrete(bindings[n]) for n in names}
+        with enable_grad(), pointing_into(self.program.source):
+            value, found = derivatives(lambda given: self._run({**bindings, **given}).value, leaves, order)
+        return _plain(value, bindings), {key: _plain(d, bindings) for key, d in found.items()}
 
     def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
         """The leaves to differentiate by, and the value with its graph."""
+        names, bindings = self._names(values, wrt), self._bindings(values)
+        leaves = {n: _leaf(bindings[n]) for n in names}
+        with enable_grad():
+            return leaves, self._run({**bindings, **leaves}).value
+
+    def _names(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
+        """The inputs to differentiate by, all of them where `wrt` is None."""
         names = [n for n in values if n in self._accepted] if wrt is None else list(wrt)
         missing = [n for n in names if n not in values]
         if missing:
             raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
-        bindings = self._bindings(values)
-        leaves = {n: _leaf(bindings[n]) for n in names}
-        with enable_grad():
-            return leaves, self._run(bindings | leaves).value
+        return names
 
     def _run(self, bindings: Mapping[str, Any]) -> Evaluation:
         with arrays.using_dtype(_dtype(bindings)):

@@ -35,7 +35,7 @@ def outer_reads(program: tree.Program) -> dict[str, Read]:
     """The names whose values must come from outside, each with its first place."""
     assigned: set[str] = set()
     found: dict[str, Read] = {}
-    everywhere = {n.name for n in tree.walk(program) if isinstance(n, (tree.Assign, tree.For))}
+    everywhere = _assigned(program)
     for event in _events(program):
         if isinstance(event, _Bind):
             if event.certain:
@@ -67,6 +67,9 @@ def _parts(
     if isinstance(node, tree.Assign):
         yield node.value, certain, parameters
         yield _Bind(node.name, certain), certain, parameters
+    elif isinstance(node, tree.Unpack):
+        yield from ((v, certain, parameters) for v in node.values)
+        yield from ((_Bind(t.name, certain), certain, parameters) for t in node.targets)
     elif isinstance(node, tree.Define):
         inner = parameters | {p.name for p in node.parameters}
         yield node.body, certain, inner
@@ -114,8 +117,13 @@ def check(program: tree.Program, bound: Collection[str]) -> None:
 
 
 def known_names(program: tree.Program, bound: Collection[str]) -> set[str]:
-    assigned = {n.name for n in tree.walk(program) if isinstance(n, (tree.Assign, tree.For))}
-    return assigned | set(bound)
+    return _assigned(program) | set(bound)
+
+
+def _assigned(program: tree.Program) -> set[str]:
+    statements = [*tree.walk(program)]
+    unpacked = {t.name for n in statements if isinstance(n, tree.Unpack) for t in n.targets}
+    return unpacked | {n.name for n in statements if isinstance(n, (tree.Assign, tree.For))}
 
 
 def is_function(name: str, functions: Collection[str]) -> bool:

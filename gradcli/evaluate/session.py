@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import derivatives, jacobians
+from gradcli.calculus.derivatives import jacobians
+from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.errors import DifferentiationError, UnknownNameError, nearest, pointing_into
 from gradcli.evaluate.diagnose import Warning, Watch, all_finite
 from gradcli.evaluate.interpreter import Evaluation, evaluate
@@ -74,21 +75,17 @@ def _numbers(result: Result) -> list[Any]:
 
 def _run(request: Request, watch: Watch, observe: Any) -> Result:
     leaves = {n: _leaf(v, request.gradient and n in request.wrt) for n, v in request.bindings.items()}
-    evaluation = evaluate(
-        request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, observe=observe
-    )
+    evaluation = _evaluate(request, leaves, observe)
     result = Result(_plain(evaluation.value))
     retained = {name: _retained(request, evaluation, name) for name in request.retain}
 
-    def see(*seen: Any) -> None:
-        watch.see_kink(*seen)
-        if observe is not None:
-            watch.see_backward(*seen)
+    def again(given: Mapping[str, Any]) -> Any:
+        return _evaluate(request, {**request.bindings, **given}, observe).value
 
     by = {name: leaves[name] for name in request.wrt}
     last = request.program.body[-1]
     places = pointing_into(request.program.source, last.span)
-    with watch.backward(see), places, arrays.max_steps(request.max_steps):
+    with watch.derivatives(nonfinite=observe is not None), places, arrays.max_steps(request.max_steps):
         if request.gradient:
             _backward(request, evaluation.value, by, result)
         # Taken before further passes, which would add to them.
@@ -97,8 +94,14 @@ def _run(request: Request, watch: Watch, observe: Any) -> Result:
         if request.nodes:
             result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
             result.rewritten = evaluation.rewritten
-        _further(request, evaluation.value, by, result)
+        if request.order is not None and request.order > 1:
+            watch.see_kinks(evaluation.value)
+        _further(request, evaluation.value, by, again, result)
     return result
+
+
+def _evaluate(request: Request, bindings: Mapping[str, Any], observe: Any) -> Evaluation:
+    return evaluate(request.program, bindings, max_steps=request.max_steps, rewrite=request.rewrite, observe=observe)
 
 
 def _leaf(array: Any, requires_grad: bool) -> Tensor:
@@ -121,11 +124,11 @@ def _backward(request: Request, value: Any, by: Mapping[str, Tensor], result: Re
     result.grad = {name: _plain(_grad(leaf)) for name, leaf in by.items()}
 
 
-def _further(request: Request, value: Any, by: Mapping[str, Tensor], result: Result) -> None:
+def _further(request: Request, value: Any, by: Mapping[str, Tensor], run_again: Function, result: Result) -> None:
     if request.jacobian:
         result.jacobian = {n: _plain(j) for n, j in zip(by, jacobians(value, list(by.values())))}
     if request.order is not None:
-        found = derivatives(value, by, request.order)
+        _, found = derivatives(run_again, {name: leaf.data for name, leaf in by.items()}, request.order)
         result.derivatives = {key: _plain(d) for key, d in found.items() if "," in key}
 
 

@@ -19,8 +19,8 @@ from gradcli.errors import (
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import evaluate
 from gradcli.evaluate.limits import MAX_STEPS
-from gradcli.primitives.arithmetic import cast
-from gradcli.primitives.bind import constant
+from gradcli.primitives.arithmetic import cast, isfinite
+from gradcli.primitives.bind import assume, constant
 from gradcli.program.formula import formula
 from gradcli.program.ir import Program
 from gradcli.program.passes import optimise
@@ -78,7 +78,7 @@ def _recorded(
     traced = None
     for inputs, fixed in _points(program, bindings, wrt):
         traced = _recorded_at(program, inputs, fixed, wrt, order, max_steps)
-        if all(map(arrays.all_finite, traced.values)):
+        if all(assume(isfinite(value)) for value in traced.values):
             break
     assert traced is not None
     return traced

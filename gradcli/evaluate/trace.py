@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import derivatives, gradients
+from gradcli.calculus.derivatives import gradients
 from gradcli.errors import pointing_into
 from gradcli.evaluate.interpreter import evaluate
 from gradcli.evaluate.limits import MAX_STEPS
@@ -19,8 +19,8 @@ from gradcli.syntax import tree
 class Trace(NamedTuple):
     """A straight-line program whose first output is the value, and the outputs' values at recording.
 
-    `positions` says which output each derivative is, by leaves joined with commas (`x`, `x,q`);
-    None for a leaf that the value does not depend on.
+    `positions` says which output the gradient by each leaf is; None for a leaf that the value does
+    not depend on.
     """
 
     program: Program
@@ -34,14 +34,12 @@ def value_and_gradients(
     wrt: Sequence[str],
     *,
     cotangent: Any = None,
-    order: int = 1,
     rewrite: bool = True,
     max_steps: int = MAX_STEPS,
 ) -> Trace:
     """Record the value of `program` for `inputs`, arrays by name, and its gradient by each of `wrt`.
 
-    With `order` above 1 all derivatives up to it are outputs too, keyed as by `--order`. Raises
-    NotRecordableError, with the place, where what is computed depends on the numbers of an input,
+    Raises NotRecordableError, with the place, where what is computed depends on the numbers of an input,
     and what `evaluate` and `gradients` raise.
     """
     positions: dict[str, int | None] = {}
@@ -50,9 +48,9 @@ def value_and_gradients(
         leaves = {name: Tensor(value).requires_grad_(name in wrt) for name, value in given.items()}
         with enable_grad():
             value = evaluate(program, leaves, rewrite=rewrite, max_steps=max_steps).value
-            found = _derivatives(value, {name: leaves[name] for name in wrt}, cotangent, order)
+            found = gradients(value, [leaves[name] for name in wrt], cotangent, retain_graph=False)
         outputs = [value]
-        for key, derivative in found.items():
+        for key, derivative in zip(wrt, found):
             positions[key] = None if derivative is None else len(outputs)
             outputs += [] if derivative is None else [derivative]
         return outputs
@@ -60,9 +58,3 @@ def value_and_gradients(
     with pointing_into(program.source, program.body[-1].span):
         traced = record(run, inputs)
     return Trace(traced.program, traced.values, positions)
-
-
-def _derivatives(value: Any, leaves: Mapping[str, Tensor], cotangent: Any, order: int) -> Mapping[str, Any]:
-    if order > 1:
-        return derivatives(value, leaves, order)
-    return dict(zip(leaves, gradients(value, list(leaves.values()), cotangent, retain_graph=False)))

@@ -7,19 +7,34 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.primitive import Operation
 from gradcli.syntax import tree
 
-# A number, an array, a Tensor; True, False or None; a text; a list of tensors to be joined.
+# A number, an array, a Tensor; True, False or None; a text; a list of tensors to be joined; a tuple
+# of the tensors that a function such as `qr` gives.
 Value = Any
 
 
 def number(value: Value, what: str) -> Value:
+    if isinstance(value, tuple):
+        raise EvaluationError(
+            f"{what} needs a number or a tensor, and this is {len(value)} tensors",
+            hint="take one of them by its number, as in qr(A)[0], or name them all, as in Q, R = qr(A)",
+        )
     if value is None or isinstance(value, (str, list)):
         kind = "a text" if isinstance(value, str) else "no value" if value is None else "a list of tensors"
         raise EvaluationError(f"{what} needs a number or a tensor, and this is {kind}")
     return value
+
+
+def one_of(tensors: tuple[Value, ...], key: Sequence[Value]) -> Value:
+    """One of the tensors that a function gives, by its number."""
+    position = whole(key[0], "the number of a tensor") if len(key) == 1 else None
+    if position is None or not -len(tensors) <= position < len(tensors):
+        raise ShapeError(f"one of {len(tensors)} tensors is taken by its number, from 0 to {len(tensors) - 1}")
+    return tensors[position]
 
 
 def in_dtype(value: Value) -> Value:
@@ -33,6 +48,9 @@ def check_arguments(operation: Operation, positional: Sequence[Value]) -> None:
         if operation.name == "einsum":
             raise EvaluationError("the first argument of 'einsum' must be a text such as 'ij,jk->ik'")
         number(positional[0], f"'{operation.name}'")
+    for value in positional:
+        if isinstance(value, tuple):
+            number(value, f"'{operation.name}'")
     if operation.name != "norm" and any(isinstance(v, str) for v in positional[1:]):
         raise EvaluationError(f"'{operation.name}' needs a number or a tensor, and this is a text")
 

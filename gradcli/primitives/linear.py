@@ -8,11 +8,13 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import take_diagonal
 from gradcli.primitives.primitive import Composite, work
 from gradcli.primitives.reductions import sum_
+from gradcli.primitives.series import multilinear
 from gradcli.primitives.shape import matrix_transpose, moveaxis, permute, reshape
 
 Shape = tuple[int, ...]
@@ -89,9 +91,12 @@ matmul = structural(
     "matmul", "a, b", "matrix product over the last two axes; the operator @",
     forward=lambda xp, a, b: xp.matmul(a, b),
     vjp=(_matmul_left, _matmul_right),
+    jet=multilinear,
     prepare=_matmul_call,
+    batch=batching.matmul,
     derivative="g@b.T, a.T@g",
     elements=_matmul_elements,
+    multilinear=True,
     node_name=_matmul_name,
     aliases=("mm", "bmm", "mv"),
     samples=((_SQUARE, _MATRIX), (_SQUARE, [1.0, -1.0]), (_VECTOR, _VECTOR), ([_SQUARE, _SQUARE], _MATRIX)),
@@ -247,11 +252,14 @@ contract = structural(
     "contract", "*tensors", "sum of products over the letters that are not in the result",
     forward=lambda xp, *tensors, terms, result: xp.einsum(*tensors, subscripts=latin(terms, result)),
     vjp=_contract_rule,
+    jet=multilinear,
     variadic=True,
     prepare=lambda *tensors, terms, result: (tensors, {"terms": terms, "result": result}),
+    batch=batching.contract,
     derivative="the contraction of g with the other tensors",
     elements=_contract_elements,
     node_name="EinsumBackward0",
+    multilinear=True,
 )  # fmt: skip
 
 einsum = Composite(

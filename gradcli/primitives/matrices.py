@@ -1,25 +1,29 @@
 """Functions of square matrices, over the last two axes; the axes before them are a batch.
 
 The rules are those of M. Giles, "An extended collection of matrix derivative results for forward
-and reverse mode algorithmic differentiation" (2008), and for `cholesky` of I. Murray,
-"Differentiation of the Cholesky decomposition" (2016).
+and reverse mode algorithmic differentiation" (2008). The decompositions are in `gradcli.primitives.decompositions`.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import multiply, usable_divisor
+from gradcli.primitives import batching
+from gradcli.primitives.arithmetic import minus, multiply, negative, ones_like, usable_divisor
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
+from gradcli.primitives.exponential import by_squaring
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Composite, Primitive, largest_operand, work
-from gradcli.primitives.shape import matrix_transpose, permute, reshape, roll, tril
+from gradcli.primitives.reductions import sum_
+from gradcli.primitives.series import Coefficients, integrated, products
+from gradcli.primitives.shape import matrix_transpose, permute, reshape, roll
 
 Shape = tuple[int, ...]
 
@@ -29,7 +33,7 @@ _BATCH = [_SQUARE, [[1.0, 0.2], [0.3, 2.0]]]
 _DEFINITE = [[2.0, 0.5], [0.5, 3.0]]
 
 
-def _square(name: str) -> Any:
+def square_matrix(name: str) -> Any:
     def prepare(x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
         sizes = arrays.shape(x)
         if len(sizes) < 2 or sizes[-1] != sizes[-2]:
@@ -39,7 +43,7 @@ def _square(name: str) -> Any:
     return prepare
 
 
-def _cubic(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
+def cubic(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
     """The work of a decomposition of square matrices, and of as many columns beside them."""
     elements = largest_operand(shapes, {})
     return elements + work(elements * shapes[0][-1])
@@ -50,12 +54,21 @@ def _per_matrix(g: Any) -> Any:
     return reshape(g, (*arrays.shape(g), 1, 1))
 
 
+def _inv_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    # From x@y = 1, whose further coefficients are 0.
+    for k in itertools.count(1):
+        known = y.total(products(matmul, x, y, k, first=1))
+        yield None if known is None else negative(matmul(y.inner, known))
+
+
 inv: Primitive = structural(
     "inv", "A", "inverse matrix",
     forward=lambda xp, x: xp.linalg.inv(x),
     vjp=(lambda g, y, _x: -matmul(matmul(matrix_transpose(y), g), matrix_transpose(y)),),
-    prepare=_square("inv"),
-    elements=_cubic,
+    jet=_inv_series,
+    prepare=square_matrix("inv"),
+    elements=cubic,
+    batch=batching.trailing,
     derivative="-inv(A).T@g@inv(A).T",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -80,12 +93,21 @@ def _cofactors(x: Any, determinant: Any) -> Any:
     return det(_minors(x)) * signs
 
 
+def _from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """One number a matrix: its derivative is the product with the gradient, which the vjp rule makes of ones."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    gradient = primitive.rule(0)(ones_like(y.inner), y, inner)
+    yield from integrated(y, sum_(gradient * x.derivative(), (-2, -1)))
+
+
 det: Primitive = structural(
     "det", "A", "determinant",
     forward=lambda xp, x: xp.linalg.det(x),
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
-    prepare=_square("det"),
-    elements=_cubic,
+    jet=_from_gradient,
+    prepare=square_matrix("det"),
+    elements=cubic,
+    batch=batching.trailing,
     derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
     edges=("where A is singular, the derivative is the matrix of cofactors",),
     samples=((_SQUARE,), (_BATCH,), ([[1.0, 2.0], [2.0, 4.0]],)),
@@ -101,8 +123,10 @@ logdet: Primitive = structural(
     "logdet", "A", "log(det(A)), without overflow; nan where det(A) < 0",
     forward=_logdet,
     vjp=(lambda g, _y, x: _per_matrix(g) * matrix_transpose(inv(x)),),
-    prepare=_square("logdet"),
-    elements=_cubic,
+    jet=_from_gradient,
+    prepare=square_matrix("logdet"),
+    elements=cubic,
+    batch=batching.trailing,
     derivative="g*inv(A).T",
     domain="det(A) > 0",
     edges=("-inf where A is singular, nan where det(A) < 0",),
@@ -111,7 +135,7 @@ logdet: Primitive = structural(
 
 
 def _solve_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    _square("solve")(a)
+    square_matrix("solve")(a)
     sizes, right = arrays.shape(a), arrays.shape(b)
     if not right or right[-2 if len(right) > 1 else 0] != sizes[-1]:
         raise ShapeError(f"'solve' does not fit a matrix of shape {list(sizes)} and a right side of {list(right)}")
@@ -134,12 +158,31 @@ def _solve_rule_right(g: Any, _y: Any, a: Any, _b: Any) -> Any:
     return reshape(solve(matrix_transpose(a), _column(g)), arrays.shape(g))
 
 
+def _solve_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
+    """From a@y = b; the last term of that product has the coefficient that is sought."""
+    vectors = b.ndim == 1
+    columns = y.growing(*_as_columns(y)) if vectors else y
+    for k in itertools.count(1):
+        part = b.coefficient(k)
+        part = _column(part) if vectors and part is not None else part
+        rest = minus(part, y.total(products(matmul, a, columns, k, first=1)))
+        found = None if rest is None else solve(a.inner, rest)
+        yield reshape(found, arrays.shape(found)[:-1]) if vectors and found is not None else found
+
+
+def _as_columns(y: Any) -> tuple[Any, Any]:
+    later = (None if part is None else _column(part) for part in map(y.coefficient, itertools.count(1)))
+    return _column(y.inner), later
+
+
 solve: Primitive = structural(
     "solve", "A, b", "the x with A@x = b, for a vector or the columns of a matrix",
     forward=lambda xp, a, b: xp.linalg.solve(a, b),
     vjp=(_solve_rule_matrix, _solve_rule_right),
+    jet=_solve_series,
     prepare=_solve_call,
-    elements=_cubic,
+    elements=cubic,
+    batch=batching.solve,
     derivative="-w@x.T, w, where w = solve(A.T, g)",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -147,46 +190,14 @@ solve: Primitive = structural(
 )  # fmt: skip
 
 
-def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
-    xp = arrays.numpy_namespace()
-    n = arrays.shape(y)[-1]
-    halved = tril(matmul(matrix_transpose(y), g)) * (1.0 - 0.5 * xp.eye(n, dtype=arrays.dtype_name(y)))
-    left = solve(matrix_transpose(y), halved)
-    whole_cotangent = matrix_transpose(solve(matrix_transpose(y), matrix_transpose(left)))
-    return 0.5 * (whole_cotangent + matrix_transpose(whole_cotangent))
-
-
-cholesky: Primitive = structural(
-    "cholesky", "A", "the lower triangular L with L@L.T = A",
-    forward=lambda xp, x: xp.linalg.cholesky(x),
-    vjp=(_cholesky_rule,),
-    prepare=_square("cholesky"),
-    elements=_cubic,
-    derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
-    domain="A symmetric and positive definite",
-    edges=(
-        "the lower triangle is read, and the upper one taken as its mirror image",
-        "a matrix that is not positive definite is an error",
-    ),
-    example="'sum(cholesky(A))' A='[[2, 0.5], [0.5, 3]]'",
-)  # fmt: skip
-
-
 def _matrix_power(x: Any, n: Any) -> Any:
-    _square("matrix_power")(x)
+    square_matrix("matrix_power")(x)
     exponent = whole(n, "the exponent of 'matrix_power'")
     if exponent < 0:
         return _matrix_power(inv(x), -exponent)
     if exponent == 0:
         return 0.0 * x + arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x))
-    result = None
-    while True:
-        if exponent % 2:
-            result = x if result is None else matmul(result, x)
-        exponent //= 2
-        if not exponent:
-            return result
-        x = matmul(x, x)
+    return by_squaring(matmul, x, exponent)
 
 
 matrix_power = Composite(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradcli.primitives import (
     arithmetic,
     creation,
+    decompositions,
     exponential,
     indexing,
     linear,
@@ -28,6 +29,7 @@ _MODULES = (
     scans,
     linear,
     matrices,
+    decompositions,
     creation,
 )
 
@@ -71,7 +73,8 @@ SUBJECTS: dict[str, tuple[Operation, ...]] = {
     "linear algebra": (
         linear.matmul, linear.dot, linear.outer, linear.einsum, linear.trace, linear.diagonal, matrices.tensordot,
         matrices.kron, matrices.cross, matrices.inv, matrices.det, matrices.logdet, matrices.solve,
-        matrices.cholesky, matrices.matrix_power,
+        decompositions.cholesky, decompositions.qr, decompositions.eigh, decompositions.eigvalsh,
+        decompositions.svdvals, decompositions.pinv, matrices.matrix_power, decompositions.matrix_exp,
     ),
     "creation": (
         creation.zeros, creation.ones, creation.full, arithmetic.zeros_like,

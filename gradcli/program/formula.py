@@ -69,7 +69,7 @@ class _Reader:
         if arrays.dtype_name(atom) == "bool" and not arrays.shape(atom):
             return self.algebra.true if atom else self.algebra.false
         value = constants.number(atom)
-        if value is not None and arrays.all_finite(value) and arrays.dtype_name(atom) != "bool":
+        if value is not None and math.isfinite(value) and arrays.dtype_name(atom) != "bool":
             return number(self.algebra, value)
         return self.algebra.array(atom, constants.key(atom), arrays.shape(atom), arrays.dtype_name(atom))
 

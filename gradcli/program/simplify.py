@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 from gradcli import arrays
@@ -58,7 +59,7 @@ def _unknown(what: str) -> DifferentiationError:
 def _atom(sympy: Any, atom: Atom, known: dict[Variable, Any]) -> Any:
     if isinstance(atom, Variable):
         return known[atom]
-    if arrays.shape(atom) or not arrays.all_finite(atom):
+    if arrays.shape(atom) or not math.isfinite(float(atom)):
         raise _unknown("a formula with tensors" if arrays.shape(atom) else "nan and infinities")
     if arrays.dtype_name(atom) == "bool":
         return sympy.true if atom else sympy.false

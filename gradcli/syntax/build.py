@@ -7,7 +7,7 @@ arguments, is said here by a ProgramSyntaxError.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from gradcli.errors import ProgramSyntaxError, Span
@@ -62,6 +62,8 @@ def assign(
     span = Span(target.span.start, (rule or value).span.end)
     if isinstance(target, tree.Name) and rule is None:
         return tree.Assign(span, target.id, target.span, value)
+    if isinstance(target, tree.Tuple) and rule is None:
+        return _unpacked(span, target.items, value.items if isinstance(value, tree.Tuple) else (value,))
     if isinstance(target, tree.Call) and target.receiver is None:
         given: tuple[tree.Expression | tree.Keyword, ...] = (*target.arguments, *target.keywords)
         parameters = tuple(_parameter(argument) for argument in given)
@@ -74,6 +76,25 @@ def assign(
             span=Span(rule.span.start, rule.span.start + len("backward")),
         )
     raise _cannot_assign(target)
+
+
+def unpack(*children: Any) -> tree.Unpack:
+    values = children[-1]
+    targets = _nodes(children)
+    return _unpacked(Span(targets[0].span.start, values[-1].span.end), targets, values)
+
+
+def _unpacked(span: Span, targets: Sequence[tree.Expression], values: tuple[tree.Expression, ...]) -> tree.Unpack:
+    if len(values) not in (1, len(targets)):
+        raise ProgramSyntaxError(
+            f"{len(targets)} names do not fit {len(values)} values",
+            span=Span(values[0].span.start, values[-1].span.end),
+        )
+    for target in targets:
+        if not isinstance(target, tree.Name):
+            raise _cannot_assign(target)
+    names = tuple(tree.Parameter(t.span, t.id) for t in targets if isinstance(t, tree.Name))
+    return tree.Unpack(span, names, values)
 
 
 def _parameter(argument: tree.Expression | tree.Keyword) -> tree.Parameter:
@@ -124,7 +145,7 @@ def _cannot_assign(target: tree.Expression) -> ProgramSyntaxError:
         case tree.Constant(_, value):
             what, hint = f"'{value}'", f"'{value}' is a reserved word; choose another name"
         case tree.List():
-            what, hint = "a list", "assign one name at a time"
+            what, hint = "a list", "several names stand without brackets, as in Q, R = qr(A)"
         case tree.Index():
             what, hint = "an element", "tensors do not change; where(condition, a, b) builds one"
         case tree.Attribute(_, _, name):

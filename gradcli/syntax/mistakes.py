@@ -335,11 +335,18 @@ def _no_expression(m: Mistake) -> Finding | None:
     return Finding(f"unexpected {_quoted(m.token)}", hint)
 
 
+def _names_alone(m: Mistake) -> Finding | None:
+    """Expressions with commas between them, and no '=' behind."""
+    if not {"COMMA", "EQUAL"} <= m.expected or m.bracket or m.token.type not in {"SEPARATOR", END}:
+        return None
+    comma = next((t for t in m.statement if t.value == ","), None)
+    hint = "Q, R = qr(A) names several tensors; [a, b] builds one"
+    return comma and Finding("unexpected ','", hint, place(comma))
+
+
 def _comma(m: Mistake) -> Finding | None:
     if m.token.value != "," or (m.bracket and m.bracket.value != "{"):
         return None
-    if m.following and m.following.type == "NAME" and len(m.statement) == 1:
-        return Finding("unexpected ','", "assign one name at a time; [a, b] builds a tensor")
     return Finding("unexpected ','", "[a, b] builds a tensor")
 
 
@@ -361,6 +368,7 @@ _RULES = (
     _no_block,
     _no_in,
     _no_else,
+    _names_alone,
     _end,
     _side_by_side,
     _misplaced_word,

@@ -176,7 +176,16 @@ class Assign(Statement):
 
 
 class Parameter(Node):
+    """A name that a statement gives a value to: of a function's parameter, or of one part of several."""
+
     name: str
+
+
+class Unpack(Statement):
+    """`a, b = value`, the parts of one value, or `a, b = value, value`."""
+
+    targets: tuple[Parameter, ...]
+    values: tuple[Expression, ...]
 
 
 class Backward(Node):
