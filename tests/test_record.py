@@ -51,12 +51,6 @@ def test_a_gradient_is_an_output_or_none():
     assert trace.values == (9.0, 12.0)
 
 
-def test_derivatives_of_higher_order_are_outputs_too():
-    trace = value_and_gradients(parse("x**3*q"), {"x": 2.0, "q": 5.0}, ("x", "q"), order=2)
-    values = {key: trace.values[position] for key, position in trace.positions.items() if position}
-    assert values == {"x": 60.0, "q": 8.0, "x,x": 60.0, "x,q": 12.0, "q,q": 0.0}
-
-
 def test_derivatives_inside_a_program_are_recorded():
     trace = value_and_gradients(parse("diff(x**3, x)*q"), {"x": 2.0, "q": 5.0}, ("q",))
     assert trace.values == (60.0, 12.0)

@@ -74,6 +74,10 @@ CheckOrder = Annotated[
 Tolerance = Annotated[
     float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
 ]
+
+To = Annotated[str, typer.Option("--to", metavar="FORMAT", help="tree, dot, mermaid, svg or json.")]
+Values = Annotated[bool, typer.Option("--values", help="The value of each node and the gradient by it.")]
+Expand = Annotated[bool, typer.Option("--expand", help="Every operation by itself.")]
 DiffWrt = Annotated[
     str | None,
     typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),

@@ -139,6 +139,7 @@ LANGUAGE = Language(
         "logical_and": template("({0} && {1})"),
         "logical_or": template("({0} || {1})"),
         "logical_not": template("!{0}", UNARY),
+        "one_minus_square": template("(1.0 - {0})*(1.0 + {0})", TIMES),
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
     },

@@ -29,6 +29,7 @@ from gradcli.program.passes import optimise, without_dead_code
 
 # Functions for which it does not matter how many axes a single element has.
 _RESHAPING = frozenset({reshape, broadcast_to})
+_MOST_EQUATIONS = 2_500
 # Fractions of larger numbers are written as decimals.
 _LARGEST_FRACTION = 10**6
 _HALF = Fraction(1, 2)
@@ -38,9 +39,12 @@ def formula(program: Program) -> Program:
     """`program`, which has one output, as a program for the same formula in a short form.
 
     It has no guards: it is right where the guards of `program` hold, and, for formulas that are
-    smooth, everywhere.
+    smooth, everywhere. A program that nobody would read as a formula only gets the rewrites that
+    hold for real numbers: a sum of products may be much longer than what it is computed by.
     """
     program = optimise(program)
+    if len(program.equations) > _MOST_EQUATIONS:
+        return without_dead_code(optimise(program, fast=True)._replace(guards=()))
     (output,) = program.outputs
     reader = _Reader(program)
     node = reader.in_shape(reader.atom(output), arrays.shape(output))

@@ -179,6 +179,9 @@ IDENTITIES: dict[str, Identity] = {
     "divide": lambda algebra, operands, _params: algebra.divide(*operands),
     "reciprocal": _power_of(-1),
     "sqrt": _power_of(_HALF),
+    "one_minus_square": lambda algebra, operands, _params: algebra.add(
+        algebra.one, algebra.negative(algebra.power(operands[0], algebra.number(2)))
+    ),
     "flat_sqrt": _power_of(_HALF),
     "rsqrt": _power_of(-_HALF),
     "whole_power": lambda algebra, operands, params: algebra.power(operands[0], algebra.number(Fraction(params["n"]))),

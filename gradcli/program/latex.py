@@ -124,7 +124,8 @@ def _bracketed(piece: Piece, level: int) -> str:
 
 def _times(_equation: Equation, operands: Sequence[Piece]) -> Piece:
     first, second = (_bracketed(o, PRODUCT) for o in operands)
-    sign = r" \cdot " if second[:1].isdigit() or operands[1].level == UNARY else " "
+    words = first.endswith("}") and second.startswith("\\mathrm") and "\\mathrm" in first
+    sign = r" \cdot " if second[:1].isdigit() or operands[1].level == UNARY else r" \, " if words else " "
     return Piece(f"{first}{sign}{second}", TIMES)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.primitives.linear import latin
 from gradcli.program.ir import Equation, Program
-from gradcli.program.text import axis_text, indexed, negated, permuted, sizes
+from gradcli.program.text import axis_text, indexed, negated, one_minus_square, permuted, sizes
 from gradcli.program.text import number as plain_number
 from gradcli.program.writing import (
     ATOM,
@@ -99,6 +99,10 @@ def _contraction(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return function("np.einsum", f"'{subscripts}'", *(o.text for o in operands))
 
 
+def _split_at_zero(x: Piece, below: str) -> Piece:
+    return function("np.where", f"{x.at(SUM)} > 0", x.text, below)
+
+
 def _of_order(name: str) -> Any:
     return lambda equation, operands: function(name, str(equation.params["n"]), operands[0].text)
 
@@ -122,7 +126,8 @@ LANGUAGE = Language(
             "sigmoid:special.expit logsigmoid:special.log_expit erf:special.erf erfc:special.erfc "
             "erfinv:special.erfinv gamma:special.gamma lgamma:special.gammaln digamma:special.digamma "
             "betaln:special.betaln ndtri:special.ndtri xlogy:special.xlogy xlog1py:special.xlog1py "
-            "inv:np.linalg.inv det:np.linalg.det solve:np.linalg.solve cholesky:np.linalg.cholesky"
+            "inv:np.linalg.inv det:np.linalg.det solve:np.linalg.solve cholesky:np.linalg.cholesky "
+            "eigvalsh:np.linalg.eigvalsh svdvals:np.linalg.svdvals pinv:np.linalg.pinv"
         ),
         "add": operator(" + ", SUM),
         "subtract": operator(" - ", SUM),
@@ -145,6 +150,12 @@ LANGUAGE = Language(
         "equal": operator(" == ", COMPARE, left=SUM, right=SUM),
         "not_equal": operator(" != ", COMPARE, left=SUM, right=SUM),
         "identity": lambda _equation, operands: operands[0],
+        "one_minus_square": one_minus_square,
+        "leaky_relu": lambda _equation, operands: _split_at_zero(operands[0], f"{operands[1].at(TIMES)}*{operands[0].at(UNARY)}"),
+        "elu": lambda _equation, operands: _split_at_zero(operands[0], f"{operands[1].at(TIMES)}*np.expm1({operands[0].text})"),
+        "cast": lambda _equation, operands: Piece(f"1.0*{operands[0].at(UNARY)}", TIMES),
+        "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
+        "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
         "sinc": lambda _equation, operands: function("np.sinc", operands[0].text),
         "polygamma": _of_order("special.polygamma"),
         "bessel_i": _of_order("special.iv"),

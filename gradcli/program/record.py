@@ -32,7 +32,6 @@ class Recorded(Operators):
 
     __slots__ = ("example", "recording", "variable")
     level = 1
-    recorded = True
 
     def __init__(self, recording: Recording, variable: Variable, example: Any) -> None:
         self.recording = recording

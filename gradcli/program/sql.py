@@ -131,6 +131,7 @@ LANGUAGE = Language(
         "logical_and": template("({0} AND {1})"),
         "logical_or": template("({0} OR {1})"),
         "logical_not": template("NOT {0}", COMPARE),
+        "one_minus_square": template("(1.0 - {0})*(1.0 + {0})", TIMES),
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
         "zeros_like": lambda _equation, _operands: Piece("0.0"),

@@ -189,6 +189,11 @@ def _cast(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"1*{operands[0].at(UNARY)}", PRODUCT)
 
 
+def one_minus_square(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    x = operands[0].at(TIMES)
+    return Piece(f"(1 - {x})*(1 + {x})", TIMES)
+
+
 def _root(equation: Equation, operands: Sequence[Piece]) -> Piece:
     x, root = operands[0].text, number(1.0 / equation.params["n"]).at(UNARY)
     return function("where", f"{operands[0].at(SUM)} == 0", "0", f"{Piece(x, operands[0].level).at(ATOM)}**{root}")
@@ -240,6 +245,7 @@ LANGUAGE = Language(
         "cast": _cast,
         "flat_sqrt": calls("sqrt")["sqrt"],
         "flat_root": _root,
+        "one_minus_square": one_minus_square,
         "polygamma": lambda equation, operands: function("polygamma", str(equation.params["n"]), operands[0].text),
         "sinc": _of_order("sinc"),
         "bessel_i": _of_order("i0", "i1"),
@@ -254,7 +260,7 @@ LANGUAGE = Language(
         "index": indexed,
         "order_statistic": _ranked,
         "contract": _contraction,
-        **calls("inv det logdet solve cholesky"),
+        **calls("inv det logdet solve cholesky eigvalsh svdvals pinv matrix_exp"),
     },
     number=number,
     array=array,
