@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from gradcli import arrays
 from gradcli.errors import NotBatchableError
 from gradcli.primitives.batching import exchange
-from gradcli.primitives.bind import Kind, assume, is_recorded
+from gradcli.primitives.bind import Kind, assume
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.shape import broadcast_to
@@ -39,10 +39,6 @@ class Batched(Operators):
     @property
     def dtype(self) -> str:
         return arrays.dtype_name(self.rows)
-
-    @property
-    def recorded(self) -> bool:
-        return is_recorded(self.rows)
 
     @property
     def inner(self) -> NoReturn:

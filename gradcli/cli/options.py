@@ -74,10 +74,6 @@ CheckOrder = Annotated[
 Tolerance = Annotated[
     float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
 ]
-
-To = Annotated[str, typer.Option("--to", metavar="FORMAT", help="tree, dot, mermaid, svg or json.")]
-Values = Annotated[bool, typer.Option("--values", help="The value of each node and the gradient by it.")]
-Expand = Annotated[bool, typer.Option("--expand", help="Every operation by itself.")]
 DiffWrt = Annotated[
     str | None,
     typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),
@@ -85,7 +81,6 @@ DiffWrt = Annotated[
 DiffOrder = Annotated[int, typer.Option("--order", metavar="N", help="The derivatives of order N.")]
 Language = Annotated[str, typer.Option("--to", metavar="text|latex|python|c|sql", help="The language of the formulas.")]
 Simplify = Annotated[bool, typer.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")]
-
 Drawing = Annotated[str, typer.Option("--to", metavar="FORMAT", help="tree, dot, mermaid, svg or json.")]
 Values = Annotated[bool, typer.Option("--values", help="The value of each node and the gradient by it.")]
 Expand = Annotated[bool, typer.Option("--expand", help="Every operation by itself.")]

@@ -22,7 +22,7 @@ class Kind:
     kind, binds the primitive to what was inside, and wraps the result again. Where there may be
     several of one kind around each other, `nesting` orders them. `inner` is the value without
     this kind, and `differential` says that what the kind adds to it are derivatives; `parts` are
-    the value and those derivatives that are there already; `recorded` says that it becomes part of a program.
+    the value and those derivatives that are there already.
     """
 
     __slots__ = ()
@@ -34,10 +34,6 @@ class Kind:
     @property
     def parts(self) -> tuple[Any, ...]:
         return (self.inner,)
-
-    @property
-    def recorded(self) -> bool:
-        return is_recorded(self.inner)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -85,12 +81,6 @@ def assume(condition: Any) -> bool:
     if isinstance(condition, Kind):
         return condition.assume()
     return bool(condition if type(condition) in arrays.PLAIN else condition.all())
-
-
-def is_recorded(*operands: Any) -> bool:
-    """Whether an operand is part of a program that is being recorded: then a shortcut under a guard
-    (see `assume`) pays, even where it costs more than it saves in a single run."""
-    return any(isinstance(o, Kind) and o.recorded for o in operands)
 
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:

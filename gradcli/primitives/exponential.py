@@ -25,7 +25,7 @@ from gradcli.primitives.arithmetic import (
     where,
     zeros_like,
 )
-from gradcli.primitives.bind import assume, constant, is_recorded
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.series import Coefficients, from_derivative, integrated
@@ -42,14 +42,8 @@ def _has_magnitude(x: Any) -> Any:
     return greater(absolute(constant(x)), 0)
 
 
-def _is_never_zero(x: Any, q: Any) -> bool:
-    """Whether the plain formulas for the derivatives of a power hold."""
-    # A program that is recorded mostly has the condition on positive bases already.
-    return (is_recorded(x, q) and assume(greater(constant(x), 0))) or assume(_has_magnitude(x))
-
-
 def _power_by_base(g: Any, _y: Any, x: Any, q: Any) -> Any:
-    if _is_never_zero(x, q):
+    if assume(_has_magnitude(x)):
         return g * (q * general_power(x, q - 1))
     # x**0 is flat, also at x = 0, where q*x**(q-1) is 0*inf: there the base is made safe beforehand.
     flat = logical_and(equal(q, 0), logical_not(_has_magnitude(x)))
@@ -59,7 +53,7 @@ def _power_by_base(g: Any, _y: Any, x: Any, q: Any) -> Any:
 
 
 def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
-    if _is_never_zero(x, q):
+    if assume(_has_magnitude(x)):
         return g * (y * log(x))
     # 0**q is flat in q for q > 0; log(0) must not be reached.
     flat = logical_and(equal(x, 0), greater_equal(q, 0))
