@@ -98,6 +98,9 @@ def arguments(description: str | None, rounds: int) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=rounds, help="how often each job is measured")
     parser.add_argument("--json", metavar="PATH", help="write every time that was measured")
+    parser.add_argument(
+        "--write", action="store_true", help="put the tables into README.md, where it has a place for them"
+    )
     return parser.parse_args()
 
 
@@ -111,6 +114,19 @@ def write_json(
 
     whole = {"about": about, "tables": {title: {r.name: record(r) for r in rows} for title, rows in tables.items()}}
     Path(path).write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def write_readme(place: str, about: Mapping[str, str], tables: Mapping[str, str]) -> None:
+    """Replace what stands between `<!-- place -->` and `<!-- end -->` in README.md."""
+    readme = Path(__file__).parent / "README.md"
+    begin = f"<!-- {place} -->\n"
+    before, found, rest = readme.read_text(encoding="utf-8").partition(begin)
+    if not found:
+        raise SystemExit(f"error: {readme} has no {begin.strip()}")
+    date, *versions = (f"{name} {value}" for name, value in about.items())
+    text = f"\nMeasured: {date}; {', '.join(versions)}.\n"
+    text += "".join(f"\n{title}:\n\n{rows}\n" for title, rows in tables.items())
+    readme.write_text(f"{before}{begin}{text}\n{rest[rest.index('<!-- end -->') :]}", encoding="utf-8")
 
 
 def show(about: Mapping[str, str], tables: Mapping[str, str]) -> None:

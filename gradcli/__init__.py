@@ -6,6 +6,7 @@ Every function of the language is a function of this module: `gradcli.log(x)`, `
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if not name.startswith("_"):
+    # A part of the package that is not loaded yet: the import statement that asks here finds it.
+    if not name.startswith("_") and PathFinder.find_spec(f"{__name__}.{name}", __path__) is None:
         from gradcli.primitives import table
 
         found = table.find(name)

@@ -205,6 +205,10 @@ class NotRecordableError(EvaluationError):
     """What happens next depends on numbers that a program, while it is recorded, does not know."""
 
 
+class NotBatchableError(EvaluationError):
+    """What happens next depends on numbers that are others in each row of a batch."""
+
+
 class DifferentiationError(GradcliError, RuntimeError):
     """A value that cannot be differentiated as asked."""
 

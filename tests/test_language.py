@@ -151,6 +151,43 @@ def test_a_branch_that_is_not_taken_stays_out_of_sums_over_it():
     assert found["x"].tolist() == [0.0, 1.5]
 
 
+@pytest.mark.parametrize("untaken", [math.nan, math.inf])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "x @ w",
+        "(x**2) @ w",
+        "einsum('ij,j->i', x, w)",
+        "einsum('ij,ij,j->i', x, x, w)",
+        "prod(x, axis=1)*sum(w)",
+        "prod(x, axis=1, keepdims=True)[:, 0]*sum(w)",
+        "cumprod(x, axis=1) @ w",
+        "softmax(x, axis=1) @ w",
+        "norm(x, axis=1)*sum(w)",
+        "logsumexp(x, axis=1)*sum(w)",
+        "std(x, axis=1)*sum(w)",
+        "median(x, axis=1)*sum(w)",
+        "sort(x, axis=1) @ w",
+    ],
+)
+def test_a_row_that_is_not_taken_stays_out_of_the_gradient(program, untaken):
+    x = np.array([[1.0, 2.0, 4.0], [untaken, 1.0, 3.0]])
+    w = np.array([3.0, -4.0, 0.5])
+    masked = gradcli.compile(f"sum(where([1, 0], {program}, 0))").value_and_grad({"x": x, "w": w})
+    alone = gradcli.compile(f"sum({program})").value_and_grad({"x": x[:1], "w": w})
+    np.testing.assert_allclose(masked[0], alone[0], rtol=1e-15)
+    np.testing.assert_allclose(masked[1]["w"], alone[1]["w"], rtol=1e-14)
+    np.testing.assert_allclose(masked[1]["x"], [*alone[1]["x"], [0.0, 0.0, 0.0]], rtol=1e-14)
+
+
+def test_a_row_that_is_taken_keeps_its_nan():
+    x = np.array([[1.0, 2.0], [math.nan, 1.0]])
+    _, found = gradcli.compile("sum(where([1, 1, 0], concat([x, [[1, 1]]]) @ w, 0))").value_and_grad(
+        {"x": x, "w": [1.0, 2.0]}
+    )
+    np.testing.assert_array_equal(found["w"], [math.nan, 3.0])
+
+
 def test_a_branch_that_is_not_taken_stays_out_of_higher_derivatives():
     found = gradcli.compile("where(x > 0, sqrt(x)*x, x**3)").derivatives({"x": 0.0}, 3)
     assert found == [0.0, 0.0, 0.0, 6.0]

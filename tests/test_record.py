@@ -7,29 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import gradients
 from gradcli.errors import NotRecordableError
-from gradcli.evaluate.interpreter import evaluate
+from gradcli.evaluate.trace import Trace, value_and_gradients
 from gradcli.primitives import arithmetic, exponential
 from gradcli.program.check import MalformedProgramError, check
 from gradcli.program.ir import Equation, Program, Variable
-from gradcli.program.record import Traced, record
+from gradcli.program.record import record
 from gradcli.syntax import parse
 
 VECTOR = np.array([0.5, 1.5, 2.0])
 
 
-def recorded(text: str, **inputs: Any) -> Traced:
+def recorded(text: str, **inputs: Any) -> Trace:
     """The program for the value of `text` and its gradients."""
-    program = parse(text)
-
-    def value_and_gradients(**given: Any) -> list[Any]:
-        leaves = {name: Tensor(value).requires_grad_() for name, value in given.items()}
-        value = evaluate(program, leaves).value
-        return [value, *gradients(value, list(leaves.values()))]
-
-    return record(value_and_gradients, inputs)
+    return value_and_gradients(parse(text), inputs, tuple(inputs))
 
 
 def names(program: Program) -> list[str]:
@@ -52,6 +43,22 @@ def test_gradients_are_recorded_with_the_value():
     assert traced.values[0] == (VECTOR**3).sum()
     np.testing.assert_allclose(traced.values[1], 3 * VECTOR**2)
     assert [v.shape for v in traced.program.outputs] == [(), (3,)]
+
+
+def test_a_gradient_is_an_output_or_none():
+    trace = value_and_gradients(parse("x**3 + detach(q)"), {"x": 2.0, "q": 1.0}, ("x", "q"))
+    assert trace.positions == {"x": 1, "q": None}
+    assert trace.values == (9.0, 12.0)
+
+
+def test_derivatives_inside_a_program_are_recorded():
+    trace = value_and_gradients(parse("diff(x**3, x)*q"), {"x": 2.0, "q": 5.0}, ("q",))
+    assert trace.values == (60.0, 12.0)
+
+
+def test_a_cotangent_weights_a_value_that_is_no_scalar():
+    trace = value_and_gradients(parse("x**2"), {"x": VECTOR}, ("x",), cotangent=np.array([1.0, 0.0, 2.0]))
+    np.testing.assert_array_equal(trace.values[1], [1.0, 0.0, 8.0])
 
 
 def test_what_does_not_depend_on_an_input_is_a_constant():

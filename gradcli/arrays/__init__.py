@@ -170,10 +170,13 @@ def zeros_like(array: Array) -> Array:
 
 
 def ones_like(array: Array) -> Array:
-    if type(array) in PLAIN:
+    sizes, dtype = shape(array), dtype_name(array)
+    foreign = foreign_namespace((array,))
+    if foreign is not None:
+        return foreign.ones(sizes, dtype)
+    if not sizes and (dtype == "float64" or type(array) in PLAIN):
         return 1.0
-    xp = namespace_of((array,))
-    return xp.tidy(xp.ones(shape(array), dtype_name(array)))
+    return tidy(numpy_namespace().ones(sizes, dtype))
 
 
 def every(condition: Array) -> bool:
@@ -183,14 +186,6 @@ def every(condition: Array) -> bool:
     # Not every library has it as a method.
     method = getattr(condition, "all", None)
     return bool(namespace_of((condition,)).all(condition) if method is None else method())
-
-
-def some(condition: Array) -> bool:
-    """Whether a truth value, or some element of an array of them, is true."""
-    if type(condition) in PLAIN:
-        return bool(condition)
-    method = getattr(condition, "any", None)
-    return bool(namespace_of((condition,)).any(condition) if method is None else method())
 
 
 def beside(array: Array, other: Array) -> Array:
@@ -241,16 +236,6 @@ def check_dtype(dtype: str | None) -> None:
     """Raise UsageError for a dtype in which nothing is computed here."""
     if dtype not in (None, *DTYPES):
         raise UsageError(f"there is no dtype {dtype!r}", hint=f"the dtypes are {' and '.join(DTYPES)}")
-
-
-def all_finite(array: Array) -> bool:
-    if type(array) in PLAIN:
-        return floats.isfinite(array)
-    return every(namespace_of((array,)).isfinite(array))
-
-
-def all_zero(array: Array) -> bool:
-    return not some(array != 0)
 
 
 _default_dtype: ContextVar[str] = ContextVar("gradcli_default_dtype", default="float64")
@@ -317,6 +302,17 @@ def max_elements(limit: int) -> Iterator[None]:
     """Within the block, computing more than `limit` array elements in all is a LimitError."""
     hint = "raise the limit with --max-elements, or make the arrays smaller"
     token = _budget.set(Budget(limit, "the program computes more than {:,} array elements", hint))
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Within the block, elements are charged to a budget of its own, with as much left as the run's."""
+    budget = _budget.get()
+    token = _budget.set(None if budget is None else Budget(budget.left, budget.text, budget.hint))
     try:
         yield
     finally:

@@ -107,6 +107,10 @@ class CupyArrays(StandardArrays):
     def sort(self, x: Array, axis: int, stable: bool = True) -> Array:
         return cupy.sort(x, axis=axis)
 
+    def argsort(self, x: Array, axis: int, stable: bool = True) -> Array:
+        # CuPy sorts stably, and takes no word for it.
+        return cupy.argsort(x, axis=axis)
+
     def cumsum(self, x: Array, axis: int) -> Array:
         return cupy.cumsum(x, axis=axis)
 

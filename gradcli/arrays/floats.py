@@ -192,11 +192,6 @@ def logical_or(x: bool, y: bool) -> bool:
     return bool(x) or bool(y)
 
 
-def sinc(x: float) -> float:
-    """sin(πx)/(πx)."""
-    return math.sin(math.pi * x) / (math.pi * x) if x and isfinite(x) else (0.0 if isinf(x) else 1.0 + 0 * x)
-
-
 def gamma(x: float) -> float:
     try:
         return math.gamma(x)

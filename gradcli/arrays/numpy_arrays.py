@@ -70,7 +70,11 @@ def scatter_add(values: Array, key: Any, shape: tuple[int, ...]) -> Array:
     """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
     values = np.asarray(values)
     out = np.zeros(shape, values.dtype)
-    np.add.at(out, key, values)
+    if any(isinstance(item, np.ndarray) for item in key):
+        np.add.at(out, key, values)
+    else:
+        # No position repeats, and this takes an eighth of the time.
+        out[key] += values
     return out
 
 

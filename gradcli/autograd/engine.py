@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -13,11 +14,22 @@ from gradcli.autograd.node import Node, next_sequence
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.errors import DifferentiationError, GradcliError
 from gradcli.primitives.arithmetic import cast
+from gradcli.primitives.bind import Kind
 from gradcli.primitives.operators import operand
 
 # Called with each node, its cotangents and the operands' cotangents that came of them.
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
+
+
+@contextmanager
+def observing(see: Observer | None) -> Iterator[None]:
+    """Within the block, `see` is told of every node that a backward pass visits."""
+    token = observer.set(see)
+    try:
+        yield
+    finally:
+        observer.reset(token)
 
 
 def backward(
@@ -234,7 +246,7 @@ def _seed(i: int, root: Tensor, gradient: Any, create_graph: bool) -> Any:
         if root.size != 1:
             raise DifferentiationError("grad can be implicitly created only for scalar outputs")
         gradient = arrays.ones_like(root.data)
-    if not isinstance(gradient, Tensor):
+    if not isinstance(gradient, Kind):
         gradient = arrays.beside(arrays.asarray(gradient), root.data)
     if arrays.shape(gradient) != root.shape:
         raise DifferentiationError(

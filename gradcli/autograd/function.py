@@ -5,17 +5,16 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled, no_grad
-from gradcli.autograd.node import RELEASED, Edge, Node
-from gradcli.autograd.selection import drop_untaken
-from gradcli.autograd.tensor import Tensor, check_version
+from gradcli.autograd.node import RELEASED, Edge, Node, recorder
+from gradcli.autograd.selection import drop_if_untaken
+from gradcli.autograd.tensor import Tensor, check_version, fit, shape_only
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import constant
 from gradcli.primitives.operators import operand
-from gradcli.primitives.reductions import sum_to
 
 
 class Context:
@@ -68,7 +67,12 @@ class Function:
     Subclasses write static methods `forward(ctx, *inputs)` and `backward(ctx, *grad_outputs)`,
     the latter giving one gradient (or None) for each input; or `forward(*inputs)` with a separate
     `setup_context(ctx, inputs, output)`. Call `apply`, never `forward`.
+
+    `takes_batches` says that `backward` is written in functions of the language alone, so that it
+    can be given all the cotangents of a Jacobian at once.
     """
+
+    takes_batches: ClassVar[bool] = False
 
     @staticmethod
     def forward(*_inputs: Any) -> Any:
@@ -91,6 +95,10 @@ class Function:
 
         Returns a Tensor, or a tuple of them where `forward` returns a tuple.
         """
+        for item in inputs:
+            data = item.data if isinstance(item, Tensor) else item
+            if constant(data) is not data:
+                raise NotImplementedError(f"{cls.__name__} has a derivative of its own, and no Taylor series")
         needs = tuple(isinstance(i, Tensor) and i.requires_grad for i in inputs)
         context = Context(needs)
         with no_grad():
@@ -101,6 +109,9 @@ class Function:
                 cls.setup_context(context, inputs, output)
         outputs = output if isinstance(output, tuple) else (output,)
         node = FunctionNode(cls, context, inputs, outputs) if any(needs) and grad_enabled.get() else None
+        record = recorder.get()
+        if node is not None and record is not None:
+            record(node, output)
         wrapped = tuple(_wrapped(o, i, context, node) for i, o in enumerate(outputs))
         return wrapped if isinstance(output, tuple) else wrapped[0]
 
@@ -118,7 +129,7 @@ def _wrapped(output: Any, number: int, context: Context, node: FunctionNode | No
 class FunctionNode(Node):
     """A recorded call of a user's Function."""
 
-    __slots__ = ("context", "function", "shapes", "zeros")
+    __slots__ = ("context", "function", "inputs", "zeros")
 
     def __init__(
         self, function: type[Function], context: Context, inputs: Sequence[Any], outputs: Sequence[Any]
@@ -129,8 +140,8 @@ class FunctionNode(Node):
         super().__init__(f"{function.__name__}Backward", tuple(edges), len(outputs))
         self.function = function
         self.context = context
-        self.shapes = tuple(i.shape if isinstance(i, Tensor) else None for i in inputs)
-        self.zeros = tuple(None if o is None else _zeros(concrete(o)) for o in outputs)
+        self.inputs = tuple(shape_only(i.data) if isinstance(i, Tensor) else None for i in inputs)
+        self.zeros = tuple(None if o is None else _zeros(constant(o)) for o in outputs)
         context._outputs = tuple(outputs)
         context._node = weakref.ref(self)
 
@@ -147,8 +158,8 @@ class FunctionNode(Node):
                 f"function {self.name} returned an incorrect number of gradients "
                 f"(expected {len(self.edges)}, got {len(gradients)})"
             )
-        for i, (gradient, shape) in enumerate(zip(gradients, self.shapes)):
-            if gradient is not None and shape is None:
+        for i, (gradient, given) in enumerate(zip(gradients, self.inputs)):
+            if gradient is not None and given is None:
                 raise DifferentiationError(
                     f"function {self.name} returned a gradient different than None at position {i + 1}, "
                     "but the corresponding forward input was not a Variable"
@@ -158,7 +169,7 @@ class FunctionNode(Node):
             for i, (g, want) in enumerate(zip(gradients, wanted))
         ]
         if guarded and len(cotangents) == 1:
-            return [None if p is None else drop_untaken(cotangents[0], p, elementwise=False) for p in pulled]
+            return [None if p is None else drop_if_untaken(cotangents[0], p) for p in pulled]
         return pulled
 
     def _cotangent(self, cotangent: Any, zeros: Callable[[], Any] | None) -> Tensor | None:
@@ -167,17 +178,14 @@ class FunctionNode(Node):
         return cotangent if isinstance(cotangent, Tensor) else Tensor(cotangent)
 
     def _checked(self, i: int, gradient: Any, differentiable: bool) -> Any:
-        shape = self.shapes[i]
-        assert shape is not None
         value = operand(gradient)
-        have = arrays.shape(value)
-        if have != shape:
-            if not _sums_to(have, shape):
-                raise DifferentiationError(
-                    f"Function {self.name} returned an invalid gradient at index {i} - "
-                    f"got {list(have)} but expected shape compatible with {list(shape)}"
-                )
-            value = sum_to(value, shape)
+        have, shape = arrays.shape(value), arrays.shape(self.inputs[i])
+        if not _sums_to(have, shape):
+            raise DifferentiationError(
+                f"Function {self.name} returned an invalid gradient at index {i} - "
+                f"got {list(have)} but expected shape compatible with {list(shape)}"
+            )
+        value = fit(value, self.inputs[i])
         if differentiable:
             return value
         return value.data if isinstance(value, Tensor) else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.modes import current_span
@@ -18,6 +19,9 @@ Hook = Callable[["Tensor"], "Tensor | None"]
 Edge = tuple[Any, int]
 
 next_sequence = itertools.count().__next__
+
+# Called with each operation as it is recorded, and its result.
+recorder: ContextVar[Callable[[Node, Any], None] | None] = ContextVar("gradcli_recorder", default=None)
 
 RELEASED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they "
@@ -72,3 +76,12 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+class ShapeOnly:
+    """Stands for an operand whose numbers backward does not need."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape

@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
-from gradcli.autograd.node import RELEASED, Edge, Hook, Node
+from gradcli.autograd.node import RELEASED, Edge, Hook, Node, ShapeOnly, recorder
 from gradcli.autograd.selection import drop_untaken
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.primitives import arithmetic, exponential, table
-from gradcli.primitives.bind import bind
+from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.operators import Operators, operand
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_to
@@ -83,7 +83,11 @@ class Tensor(Operators):
             if wanted:
                 if type(result) is not float and arrays.foreign_namespace((result,)) is not None:
                     operands = _moved(operands, result)
-                return Tensor(result, PrimitiveNode(primitive, operands, params, result, wanted))
+                node = PrimitiveNode(primitive, operands, params, result, wanted)
+                record = recorder.get()
+                if record is not None:
+                    record(node, result)
+                return Tensor(result, node)
         return Tensor(result)
 
     # --- its place in the graph
@@ -379,15 +383,6 @@ class HookHandle:
             self._hooks.remove(self._hook)
 
 
-class ShapeOnly:
-    """Stands for an operand whose numbers backward does not need."""
-
-    __slots__ = ("shape",)
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
-
-
 _SCALAR = ShapeOnly(())
 
 
@@ -407,18 +402,18 @@ class PrimitiveNode(Node):
             if isinstance(item, Tensor):
                 edges.append((item.grad_fn or item, item.output_nr) if wanted >> i & 1 else None)
                 versions.append(item.version)
-                saved.append(item if keep[i] else _shape_only(item.data))
+                saved.append(item if keep[i] else shape_only(item.data))
             else:
                 edges.append(None)
                 versions.append(0)
-                saved.append(arrays.owned(item) if keep[i] else _shape_only(item))
+                saved.append(arrays.owned(item) if keep[i] else shape_only(item))
         name = primitive.node_name
         Node.__init__(self, name if isinstance(name, str) else name(operands, params), tuple(edges))
         self.primitive = primitive
         self.params = params
         self.saved: list[Any] | None = saved
         self.versions = versions
-        self.result = result if keep_result else _shape_only(result)
+        self.result = result if keep_result else shape_only(result)
 
     def pull(
         self, cotangents: Sequence[Any], wanted: Sequence[bool], *, differentiable: bool, guarded: bool
@@ -443,8 +438,8 @@ class PrimitiveNode(Node):
                 continue
             cotangent = self.primitive.rule(i)(cotangents[0], result, *operands, **self.params)
             if guarded:
-                cotangent = drop_untaken(cotangents[0], cotangent, self.primitive.elementwise)
-            pulled.append(_fit(cotangent, operands[i]))
+                cotangent = drop_untaken(self.primitive, i, cotangents[0], cotangent, result, operands, self.params)
+            pulled.append(fit(cotangent, operands[i]))
         return pulled
 
     def release(self) -> None:
@@ -484,20 +479,27 @@ def check_version(saved: Tensor, version: int) -> None:
         raise DifferentiationError(_MODIFIED.format(what, saved.version, version))
 
 
-def _shape_only(array: Any) -> ShapeOnly:
-    return _SCALAR if type(array) in arrays.PLAIN else ShapeOnly(arrays.shape(array))
+def shape_only(array: Any) -> Any:
+    """What stands for an operand that is not needed; one of another kind says more than its shape."""
+    if type(array) in arrays.PLAIN:
+        return _SCALAR
+    return array if isinstance(array, Kind) else ShapeOnly(arrays.shape(array))
 
 
-def _fit(cotangent: Any, like: Any) -> Any:
-    """A cotangent summed to the shape of an operand that was broadcast."""
+def fit(cotangent: Any, like: Any) -> Any:
+    """A cotangent summed to the shape of an operand that was broadcast, or that the rows of a batch share."""
     if type(cotangent) is float and type(like) is float:
         return cotangent
+    if isinstance(cotangent.data if type(cotangent) is Tensor else cotangent, Kind):
+        from gradcli.autograd.rows import sum_over_rows
+
+        cotangent = sum_over_rows(cotangent, like)
     shape = arrays.shape(like)
     return cotangent if arrays.shape(cotangent) == shape else sum_to(cotangent, shape)
 
 
 def _text(array: Any) -> str:
-    if type(array) in arrays.PLAIN:
+    if type(array) in arrays.PLAIN or isinstance(array, Kind):
         return repr(array)
     text = repr(arrays.to_numpy(array))
     return text.removeprefix("array(").removesuffix(")").replace("\n" + " " * 6, "\n" + " " * 7)

@@ -1,16 +1,15 @@
-"""Jacobians, Hessians and derivatives of any order, by repeated reverse mode."""
+"""Gradients and Jacobians."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.engine import grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import DifferentiationError
-from gradcli.primitives.shape import reshape, stack
+from gradcli.calculus.rows import gradients_of_elements
+from gradcli.primitives.shape import reshape
 
 
 def gradients(
@@ -33,55 +32,14 @@ def jacobians(value: Any, leaves: Sequence[Tensor], *, create_graph: bool = Fals
     shape = arrays.shape(value)
     if not shape:
         return gradients(value, leaves, create_graph=create_graph)
-    rows = [gradients(value, leaves, unit, create_graph=create_graph) for unit in _units(value)]
-    return tuple(_joined([row[i] for row in rows], shape, leaf) for i, leaf in enumerate(leaves))
+    if 0 in shape:
+        return tuple(zeros(shape + leaf.shape, leaf) for leaf in leaves)
+    if not isinstance(value, Tensor) or not value.requires_grad or not leaves:
+        return (None,) * len(leaves)
+    found = gradients_of_elements(value, leaves, create_graph=create_graph)
+    return tuple(None if f is None else reshape(f, shape + leaf.shape) for f, leaf in zip(found, leaves))
 
 
-def _units(value: Any) -> Any:
-    """The cotangents that pick one element each."""
-    xp = arrays.numpy_namespace()
-    shape = arrays.shape(value)
-    for position in itertools.product(*map(range, shape)):
-        unit = xp.zeros(shape, value.dtype)
-        unit[position] = 1.0
-        yield unit
-
-
-def _joined(rows: Sequence[Any], shape: tuple[int, ...], leaf: Tensor) -> Any:
-    if all(row is None for row in rows):
-        return None if rows else Tensor(_zeros(shape + leaf.shape, leaf))
-    whole = [Tensor(arrays.zeros_like(leaf.data)) if row is None else row for row in rows]
-    return reshape(stack(whole), shape + leaf.shape)
-
-
-def derivatives(value: Any, leaves: Mapping[str, Tensor], order: int) -> dict[str, Any]:
-    """All derivatives of a scalar `value` from order 1 to `order`, keyed by leaves joined with commas.
-
-    Each mixed derivative is there once, in the order of the leaves; its shape is the leaves'
-    shapes joined. None where the value does not depend on a leaf.
-    """
-    if arrays.shape(value):
-        raise DifferentiationError(
-            f"derivatives of higher order need a scalar, and the value has shape {list(arrays.shape(value))}",
-            hint="sum(…) of it is a scalar",
-        )
-    names = list(leaves)
-    known: dict[tuple[int, ...], Any] = {(): value}
-    for n in range(1, order + 1):
-        for key in itertools.combinations_with_replacement(range(len(names)), n):
-            known[key] = _differentiated(known[key[:-1]], leaves[names[key[-1]]], n < order, n == 1)
-    return {",".join(names[i] for i in key): d for key, d in known.items() if key}
-
-
-def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -> Any:
-    if value is None:
-        return None
-    found = jacobians(value, (leaf,), create_graph=create_graph)[0]
-    if found is None and not first:
-        # A derivative that is there but does not depend on the leaf is flat.
-        return Tensor(_zeros(arrays.shape(value) + leaf.shape, leaf))
-    return found
-
-
-def _zeros(shape: tuple[int, ...], leaf: Tensor) -> Any:
-    return arrays.zeros(shape, leaf.dtype, arrays.foreign_namespace((leaf.data,)))
+def zeros(shape: tuple[int, ...], leaf: Tensor) -> Tensor:
+    """A derivative by a leaf that is 0, in the dtype and the library of the leaf."""
+    return Tensor(arrays.zeros(shape, leaf.dtype, arrays.foreign_namespace((leaf.data,))))

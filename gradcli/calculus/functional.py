@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.creation import tensor
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import derivatives, jacobians
+from gradcli.calculus.derivatives import jacobians, zeros
+from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import DifferentiationError
 
 
@@ -35,13 +36,17 @@ def hessian(function: Callable[..., Any], inputs: Any) -> Any:
     result is no scalar.
     """
     leaves = {str(i): leaf for i, leaf in enumerate(_leaves(inputs))}
-    with enable_grad():
-        value = function(*leaves.values())
+
+    def scalar(named: Mapping[str, Any]) -> Any:
+        value = function(*named.values())
         if arrays.shape(value):
             raise DifferentiationError(
                 f"a Hessian needs a scalar, and the function gives shape {list(arrays.shape(value))}"
             )
-        found = derivatives(value, leaves, 2)
+        return value
+
+    with enable_grad():
+        _, found = derivatives(scalar, {name: leaf.data for name, leaf in leaves.items()}, 2)
     if not isinstance(inputs, (list, tuple)):
         return _filled(found["0,0"], leaves["0"].shape * 2, leaves["0"])
     return tuple(tuple(_block(found, leaves, i, j) for j in leaves) for i in leaves)
@@ -53,9 +58,7 @@ def _leaves(inputs: Any) -> Sequence[Tensor]:
 
 
 def _filled(found: Tensor | None, shape: tuple[int, ...], leaf: Tensor) -> Tensor:
-    if found is not None:
-        return found.detach()
-    return Tensor(arrays.zeros(shape, leaf.dtype, arrays.foreign_namespace((leaf.data,))))
+    return zeros(shape, leaf) if found is None else found.detach()
 
 
 def _block(found: dict[str, Any], leaves: dict[str, Tensor], i: str, j: str) -> Tensor:

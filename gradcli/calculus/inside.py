@@ -9,9 +9,9 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.arithmetic import cast, identity
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import constant
 
 
 def tracked(value: Any) -> Any:
@@ -22,8 +22,8 @@ def tracked(value: Any) -> Any:
     """
     if isinstance(value, Tensor) and value.requires_grad:
         return identity(value)
-    data = concrete(value)
-    tensor = Tensor(data if arrays.is_floating(data) else arrays.astype(data, arrays.default_dtype()))
+    data = value.data if isinstance(value, Tensor) else value
+    tensor = Tensor(data if arrays.is_floating(data) else cast(data, arrays.default_dtype()))
     return tensor.requires_grad_()
 
 
@@ -33,8 +33,8 @@ def tracked_leaf(value: Any) -> Any:
 
 
 def detach(value: Any) -> Any:
-    """`value` without its history."""
-    return value.detach() if isinstance(value, Tensor) else value
+    """`value` without its history and its derivatives."""
+    return Tensor(constant(value)) if isinstance(value, Tensor) else constant(value)
 
 
 def diff(y: Any, x: Any, n: Any = 1) -> Any:
@@ -79,8 +79,7 @@ def _or_zeros(found: Any, y: Any, x: Any) -> Any:
             "the first argument was made before the second got this name",
             hint="compute it from the name that it is differentiated by, inside the function or after the assignment",
         )
-    data = concrete(x)
-    return arrays.zeros(arrays.shape(y) + arrays.shape(x), arrays.dtype_name(data), arrays.foreign_namespace((data,)))
+    return arrays.placed(arrays.zeros(arrays.shape(y) + arrays.shape(x), arrays.dtype_name(x)))
 
 
 def _passes_by(y: Tensor, x: Tensor) -> bool:

@@ -9,7 +9,7 @@ from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
 from gradcli.cli.options import EvalOptions
 from gradcli.cli.render import Table, number_text, show
-from gradcli.errors import ExitStatus, UnknownNameError, UsageError, caret_text, position
+from gradcli.errors import ExitStatus, UsageError, caret_text, position
 from gradcli.evaluate import session
 from gradcli.evaluate.diagnose import Warning
 from gradcli.evaluate.rewrite import Rewritten
@@ -50,8 +50,30 @@ def _check(options: EvalOptions) -> None:
         raise UsageError(f"--no-grad and {asked[0]} contradict each other", hint="leave out one of them")
     if options.order is not None and options.order < 1:
         raise UsageError("--order is 1 or more", hint="--no-grad gives the value alone")
+    _check_executor(options)
     if options.save is not None:
         output.check_npz_path(options.save)
+
+
+def _check_executor(options: EvalOptions) -> None:
+    if options.executor not in (None, *session.EXECUTORS):
+        raise UsageError(
+            f"there is no executor {options.executor!r}", hint=f"--executor {' or '.join(session.EXECUTORS)}"
+        )
+    if options.executor == "compiled" and options.backend != "numpy":
+        raise UsageError(
+            f"--executor compiled computes with numpy alone, not {options.backend}",
+            hint="leave out --executor compiled",
+        )
+    further = {
+        "--order": options.order is not None,
+        "--jacobian": options.jacobian,
+        "--retain": options.retain is not None,
+        "--nodes": options.nodes,
+    }
+    asked = [name for name, given in further.items() if given]
+    if options.executor == "compiled" and asked:
+        raise UsageError(f"{asked[0]} is computed eagerly alone", hint="leave out --executor compiled")
 
 
 def _request(options: EvalOptions, environment: Environment) -> session.Request:
@@ -61,24 +83,15 @@ def _request(options: EvalOptions, environment: Environment) -> session.Request:
         bindings=bindings,
         wrt=wrt,
         gradient=not options.no_grad,
-        grad_output=_cotangent(options),
+        grad_output=inputs.cotangent(options.grad_output, options.dtype, options.max_steps),
         jacobian=options.jacobian,
         order=options.order,
         retain=inputs.names_of(options.retain),
         nodes=options.nodes,
         rewrite=not options.no_rewrite,
         max_steps=options.max_steps,
+        executor=options.executor,
     )
-
-
-def _cotangent(options: EvalOptions) -> Any:
-    if options.grad_output is None:
-        return None
-    try:
-        return inputs.constant(options.grad_output, options.dtype, options.max_steps, options.grad_output)
-    except UnknownNameError as error:
-        error.hint = "--grad-output is an expression without names, as in [1, 0]"
-        raise
 
 
 def _arrays(result: session.Result) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
 from gradcli.cli.environment import Environment
-from gradcli.errors import BindingError, GradcliError, Span, UsageError, nearest
+from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, nearest
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import evaluate
 from gradcli.io import variables
@@ -15,8 +15,8 @@ from gradcli.syntax import parse, parse_expression
 from gradcli.syntax.tree import Evaluate, Program
 
 
-class ProgramOptions(Protocol):
-    """The options of a command that takes a program."""
+class BindingOptions(Protocol):
+    """The options of a command that takes a program and values."""
 
     @property
     def words(self) -> list[str] | None: ...
@@ -25,13 +25,18 @@ class ProgramOptions(Protocol):
     @property
     def vars(self) -> str | None: ...
     @property
-    def wrt(self) -> str | None: ...
-    @property
-    def const(self) -> str | None: ...
-    @property
     def max_steps(self) -> int: ...
     @property
     def max_elements(self) -> int: ...
+
+
+class ProgramOptions(BindingOptions, Protocol):
+    """Those of a command that also differentiates by names that have values."""
+
+    @property
+    def wrt(self) -> str | None: ...
+    @property
+    def const(self) -> str | None: ...
 
 
 class Inputs(NamedTuple):
@@ -42,7 +47,7 @@ class Inputs(NamedTuple):
     wrt: tuple[str, ...]
 
 
-def _program_text(options: ProgramOptions, environment: Environment) -> tuple[str, Sequence[str]]:
+def _program_text(options: BindingOptions, environment: Environment) -> tuple[str, Sequence[str]]:
     """The text of the program, and the words behind it, which bind names."""
     words = options.words or []
     if options.file is not None:
@@ -72,6 +77,15 @@ def names_of(text: str | None) -> tuple[str, ...]:
 
 
 def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inputs:
+    """The program, the values of its names, and those to differentiate by, which have values.
+
+    Raises what `read` raises, and BindingError for a name to differentiate by that has no value.
+    """
+    program, bindings = read(options, environment, dtype)
+    return Inputs(program, bindings, _leaves(bindings, options.wrt, options.const))
+
+
+def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple[Program, dict[str, Any]]:
     """Parse the program and read the values of its names, as arrays of the default namespace.
 
     Raises UsageError where there is no program, ProgramSyntaxError for text that is none, and
@@ -98,8 +112,7 @@ def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inp
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
         if name in reads:
             bindings[name] = arrays.astype(value, dtype)
-    bindings = {name: arrays.placed(value) for name, value in bindings.items()}
-    return Inputs(program, bindings, _leaves(bindings, options.wrt, options.const))
+    return program, {name: arrays.placed(value) for name, value in bindings.items()}
 
 
 def _name_span(word: str) -> Span:
@@ -113,7 +126,7 @@ def _unused(name: str, reads: Mapping[str, Any], word: str) -> BindingError:
     return BindingError(f"the program does not read '{name}'", hint=hint, span=_name_span(word), source=word)
 
 
-def _bound(word: str, dtype: str, options: ProgramOptions) -> tuple[str, Any]:
+def _bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Any]:
     name, value_text, offset = variables.split_binding(word)
     if value_text.startswith("@"):
         from gradcli.io import files
@@ -138,6 +151,17 @@ def constant(text: str, dtype: str, max_steps: int, whole: str, offset: int = 0)
             error.source = whole
         raise
     return arrays.astype(getattr(value, "data", value) if not arrays.is_array(value) else value, dtype)
+
+
+def cotangent(text: str | None, dtype: str, max_steps: int) -> Any:
+    """The value of `--grad-output`, None where it was not given."""
+    if text is None:
+        return None
+    try:
+        return constant(text, dtype, max_steps, text)
+    except UnknownNameError as error:
+        error.hint = "--grad-output is an expression without names, as in [1, 0]"
+        raise
 
 
 def _variables(vars_from: str | None, environment: Environment) -> dict[str, Any]:

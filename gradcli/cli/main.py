@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -37,6 +38,34 @@ Examples:
   gradcli check 'log(x**q)' x=5 q=3
 
   gradcli check 'cube(t) = t**3 backward(g) = 3*g*t**2; sum(cube(x))' x=[1,2] --order 2
+"""
+
+_GRAPH_HELP = """The operations that PROGRAM records, from its value down to its inputs.
+
+Calls of the program's functions, long loops and long runs of one operation
+are drawn as one; --expand shows what is in them. JSON has every operation.
+
+Examples:
+
+  gradcli graph 'y = x**q; z = log(y) + sqrt(y)' x=5 q=3 --values
+
+  gradcli graph 'sum(tanh(W@x)**2)' W=[[1,2],[3,4]] x=[5,6] --to svg > graph.svg
+"""
+
+_DIFF_HELP = """The derivatives of PROGRAM as formulas.
+
+A name without a value stands for any number. A number that is given as NAME=VALUE is put in for its
+name, unless the derivative is by that name; a tensor gives its name a shape. The formulas are
+simplified as for real numbers where the functions are smooth: at a kink or a pole, eval has the
+conventions, and the formula need not.
+
+Examples:
+
+  gradcli diff 'log(x**q)' --wrt x
+
+  gradcli diff 'a*exp(-x**2/2)' --wrt x --order 2 --to latex
+
+  gradcli diff 'sum((X@w - y)**2)' X='eye(3, 2)' w=[1,2] y=[1,2,3] --wrt w --to python
 """
 
 _OPS_HELP = """The functions of the language, or all about the one called NAME.
@@ -104,6 +133,7 @@ def evaluate(
     save: opt.Save = None,
     no_grad: opt.NoGrad = False,
     no_rewrite: opt.NoRewrite = False,
+    executor: opt.Executor = None,
     fail_on_nonfinite: opt.FailOnNonfinite = False,
     quiet: opt.Quiet = False,
     traceback: opt.Traceback = False,
@@ -136,6 +166,52 @@ def check(
     from gradcli.cli import check as command
 
     return command.run(opt.CheckOptions(**context.params), context.obj)
+
+
+@app.command("graph", help=_GRAPH_HELP, context_settings={"ignore_unknown_options": True})
+def graph(
+    context: typer.Context,
+    words: opt.Words = None,
+    file: opt.File = None,
+    vars: opt.Vars = None,
+    wrt: opt.Wrt = None,
+    const: opt.Const = None,
+    backend: opt.Backend = "numpy",
+    device: opt.Device = None,
+    to: opt.Drawing = "tree",
+    json: opt.Json = False,
+    values: opt.Values = False,
+    expand: opt.Expand = False,
+    grad_output: opt.GradOutput = None,
+    no_grad: opt.NoGrad = False,
+    no_rewrite: opt.NoRewrite = False,
+    traceback: opt.Traceback = False,
+    max_steps: opt.MaxSteps = MAX_STEPS,
+    max_elements: opt.MaxElements = MAX_ELEMENTS,
+) -> ExitStatus:
+    from gradcli.cli import graph as command
+
+    return command.run(opt.GraphOptions(**context.params), context.obj)
+
+
+@app.command("diff", help=_DIFF_HELP, context_settings={"ignore_unknown_options": True})
+def differentiate(
+    context: typer.Context,
+    words: opt.Words = None,
+    file: opt.File = None,
+    vars: opt.Vars = None,
+    wrt: opt.DiffWrt = None,
+    order: opt.DiffOrder = 1,
+    to: opt.Language = "text",
+    simplify: opt.Simplify = False,
+    json: opt.Json = False,
+    traceback: opt.Traceback = False,
+    max_steps: opt.MaxSteps = MAX_STEPS,
+    max_elements: opt.MaxElements = MAX_ELEMENTS,
+) -> ExitStatus:
+    from gradcli.cli import diff as command
+
+    return command.run(opt.DiffOptions(**context.params), context.obj)
 
 
 @app.command("ops", help=_OPS_HELP)
@@ -243,7 +319,7 @@ def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], env
         import traceback
 
         environment.complain("".join(traceback.format_exception(cause)).rstrip())
-    if "--json" in arguments:
+    if _wants_json(arguments):
         from gradcli.io import json_text
 
         environment.complain(json_text.dumps({"error": error.as_json()}))
@@ -252,6 +328,10 @@ def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], env
     if error.kind == "output":
         _abandon_stdout()
     return error.exit_status
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    return "--json" in arguments or "--to=json" in arguments or ("--to", "json") in pairwise(arguments)
 
 
 def _abandon_stdout() -> None:

@@ -55,6 +55,15 @@ NoGrad = Annotated[bool, typer.Option("--no-grad", help="The value alone.")]
 NoRewrite = Annotated[
     bool, typer.Option("--no-rewrite", help="Evaluate log(x**q) and its like as they stand, not in a stable form.")
 ]
+Executor = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="eager|compiled",
+        help="How to compute value and gradients: operation by operation, or as a recorded program over blocks of "
+        "arrays; default: compiled for large arrays.",
+    ),
+]
 FailOnNonfinite = Annotated[
     bool, typer.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
 ]
@@ -70,6 +79,16 @@ CheckOrder = Annotated[
 Tolerance = Annotated[
     float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
 ]
+DiffWrt = Annotated[
+    str | None,
+    typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),
+]
+DiffOrder = Annotated[int, typer.Option("--order", metavar="N", help="The derivatives of order N.")]
+Language = Annotated[str, typer.Option("--to", metavar="text|latex|python|c|sql", help="The language of the formulas.")]
+Simplify = Annotated[bool, typer.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")]
+Drawing = Annotated[str, typer.Option("--to", metavar="FORMAT", help="tree, dot, mermaid, svg or json.")]
+Values = Annotated[bool, typer.Option("--values", help="The value of each node and the gradient by it.")]
+Expand = Annotated[bool, typer.Option("--expand", help="Every operation by itself.")]
 
 
 class EvalOptions(NamedTuple):
@@ -92,6 +111,7 @@ class EvalOptions(NamedTuple):
     save: str | None = None
     no_grad: bool = False
     no_rewrite: bool = False
+    executor: str | None = None
     fail_on_nonfinite: bool = False
     quiet: bool = False
     traceback: bool = False
@@ -113,6 +133,44 @@ class CheckOptions(NamedTuple):
     order: int = 1
     tolerance: float = 1e-6
     quiet: bool = False
+    traceback: bool = False
+    max_steps: int = MAX_STEPS
+    max_elements: int = MAX_ELEMENTS
+
+
+class GraphOptions(NamedTuple):
+    """What `gradcli graph` was asked for."""
+
+    words: list[str] | None = None
+    file: str | None = None
+    vars: str | None = None
+    wrt: str | None = None
+    const: str | None = None
+    backend: str = "numpy"
+    device: str | None = None
+    to: str = "tree"
+    json: bool = False
+    values: bool = False
+    expand: bool = False
+    grad_output: str | None = None
+    no_grad: bool = False
+    no_rewrite: bool = False
+    traceback: bool = False
+    max_steps: int = MAX_STEPS
+    max_elements: int = MAX_ELEMENTS
+
+
+class DiffOptions(NamedTuple):
+    """What `gradcli diff` was asked for."""
+
+    words: list[str] | None = None
+    file: str | None = None
+    vars: str | None = None
+    wrt: str | None = None
+    order: int = 1
+    to: str = "text"
+    simplify: bool = False
+    json: bool = False
     traceback: bool = False
     max_steps: int = MAX_STEPS
     max_elements: int = MAX_ELEMENTS

@@ -9,10 +9,12 @@ from gradcli.cli.environment import Environment
 
 
 class Table(NamedTuple):
-    """A table of texts; without a header the first column names the rows."""
+    """A table of texts; without a header the first column names the rows. Where that is `drawn`
+    with lines, they must not be broken."""
 
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
+    drawn: bool = False
 
 
 def number_text(value: Any) -> str:
@@ -61,7 +63,8 @@ def _decorated(tables: Sequence[Table], environment: Environment) -> str:
         for table in tables:
             drawn = RichTable(box=box.SIMPLE_HEAD if table.header else None, show_header=bool(table.header))
             for name in table.header or ("",) * len(table.rows[0]):
-                drawn.add_column(name, style=None if drawn.columns else "bold")
+                first = not drawn.columns
+                drawn.add_column(name, style="bold" if first else None, no_wrap=first and table.drawn)
             for row in table.rows:
                 drawn.add_row(*map(Text, row))
             console.print(drawn)

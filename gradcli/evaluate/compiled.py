@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import derivatives, gradients, jacobians
-from gradcli.errors import BindingError, DifferentiationError, nearest, pointing_into
+from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.calculus.higher_orders import derivatives
+from gradcli.errors import (
+    BindingError,
+    DifferentiationError,
+    GradcliError,
+    NotRecordableError,
+    nearest,
+    pointing_into,
+)
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import Evaluation, evaluate
+from gradcli.evaluate.recordings import Outcome, Recordings, abstract, recording
+from gradcli.executors import floats
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
 from gradcli.syntax import parse
 from gradcli.syntax.tree import Program
+
+# So many functions for scalars are kept.
+_MOST_SCALAR = 32
 
 
 def compile(program: str) -> CompiledProgram:
@@ -28,10 +41,16 @@ class CompiledProgram:
 
     Its inputs are Python numbers, arrays, nested lists or Tensors; results come back as numbers
     and arrays, or as Tensors, with their graph, where an input is a Tensor.
+
+    When it is called again with inputs of the same shapes and dtypes, its value and gradients come
+    from a recording, unless what it does depends on their numbers.
     """
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._recordings = Recordings(program)
+        # Functions for scalar inputs, by the names of these and those to differentiate by.
+        self._scalar: dict[Any, Callable[..., Any]] = {}
         reads = scope.outer_reads(program).values()
         # A constant such as `pi` is an input only where a value is given for it.
         self.inputs = tuple(r.name for r in reads if r.name not in scope.CONSTANTS and not r.maybe_assigned)
@@ -42,9 +61,17 @@ class CompiledProgram:
 
     def __call__(self, /, **values: Any) -> Any:
         """The value of the program, its inputs given by name."""
+        found = self._scalar_value_and_grad(values, ())
+        if found is not None:
+            return found[0]
         bindings = self._bindings(values)
-        value = self._run(bindings).value
-        return value if any(isinstance(v, Tensor) for v in values.values()) else _plain(value, bindings)
+        if any(isinstance(v, Tensor) for v in values.values()):
+            return self._run(bindings).value
+        outcome = self._recorded(bindings, ())
+        if outcome is None:
+            return _plain(self._run(bindings).value, bindings)
+        self._prepare_scalar(tuple(values), (), values)
+        return _plain(outcome.value, {})
 
     def value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, grad_output: Any = None
@@ -55,6 +82,92 @@ class CompiledProgram:
         value does not depend on the input. Raises DifferentiationError for a value that is no
         scalar without `grad_output`.
         """
+        if grad_output is None:
+            found = self._scalar_value_and_grad(values, wrt)
+            if found is not None:
+                return found
+        bindings, names = self._leaves(values, wrt)
+        outcome = self._recorded(bindings, names, grad_output)
+        if outcome is not None:
+            if grad_output is None:
+                self._prepare_scalar(tuple(values), tuple(names), values)
+            return _plain(outcome.value, {}), dict(zip(names, outcome.gradients))
+        return self._eager_value_and_grad(values, wrt, grad_output)
+
+    def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
+        """A function of the inputs `names`, by position, that gives `(value, gradients)`: the
+        gradients by each of `wrt` (all of `names`, where that is None), as a tuple.
+
+        Raises BindingError where `names` are not what the program reads, and NotRecordableError
+        where what it does depends on the numbers: then there is nothing to compile.
+        """
+        names, leaves = tuple(names), tuple(names if wrt is None else wrt)
+        self._leaves(dict.fromkeys(names, 1.0), leaves)
+        missing = [n for n in self.inputs if n not in names]
+        if missing:
+            raise BindingError(f"the program reads '{missing[0]}', which is not among the inputs")
+
+        def general(*values: Any) -> Any:
+            if len(values) != len(names):
+                raise BindingError(f"{len(values)} values do not fit the inputs {', '.join(names)}")
+            value, found = self.value_and_grad(dict(zip(names, values)), leaves)
+            return value, tuple(found[n] for n in leaves)
+
+        return self._scalar_function(names, leaves, general) or general
+
+    def _scalar_function(
+        self, names: Sequence[str], wrt: Sequence[str], otherwise: Callable[..., Any]
+    ) -> Callable[..., Any] | None:
+        """The program as a function of floats, which is `otherwise` for what it does not fit; None
+        where it is no program on scalars."""
+        number = abstract(0.0)
+        try:
+            made = recording(self.program, dict.fromkeys(names, number), wrt)
+        except NotRecordableError:
+            raise
+        except GradcliError:
+            return None
+        if not floats.fits(made.trace.program):
+            return None
+        positions = made.trace.positions.values()
+
+        def result(outputs: Sequence[str]) -> str:
+            found = ("None" if i is None else outputs[i] for i in positions)
+            return f"({outputs[0]}, ({''.join(f'{text}, ' for text in found)}))"
+
+        return floats.function(made.trace.program, result, raised=otherwise, refused=otherwise)
+
+    def _scalar_value_and_grad(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None
+    ) -> tuple[Any, dict[str, Any]] | None:
+        """What `value_and_grad` gives, where the inputs are floats and it was called so before."""
+        names = tuple(values)
+        leaves = names if wrt is None else tuple(wrt)
+        run = self._scalar.get((names, leaves))
+        found = None if run is None else run(*values.values())
+        return None if found is None else (found[0], dict(zip(leaves, found[1])))
+
+    def _prepare_scalar(self, names: tuple[str, ...], wrt: tuple[str, ...], values: Mapping[str, Any]) -> None:
+        """Have a function for the next call with floats of these names."""
+        if (names, wrt) in self._scalar or len(self._scalar) >= _MOST_SCALAR:
+            return
+        if all(type(v) is float for v in values.values()):
+            self._scalar[names, wrt] = self._scalar_function(names, wrt, _nothing) or _nothing
+
+    def _recorded(self, bindings: Mapping[str, Any], wrt: Sequence[str], grad_output: Any = None) -> Outcome | None:
+        """The outcome from a recording; None where there is none, or none for these inputs."""
+        if isinstance(grad_output, Tensor) or any(isinstance(b, Tensor) for b in bindings.values()):
+            return None
+        cotangent = None if grad_output is None else operand(grad_output)
+        # A recording is run by NumPy.
+        if arrays.foreign_namespace((*bindings.values(), cotangent)) is not None:
+            return None
+        with arrays.using_dtype(_dtype(bindings)):
+            return self._recordings.run(bindings, wrt, cotangent)
+
+    def _eager_value_and_grad(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
+    ) -> tuple[Any, dict[str, Any]]:
         leaves, value = self._differentiable(values, wrt)
         with pointing_into(self.program.source):
             found = gradients(value, list(leaves.values()), grad_output, retain_graph=False)
@@ -73,7 +186,7 @@ class CompiledProgram:
         Their shape is the shapes of both inputs joined; None where the value does not depend on
         an input. Raises DifferentiationError for a value that is no scalar.
         """
-        found = self._all_derivatives(*self._differentiable(values, wrt), 2)
+        _, found = self._all_derivatives(values, wrt, 2)
         return {key: d for key, d in found.items() if "," in key}
 
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
@@ -84,26 +197,40 @@ class CompiledProgram:
         """
         if order < 0:
             raise DifferentiationError("the order of a derivative must not be negative")
-        leaves, value = self._differentiable(values, wrt)
-        found = self._all_derivatives(leaves, value, order)
-        if len(leaves) == 1 and not next(iter(leaves.values())).shape:
-            return [_plain(value, leaves), *(0.0 if d is None else d for d in found.values())]
+        value, found = self._all_derivatives(values, wrt, order)
+        names = self._names(values, wrt)
+        if len(names) == 1 and not arrays.shape(operand(values[names[0]])):
+            return [value, *(0.0 if d is None else d for d in found.values())]
         return found
 
-    def _all_derivatives(self, leaves: Mapping[str, Tensor], value: Any, order: int) -> dict[str, Any]:
-        with pointing_into(self.program.source):
-            return {key: _plain(d, leaves) for key, d in derivatives(value, leaves, order).items()}
+    def _all_derivatives(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int
+    ) -> tuple[Any, dict[str, Any]]:
+        bindings, names = self._leaves(values, wrt)
+        leaves = {n: concrete(bindings[n]) for n in names}
+        with enable_grad(), pointing_into(self.program.source):
+            value, found = derivatives(lambda given: self._run({**bindings, **given}).value, leaves, order)
+        return _plain(value, bindings), {key: _plain(d, bindings) for key, d in found.items()}
 
     def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
         """The leaves to differentiate by, and the value with its graph."""
+        bindings, names = self._leaves(values, wrt)
+        leaves = {n: _leaf(bindings[n]) for n in names}
+        with enable_grad():
+            return leaves, self._run(bindings | leaves).value
+
+    def _leaves(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Any], list[str]]:
+        """The inputs as arrays, and the names to differentiate by."""
+        names = self._names(values, wrt)
+        return self._bindings(values), names
+
+    def _names(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
+        """The inputs to differentiate by, all of them where `wrt` is None."""
         names = [n for n in values if n in self._accepted] if wrt is None else list(wrt)
         missing = [n for n in names if n not in values]
         if missing:
             raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
-        bindings = self._bindings(values)
-        leaves = {n: _leaf(bindings[n]) for n in names}
-        with enable_grad():
-            return leaves, self._run(bindings | leaves).value
+        return names
 
     def _run(self, bindings: Mapping[str, Any]) -> Evaluation:
         namespace = arrays.foreign_namespace(concrete(b) for b in bindings.values())
@@ -121,6 +248,10 @@ class CompiledProgram:
         if foreign is None:
             return bindings
         return {name: _beside(value, foreign) for name, value in bindings.items()}
+
+
+def _nothing(*_values: Any) -> None:
+    """What a function for scalars gives where it does not fit its inputs."""
 
 
 def _input(value: Any) -> Any:

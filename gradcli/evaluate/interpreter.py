@@ -7,7 +7,7 @@ stack of its own, so that neither deep trees nor recursive programs recurse in P
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -29,47 +29,21 @@ from gradcli.errors import (
 )
 from gradcli.evaluate import arguments, scope
 from gradcli.evaluate.limits import MAX_DEPTH, MAX_STEPS
+from gradcli.evaluate.operations import ATTRIBUTES, BINARY, COMPARE, place
+from gradcli.evaluate.provenance import UNKNOWN, Provenance
 from gradcli.evaluate.rewrite import Rewritten, rewrites
 from gradcli.evaluate.values import check_arguments, in_dtype, number, one_of, truth
-from gradcli.primitives import arithmetic, exponential, linear, table
+from gradcli.primitives import arithmetic, table
 from gradcli.primitives.axes import whole
 from gradcli.primitives.indexing import index
-from gradcli.primitives.primitive import Operation, Parameter, parse_signature
-from gradcli.primitives.shape import matrix_transpose, stack, transpose
+from gradcli.primitives.primitive import Parameter, parse_signature
+from gradcli.primitives.shape import stack
 from gradcli.syntax import tree
 
 Value = Any
 # Called with each operation's place, name, operands and result.
 Observer = Callable[[Span, str, tuple[Value, ...], Value], None]
 Task = Generator[Any, Value, Value]
-
-_BINARY: dict[str, Operation] = {
-    "+": arithmetic.add,
-    "-": arithmetic.subtract,
-    "*": arithmetic.multiply,
-    "/": arithmetic.divide,
-    "//": arithmetic.floor_divide,
-    "%": arithmetic.remainder,
-    "@": linear.matmul,
-    "**": exponential.power,
-}
-_COMPARE: dict[str, Operation] = {
-    "<": arithmetic.less,
-    "<=": arithmetic.less_equal,
-    ">": arithmetic.greater,
-    ">=": arithmetic.greater_equal,
-    "==": arithmetic.equal,
-    "!=": arithmetic.not_equal,
-}
-_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
-    "T": transpose,
-    "mT": matrix_transpose,
-    "shape": lambda x: arrays.asarray([float(s) for s in arrays.shape(x)], arrays.default_dtype()),
-    "ndim": lambda x: float(len(arrays.shape(x))),
-    "size": lambda x: float(functools.reduce(lambda a, b: a * b, arrays.shape(x), 1)),
-}
-# An expression longer than this is pointed at by its operator.
-_LONG_SPAN = 72
 
 
 class Evaluation(NamedTuple):
@@ -97,6 +71,7 @@ def evaluate(
     max_steps: int = MAX_STEPS,
     rewrite: bool = True,
     observe: Observer | None = None,
+    provenance: Provenance = UNKNOWN,
 ) -> Evaluation:
     """Run `program` with its outer names bound to numbers, arrays or Tensors.
 
@@ -110,7 +85,7 @@ def evaluate(
     scope.check(program, bindings)
     stable = rewrites(program, scope.defined_functions(program)) if rewrite else {}
     with arrays.max_steps(max_steps):
-        return _Interpreter(program, bindings, stable, observe).run()
+        return _Interpreter(program, bindings, stable, observe, provenance).run()
 
 
 class _Interpreter:
@@ -120,6 +95,7 @@ class _Interpreter:
         bindings: Mapping[str, Value],
         stable: Mapping[tree.Node, Rewritten],
         observe: Observer | None,
+        provenance: Provenance,
     ) -> None:
         self.program = program
         self.stable = stable
@@ -131,8 +107,10 @@ class _Interpreter:
         self.names: dict[str, Value] = {}
         self.depth = 0
         self.observe = observe
+        self.provenance = provenance
         for name, value in bindings.items():
             self.names[name] = inside.tracked_leaf(value) if name in self.targets else value
+            provenance.bind(name, self.names[name])
 
     def run(self) -> Evaluation:
         token = current_span.set(None)
@@ -190,7 +168,10 @@ class _Interpreter:
                 tasks.pop()
                 value = stop.value
             except GradcliError as error:
-                error.locate(_place(node), self.program.source)
+                error.locate(place(node), self.program.source)
+                # What they hold must not outlive them: the backward pass that failed may be done in another way.
+                for task, *_ in reversed(tasks):
+                    task.close()
                 raise
         return value
 
@@ -214,6 +195,7 @@ class _Interpreter:
     def _bind(self, name: str, value: Value) -> None:
         self.names.pop(name, None)
         self.names[name] = inside.tracked(value) if name in self.targets else value
+        self.provenance.bind(name, self.names[name])
 
     # --- statements
 
@@ -260,10 +242,14 @@ class _Interpreter:
 
     def _for(self, node: tree.For) -> Task:
         value = None
-        for item in (yield from self._items(node.iterable)):
+        items = yield from self._items(node.iterable)
+        self.provenance.enter(node)
+        for item in items:
             arrays.charge_step()
+            self.provenance.repeat()
             self._bind(node.name, item)
             value = yield from self._block(node.body)
+        self.provenance.leave()
         return value
 
     def _items(self, iterable: tree.Expression) -> Generator[Any, Value, Iterable[Value]]:
@@ -279,22 +265,30 @@ class _Interpreter:
         tensor = number((yield iterable), "a loop")
         if not arrays.shape(tensor):
             raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=iterable.span)
-        return (index(tensor, i) for i in range(arrays.shape(tensor)[0]))
+        return self._elements(tensor, iterable.span)
+
+    def _elements(self, tensor: Value, place: Span) -> Iterator[Value]:
+        for i in range(arrays.shape(tensor)[0]):
+            current_span.set(place)
+            yield index(tensor, i)
 
     def _while(self, node: tree.While) -> Task:
         value = None
+        self.provenance.enter(node)
         while truth((yield node.test), node.test):
             arrays.charge_step()
+            self.provenance.repeat()
             value = yield from self._block(node.body)
+        self.provenance.leave()
         return value
 
     # --- expressions
 
     def _apply(self, node: tree.Expression, name: str, operation: Callable[..., Value], *operands: Value) -> Value:
-        current_span.set(_place(node))
+        current_span.set(place(node))
         result = operation(*operands)
         if self.observe is not None:
-            self.observe(_place(node), name, operands, result)
+            self.observe(place(node), name, operands, result)
         return result
 
     def _list(self, node: tree.List) -> Task:
@@ -318,7 +312,7 @@ class _Interpreter:
     def _binary(self, node: tree.Binary) -> Task:
         left = yield node.left
         right = yield node.right
-        operation = _BINARY[node.operator]
+        operation = BINARY[node.operator]
         left, right = number(left, f"'{node.operator}'"), number(right, f"'{node.operator}'")
         return self._apply(node, operation.name, operation, left, right)
 
@@ -328,7 +322,7 @@ class _Interpreter:
         for operator, operand in zip(node.operators, node.operands[1:]):
             right = yield operand
             left, right = number(left, f"'{operator}'"), number(right, f"'{operator}'")
-            result = self._apply(node, _COMPARE[operator].name, _COMPARE[operator], left, right)
+            result = self._apply(node, COMPARE[operator].name, COMPARE[operator], left, right)
             left = right
             if operand is not node.operands[-1] and not truth(result, node):
                 break
@@ -354,27 +348,27 @@ class _Interpreter:
             values[name] = number((yield part), f"'{node.rule.pattern}'")
         # Both forms read the parts again, which must not evaluate them again.
         self.held.update({part: values[name] for name, part in node.parts.items()})
-        if when(**values):
-            self.rewritten[node] = None
-            result = yield node.stable
-        else:
-            result = yield from _HANDLERS[type(node.original)](self, node.original)
-        for part in node.parts.values():
-            del self.held[part]
-        return result
+        try:
+            if when(**values):
+                self.rewritten[node] = None
+                return (yield node.stable)
+            return (yield from _HANDLERS[type(node.original)](self, node.original))
+        finally:
+            for part in node.parts.values():
+                del self.held[part]
 
     def _attribute(self, node: tree.Attribute) -> Task:
         value = number((yield node.value), f"'.{node.name}'")
-        if node.name not in _ATTRIBUTES:
+        if node.name not in ATTRIBUTES:
             raise self._unknown_attribute(node)
-        return self._apply(node, node.name, _ATTRIBUTES[node.name], value)
+        return self._apply(node, node.name, ATTRIBUTES[node.name], value)
 
     def _unknown_attribute(self, node: tree.Attribute) -> GradcliError:
         if table.find(node.name) is not None:
             hint = f"'{node.name}' is a method: call it, as in x.{node.name}()"
         else:
-            close = nearest(node.name, _ATTRIBUTES)
-            hint = f"did you mean '.{close}'?" if close else f"attributes are .{', .'.join(_ATTRIBUTES)}"
+            close = nearest(node.name, ATTRIBUTES)
+            hint = f"did you mean '.{close}'?" if close else f"attributes are .{', .'.join(ATTRIBUTES)}"
         return UnknownNameError(f"unknown attribute '{node.name}'", hint=hint, span=node.name_span)
 
     def _index(self, node: tree.Index) -> Task:
@@ -423,9 +417,13 @@ class _Interpreter:
             error.locate(node.span)
             raise
         define = self.functions.get(node.name)
+        self.provenance.enter(node)
         if define is not None:
-            return (yield from self._call_defined(define, positional, keywords))
-        return self._call_builtin(node, positional, keywords)
+            result = yield from self._call_defined(define, positional, keywords)
+        else:
+            result = self._call_builtin(node, positional, keywords)
+        self.provenance.leave()
+        return result
 
     def _signature(self, name: str) -> tuple[Parameter, ...]:
         define = self.functions.get(name)
@@ -473,12 +471,13 @@ class _Interpreter:
         names = [p.name for p in define.parameters]
         values = [number(v, f"'{define.name}'") for v in (dict(zip(names, positional)) | keywords).values()]
         named = dict(zip(dict.fromkeys([*names[: len(positional)], *keywords]), values))
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
+        if self.depth == MAX_DEPTH:
             raise LimitError(f"functions call each other more than {MAX_DEPTH:,} deep", hint="a recursion may not end")
-        result = yield from self._call_body(define, names, named)
-        self.depth -= 1
-        return result
+        self.depth += 1
+        try:
+            return (yield from self._call_body(define, names, named))
+        finally:
+            self.depth -= 1
 
     def _call_body(self, define: tree.Define, names: Sequence[str], named: Mapping[str, Value]) -> Task:
         if define.backward is None:
@@ -517,6 +516,7 @@ class _HandWritten(Function):
 
     result: Value
     gradients: Callable[[Value, tuple[Value, ...], tuple[bool, ...]], Sequence[Value]]
+    takes_batches = True
 
     @classmethod
     def forward(cls, ctx: Any, *inputs: Value) -> Value:
@@ -526,24 +526,6 @@ class _HandWritten(Function):
     @classmethod
     def backward(cls, ctx: Any, g: Value) -> Any:
         return tuple(cls.gradients(g, ctx.saved_tensors, ctx.needs_input_grad))
-
-
-def _place(node: tree.Node) -> Span:
-    """Where to point for an operation: at all of it, unless that is too long to see."""
-    if isinstance(node, tree.Binary) and node.span.end - node.span.start > _LONG_SPAN:
-        return node.operator_span
-    return node.span
-
-
-def operation_at(program: tree.Program, span: Span) -> str | None:
-    """What the program calls the operation at a place: the function of a call, the name of an operator."""
-    for node in tree.walk(program):
-        if isinstance(node, tree.Binary) and _place(node) == span:
-            return _BINARY[node.operator].name
-        if isinstance(node, tree.Call) and node.span == span:
-            operation = table.find(node.name)
-            return operation.name if operation else node.name
-    return None
 
 
 _SIMPLE: dict[type, Callable[..., Value]] = {

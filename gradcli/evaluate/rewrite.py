@@ -6,6 +6,7 @@ stands twice; numbers and functions stand for themselves, under any of their nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -56,6 +57,10 @@ RULES = (
 )
 
 
+# A name of a pattern, which may be an argument by itself.
+_PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
+
+
 class Rewritten(tree.Expression):
     """An expression that a rule fits, and what the names of its pattern stand for."""
 
@@ -79,6 +84,25 @@ def rewrites(program: tree.Program, own_functions: Collection[str]) -> dict[tree
                 found[node] = Rewritten(node.span, rule, node, stable, parts)
                 break
     return found
+
+
+def stable_text(rewritten: Rewritten, source: str) -> str:
+    """The stable form as a program would write it, its parts as they stand in `source`."""
+
+    def written(match: re.Match[str]) -> str:
+        part = rewritten.parts[match["name"]]
+        text = source[part.span.start : part.span.end]
+        return f"({text})" if _is_loose(part) and match["argument"] is None else text
+
+    return _PATTERN_NAME.sub(written, rewritten.rule.stable)
+
+
+def _is_loose(node: tree.Node) -> bool:
+    """Whether an expression needs brackets as an operand: it begins with an operand of its own."""
+    first = next(tree.children(node), None)
+    return isinstance(node, (tree.Binary, tree.Compare, tree.Logical, tree.Conditional)) and (
+        first is not None and first.span.start == node.span.start
+    )
 
 
 def _root(node: tree.Node) -> str | None:

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import derivatives, jacobians
-from gradcli.errors import DifferentiationError, UnknownNameError, nearest, pointing_into
+from gradcli.autograd.engine import observing
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.calculus.derivatives import jacobians
+from gradcli.calculus.higher_orders import Function, derivatives
+from gradcli.errors import (
+    DifferentiationError,
+    GradcliError,
+    NotRecordableError,
+    UnknownNameError,
+    nearest,
+    pointing_into,
+)
 from gradcli.evaluate.diagnose import Warning, Watch, all_finite
 from gradcli.evaluate.interpreter import Evaluation, evaluate
 from gradcli.evaluate.limits import MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import concrete, constant
 from gradcli.syntax.tree import Program
+
+EXECUTORS = ("eager", "compiled")
+# With fewer elements in each array, recording takes longer than it saves.
+_LARGE = 2**20
 
 
 class Request(NamedTuple):
-    """What to compute. `bindings` are arrays by name, `wrt` those of them to differentiate by."""
+    """What to compute. `bindings` are arrays by name, `wrt` those of them to differentiate by, and
+    `executor` is one of EXECUTORS, or None for the one that suits."""
 
     program: Program
     bindings: Mapping[str, Any]
@@ -31,6 +47,7 @@ class Request(NamedTuple):
     nodes: bool = False
     rewrite: bool = True
     max_steps: int = MAX_STEPS
+    executor: str | None = None
 
 
 class Result:
@@ -51,10 +68,17 @@ class Result:
 def run(request: Request) -> Result:
     """Evaluate and differentiate.
 
-    Raises what `evaluate` raises, DifferentiationError for a value that is no scalar where
+    Large arrays, where a value and gradients are all that is asked for, are computed by a recorded
+    program; whatever that is not good for is evaluated eagerly. Raises what `evaluate` raises,
+    NotRecordableError where the program cannot be recorded and `executor` asks for it,
+    DifferentiationError for a value that is no scalar where
     neither a Jacobian nor a cotangent was asked for, and UnknownNameError for an intermediate
     that does not exist.
     """
+    if _suits(request):
+        compiled = _compiled(request)
+        if compiled is not None:
+            return compiled
     with pointing_into(request.program.source):
         watch = Watch(request.program)
         result = _run(request, watch, None)
@@ -66,6 +90,65 @@ def run(request: Request) -> Result:
         return result
 
 
+def _suits(request: Request) -> bool:
+    """Whether to try a recorded program, which NumPy runs."""
+    if arrays.foreign_namespace(request.bindings.values()) is not None:
+        return False
+    if request.executor is None and not any(_size(a) >= _LARGE for a in request.bindings.values()):
+        return False
+    return request.executor != "eager" and not _beyond_gradients(request)
+
+
+def _beyond_gradients(request: Request) -> bool:
+    return bool(request.jacobian or request.order is not None or request.retain or request.nodes)
+
+
+def _size(array: Any) -> int:
+    return math.prod(arrays.shape(array))
+
+
+def _compiled(request: Request) -> Result | None:
+    """The result of a recorded program, if there is nothing to warn of; None where there may be,
+    or where the program cannot be recorded."""
+    from gradcli.evaluate.recordings import abstract, recording
+
+    bindings, cotangent = request.bindings, request.grad_output
+    wrt = tuple(request.wrt) if request.gradient else ()
+    try:
+        with arrays.apart(), observing(_assume_smooth):
+            made = recording(
+                request.program,
+                {name: abstract(array) for name, array in bindings.items()},
+                wrt,
+                None if cotangent is None else abstract(cotangent),
+                rewrite=request.rewrite,
+                max_steps=request.max_steps,
+            )
+            outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
+    except NotRecordableError as error:
+        if request.executor is None:
+            return None
+        error.hint = error.hint or "--executor eager evaluates it as it goes"
+        raise
+    except (GradcliError, MemoryError):
+        # Eager evaluation tells where in the program it comes from.
+        return None
+    if outcome is None or not all_finite(outcome.value, *outcome.gradients):
+        return None
+    result = Result(_plain(outcome.value))
+    if request.gradient:
+        result.grad = dict(zip(wrt, map(_plain, outcome.gradients)))
+    return result
+
+
+def _assume_smooth(node: Node, _cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
+    """Have a recorded program be good only where the function of a node is smooth."""
+    if isinstance(node, PrimitiveNode) and node.primitive.smooth is not None:
+        operands = [constant(o) for o in node.saved or ()]
+        if not node.primitive.smooth(*operands, **node.params):
+            raise NotRecordableError(f"'{node.primitive.name}' is not differentiable here")
+
+
 def _numbers(result: Result) -> list[Any]:
     return [
         v for part in (result.grad, result.jacobian, result.derivatives, result.retained) for v in (part or {}).values()
@@ -74,21 +157,17 @@ def _numbers(result: Result) -> list[Any]:
 
 def _run(request: Request, watch: Watch, observe: Any) -> Result:
     leaves = {n: _leaf(v, request.gradient and n in request.wrt) for n, v in request.bindings.items()}
-    evaluation = evaluate(
-        request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, observe=observe
-    )
+    evaluation = _evaluate(request, leaves, observe)
     result = Result(_plain(evaluation.value))
     retained = {name: _retained(request, evaluation, name) for name in request.retain}
 
-    def see(*seen: Any) -> None:
-        watch.see_kink(*seen)
-        if observe is not None:
-            watch.see_backward(*seen)
+    def again(given: Mapping[str, Any]) -> Any:
+        return _evaluate(request, {**request.bindings, **given}, observe).value
 
     by = {name: leaves[name] for name in request.wrt}
     last = request.program.body[-1]
     places = pointing_into(request.program.source, last.span)
-    with watch.backward(see), places, arrays.max_steps(request.max_steps):
+    with watch.derivatives(nonfinite=observe is not None), places, arrays.max_steps(request.max_steps):
         if request.gradient:
             _backward(request, evaluation.value, by, result)
         # Taken before further passes, which would add to them.
@@ -97,8 +176,14 @@ def _run(request: Request, watch: Watch, observe: Any) -> Result:
         if request.nodes:
             result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
             result.rewritten = evaluation.rewritten
-        _further(request, evaluation.value, by, result)
+        if request.order is not None and request.order > 1:
+            watch.see_kinks(evaluation.value)
+        _further(request, evaluation.value, by, again, result)
     return result
+
+
+def _evaluate(request: Request, bindings: Mapping[str, Any], observe: Any) -> Evaluation:
+    return evaluate(request.program, bindings, max_steps=request.max_steps, rewrite=request.rewrite, observe=observe)
 
 
 def _leaf(array: Any, requires_grad: bool) -> Tensor:
@@ -121,11 +206,11 @@ def _backward(request: Request, value: Any, by: Mapping[str, Tensor], result: Re
     result.grad = {name: _plain(_grad(leaf)) for name, leaf in by.items()}
 
 
-def _further(request: Request, value: Any, by: Mapping[str, Tensor], result: Result) -> None:
+def _further(request: Request, value: Any, by: Mapping[str, Tensor], run_again: Function, result: Result) -> None:
     if request.jacobian:
         result.jacobian = {n: _plain(j) for n, j in zip(by, jacobians(value, list(by.values())))}
     if request.order is not None:
-        found = derivatives(value, by, request.order)
+        _, found = derivatives(run_again, {name: leaf.data for name, leaf in by.items()}, request.order)
         result.derivatives = {key: _plain(d) for key, d in found.items() if "," in key}
 
 

@@ -1,1 +1,1 @@
-"""Running a recorded program, each file in its own way."""
+"""Ways to run a straight-line program: as it stands, as generated scalar code, over blocks of arrays."""

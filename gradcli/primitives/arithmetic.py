@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import whole
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.series import Coefficients, linear, locally_constant, multilinear, products
 
 # Beyond it a power of ten is no float.
 _MOST_DECIMALS = 300
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
+
+def _sum_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
+    return (y.total((a.coefficient(k), b.coefficient(k))) for k in itertools.count(1))
+
+
 add = elementwise(
     "add", "x, y", "x + y",
     forward=lambda xp, x, y: xp.add(x, y),
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: g),
+    jet=_sum_series,
     derivative="g, g",
     samples=_PAIRS,
 )  # fmt: skip
 
-subtract = elementwise(
+
+def minus(a: Any, b: Any) -> Any:
+    """a - b, where None is zero."""
+    if b is None:
+        return a
+    return negative(b) if a is None else subtract(a, b)
+
+
+def _difference_series(_primitive: Primitive, _y: Any, a: Any, b: Any) -> Coefficients:
+    return (minus(a.coefficient(k), b.coefficient(k)) for k in itertools.count(1))
+
+
+subtract: Primitive = elementwise(
     "subtract", "x, y", "x - y",
     forward=lambda xp, x, y: xp.subtract(x, y),
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: -g),
+    jet=_difference_series,
     derivative="g, -g",
     node_name="SubBackward0",
     aliases=("sub",),
@@ -37,16 +59,26 @@ multiply = elementwise(
     "multiply", "x, y", "x * y",
     forward=lambda xp, x, y: xp.multiply(x, y),
     vjp=(lambda g, _y, _a, b: g * b, lambda g, _y, a, _b: g * a),
+    jet=multilinear,
     derivative="g*y, g*x",
     node_name="MulBackward0",
     aliases=("mul",),
     samples=_PAIRS,
 )  # fmt: skip
 
+
+def _quotient_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
+    """From y*b = a; the last term of that product has the coefficient that is sought."""
+    for k in itertools.count(1):
+        rest = minus(a.coefficient(k), y.total(products(multiply, b, y, k, first=1)))
+        yield None if rest is None else divide(rest, b.inner)
+
+
 divide: Primitive = elementwise(
     "divide", "x, y", "x / y",
     forward=lambda xp, x, y: xp.divide(x, y),
     vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -g * divide(y, b)),
+    jet=_quotient_series,
     derivative="g/y, -g*x/y**2",
     domain="y != 0",
     edges=("x/0 is inf or -inf, 0/0 is nan",),
@@ -55,8 +87,9 @@ divide: Primitive = elementwise(
     samples=_PAIRS,
 )  # fmt: skip
 
-negative = elementwise(
+negative: Primitive = elementwise(
     "negative", "x", "-x",
+    jet=linear,
     forward=lambda xp, x: xp.negative(x),
     vjp=(lambda g, _y, _x: -g,),
     derivative="-g",
@@ -67,6 +100,7 @@ negative = elementwise(
 
 identity = elementwise(
     "identity", "x", "x, as a tensor of its own in the graph",
+    jet=linear,
     truths=True,
     forward=lambda _xp, x: x,
     vjp=(lambda g, _y, _x: g,),
@@ -77,6 +111,7 @@ identity = elementwise(
 
 cast = elementwise(
     "cast", "x, dtype", "x in another dtype",
+    jet=linear,
     truths=True,
     forward=lambda _xp, x, *, dtype: arrays.astype(x, dtype),
     vjp=(lambda g, _y, _x, **_params: g,),
@@ -128,7 +163,7 @@ remainder: Primitive = elementwise(
 fmod: Primitive = elementwise(
     "fmod", "x, y", "x - y*trunc(x/y), with the sign of x",
     forward=lambda xp, x, y: xp.fmod(x, y),
-    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(a, b))),
+    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(constant(a), constant(b)))),
     derivative="g, -g*trunc(x/y)",
     domain="y != 0; smooth where x/y is not whole, or is 0",
     edges=("where x/y is whole, the derivative by y is -x/y", "fmod(x, 0) is nan"),
@@ -140,6 +175,7 @@ floor_divide: Primitive = elementwise(
     "floor_divide", "x, y", "floor(x/y); the operator //",
     forward=lambda xp, x, y: xp.floor_divide(x, y),
     vjp=(lambda g, _y, _a, _b: zeros_like(g), lambda g, _y, _a, _b: zeros_like(g)),
+    jet=locally_constant,
     derivative="0, 0",
     domain="y != 0; smooth where x/y is not whole",
     edges=("the derivatives are 0 at the jumps too", "x//0 is inf or -inf, 0//0 is nan"),
@@ -165,6 +201,7 @@ def _piecewise_constant(name: str, doc: str, forward: Any, jumps: Any, edges: Se
         name, "x", doc,
         forward=forward,
         vjp=(lambda _g, _y, x: zeros_like(x),),
+        jet=locally_constant,
         derivative="0",
         smooth=lambda x: nowhere(jumps(x)),
         edges=("the derivative is 0 at the jumps too", *edges),
@@ -280,10 +317,12 @@ clip = Composite(
     samples=((0.7, 0.0, 1.0), ([-1.0, 2.0, 0.5], 0.0, 1.0)),
 )  # fmt: skip
 
+
 where: Primitive = elementwise(
     "where", "condition, x, y", "x where the condition is true, else y",
     truths=True,
     forward=lambda xp, c, x, y: xp.where(c, x, y),
+    jet=linear,
     vjp=(
         None,
         lambda g, _y, c, _a, _b: where(c, g, 0.0),
@@ -363,4 +402,5 @@ def usable_divisor(x: Any) -> Any:
 
 
 def nowhere(condition: Any) -> bool:
-    return not arrays.some(condition)
+    """Whether a condition holds for no element. A recorded program notes it, as `assume` does."""
+    return assume(logical_not(condition))

@@ -19,14 +19,21 @@ class Kind:
     """An operand that reads a primitive in a way of its own.
 
     Kinds nest: the operand with the highest `level` is outermost. Its `read` unwraps its own
-    kind, binds the primitive to what was inside, and wraps the result again. `inner` is the value
-    without this kind, and `differential` says that what the kind adds to it are derivatives.
+    kind, binds the primitive to what was inside, and wraps the result again. Where there may be
+    several of one kind around each other, `nesting` orders them. `inner` is the value without
+    this kind, and `differential` says that what the kind adds to it are derivatives; `parts` are
+    the value and those derivatives that are there already.
     """
 
     __slots__ = ()
     level: ClassVar[int]
+    nesting: int = 0
     differential: ClassVar[bool] = False
     inner: Any
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return (self.inner,)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -59,6 +66,13 @@ def constant(value: Any) -> Any:
     return value
 
 
+def components(value: Any) -> list[Any]:
+    """`value` without its derivatives, and those that it carries along."""
+    if isinstance(value, Kind) and value.differential:
+        return [component for part in value.parts for component in components(part)]
+    return [value]
+
+
 def assume(condition: Any) -> bool:
     """Whether a truth value, or every one of a tensor of them, holds, so that a shortcut may be taken.
 
@@ -81,7 +95,11 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
             truths = True
         elif kind not in arrays.PLAIN:
             plain = False
-            if isinstance(operand, Kind) and (outermost is None or operand.level > outermost.level):
+            if isinstance(operand, Kind) and (
+                outermost is None
+                or operand.level > outermost.level
+                or (operand.nesting > outermost.nesting and operand.level == outermost.level)
+            ):
                 outermost = operand
     if outermost is not None:
         return outermost.read(primitive, operands, params)

@@ -10,19 +10,36 @@ algebra functions" (2010) for QR, G. Golub and V. Pereyra, "The differentiation 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import divide, equal, logical_and, logical_or, multiply, where, zeros_like
+from gradcli.primitives import batching
+from gradcli.primitives.arithmetic import (
+    absolute,
+    add,
+    divide,
+    equal,
+    less_equal,
+    logical_and,
+    logical_or,
+    minus,
+    multiply,
+    nowhere,
+    where,
+    zeros_like,
+)
+from gradcli.primitives.bind import assume
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic, solve, square_matrix
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.reductions import finite_scale
+from gradcli.primitives.reductions import finite_scale, max_, sum_
 from gradcli.primitives.scans import scan_smooth
+from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import concat, flip, matrix_transpose, reshape, tril, triu
 
 _SYMMETRIC = [[2.0, 0.5], [0.5, 3.0]]
@@ -55,20 +72,41 @@ def _as_row(x: Any) -> Any:
     return reshape(x, (*arrays.shape(x)[:-1], 1, arrays.shape(x)[-1]))
 
 
+def _half_triangle(x: Any) -> Any:
+    """The lower triangle, with its diagonal halved."""
+    return multiply(tril(x), 1.0 - 0.5 * _identity(x))
+
+
 def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
-    xp = arrays.numpy_namespace()
-    n = arrays.shape(y)[-1]
-    halved = multiply(tril(matmul(matrix_transpose(y), g)), 1.0 - 0.5 * xp.eye(n, dtype=arrays.dtype_name(y)))
-    left = solve(matrix_transpose(y), halved)
+    left = solve(matrix_transpose(y), _half_triangle(matmul(matrix_transpose(y), g)))
     return _symmetric_part(matrix_transpose(solve(matrix_transpose(y), matrix_transpose(left))))
+
+
+def _times_transposed(a: Any, b: Any) -> Any:
+    return matmul(a, matrix_transpose(b))
+
+
+def _cholesky_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """From y@y.T = x: two terms of that product have the coefficient that is sought."""
+    for k in itertools.count(1):
+        part = x.coefficient(k)
+        symmetric = None if part is None else multiply(0.5, add(part, matrix_transpose(part)))
+        rest = minus(symmetric, y.total(products(_times_transposed, y, y, k, first=1, last=1)))
+        if rest is None:
+            yield None
+        else:
+            both = solve(y.inner, matrix_transpose(solve(y.inner, rest)))
+            yield matmul(y.inner, _half_triangle(both))
 
 
 cholesky: Primitive = structural(
     "cholesky", "A", "the lower triangular L with L@L.T = A",
     forward=lambda xp, x: xp.linalg.cholesky(_symmetric_part(x)),
     vjp=(_cholesky_rule,),
+    jet=_cholesky_series,
     prepare=square_matrix("cholesky"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
     domain="A symmetric and positive definite",
     edges=(
@@ -89,12 +127,26 @@ _EIGENVALUE_EDGES = (
     "second derivatives are nan where eigenvalues are equal",
 )
 
+
+def _turned(vectors: Any, x: Any) -> Any:
+    """The symmetric part of `x` in the coordinates of the columns of `vectors`."""
+    return matmul(matmul(matrix_transpose(vectors), _symmetric_part(x)), vectors)
+
+
+def _eigenvalue_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """w' is the diagonal of V.T@x'@V."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    yield from integrated(y, sum_(_identity(x) * _turned(eigenvectors(inner), x.derivative()), -1))
+
+
 eigvalsh: Primitive = structural(
     "eigvalsh", "A", "the eigenvalues of a symmetric matrix, in rising order",
     forward=lambda xp, x: xp.linalg.eigvalsh(_symmetric_part(x)),
     vjp=(_eigenvalue_rule,),
+    jet=_eigenvalue_series,
     prepare=square_matrix("eigvalsh"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="V@diag(g)@V.T, with the eigenvectors V",
     domain="A symmetric; smooth where no two eigenvalues are equal",
     edges=_EIGENVALUE_EDGES,
@@ -115,12 +167,20 @@ def _eigenvector_rule(g: Any, y: Any, x: Any) -> Any:
     return _symmetric_part(matmul(matmul(y, turned), matrix_transpose(y)))
 
 
-eigenvectors = structural(
+def _eigenvector_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """V' = V@K, K being V.T@x'@V over the gaps between the eigenvalues."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    yield from integrated(y, matmul(y, _over_gaps(_turned(y, x.derivative()), eigvalsh(inner))))
+
+
+eigenvectors: Primitive = structural(
     "eigenvectors", "A", "the eigenvectors of a symmetric matrix, as columns",
     forward=lambda xp, x: xp.linalg.eigh(_symmetric_part(x))[1],
     vjp=(_eigenvector_rule,),
+    jet=_eigenvector_series,
     prepare=square_matrix("eigh"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="V@(V.T@g/(w[j] - w[i]))@V.T, its symmetric part",
     domain="A symmetric, no two eigenvalues equal",
     samples=((_SYMMETRIC,), (_SYMMETRIC_BATCH,)),
@@ -143,12 +203,24 @@ def _orthonormal_rule(g: Any, y: Any, x: Any) -> Any:
     return matrix_transpose(solve(r, matrix_transpose(g + matmul(y, mirrored))))
 
 
+def _orthonormal_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """With B = x'@inv(R), the part of y' within the columns of y is skew and has the lower triangle of y.T@B."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    r = triu(matmul(matrix_transpose(y), inner))
+    b = matrix_transpose(solve(matrix_transpose(r), matrix_transpose(x.derivative())))
+    within = matmul(matrix_transpose(y), b)
+    lower = tril(within, -1)
+    yield from integrated(y, b + matmul(y, lower - matrix_transpose(lower) - within))
+
+
 orthonormal = structural(
     "orthonormal", "A", "the orthonormal columns Q of the QR decomposition of a matrix with no more columns than rows",
     forward=lambda xp, x: xp.linalg.qr(x)[0],
     vjp=(_orthonormal_rule,),
+    jet=_orthonormal_series,
     prepare=_matrix("qr"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="(g + Q@M)@inv(R).T, with the lower triangle of M = -g.T@Q mirrored",
     domain="the columns of A are linearly independent",
     samples=((_TALL,), ([_SQUARE, _SYMMETRIC],)),
@@ -180,23 +252,38 @@ def _augmented(x: Any) -> Any:
     return concat([above, below], -2)
 
 
-def _singular_value_rule(g: Any, y: Any, x: Any) -> Any:
-    m, count = arrays.shape(x)[-2], arrays.shape(y)[-1]
-    vectors = flip(index(eigenvectors(_augmented(x)), (Ellipsis, slice(-count, None))), -1)
-    left, right = (
-        index(vectors, (Ellipsis, slice(0, m), slice(None))),
-        index(vectors, (Ellipsis, slice(m, None), slice(None))),
+def _singular_vectors(x: Any) -> tuple[Any, Any]:
+    """The left and the right ones as columns, each of the length sqrt(1/2)."""
+    rows, columns = arrays.shape(x)[-2:]
+    vectors = flip(index(eigenvectors(_augmented(x)), (Ellipsis, slice(max(rows, columns), None))), -1)
+    return (
+        index(vectors, (Ellipsis, slice(0, rows), slice(None))),
+        index(vectors, (Ellipsis, slice(rows, None), slice(None))),
     )
+
+
+def _singular_value_rule(g: Any, y: Any, x: Any) -> Any:
+    left, right = _singular_vectors(x)
     weights = where(equal(y, 0), 0.0, 2.0 * g)
     return matmul(left * _as_row(weights), matrix_transpose(right))
+
+
+def _singular_value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """s' is the diagonal of U.T@x'@V."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    left, right = _singular_vectors(inner)
+    slope = 2.0 * sum_(left * matmul(x.derivative(), right), -2)
+    yield from integrated(y, where(equal(y, 0), 0.0, slope))
 
 
 svdvals: Primitive = structural(
     "svdvals", "A", "the singular values of a matrix, in falling order",
     forward=lambda xp, x: xp.linalg.svdvals(x),
     vjp=(_singular_value_rule,),
+    jet=_singular_value_series,
     prepare=_matrix("svdvals"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="U@diag(g)@V.T, with the singular vectors U and V",
     domain="smooth where no two singular values are equal, and none is 0",
     edges=(
@@ -204,7 +291,7 @@ svdvals: Primitive = structural(
         "second derivatives are nan where singular values are equal",
     ),
     selects=True,
-    smooth=lambda x: scan_smooth(svdvals(x), axis=-1) and arrays.every(svdvals(x) != 0),
+    smooth=lambda x: scan_smooth(svdvals(x), axis=-1) and nowhere(equal(svdvals(x), 0)),
     samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
 )  # fmt: skip
 
@@ -221,12 +308,21 @@ def _pseudo_inverse(xp: Any, x: Any) -> Any:
     return xp.linalg.pinv(x, rtol=max(x.shape[-2:], default=1) * xp.finfo(x.dtype).eps)
 
 
+def _pseudo_inverse_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """What the vjp rule makes of cotangents at x, the derivative at x.T makes of tangents."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    slope = _pseudo_inverse_rule(x.derivative(), matrix_transpose(y), matrix_transpose(inner))
+    yield from integrated(y, slope)
+
+
 pinv = structural(
     "pinv", "A", "the pseudo-inverse of Moore and Penrose",
     forward=_pseudo_inverse,
     vjp=(_pseudo_inverse_rule,),
+    jet=_pseudo_inverse_series,
     prepare=_matrix("pinv"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="-P.T@g@P.T + (I - A@P)@g.T@P@P.T + P.T@P@g.T@(I - P@A), with P = pinv(A)",
     domain="smooth where the rank of A is that of the matrices near it",
     samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
@@ -244,12 +340,31 @@ def _matrix_exp_rule(g: Any, _y: Any, x: Any) -> Any:
     return scale * index(matrix_exp(blocks), (Ellipsis, slice(0, n), slice(n, None)))
 
 
+# Powers of a matrix of norm 1/2, over their factorials, beyond this one are below the rounding error.
+_LAST_POWER = 15
+
+
+def _matrix_exp_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """The power series of the exponential, by scaling and squaring."""
+    norm = max_(sum_(absolute(x.inner), -1))
+    halvings = next((s for s in range(1, 1024) if assume(less_equal(norm, 2.0 ** (s - 1)))), 1)
+    scaled = multiply(x, 0.5**halvings)
+    found: Any = _identity(x)
+    for power in range(_LAST_POWER + y.order, 0, -1):
+        found = _identity(x) + matmul(scaled, found) / float(power)
+    for _ in range(halvings):
+        found = matmul(found, found)
+    yield from map(found.coefficient, itertools.count(1))
+
+
 matrix_exp: Primitive = structural(
     "matrix_exp", "A", "the exponential of a square matrix, I + A + A@A/2 + …",
     forward=lambda xp, x: xp.expm(x),
     vjp=(_matrix_exp_rule,),
+    jet=_matrix_exp_series,
     prepare=square_matrix("matrix_exp"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="the upper right block of exp([[A.T, g], [0, A.T]])",
     aliases=("expm",),
     samples=((_SQUARE,), ([_SQUARE, _SYMMETRIC],)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.primitives.arithmetic import (
@@ -11,14 +13,22 @@ from gradcli.primitives.arithmetic import (
     equal,
     greater,
     greater_equal,
+    isfinite,
     less_equal,
     logical_and,
     logical_not,
+    minus,
+    multiply,
+    negative,
+    not_equal,
+    subtract,
     where,
     zeros_like,
 )
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.series import Coefficients, from_derivative, integrated
 
 _LN2 = math.log(2)
 _LN10 = math.log(10)
@@ -27,16 +37,27 @@ _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3), (2.0, -0.5), ([[0.3, 1.2]], [[0.8], [2.5]]))
 
 
+def _has_magnitude(x: Any) -> Any:
+    """Where x is neither 0 nor nan."""
+    return greater(absolute(constant(x)), 0)
+
+
 def _power_by_base(g: Any, _y: Any, x: Any, q: Any) -> Any:
+    if assume(_has_magnitude(x)):
+        return g * (q * general_power(x, q - 1))
     # x**0 is flat, also at x = 0, where q*x**(q-1) is 0*inf: there the base is made safe beforehand.
-    flat = logical_and(equal(q, 0), logical_not(greater(absolute(x), 0)))
-    return g * (q * general_power(where(flat, 1.0, x), q - 1))
+    flat = logical_and(equal(q, 0), logical_not(_has_magnitude(x)))
+    # At 0 the logarithm outweighs the factor in the derivative by q, which would be inf - inf.
+    factor = where(equal(x, 0), constant(q), q)
+    return g * (factor * general_power(where(flat, 1.0, x), q - 1))
 
 
 def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
+    if assume(_has_magnitude(x)):
+        return g * (y * log(x))
     # 0**q is flat in q for q > 0; log(0) must not be reached.
     flat = logical_and(equal(x, 0), greater_equal(q, 0))
-    return g * (y * log(where(flat, 1.0, x)))
+    return g * where(flat, 0.0, y * log(where(flat, 1.0, x)))
 
 
 def _power_node_name(operands: Any, _params: Any) -> str:
@@ -46,10 +67,35 @@ def _power_node_name(operands: Any, _params: Any) -> str:
     return "PowBackward1" if hasattr(base, "grad_fn") else "PowBackward2"
 
 
-general_power = elementwise(
+def _power_series(primitive: Primitive, y: Any, x: Any, q: Any) -> Coefficients:
+    if y.order <= 2 or not assume(not_equal(x.inner, 0)):
+        # At x = 0 the recurrences divide by 0; the rules hold there too.
+        yield from from_derivative(primitive, y, x, q)
+    elif q.coefficient(1) is None:
+        yield from _with_constant_exponent(y, x, q.inner)
+    else:
+        yield from integrated(y, (q * log(x)).derivative() * y)
+
+
+def _with_constant_exponent(y: Any, x: Any, q: Any) -> Coefficients:
+    """From x*y' = q*x'*y."""
+    for k in itertools.count(1):
+        terms = (_power_term(x.coefficient(j), y.coefficient(k - j), q, j, k) for j in range(1, k + 1))
+        total = y.total(terms)
+        yield None if total is None else divide(total, y.scaled(x.inner, k))
+
+
+def _power_term(x: Any, y: Any, q: Any, j: int, k: int) -> Any:
+    if x is None or y is None:
+        return None
+    return multiply(subtract(multiply(q, float(j)), float(k - j)), multiply(x, y))
+
+
+general_power: Primitive = elementwise(
     "pow", "x, q", "x to the power q, for any q",
     forward=lambda xp, x, q: xp.pow(x, q),
     vjp=(_power_by_base, _power_by_exponent),
+    jet=_power_series,
     derivative="g*q*x**(q-1), g*x**q*log(x)",
     domain="x > 0; with a whole q everywhere",
     node_name=_power_node_name,
@@ -63,10 +109,40 @@ def _whole_power_rule(g: Any, _y: Any, x: Any, *, n: float) -> Any:
     return g if n == 1 else g * (n * whole_power(x, n=n - 1))
 
 
+def by_squaring(product: Callable[[Any, Any], Any], x: Any, n: int) -> Any:
+    """The product of `n` copies of `x`, for n > 0."""
+    result = None
+    while True:
+        if n % 2:
+            result = x if result is None else product(result, x)
+        n //= 2
+        if not n:
+            return result
+        x = product(x, x)
+
+
+_MOST_PRODUCTS = 8
+
+
+def _whole_power_series(_primitive: Primitive, y: Any, x: Any, *, n: float) -> Coefficients:
+    if n == 0:
+        yield from itertools.repeat(None)
+    elif 0 < n <= max(y.order, _MOST_PRODUCTS):
+        product = by_squaring(multiply, x, int(n))
+        yield from map(product.coefficient, itertools.count(1))
+    elif n < 0:
+        yield from _with_constant_exponent(y, x, n)
+    else:
+        # Where x = 0, the first power of t that is there is n.
+        for coefficient in _with_constant_exponent(y, x, n):
+            yield None if coefficient is None else where(equal(x.inner, 0), 0.0, coefficient)
+
+
 whole_power = elementwise(
     "whole_power", "x, n", "x to the power of the whole number n",
     forward=lambda xp, x, *, n: xp.multiply(x, x) if n == 2 else xp.pow(x, n),
     vjp=(_whole_power_rule,),
+    jet=_whole_power_series,
     derivative="g*n*x**(n-1)",
     domain="everywhere; n < 0: x != 0",
     prepare=lambda x, n: ((x,), {"n": n}),
@@ -89,6 +165,7 @@ power = Composite(
         "0**0 = 1",
         "where q = 0, the derivative by x is 0, also at x = 0",
         "where x = 0 and q >= 0, the derivative by q is 0",
+        "where x = 0, a derivative by x that is finite is flat in q, and one that is infinite is its limit from the right",
         "where x < 0, a whole q has its value and its derivative by x; that by q is nan",
         "nan where x < 0 and q is not whole",
     ),
@@ -125,10 +202,10 @@ rsqrt = elementwise(
 cbrt = elementwise(
     "cbrt", "x", "cube root, negative for negative x",
     forward=lambda xp, x: xp.cbrt(x),
-    vjp=(lambda g, y, _x: divide(g, 3.0 * (y * y)),),
+    vjp=(lambda g, y, _x: divide(divide(g, y), 3.0 * y),),
     derivative="g/(3*cbrt(x)**2)",
     domain="smooth where x != 0",
-    edges=("cbrt'(0) = inf",),
+    edges=("cbrt'(0) = inf; higher derivatives at 0 are those on its right, at -0.0 those on its left",),
     samples=_ANYWHERE,
 )  # fmt: skip
 
@@ -198,11 +275,19 @@ log1p = elementwise(
     samples=_POSITIVE,
 )  # fmt: skip
 
+
+def _sigmoid_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    # y' = x'*y*(1 - y), where 1 - y is sigmoid(-x), which keeps its digits.
+    rest = y.growing(sigmoid(negative(x.inner)), (minus(None, y.coefficient(k)) for k in itertools.count(1)))
+    yield from integrated(y, x.derivative() * (y * rest))
+
+
 sigmoid: Primitive = elementwise(
     "sigmoid", "x", "1/(1 + exp(-x))",
     forward=lambda xp, x: xp.divide(1.0, xp.add(1.0, xp.exp(xp.negative(x)))),
     # Not 1 - y, which has lost its digits for x far above 0.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
+    jet=_sigmoid_series,
     derivative="g*sigmoid(x)*sigmoid(-x)",
     aliases=("expit",),
     samples=_ANYWHERE,
@@ -225,11 +310,22 @@ softplus = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
+
+def _share(g: Any, a: Any, b: Any) -> Any:
+    """g*exp(a)/(exp(a) + exp(b)), and half of g where both are the same infinity."""
+    difference = a - b
+    if not assume(isfinite(constant(difference))):
+        both = logical_and(equal(a, b), logical_not(isfinite(a)))
+        difference = where(both, 0.0, difference)
+    return g * sigmoid(difference)
+
+
 logaddexp = elementwise(
     "logaddexp", "x, y", "log(exp(x) + exp(y)), without overflow",
     forward=lambda xp, x, y: xp.logaddexp(x, y),
-    vjp=(lambda g, _y, a, b: g * sigmoid(a - b), lambda g, _y, a, b: g * sigmoid(b - a)),
+    vjp=(lambda g, _y, a, b: _share(g, a, b), lambda g, _y, a, b: _share(g, b, a)),
     derivative="g*sigmoid(x - y), g*sigmoid(y - x)",
+    edges=("a single infinite operand is the larger one, or has no share; each of two gets half of g",),
     samples=((0.7, 1.3), (-2.0, 0.5)),
 )  # fmt: skip
 

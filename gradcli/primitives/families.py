@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.primitives.primitive import Primitive, not_implemented
-
-NO_JET = not_implemented("truncated Taylor series are not available yet")
-NO_BATCH = not_implemented("batching over a leading axis is not available yet")
+from gradcli.primitives import batching
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.series import from_derivative, linear
 
 
 def elementwise(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """A function of each element by itself, on broadcast operands."""
-    return Primitive(name, signature, doc, elementwise=True, jet=NO_JET, batch=NO_BATCH, **fields)
+    fields.setdefault("jet", from_derivative)
+    return Primitive(name, signature, doc, elementwise=True, batch=batching.elementwise, **fields)
 
 
 def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
@@ -21,10 +21,10 @@ def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
 
 
 def structural(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
-    """A function that combines or reduces whole axes."""
-    return Primitive(name, signature, doc, jet=NO_JET, batch=NO_BATCH, **fields)
+    """A function that combines or reduces whole axes; `jet` and `batch` are its rules for series and for one more axis."""
+    return Primitive(name, signature, doc, **fields)
 
 
 def moving(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """A function that moves elements, whatever they are."""
-    return structural(name, signature, doc, truths=True, **fields)
+    return structural(name, signature, doc, truths=True, jet=linear, **fields)

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import LimitError, ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.axes import diagonal_number, whole, whole_array
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.families import moving
@@ -92,6 +93,7 @@ index = moving(
     forward=_take,
     vjp=(lambda g, _y, _x, *, key: scatter(g, key, _x.shape),),
     prepare=lambda x, key: ((x,), {"key": normalize_key(key)}),
+    batch=batching.index,
     derivative="g put back at key, 0 elsewhere",
     selects=True,
     elements=_taken_elements,
@@ -104,6 +106,7 @@ scatter: Primitive = moving(
     forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),
     vjp=(lambda g, _y, _x, *, key, **_params: index(g, key),),
     prepare=lambda x, key, shape: ((x,), {"key": normalize_key(key), "shape": tuple(shape)}),
+    batch=batching.scatter,
     derivative="g[key]",
     elements=lambda _shapes, params: math.prod(params["shape"]),
     samples=((_VECTOR, ([0, 2, 0],), (4,)), (_VECTOR, (slice(None), 1), (3, 2))),

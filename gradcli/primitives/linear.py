@@ -8,11 +8,13 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import take_diagonal
 from gradcli.primitives.primitive import Composite, work
 from gradcli.primitives.reductions import sum_
+from gradcli.primitives.series import multilinear
 from gradcli.primitives.shape import matrix_transpose, moveaxis, permute, reshape
 
 Shape = tuple[int, ...]
@@ -89,9 +91,12 @@ matmul = structural(
     "matmul", "a, b", "matrix product over the last two axes; the operator @",
     forward=lambda xp, a, b: xp.matmul(a, b),
     vjp=(_matmul_left, _matmul_right),
+    jet=multilinear,
     prepare=_matmul_call,
+    batch=batching.matmul,
     derivative="g@b.T, a.T@g",
     elements=_matmul_elements,
+    multilinear=True,
     node_name=_matmul_name,
     aliases=("mm", "bmm", "mv"),
     samples=((_SQUARE, _MATRIX), (_SQUARE, [1.0, -1.0]), (_VECTOR, _VECTOR), ([_SQUARE, _SQUARE], _MATRIX)),
@@ -227,7 +232,7 @@ def _multiplications(shapes: Sequence[Shape], terms: Sequence[str], result: str,
     """How many multiplications the contraction takes, in the order that the array library chooses."""
     left = list(terms)
     total = 0
-    for step in arrays.numpy_namespace().contraction_steps(shapes, subscripts=_latin(terms, result)):
+    for step in arrays.numpy_namespace().contraction_steps(shapes, subscripts=latin(terms, result)):
         taken = set().union(*(left[i] for i in step))
         left = [term for i, term in enumerate(left) if i not in step]
         left.append("".join(taken.intersection(result, *left)))
@@ -235,7 +240,7 @@ def _multiplications(shapes: Sequence[Shape], terms: Sequence[str], result: str,
     return total
 
 
-def _latin(terms: Sequence[str], result: str) -> str:
+def latin(terms: Sequence[str], result: str) -> str:
     """The subscripts in the letters that array libraries know."""
     alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     names = dict(zip(dict.fromkeys("".join(terms)), alphabet))
@@ -245,13 +250,16 @@ def _latin(terms: Sequence[str], result: str) -> str:
 # Every letter of a term stands once in it, and again in another term or in the result.
 contract = structural(
     "contract", "*tensors", "sum of products over the letters that are not in the result",
-    forward=lambda xp, *tensors, terms, result: xp.einsum(*tensors, subscripts=_latin(terms, result)),
+    forward=lambda xp, *tensors, terms, result: xp.einsum(*tensors, subscripts=latin(terms, result)),
     vjp=_contract_rule,
+    jet=multilinear,
     variadic=True,
     prepare=lambda *tensors, terms, result: (tensors, {"terms": terms, "result": result}),
+    batch=batching.contract,
     derivative="the contraction of g with the other tensors",
     elements=_contract_elements,
     node_name="EinsumBackward0",
+    multilinear=True,
 )  # fmt: skip
 
 einsum = Composite(

@@ -6,18 +6,23 @@ and reverse mode algorithmic differentiation" (2008). The decompositions are in 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import add, multiply, usable_divisor
+from gradcli.primitives import batching
+from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like, usable_divisor
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
+from gradcli.primitives.exponential import by_squaring
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Composite, Primitive, largest_operand, work
+from gradcli.primitives.reductions import sum_
+from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import matrix_transpose, permute, reshape, roll
 
 Shape = tuple[int, ...]
@@ -49,12 +54,21 @@ def _per_matrix(g: Any) -> Any:
     return reshape(g, (*arrays.shape(g), 1, 1))
 
 
+def _inv_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    # From x@y = 1, whose further coefficients are 0.
+    for k in itertools.count(1):
+        known = y.total(products(matmul, x, y, k, first=1))
+        yield None if known is None else negative(matmul(y.inner, known))
+
+
 inv: Primitive = structural(
     "inv", "A", "inverse matrix",
     forward=lambda xp, x: xp.linalg.inv(x),
     vjp=(lambda g, y, _x: -matmul(matmul(matrix_transpose(y), g), matrix_transpose(y)),),
+    jet=_inv_series,
     prepare=square_matrix("inv"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="-inv(A).T@g@inv(A).T",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -79,12 +93,21 @@ def _cofactors(x: Any, determinant: Any) -> Any:
     return multiply(det(_minors(x)), signs)
 
 
+def _from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    """One number a matrix: its derivative is the product with the gradient, which the vjp rule makes of ones."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    gradient = primitive.rule(0)(ones_like(y.inner), y, inner)
+    yield from integrated(y, sum_(gradient * x.derivative(), (-2, -1)))
+
+
 det: Primitive = structural(
     "det", "A", "determinant",
     forward=lambda xp, x: xp.linalg.det(x),
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
+    jet=_from_gradient,
     prepare=square_matrix("det"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
     edges=("where A is singular, the derivative is the matrix of cofactors",),
     samples=((_SQUARE,), (_BATCH,), ([[1.0, 2.0], [2.0, 4.0]],)),
@@ -100,8 +123,10 @@ logdet: Primitive = structural(
     "logdet", "A", "log(det(A)), without overflow; nan where det(A) < 0",
     forward=_logdet,
     vjp=(lambda g, _y, x: _per_matrix(g) * matrix_transpose(inv(x)),),
+    jet=_from_gradient,
     prepare=square_matrix("logdet"),
     elements=cubic,
+    batch=batching.trailing,
     derivative="g*inv(A).T",
     domain="det(A) > 0",
     edges=("-inf where A is singular, nan where det(A) < 0",),
@@ -133,12 +158,31 @@ def _solve_rule_right(g: Any, _y: Any, a: Any, _b: Any) -> Any:
     return reshape(solve(matrix_transpose(a), _column(g)), arrays.shape(g))
 
 
+def _solve_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
+    """From a@y = b; the last term of that product has the coefficient that is sought."""
+    vectors = b.ndim == 1
+    columns = y.growing(*_as_columns(y)) if vectors else y
+    for k in itertools.count(1):
+        part = b.coefficient(k)
+        part = _column(part) if vectors and part is not None else part
+        rest = minus(part, y.total(products(matmul, a, columns, k, first=1)))
+        found = None if rest is None else solve(a.inner, rest)
+        yield reshape(found, arrays.shape(found)[:-1]) if vectors and found is not None else found
+
+
+def _as_columns(y: Any) -> tuple[Any, Any]:
+    later = (None if part is None else _column(part) for part in map(y.coefficient, itertools.count(1)))
+    return _column(y.inner), later
+
+
 solve: Primitive = structural(
     "solve", "A, b", "the x with A@x = b, for a vector or the columns of a matrix",
     forward=lambda xp, a, b: xp.linalg.solve(a, b),
     vjp=(_solve_rule_matrix, _solve_rule_right),
+    jet=_solve_series,
     prepare=_solve_call,
     elements=cubic,
+    batch=batching.solve,
     derivative="-w@x.T, w, where w = solve(A.T, g)",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -153,14 +197,7 @@ def _matrix_power(x: Any, n: Any) -> Any:
         return _matrix_power(inv(x), -exponent)
     if exponent == 0:
         return add(0.0 * x, arrays.numpy_namespace().eye(arrays.shape(x)[-1], dtype=arrays.dtype_name(x)))
-    result = None
-    while True:
-        if exponent % 2:
-            result = x if result is None else matmul(result, x)
-        exponent //= 2
-        if not exponent:
-            return result
-        x = matmul(x, x)
+    return by_squaring(matmul, x, exponent)
 
 
 matrix_power = Composite(

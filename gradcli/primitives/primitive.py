@@ -160,8 +160,11 @@ class Primitive(Operation):
         written in primitives; None for an operand that has no derivative. A parameter of a rule
         whose name starts with an underscore is not used and not saved for backward, but its
         shape is known. A single rule `rule(i, g, y, *operands, **params)` where `variadic`.
-    jet, batch
-        the rules for truncated Taylor series and for one more leading axis
+    jet
+        the rule for truncated Taylor series, `rule(primitive, y, *operands, **params)`: a generator
+        of the coefficients of the result y, see `gradcli.primitives.series`
+    batch
+        the rule for one more leading axis, see `gradcli.primitives.batching`
     prepare(*arguments)
         operands and params from the arguments of a call, where they are not simply the operands
     truths
@@ -171,6 +174,11 @@ class Primitive(Operation):
     selects
         whether the result is made of some of the operands' elements, so that a zero in a
         cotangent may mean "not taken" (see `gradcli.autograd.selection`)
+    multilinear
+        whether the result is a sum of products of one element of each operand
+    reach(taken, **params)
+        which elements of the operand have an influence on the elements of the result in the mask
+        `taken`, as a mask broadcast to the operand; None where all of them may have
     smooth(*arrays, **params)
         whether the function is differentiable at this point; None where it is on its whole domain
     elements(shapes, params)
@@ -190,8 +198,10 @@ class Primitive(Operation):
         "elementwise",
         "forward",
         "jet",
+        "multilinear",
         "node_name",
         "prepare",
+        "reach",
         "selects",
         "smooth",
         "truths",
@@ -213,6 +223,8 @@ class Primitive(Operation):
         truths: bool = False,
         elementwise: bool = False,
         selects: bool = False,
+        multilinear: bool = False,
+        reach: Callable[..., Any] | None = None,
         variadic: bool = False,
         smooth: Callable[..., bool] | None = None,
         elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
@@ -228,6 +240,8 @@ class Primitive(Operation):
         self.truths = truths
         self.elementwise = elementwise
         self.selects = selects
+        self.multilinear = multilinear
+        self.reach = reach
         self.variadic = variadic
         self.smooth = smooth
         self.elements = elements or (broadcast_elements if elementwise else largest_operand)

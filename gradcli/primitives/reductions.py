@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import (
     absolute,
     divide,
@@ -28,7 +30,8 @@ from gradcli.primitives.exponential import exp, log, power, square
 from gradcli.primitives.families import elementwise, structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.shape import broadcast_to, concat, permute, reshape, stack
+from gradcli.primitives.series import Coefficients, integrated, linear, locally_constant
+from gradcli.primitives.shape import broadcast_to, concat, expand_dims, permute, reshape, stack
 
 Shape = tuple[int, ...]
 
@@ -74,6 +77,7 @@ def _reduction(name: str, doc: str, forward: Any, rule: Any, **fields: Any) -> P
         name, _SIGNATURE, doc,
         forward=forward,
         vjp=None if rule is None else (rule,),
+        batch=batching.along_axis,
         elements=_reduced_elements,
         samples=_SAMPLES,
         **fields,
@@ -84,6 +88,7 @@ sum_ = _reduction(
     "sum", "sum over the axes",
     lambda xp, x, *, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims),
     lambda g, _y, _x, *, axis, **_params: broadcast_to(keep_axes(g, _x.shape, axis), _x.shape),
+    jet=linear,
     derivative="g for every element",
     edges=("the sum of no elements is 0",),
 )  # fmt: skip
@@ -104,6 +109,7 @@ mean = _reduction(
         xp.sum(x, axis=axis, keepdims=keepdims), float(_count(arrays.shape(x), axis))
     ),
     _mean_rule,
+    jet=linear,
     derivative="g/n for every element",
     edges=("the mean of no elements is nan",),
 )  # fmt: skip
@@ -151,10 +157,19 @@ def _product_of_others(x: Any) -> Any:
     return concat([both, index(others, (Ellipsis, slice(n // 2, None)))], -1)
 
 
+def _prod_series(primitive: Primitive, y: Any, x: Any, *, axis: Shape, keepdims: bool) -> Coefficients:
+    """From the derivative, which is a product with the gradient: the vjp rule makes it of ones."""
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    gradient = primitive.rule(0)(ones_like(y.inner), y, inner, axis=axis, keepdims=keepdims)
+    yield from integrated(y, sum_(gradient * x.derivative(), axis, keepdims))
+
+
 prod = _reduction(
     "prod", "product over the axes",
     lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims),
     _prod_rule,
+    jet=_prod_series,
+    reach=lambda taken, *, axis, keepdims: taken if keepdims else expand_dims(taken, axis),
     derivative="g times the product of the other elements",
     edges=(
         "with a zero among the elements, the derivative is still the product of the others",
@@ -173,6 +188,20 @@ def _share_ties(g: Any, y: Any, x: Any, axis: Shape) -> Any:
     return where(chosen, divide(keep_axes(g, sizes, axis), count), 0.0)
 
 
+def _chosen_series(primitive: Primitive, y: Any, x: Any, **params: Any) -> Coefficients:
+    """A sum over the chosen elements, with the shares that the vjp rule gives them."""
+    shares = primitive.rule(0)(ones_like(y.inner), y.inner, x.inner, **params)
+    axes, keepdims = params.get("axis", (x.ndim - 1,)), params.get("keepdims", False)
+    for k in itertools.count(1):
+        part = x.coefficient(k)
+        yield None if part is None else sum_(where(equal(shares, 0), 0.0, shares * part), axes, keepdims)
+
+
+def _one_at_most(chosen: Any, axis: Shape) -> bool:
+    """Whether nowhere two elements along the axes are chosen."""
+    return nowhere(greater(sum_(where(chosen, 1.0, 0.0), axis), 1))
+
+
 def _extreme(name: str, doc: str, alias: str) -> Primitive:
     def forward(xp: Any, x: Any, *, axis: Shape, keepdims: bool) -> Any:
         if 0 in (arrays.shape(x)[a] for a in axis):
@@ -180,8 +209,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
         return getattr(xp, name)(x, axis=axis, keepdims=keepdims)
 
     def smooth(x: Any, *, axis: Shape, **_params: Any) -> bool:
-        chosen = equal(x, primitive(x, axis, True))
-        return not arrays.shape(x) or nowhere(greater(sum_(where(chosen, 1.0, 0.0), axis), 1.0))
+        return not arrays.shape(x) or _one_at_most(equal(x, primitive(x, axis, True)), axis)
 
     def prepare(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
         try:
@@ -193,6 +221,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
     primitive = _reduction(
         name, doc, forward,
         lambda g, y, x, *, axis, **_params: _share_ties(g, y, x, axis),
+        jet=_chosen_series,
         derivative="g to the chosen element; ties share it evenly",
         domain="smooth where one element is chosen",
         edges=("n elements that tie get g/n each", "no elements are an error"),
@@ -311,7 +340,8 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     scale = scale if bool(concrete(keepdims)) else reshape(scale, _reduced(arrays.shape(x), axes))
     if order == 2:
         return multiply(scale, flat_sqrt(sum_(square(scaled), axes, keepdims)))
-    return multiply(scale, flat_root(sum_(power(absolute(scaled), order), axes, keepdims), order))
+    magnitudes = scaled if order % 2 == 0 else absolute(scaled)
+    return multiply(scale, flat_root(sum_(power(magnitudes, order), axes, keepdims), order))
 
 
 def _reduced(shape: Shape, axes: Shape) -> Shape:
@@ -334,15 +364,21 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     if _count(arrays.shape(x), axes) == 0:
         return log(sum_(exp(x), axes, keepdims))
     largest = max_(constant(x), axes, True)
-    largest = where(isfinite(largest), largest, 0.0)
-    total = log(sum_(exp(x - largest), axes, True)) + largest
+    finite = isfinite(largest)
+    shift = where(finite, largest, 0.0)
+    total = log(sum_(exp(x - shift), axes, True)) + shift
+    if not assume(finite):
+        total = where(equal(absolute(largest), math.inf), max_(x, axes, True), total)
     return total if concrete(keepdims) else reshape(total, _reduced(arrays.shape(x), axes))
 
 
 logsumexp = Composite(
     "logsumexp", _SIGNATURE, "log(sum(exp(x))) over the axes, without overflow", _logsumexp,
     derivative="g*softmax(x)",
-    edges=("of no elements it is -inf",),
+    edges=(
+        "of no elements it is -inf",
+        "where it is infinite, it is the maximum, and infinite elements that tie share the derivative evenly",
+    ),
     samples=_SAMPLES,
 )  # fmt: skip
 
@@ -350,6 +386,7 @@ any_ = _reduction(
     "any", "whether some element is not 0",
     lambda xp, x, *, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims), None,
     truths=True,
+    jet=locally_constant,
     derivative="none",
     edges=("of no elements it is false",),
 )  # fmt: skip
@@ -358,6 +395,7 @@ all_ = _reduction(
     "all", "whether every element is not 0",
     lambda xp, x, *, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims), None,
     truths=True,
+    jet=locally_constant,
     derivative="none",
     edges=("of no elements it is true",),
 )  # fmt: skip
@@ -373,7 +411,9 @@ def _position(name: str, doc: str) -> Primitive:
         name, _SIGNATURE, doc,
         forward=lambda xp, x, *, axis, keepdims: getattr(xp, name)(x, axis=axis, keepdims=keepdims),
         vjp=None,
+        jet=locally_constant,
         prepare=_position_call,
+        batch=batching.position,
         derivative="none",
         edges=("the first of several that tie", "no elements are an error"),
         samples=_SAMPLES[:3],
@@ -385,8 +425,8 @@ argmin = _position("argmin", "the position of the smallest element")
 
 
 def _order_smooth(x: Any, *, k: int) -> bool:
-    chosen = equal(x, reshape(order_statistic(x, k), (*arrays.shape(x)[:-1], 1)))
-    return nowhere(greater(sum_(where(chosen, 1.0, 0.0), -1), 1.0))
+    last = len(arrays.shape(x)) - 1
+    return _one_at_most(equal(x, keep_axes(order_statistic(x, k), arrays.shape(x), (last,))), (last,))
 
 
 def _order_forward(xp: Any, x: Any, *, k: int) -> Any:
@@ -399,7 +439,9 @@ order_statistic = structural(
     "order_statistic", "x, k", "the element of rank k along the last axis, nan where one is",
     forward=_order_forward,
     vjp=(lambda g, y, x, **_params: _share_ties(g, y, x, (len(arrays.shape(x)) - 1,)),),
+    jet=_chosen_series,
     prepare=lambda x, k: ((x,), {"k": k}),
+    batch=batching.trailing,
     derivative="g to the chosen element; ties share it evenly",
     domain="smooth where one element is chosen",
     selects=True,

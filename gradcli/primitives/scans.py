@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import divide, equal, nowhere, usable_divisor, where
+from gradcli.primitives import batching
+from gradcli.primitives.arithmetic import divide, equal, multiply, nowhere, ones_like, usable_divisor, where
 from gradcli.primitives.axes import normalize_axis
-from gradcli.primitives.bind import assume, concrete, constant
-from gradcli.primitives.families import structural
+from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.families import moving, structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-from gradcli.primitives.reductions import logsumexp, sum_
-from gradcli.primitives.shape import flip, reshape, transpose, triu
+from gradcli.primitives.reductions import any_, logsumexp, sum_
+from gradcli.primitives.series import Coefficients, from_derivative, linear, through
+from gradcli.primitives.shape import concat, flip, reshape, transpose, triu
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, -5.5, 6.0]]
@@ -31,11 +34,17 @@ def _scan_call(name: str, default: int | None) -> Any:
     return prepare
 
 
+def _along_axis(taken: Any, *, axis: int) -> Any:
+    return any_(taken, axis=axis, keepdims=True)
+
+
 cumsum: Primitive = structural(
     "cumsum", "x, axis=None", "cumulative sum along an axis",
     forward=lambda xp, x, *, axis: xp.cumsum(x, axis=axis),
     vjp=(lambda g, _y, _x, *, axis: flip(cumsum(flip(g, axis), axis), axis),),
+    jet=linear,
     prepare=_scan_call("cumsum", None),
+    batch=batching.along_axis,
     derivative="cumulative sum of g from the end",
     aliases=("cumulative_sum",),
     samples=_SAMPLES,
@@ -59,11 +68,26 @@ def _cumprod_rule(g: Any, y: Any, x: Any, *, axis: int) -> Any:
     return transpose(sum_(rows * others, axis=-1), axis, -1)
 
 
+def _doubled(x: Any, axis: int) -> Any:
+    """The cumulative product, by products of twice as many elements in each step."""
+    size = arrays.shape(x)[axis]
+    reach = 1
+    while reach < size:
+        before = index(x, (slice(None),) * axis + (slice(0, size - reach),))
+        ones = ones_like(index(x, (slice(None),) * axis + (slice(0, reach),)))
+        x = multiply(x, concat([ones, before], axis))
+        reach *= 2
+    return x
+
+
 cumprod = structural(
     "cumprod", "x, axis=None", "cumulative product along an axis",
     forward=lambda xp, x, *, axis: xp.cumprod(x, axis=axis),
     vjp=(_cumprod_rule,),
+    jet=through(_doubled),
+    reach=_along_axis,
     prepare=_scan_call("cumprod", None),
+    batch=batching.along_axis,
     derivative="cumulative sum of g*y from the end, over x",
     edges=("with a zero among the elements, the derivative is still that of the products",),
     aliases=("cumulative_prod",),
@@ -82,7 +106,10 @@ softmax = structural(
     "softmax", "x, axis=-1", "exp(x)/sum(exp(x)) along an axis, without overflow",
     forward=_softmax,
     vjp=(lambda g, y, _x, *, axis: y * (g - sum_(g * y, axis=axis, keepdims=True)),),
+    jet=from_derivative,
+    reach=_along_axis,
     prepare=_scan_call("softmax", -1),
+    batch=batching.along_axis,
     derivative="y*(g - sum(g*y))",
     samples=_SAMPLES,
 )  # fmt: skip
@@ -99,31 +126,49 @@ log_softmax = Composite(
 )  # fmt: skip
 
 
-def _along(positions: Any, axis: int) -> tuple[Any, ...]:
-    """The index that takes `positions` along `axis`, and every other axis as it is."""
-    xp = arrays.numpy_namespace()
-    key = list(xp.indices(positions.shape, sparse=True))
-    key[axis] = positions
-    return tuple(key)
+def _order(xp: Any, keys: Any, axis: int) -> Any:
+    return xp.argsort(keys, axis=axis, stable=True)
 
 
-def _sort_rule(g: Any, _y: Any, x: Any, *, axis: int) -> Any:
-    xp = arrays.numpy_namespace()
-    order = xp.argsort(arrays.to_numpy(concrete(x)), axis=axis, stable=True)
-    return index(g, _along(xp.argsort(order, axis=axis), axis))
+sort_by: Primitive = moving(
+    "sort_by", "x, keys, axis", "x in the order in which keys of the same shape rise along an axis",
+    forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, keys, axis), axis=axis),
+    vjp=(lambda g, _y, _x, keys, *, axis: unsort_by(g, keys, axis), None),
+    prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
+    batch=batching.along_axis,
+    derivative="g in the old order",
+    samples=((_VECTOR, [3, 1, 2], 0), (_MATRIX, [[0, 2, 1], [1, 0, 2]], 1)),
+)  # fmt: skip
+
+unsort_by: Primitive = moving(
+    "unsort_by", "x, keys, axis", "the y that sort_by brings into the order of x",
+    forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, _order(xp, keys, axis), axis), axis=axis),
+    vjp=(lambda g, _y, _x, keys, *, axis: sort_by(g, keys, axis), None),
+    prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
+    batch=batching.along_axis,
+    derivative="g in the order of keys",
+    samples=((_VECTOR, [3, 1, 2], 0), (_MATRIX, [[0, 2, 1], [1, 0, 2]], 1)),
+)  # fmt: skip
 
 
 def scan_smooth(x: Any, *, axis: int) -> bool:
-    ordered = sort(x, axis)
-    above, below = (index(ordered, (slice(None),) * axis + (part,)) for part in (slice(1, None), slice(-1)))
+    ordered, number = sort(x, axis), normalize_axis(axis, len(arrays.shape(x)))
+    above, below = (index(ordered, (slice(None),) * number + (part,)) for part in (slice(1, None), slice(-1)))
     return nowhere(equal(above, below))
 
 
-sort = structural(
+def _sort_series(_primitive: Primitive, _y: Any, x: Any, *, axis: int) -> Coefficients:
+    parts = map(x.coefficient, itertools.count(1))
+    return (None if part is None else sort_by(part, x.inner, axis) for part in parts)
+
+
+sort: Primitive = structural(
     "sort", "x, axis=-1", "in rising order along an axis",
     forward=lambda xp, x, *, axis: xp.sort(x, axis=axis, stable=True),
-    vjp=(_sort_rule,),
+    vjp=(lambda g, _y, x, *, axis: unsort_by(g, constant(x), axis),),
+    jet=_sort_series,
     prepare=_scan_call("sort", -1),
+    batch=batching.along_axis,
     derivative="g in the old order",
     domain="smooth where no two elements are equal",
     smooth=scan_smooth,

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives import batching
 from gradcli.primitives.axes import diagonal_number, normalize_axes, normalize_axis, whole_array, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.families import moving
@@ -43,6 +44,7 @@ reshape: Primitive = moving(
         (x,),
         {"shape": _new_shape(arrays.shape(x), _spread(sizes if shape is None else (shape,), "a shape"))},
     ),
+    batch=batching.reshape,
     derivative="reshape(g, x.shape)",
     node_name="ViewBackward0",
     aliases=("view",),
@@ -79,6 +81,7 @@ permute: Primitive = moving(
     prepare=lambda x, *order, axes=None: (
         (x,), {"axes": _permutation(len(arrays.shape(x)), order if axes is None else (axes,))}
     ),
+    batch=batching.permute,
     derivative="g with its axes in the old order",
     aliases=("permute_dims",),
     samples=((_MATRIX, (1, 0)), ([_MATRIX], (2, 0, 1))),
@@ -176,6 +179,7 @@ broadcast_to = moving(
     forward=lambda xp, x, *, shape: xp.broadcast_to(x, shape),
     vjp=(lambda g, _y, _x, **_params: g,),
     prepare=_broadcast_call,
+    batch=batching.broadcast_to,
     derivative="g summed over the axes that were repeated",
     elements=lambda _shapes, params: math.prod(params["shape"]),
     node_name="ExpandBackward0",
@@ -233,6 +237,7 @@ concat = moving(
     vjp=_concat_rule,
     variadic=True,
     prepare=_concat_call,
+    batch=batching.joined,
     derivative="the slice of g that each tensor became",
     elements=_total_elements,
     node_name="CatBackward0",
@@ -256,6 +261,7 @@ stack = moving(
     vjp=lambda i, g, _y, *_operands, axis: index(g, (slice(None),) * axis + (i,)),
     variadic=True,
     prepare=_stack_call,
+    batch=batching.joined,
     derivative="the slice of g that each tensor became",
     elements=_total_elements,
     samples=(([0.7, 1.3],), ([_MATRIX, _MATRIX], 1)),
@@ -289,6 +295,7 @@ flip: Primitive = moving(
     forward=lambda xp, x, *, axis: xp.flip(x, axis=axis),
     vjp=(lambda g, _y, _x, *, axis: flip(g, axis),),
     prepare=lambda x, axis=None: ((x,), {"axis": normalize_axes(axis, len(arrays.shape(x)))}),
+    batch=batching.along_axis,
     derivative="flip(g, axis)",
     samples=((_MATRIX,), (_MATRIX, 1)),
 )  # fmt: skip
@@ -312,6 +319,7 @@ roll: Primitive = moving(
     forward=lambda xp, x, *, shift, axis: xp.roll(x, shift, axis=axis),
     vjp=(lambda g, _y, _x, *, shift, axis: roll(g, _backwards(shift), axis),),
     prepare=_roll_call,
+    batch=batching.roll,
     derivative="roll(g, -shift, axis)",
     samples=((_VECTOR, 1), (_MATRIX, -1, 1)),
 )  # fmt: skip
@@ -374,6 +382,7 @@ tril: Primitive = moving(
     forward=lambda xp, x, *, k: xp.tril(x, k=k),
     vjp=(lambda g, _y, _x, *, k: tril(g, k),),
     prepare=lambda x, k=0: _triangle_call(x, k, "tril"),
+    batch=batching.trailing,
     derivative="tril(g, k)",
     selects=True,
     samples=((_MATRIX,), (_MATRIX, 1)),
@@ -384,6 +393,7 @@ triu: Primitive = moving(
     forward=lambda xp, x, *, k: xp.triu(x, k=k),
     vjp=(lambda g, _y, _x, *, k: triu(g, k),),
     prepare=lambda x, k=0: _triangle_call(x, k, "triu"),
+    batch=batching.trailing,
     derivative="triu(g, k)",
     selects=True,
     samples=((_MATRIX,), (_MATRIX, 1)),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli.primitives.arithmetic import divide, equal, where
+from gradcli.primitives.arithmetic import divide, equal, greater, where
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.exponential import sqrt
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive
@@ -39,13 +40,22 @@ tan = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
+# (1 - x)*(1 + x) alone keeps its digits near 1, and -2*x alone has a limit in the derivatives there.
+one_minus_square = elementwise(
+    "one_minus_square", "x", "1 - x**2, accurate near 1",
+    forward=lambda xp, x: xp.multiply(xp.subtract(1.0, x), xp.add(1.0, x)),
+    vjp=(lambda g, _y, x: g * (-2.0 * x),),
+    derivative="-2*g*x",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
 asin = elementwise(
     "asin", "x", "inverse sine",
     forward=lambda xp, x: xp.asin(x),
-    vjp=(lambda g, _y, x: divide(g, sqrt((1.0 - x) * (1.0 + x))),),
+    vjp=(lambda g, _y, x: divide(g, sqrt(one_minus_square(x))),),
     derivative="g/sqrt(1 - x**2)",
     domain="-1 <= x <= 1; smooth inside",
-    edges=("asin'(-1) = asin'(1) = inf", "nan outside the domain"),
+    edges=("asin'(-1) = asin'(1) = inf; higher derivatives are infinite there too", "nan outside the domain"),
     aliases=("arcsin",),
     samples=_INSIDE,
 )  # fmt: skip
@@ -53,10 +63,10 @@ asin = elementwise(
 acos = elementwise(
     "acos", "x", "inverse cosine",
     forward=lambda xp, x: xp.acos(x),
-    vjp=(lambda g, _y, x: -divide(g, sqrt((1.0 - x) * (1.0 + x))),),
+    vjp=(lambda g, _y, x: -divide(g, sqrt(one_minus_square(x))),),
     derivative="-g/sqrt(1 - x**2)",
     domain="-1 <= x <= 1; smooth inside",
-    edges=("acos'(-1) = acos'(1) = -inf", "nan outside the domain"),
+    edges=("acos'(-1) = acos'(1) = -inf; higher derivatives are infinite there too", "nan outside the domain"),
     aliases=("arccos",),
     samples=_INSIDE,
 )  # fmt: skip
@@ -74,8 +84,11 @@ atan = elementwise(
 def _over_square(g: Any, numerator: Any, a: Any, b: Any) -> Any:
     """g*numerator/(a**2 + b**2), without overflow, and 0 at the origin."""
     radius = hypot(a, b)
-    radius = where(equal(radius, 0), 1.0, radius)
-    return g * divide(divide(numerator, radius), radius)
+    if assume(greater(constant(radius), 0)):
+        return g * divide(divide(numerator, radius), radius)
+    origin = equal(radius, 0)
+    radius = where(origin, 1.0, radius)
+    return g * where(origin, 0.0, divide(divide(numerator, radius), radius))
 
 
 atan2 = elementwise(
@@ -87,7 +100,7 @@ atan2 = elementwise(
     ),
     derivative="g*x/(x**2 + y**2), -g*y/(x**2 + y**2), 0 at the origin",
     domain="(x, y) != (0, 0)",
-    edges=("atan2(0, 0) = 0, with derivatives 0", "atan2(0, -1) = pi, atan2(-0.0, -1) = -pi"),
+    edges=("atan2(0, 0) = 0, with derivatives 0 of every order", "atan2(0, -1) = pi, atan2(-0.0, -1) = -pi"),
     aliases=("arctan2",),
     samples=_PAIRS,
 )  # fmt: skip
@@ -98,6 +111,7 @@ hypot = elementwise(
     vjp=(lambda g, y, a, _b: g * divide(a, y), lambda g, y, _a, b: g * divide(b, y)),
     derivative="g*x/hypot(x, y), g*y/hypot(x, y)",
     domain="(x, y) != (0, 0)",
+    edges=("hypot(0, 0) = 0, with derivatives nan",),
     samples=_PAIRS,
 )  # fmt: skip
 
@@ -137,10 +151,10 @@ asinh = elementwise(
 acosh = elementwise(
     "acosh", "x", "inverse hyperbolic cosine",
     forward=lambda xp, x: xp.acosh(x),
-    vjp=(lambda g, _y, x: divide(g, sqrt(x - 1.0) * sqrt(x + 1.0)),),
+    vjp=(lambda g, _y, x: divide(divide(g, sqrt(x - 1.0)), sqrt(x + 1.0)),),
     derivative="g/sqrt(x**2 - 1)",
     domain="x >= 1; smooth where x > 1",
-    edges=("acosh'(1) = inf", "nan outside the domain"),
+    edges=("acosh'(1) = inf; higher derivatives are infinite there too", "nan outside the domain"),
     aliases=("arccosh",),
     samples=(1.7, [1.2, 3.0]),
 )  # fmt: skip
@@ -148,7 +162,7 @@ acosh = elementwise(
 atanh = elementwise(
     "atanh", "x", "inverse hyperbolic tangent",
     forward=lambda xp, x: xp.atanh(x),
-    vjp=(lambda g, _y, x: divide(g, (1.0 - x) * (1.0 + x)),),
+    vjp=(lambda g, _y, x: divide(g, one_minus_square(x)),),
     derivative="g/(1 - x**2)",
     domain="-1 < x < 1",
     edges=("atanh(1) = inf and atanh(-1) = -inf, with derivative inf",),
@@ -171,22 +185,31 @@ rad2deg = Composite(
 )  # fmt: skip
 
 
+def _sine(xp: Any, x: Any, quarters: int) -> Any:
+    """sin(pi*x + quarters*pi/2), with every digit also near its zeros and for large x."""
+    whole = xp.round(x)
+    rest = math.pi * (x - whole)
+    sign = 1.0 - 2.0 * xp.remainder(whole + quarters // 2, 2.0)
+    return xp.multiply(sign, xp.cos(rest) if quarters % 2 else xp.sin(rest))
+
+
 def _sinc_forward(xp: Any, x: Any, *, n: int) -> Any:
     """The nth derivative of sin(pi*x)/(pi*x).
 
     Near 0 by its Taylor series; elsewhere by the recurrence x*f[n] + n*f[n-1] =
     pi**(n-1)*sin(pi*x + n*pi/2), which follows from differentiating x*sinc(x) n times.
     """
-    near = xp.less(xp.abs(x), 1.0)
+    # The series itself cancels near 1; with rising n the recurrence needs a larger x.
+    near = xp.less(xp.abs(x), 1.0 if n else 0.5)
     inner, outer = xp.where(near, x, 0.0), xp.where(near, 1.0, x)
     series = 0.0 * inner
     for k in reversed(range((n + 1) // 2, n // 2 + 20)):
         power = 2 * k - n
         coefficient = (-1) ** k * math.pi ** (2 * k) / math.factorial(power) / (2 * k + 1)
         series = xp.add(series, xp.multiply(coefficient, xp.pow(inner, float(power))))
-    value = xp.divide(xp.sin(math.pi * outer), math.pi * outer)
+    value = xp.divide(_sine(xp, outer, 0), math.pi * outer)
     for order in range(1, n + 1):
-        wave = math.pi ** (order - 1) * xp.sin(math.pi * outer + order * math.pi / 2)
+        wave = math.pi ** (order - 1) * _sine(xp, outer, order)
         value = xp.divide(wave - order * value, outer)
     return xp.where(near, series, value)
 
@@ -197,6 +220,9 @@ sinc: Primitive = elementwise(
     vjp=(lambda g, _y, x, *, n: g * sinc(x, n=n + 1),),
     prepare=lambda x, n=0: ((x,), {"n": n}),
     derivative="g*(cos(pi*x) - sinc(x))/x, 0 at 0",
-    edges=("sinc(0) = 1, sinc'(0) = 0, sinc''(0) = -pi**2/3, as the series has them",),
+    edges=(
+        "sinc(0) = 1, sinc'(0) = 0, sinc''(0) = -pi**2/3, as the series has them",
+        "0 at every other whole number, where PyTorch has the rounding of pi",
+    ),
     samples=(0.7, [-1.3, 0.0, 2.2]),
 )  # fmt: skip

@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 
 from gradcli.primitives.primitive import Primitive
 
+Shape = tuple[int, ...]
+
 
 class Variable:
     """What an input or an equation gives. `name` is what a user calls it, where there is such a name."""
 
     __slots__ = ("dtype", "name", "shape")
 
-    def __init__(self, shape: tuple[int, ...], dtype: str, name: str | None = None) -> None:
+    def __init__(self, shape: Shape, dtype: str, name: str | None = None) -> None:
         self.shape = shape
         self.dtype = dtype
         self.name = name

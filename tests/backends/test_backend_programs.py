@@ -47,6 +47,9 @@ class TestEval:
             ("sum(x[::-1]*x[[0, 0, 2]]) + max(x) + median(x)", "x=[1,2,3]"),
             ("sum(randn(3, seed=1)@x) + sum(zeros(2)) + eye(2)[0, 1]", "x=[1,2,3]"),
             ("sum(sort(x)*[1, 2, 3])", "x=[3,1,2]"),
+            ("sum(sort(x)*x**2)", "x=[3,1,2]", "--order", "3"),
+            ("prod(x)*q**3", "x=[1,2]", "q=2", "--order", "4"),
+            ("W@x", "W=[[1,2],[3,4]]", "x=[5,6]", "--jacobian"),
             ("if sum(x) > 2 { y = x*2 } else { y = x }; sum(y)", "x=[1,2,3]"),
             ("f(a) = a**3 backward(g) = 3*g*a**2; sum(f(x))", "x=[1,2]"),
             ("diff(sum(x**3), x)[0] if 0 else sum(hessian(sum(x**3), x))", "x=[1,2]"),
@@ -103,6 +106,16 @@ class TestEval:
 
     def test_the_table(self, run, backend):
         assert run("eval", "x**2", "x=3", "--backend", backend).out == run("eval", "x**2", "x=3").out
+
+    @pytest.mark.parametrize("form", [("--json",), ("--to", "tree")])
+    def test_the_graph(self, run, backend, form):
+        words = ("graph", "sum(log(x**2)*W@x)", "x=[1,2]", "W=[[1,2],[3,4]]", "--values", *form)
+        assert run(*words, "--backend", backend).out == run(*words).out
+
+    def test_compiled_programs_are_those_of_numpy(self, run, backend):
+        outcome = run("eval", "sum(x)", "x=[1,2]", "--backend", backend, "--executor", "compiled", "--json")
+        assert outcome.status == 2
+        assert "numpy" in outcome.error["message"]
 
     def test_saved_arrays(self, run, backend, tmp_path):
         path = tmp_path / "out.npz"

@@ -1,0 +1,338 @@
+"""What a value and its gradients cost, again and again: scalars, large arrays, a network.
+
+gradcli's compiled programs against PyTorch, JAX, CasADi, HIPS autograd and SymPy's lambdify, each
+in a process of its own, so that their threads are not in each other's way, and called in turn.
+What a library has no way to do is left out.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from measure import Row, arguments, circumstances, interleaved, show, table, write_json, write_readme
+
+PROGRAM = "log(x**q)*sin(x)+exp(-x*x)"
+NETWORK = "h = tanh(X@A + a); mean((h@B + b - Y)**2)"
+NETWORK_LEAVES = ("A", "a", "B", "b")
+ELEMENTS = 4_000_000
+SCALARS = (5.0, 3.0)
+PACKAGES = ["torch", "jax", "casadi", "autograd", "sympy", "numpy", "llvmlite"]
+
+# A value and its gradients: numbers or arrays.
+Run = Callable[[], Sequence[Any]]
+
+
+def vectors() -> tuple[Any, Any]:
+    import numpy as np
+
+    draw = np.random.default_rng(0)
+    return draw.random(ELEMENTS) + 0.5, draw.random(ELEMENTS) + 0.5
+
+
+def network() -> dict[str, Any]:
+    import numpy as np
+
+    draw = np.random.default_rng(0)
+    shapes = {"X": (1024, 512), "A": (512, 512), "a": (512,), "B": (512, 10), "b": (10,), "Y": (1024, 10)}
+    return {name: draw.standard_normal(shape) / math.sqrt(shape[-1]) for name, shape in shapes.items()}
+
+
+class Gradcli:
+    def scalars(self) -> Mapping[str, Run]:
+        import gradcli
+
+        program = gradcli.compile(PROGRAM)
+        function, values = program.compiled(("x", "q")), {"x": SCALARS[0], "q": SCALARS[1]}
+
+        def positional() -> Sequence[Any]:
+            value, found = function(*SCALARS)
+            return value, *found
+
+        def by_name() -> Sequence[Any]:
+            value, found = program.value_and_grad(values)
+            return value, *found.values()
+
+        return {"gradcli, by position": positional, "gradcli, by name": by_name}
+
+    def arrays(self) -> Mapping[str, Run]:
+        return {"gradcli": self._run(f"sum({PROGRAM})", dict(zip("xq", vectors())), ("x", "q"))}
+
+    def network(self) -> Mapping[str, Run]:
+        return {"gradcli": self._run(NETWORK, network(), NETWORK_LEAVES)}
+
+    def _run(self, text: str, values: Mapping[str, Any], wrt: Sequence[str]) -> Run:
+        import gradcli
+
+        program = gradcli.compile(text)
+
+        def run() -> Sequence[Any]:
+            value, found = program.value_and_grad(values, wrt)
+            return value, *found.values()
+
+        return run
+
+
+class PyTorch:
+    def __init__(self) -> None:
+        self.torch = importlib.import_module("torch")
+
+    def _function(self, x: Any, q: Any) -> Any:
+        return self.torch.log(x**q) * self.torch.sin(x) + self.torch.exp(-x * x)
+
+    def _run(self, function: Any, leaves: Sequence[Any]) -> Run:
+        def run() -> Sequence[Any]:
+            for leaf in leaves:
+                leaf.grad = None
+            value = function()
+            value.backward()
+            return value.detach(), *(leaf.grad for leaf in leaves)
+
+        return run
+
+    def _leaf(self, value: Any) -> Any:
+        return self.torch.tensor(value, dtype=self.torch.float64, requires_grad=True)
+
+    def scalars(self) -> Mapping[str, Run]:
+        x, q = map(self._leaf, SCALARS)
+        return {"PyTorch": self._run(lambda: self._function(x, q), (x, q))}
+
+    def arrays(self) -> Mapping[str, Run]:
+        x, q = map(self._leaf, vectors())
+        return {"PyTorch": self._run(lambda: self._function(x, q).sum(), (x, q))}
+
+    def network(self) -> Mapping[str, Run]:
+        given = {n: self._leaf(v) if n in NETWORK_LEAVES else self.torch.tensor(v) for n, v in network().items()}
+        inputs, hidden, bias, outer, last, target = given.values()
+
+        def loss() -> Any:
+            return ((self.torch.tanh(inputs @ hidden + bias) @ outer + last - target) ** 2).mean()
+
+        return {"PyTorch": self._run(loss, [given[n] for n in NETWORK_LEAVES])}
+
+
+class TorchCompile(PyTorch):
+    """The large arrays alone: for the rest it is no faster."""
+
+    scalars = network = None  # type: ignore[assignment]
+
+    def arrays(self) -> Mapping[str, Run]:
+        x, q = map(self._leaf, vectors())
+        compiled = self.torch.compile(lambda x, q: self._function(x, q).sum())
+        return {"torch.compile": self._run(lambda: compiled(x, q), (x, q))}
+
+
+class Jax:
+    def __init__(self) -> None:
+        self.jax = importlib.import_module("jax")
+        self.jax.config.update("jax_enable_x64", True)
+        self.numpy = importlib.import_module("jax.numpy")
+
+    def _function(self, x: Any, q: Any) -> Any:
+        return self.numpy.log(x**q) * self.numpy.sin(x) + self.numpy.exp(-x * x)
+
+    def _run(self, function: Any, leaves: Sequence[Any]) -> Run:
+        compiled = self.jax.jit(self.jax.value_and_grad(function, tuple(range(len(leaves)))))
+
+        def run() -> Sequence[Any]:
+            value, found = self.jax.block_until_ready(compiled(*leaves))
+            return value, *found
+
+        return run
+
+    def scalars(self) -> Mapping[str, Run]:
+        return {"JAX jit": self._run(self._function, SCALARS)}
+
+    def arrays(self) -> Mapping[str, Run]:
+        leaves = [self.numpy.asarray(v) for v in vectors()]
+        return {"JAX jit": self._run(lambda x, q: self._function(x, q).sum(), leaves)}
+
+    def network(self) -> Mapping[str, Run]:
+        given = {n: self.numpy.asarray(v) for n, v in network().items()}
+
+        def loss(hidden: Any, bias: Any, outer: Any, last: Any) -> Any:
+            return ((self.numpy.tanh(given["X"] @ hidden + bias) @ outer + last - given["Y"]) ** 2).mean()
+
+        return {"JAX jit": self._run(loss, [given[n] for n in NETWORK_LEAVES])}
+
+
+class Autograd:
+    def __init__(self) -> None:
+        self.numpy = importlib.import_module("autograd.numpy")
+        self.value_and_grad = importlib.import_module("autograd").value_and_grad
+
+    def _function(self, x: Any, q: Any) -> Any:
+        return self.numpy.log(x**q) * self.numpy.sin(x) + self.numpy.exp(-x * x)
+
+    def _run(self, function: Any, leaves: Sequence[Any]) -> Run:
+        differentiated = self.value_and_grad(function, tuple(range(len(leaves))))
+
+        def run() -> Sequence[Any]:
+            value, found = differentiated(*leaves)
+            return value, *found
+
+        return run
+
+    def scalars(self) -> Mapping[str, Run]:
+        return {"HIPS autograd": self._run(self._function, SCALARS)}
+
+    def arrays(self) -> Mapping[str, Run]:
+        return {"HIPS autograd": self._run(lambda x, q: self.numpy.sum(self._function(x, q)), vectors())}
+
+    def network(self) -> Mapping[str, Run]:
+        given = network()
+
+        def loss(hidden: Any, bias: Any, outer: Any, last: Any) -> Any:
+            found = self.numpy.tanh(given["X"] @ hidden + bias) @ outer + last
+            return self.numpy.mean((found - given["Y"]) ** 2)
+
+        return {"HIPS autograd": self._run(loss, [given[n] for n in NETWORK_LEAVES])}
+
+
+class Sympy:
+    def scalars(self) -> Mapping[str, Run]:
+        sympy = importlib.import_module("sympy")
+        x, q = sympy.symbols("x q", positive=True)
+        y = sympy.log(x**q) * sympy.sin(x) + sympy.exp(-x * x)
+        function = sympy.lambdify((x, q), (y, y.diff(x), y.diff(q)), "math", cse=True)
+        return {"SymPy lambdify": lambda: function(*SCALARS)}
+
+
+class Casadi:
+    def scalars(self) -> Mapping[str, Run]:
+        casadi = importlib.import_module("casadi")
+        x, q = casadi.SX.sym("x"), casadi.SX.sym("q")
+        y = casadi.log(x**q) * casadi.sin(x) + casadi.exp(-x * x)
+        function = casadi.Function("f", [x, q], [y, casadi.gradient(y, x), casadi.gradient(y, q)])
+        return {"CasADi": lambda: function(*SCALARS)}
+
+
+LIBRARIES = {
+    "gradcli": Gradcli,
+    "SymPy lambdify": Sympy,
+    "JAX jit": Jax,
+    "CasADi": Casadi,
+    "PyTorch": PyTorch,
+    "torch.compile": TorchCompile,
+    "HIPS autograd": Autograd,
+}
+# What a table is called: the method that makes its jobs, the row that ratios are to, the calls in a
+# round, and the unit.
+TABLES = {
+    f"{PROGRAM} at scalars, per call": ("scalars", "SymPy lambdify", 2000, ("µs", 1e-6)),
+    f"sum({PROGRAM}) of {ELEMENTS:,} elements": ("arrays", "PyTorch", 1, ("ms", 1e-3)),
+    "a network of two layers": ("network", "PyTorch", 1, ("ms", 1e-3)),
+}
+
+
+def serve(connection: Connection, name: str, kind: str) -> None:
+    """In a process of its own: make the jobs of a library, send their results, and then a time for
+    each job and number of calls that is asked for."""
+    import numpy as np
+
+    try:
+        library = LIBRARIES[name]()
+        before = memory("VmRSS")
+        runs = getattr(library, kind)()
+        results = {title: [np.asarray(a, float) for a in run()] for title, run in runs.items()}
+        connection.send((results, (memory("VmHWM") - before) / 2**20))
+    except Exception as error:
+        connection.send((f"{type(error).__name__}: {str(error).splitlines()[0]}", 0.0))
+        return
+    while (asked := connection.recv()) is not None:
+        title, calls = asked
+        run = runs[title]
+        start = time.perf_counter()
+        for _ in range(calls):
+            run()
+        connection.send((time.perf_counter() - start) / calls)
+
+
+def memory(what: str) -> int:
+    """`VmRSS`, the memory in use, or `VmHWM`, the most that was in use, in bytes; 0 where Linux does not say."""
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(what)), 0)
+
+
+class Peers:
+    """A process for each library that can do a job."""
+
+    def __init__(self, kind: str) -> None:
+        self.missing: list[Row] = []
+        self.results: dict[str, Sequence[Any]] = {}
+        self.memory: dict[str, float] = {}
+        self.connections: dict[str, Connection] = {}
+        context = multiprocessing.get_context("spawn")
+        for name, library in LIBRARIES.items():
+            if getattr(library, kind, None) is None:
+                continue
+            here, there = context.Pipe()
+            context.Process(target=serve, args=(there, name, kind), daemon=True).start()
+            results, used = here.recv()
+            if isinstance(results, str):
+                self.missing.append(Row(name, missing=results))
+                continue
+            for title, numbers in results.items():
+                self.results[title], self.memory[title], self.connections[title] = numbers, used, here
+
+    def check(self) -> None:
+        """Stop where the libraries do not find the same numbers."""
+        import numpy as np
+
+        expected = next(iter(self.results.values()))
+        for name, numbers in self.results.items():
+            for actual, wanted in zip(numbers, expected, strict=True):
+                if not np.allclose(actual.reshape(wanted.shape), wanted, rtol=1e-9, atol=1e-12):
+                    sys.exit(f"error: {name} finds other numbers")
+
+    def timer(self, title: str, calls: int) -> Callable[[], Sequence[float]]:
+        connection = self.connections[title]
+
+        def job() -> Sequence[float]:
+            # Threads of the last one may still wait for work, busily.
+            time.sleep(0.05)
+            connection.send((title, calls))
+            return (connection.recv(),)
+
+        return job
+
+    def close(self) -> None:
+        for connection in set(self.connections.values()):
+            connection.send(None)
+
+
+def main() -> None:
+    options = arguments(__doc__, rounds=30)
+    rows: dict[str, list[Row]] = {}
+    tables = {}
+    for title, (kind, baseline, calls, unit) in TABLES.items():
+        peers = Peers(kind)
+        peers.check()
+        timers = {name: peers.timer(name, calls) for name in peers.results}
+        rows[title] = [Row(n, t) for n, t in interleaved(timers, options.rounds, warmups=3).items()] + peers.missing
+        tables[f"{title}, {options.rounds} rounds"] = table(rows[title], ["value and gradients"], unit, baseline)
+        if kind == "arrays":
+            beyond = {name: used - 4 * ELEMENTS * 8 / 2**20 for name, used in peers.memory.items()}
+            lines = [f"| {name} | {max(mebibytes, 0):.0f} |" for name, mebibytes in beyond.items()]
+            tables["its memory at the first call, beyond inputs and outputs"] = "\n".join(
+                ["| | MiB |", "|---|---:|", *lines]
+            )
+        peers.close()
+    about = circumstances(PACKAGES)
+    show(about, tables)
+    if options.write:
+        write_readme("compiled", about, tables)
+    if options.json:
+        write_json(options.json, about, rows, ["value and gradients"])
+
+
+if __name__ == "__main__":
+    main()

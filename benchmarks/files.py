@@ -1,0 +1,85 @@
+"""How long it takes from large files to a file of gradients: whole processes, start to end.
+
+`gradcli eval` with `.npy` files and `--save`, against a script that does the same with PyTorch and
+with JAX, for two arrays of 4,000,000 float64 numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from measure import Row, arguments, circumstances, interleaved, show, table, write_json, write_readme
+from startup import PEERS, gradcli, run, timed
+
+PROGRAM = "sum(log(x**q)*sin(x)+exp(-x*x))"
+ELEMENTS = 4_000_000
+BASELINE = "PyTorch"
+SCRIPTS = {"PyTorch": ("torch", "arrays_with_torch.py"), "JAX": ("jax", "arrays_with_jax.py")}
+
+
+def commands(folder: Path) -> tuple[dict[str, Sequence[str]], list[Row]]:
+    """The jobs by name, and rows for the peers that are missing."""
+    x, q = str(folder / "x.npy"), str(folder / "q.npy")
+    names = (f"x=@{x}", f"q=@{q}")
+    found: dict[str, Sequence[str]] = {
+        "gradcli": (gradcli(), "eval", PROGRAM, *names, "--save", str(folder / "gradcli.npz")),
+        "gradcli, eager": (
+            *(gradcli(), "eval", PROGRAM, *names, "--executor", "eager"),
+            *("--save", str(folder / "gradcli, eager.npz")),
+        ),
+    }
+    missing = []
+    for name, (package, script) in SCRIPTS.items():
+        if importlib.util.find_spec(package):
+            found[name] = (sys.executable, str(PEERS / script), x, q, str(folder / f"{name}.npz"))
+        else:
+            missing.append(Row(name, missing=f"{package} is not installed"))
+    return found, missing
+
+
+def make_files(folder: Path) -> None:
+    import numpy as np
+
+    draw = np.random.default_rng(0)
+    for name in ("x", "q"):
+        np.save(folder / f"{name}.npy", draw.random(ELEMENTS) + 0.5)
+
+
+def check(jobs: Mapping[str, Sequence[str]], folder: Path) -> None:
+    """Stop where a job does not write the numbers that all of them are to write."""
+    import numpy as np
+
+    for command in jobs.values():
+        run(command)
+    expected = np.load(folder / "gradcli.npz")
+    for name in jobs:
+        found = np.load(folder / f"{name}.npz")
+        if not all(np.allclose(found[key], expected[key], rtol=1e-11, atol=1e-13) for key in expected):
+            sys.exit(f"error: {name} writes other numbers")
+
+
+def main() -> None:
+    options = arguments(__doc__, rounds=15)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_files(folder)
+        jobs, missing = commands(folder)
+        check(jobs, folder)
+        timers = {title: functools.partial(timed, command) for title, command in jobs.items()}
+        rows = [Row(n, times) for n, times in interleaved(timers, options.rounds, warmups=1).items()] + missing
+    about = circumstances([package for package, _ in SCRIPTS.values()] + ["numpy"])
+    tables = {f"Files to file, {options.rounds} rounds": table(rows, ["process"], ("ms", 1e-3), BASELINE)}
+    show(about, tables)
+    if options.write:
+        write_readme("files", about, tables)
+    if options.json:
+        write_json(options.json, about, {"files": rows}, ["process"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The Batched reading: one more leading axis, which no function sees."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+from gradcli import arrays
+from gradcli.errors import NotBatchableError
+from gradcli.primitives.batching import exchange
+from gradcli.primitives.bind import Kind, assume
+from gradcli.primitives.operators import Operators
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.shape import broadcast_to
+
+
+class Batched(Operators):
+    """Many values of one shape, with which each operation is done row by row.
+
+    `rows` holds them along its first axis; `shape` is that of one. A batch may hold a batch: each
+    has an axis of its own, told apart by `nesting`, and the higher one is outside. What depends
+    on the numbers of one row, such as a condition or an index, raises NotBatchableError.
+    """
+
+    __slots__ = ("nesting", "rows")
+    level = 2
+
+    def __init__(self, rows: Any, nesting: int) -> None:
+        self.rows = rows
+        self.nesting = nesting
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return arrays.shape(self.rows)[1:]
+
+    @property
+    def dtype(self) -> str:
+        return arrays.dtype_name(self.rows)
+
+    @property
+    def inner(self) -> NoReturn:
+        self._refuse()
+
+    def assume(self) -> bool:
+        return assume(self.rows)
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+        nesting = max(o.nesting for o in operands if isinstance(o, Batched))
+        batched = [isinstance(o, Batched) and o.nesting == nesting for o in operands]
+        result = primitive.batch(primitive, [o.rows if b else o for o, b in zip(operands, batched)], batched, params)
+        return [Batched(r, nesting) for r in result] if type(result) is list else Batched(result, nesting)
+
+    def __array__(self, *_arguments: Any, **_keywords: Any) -> NoReturn:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise NotBatchableError("what is computed here depends on the numbers, which are others in each row of a batch")
+
+    __bool__ = __float__ = __int__ = _refuse
+
+    def __repr__(self) -> str:
+        return f"<batched {self.rows!r}>"
+
+
+# A new number is higher than those of all batches that a value may hold already.
+new_nesting = itertools.count(1).__next__
+
+
+def batched(x: Any, nesting: int) -> Any:
+    """The slices of `x` along its first axis as the rows of a batch."""
+    if isinstance(x, Batched) and x.nesting > nesting:
+        return Batched(batched(exchange(x.rows, 0, 1), nesting), x.nesting)
+    return Batched(x, nesting)
+
+
+def unbatched(x: Any, nesting: int, size: int) -> Any:
+    """The rows of a batch along a new first axis; `size` copies of what is the same in all of them."""
+    if isinstance(x, Batched) and x.nesting == nesting:
+        return x.rows
+    if isinstance(x, Batched) and x.nesting > nesting:
+        return Batched(exchange(unbatched(x.rows, nesting, size), 0, 1), x.nesting)
+    return broadcast_to(x, (size, *arrays.shape(x)))
+
+
+def nestings(x: Any) -> frozenset[int]:
+    """The batches that a value is part of."""
+    found = set()
+    while isinstance(x, Kind):
+        if isinstance(x, Batched):
+            found.add(x.nesting)
+            x = x.rows
+        elif x.differential:
+            x = x.inner
+        else:
+            break
+    return frozenset(found)
+
+
+def stacked(x: Any) -> Any:
+    """The numbers of a batch, with the rows of it and of those that it holds along the first axes."""
+    while isinstance(x, Batched):
+        x = x.rows
+    return x
+
+
+_inside: ContextVar[frozenset[int]] = ContextVar("gradcli_inside_batches", default=frozenset())
+
+
+def inside() -> frozenset[int]:
+    """The batches each row of which is being computed by itself."""
+    return _inside.get()
+
+
+@contextmanager
+def row_by_row(nesting: int) -> Iterator[None]:
+    """Within the block, a derivative is that of each row of the batch by itself.
+
+    After it, a derivative by what all rows share is the sum of theirs.
+    """
+    token = _inside.set(_inside.get() | {nesting})
+    try:
+        yield
+    finally:
+        _inside.reset(token)

@@ -1,0 +1,211 @@
+"""Derivatives of any order, by Taylor series."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from gradcli import arrays, batch
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients, jacobians, zeros
+from gradcli.calculus.interpolation import Counts, counts, directions, weights
+from gradcli.errors import DifferentiationError
+from gradcli.primitives.arithmetic import add, isfinite, multiply
+from gradcli.primitives.bind import assume
+from gradcli.primitives.shape import iter_first_axis, permute, reshape, stack
+from gradcli.taylor import Jet
+
+# Of all directions that are followed at once.
+_MOST_ELEMENTS = 2**22
+
+# The value made of leaves by name, which may be of any kinds.
+Function = Callable[[Mapping[str, Any]], Any]
+
+
+def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
+    """The scalar that `function` makes of the arrays `leaves`, and all its derivatives from order 1 to `order`.
+
+    They are keyed by leaves joined with commas; each mixed one is there once, in the order of the
+    leaves, and its shape is the leaves' shapes joined. None where the value does not depend on a leaf.
+
+    By one series where there is one leaf, a number; else from order 3 on by gradients of series
+    along directions, of which about a digit is lost for each order from 5 on. Where something in
+    the function has no series, where derivatives by several numbers are not finite, and below, by
+    repeated reverse mode. Raises DifferentiationError for a value that is no scalar.
+    """
+    shapes = [arrays.shape(leaf) for leaf in leaves.values()]
+    try:
+        if shapes == [()] and order > 1:
+            return _along_a_line(function, leaves, order)
+        if order > 2 and shapes and all(map(math.prod, shapes)):
+            value, found = _Directions(function, leaves, order).derivatives()
+            # A direction mixes what is not finite into derivatives that are.
+            if all(f is None or assume(isfinite(f)) for f in found.values()):
+                return value, found
+    except NotImplementedError:
+        pass
+    return _by_reverse_mode(function, leaves, order)
+
+
+def _scalar(value: Any) -> Any:
+    if arrays.shape(value):
+        raise DifferentiationError(
+            f"derivatives of higher order need a scalar, and the value has shape {list(arrays.shape(value))}",
+            hint="sum(…) of it is a scalar",
+        )
+    return value
+
+
+def _along_a_line(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
+    ((name, point),) = leaves.items()
+    value = _scalar(function({name: Jet([point, arrays.ones_like(point)], order)}))
+    while isinstance(value, Tensor):
+        value = value.data
+    keys = [",".join([name] * k) for k in range(1, order + 1)]
+    if not isinstance(value, Jet):
+        return value, dict.fromkeys(keys)
+    return value.inner, dict(zip(keys, value.derivatives()[1:]))
+
+
+class _Directions:
+    """The gradients of a function as series along directions, one order shorter than the derivatives.
+
+    The elements of all leaves, one after another, are the variables.
+    """
+
+    def __init__(self, function: Function, leaves: Mapping[str, Any], order: int) -> None:
+        self.function = function
+        self.leaves = leaves
+        self.order = order
+        self.variables: dict[str, range] = {}
+        first = 0
+        for name, leaf in leaves.items():
+            last = first + math.prod(arrays.shape(leaf))
+            self.variables[name] = range(first, last)
+            first = last
+        self.value: Any = None
+        # For each direction and leaf the coefficients of the gradient; None where there is no gradient.
+        self.gradients: dict[Counts, dict[str, Sequence[Any] | None]] = {}
+        budget = arrays.steps()
+        if budget is not None:
+            budget.charge(math.comb(first + order - 2, order - 1))
+        arrays.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
+        waiting = directions(first, order - 1)
+        at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, _MOST_ELEMENTS // first)
+        while chunk := [*itertools.islice(waiting, at_once)]:
+            self._expand(chunk)
+
+    def _expand(self, chunk: Sequence[Counts]) -> None:
+        """Find the gradients along some directions, several of them as the rows of a batch."""
+        nesting = batch.new_nesting() if len(chunk) > 1 else None
+        given = {name: self._leaf(name, chunk, nesting) for name in self.leaves}
+        with nullcontext() if nesting is None else batch.row_by_row(nesting):
+            self.value = _scalar(self.function(given))
+            found = gradients(self.value, list(given.values()), retain_graph=False)
+        for name, gradient in zip(given, found):
+            rows = [None] * len(chunk) if gradient is None else _rows(gradient.data, nesting, len(chunk))
+            for direction, row in zip(chunk, rows):
+                self.gradients.setdefault(direction, {})[name] = row
+
+    def _leaf(self, name: str, chunk: Sequence[Counts], nesting: int | None) -> Tensor:
+        point, variables = self.leaves[name], self.variables[name]
+        shape, dtype = arrays.shape(point), arrays.dtype_name(point)
+        if nesting is None and not shape:
+            step = arrays.beside(arrays.astype(float(dict(chunk[0]).get(variables[0], 0)), dtype), point)
+        else:
+            rows = arrays.beside(_numbers(chunk, variables, dtype).reshape(len(chunk), *shape), point)
+            step = rows[0] if nesting is None else batch.Batched(rows, nesting)
+        return Tensor(Jet([point, step], self.order - 1)).requires_grad_()
+
+    def _keys(self) -> Iterator[tuple[str, ...]]:
+        """What to differentiate by, for each derivative."""
+        for n in range(1, self.order + 1):
+            yield from itertools.combinations_with_replacement(self.leaves, n)
+
+    def derivatives(self) -> tuple[Any, dict[str, Any]]:
+        some = next(iter(self.gradients.values()))
+        found = {
+            ",".join(names): None if some[names[0]] is None else self._tensor(names[0], names[1:])
+            for names in self._keys()
+        }
+        return _inner(self.value), found
+
+    def _tensor(self, first: str, others: Sequence[str]) -> Any:
+        """The derivatives by `others` of the gradient by `first`, whose axes come first."""
+        places = itertools.product(*(self.variables[name] for name in others))
+        parts: dict[Counts, Any] = {}
+        rows = []
+        for place in places:
+            derivative = counts(place)
+            if derivative not in parts:
+                parts[derivative] = self._part(first, derivative)
+            rows.append(parts[derivative])
+        shape = [s for name in others for s in arrays.shape(self.leaves[name])]
+        own = arrays.shape(self.leaves[first])
+        if not shape:
+            return rows[0]
+        axes = range(len(shape) + len(own))
+        return permute(reshape(stack(rows), (*shape, *own)), (*axes[len(shape) :], *axes[: len(shape)]))
+
+    def _part(self, first: str, derivative: Counts) -> Any:
+        """One derivative, that of each element of the gradient by `first`."""
+        order = sum(n for _, n in derivative)
+        if not order:
+            series = next(iter(self.gradients.values()))[first]
+            return None if series is None else series[0]
+        total = None
+        for direction, weight in weights(derivative, self.order - 1):
+            series = self.gradients[direction][first]
+            part = series[order] if series is not None and order < len(series) else None
+            if part is not None:
+                term = part if weight == 1 else multiply(weight, part)
+                total = term if total is None else add(total, term)
+        return arrays.zeros_like(self.leaves[first]) if total is None else total
+
+
+def _inner(value: Any) -> Any:
+    while isinstance(value, (Tensor, Jet)):
+        value = value.inner
+    return value
+
+
+def _numbers(chunk: Sequence[Counts], variables: range, dtype: str) -> Any:
+    """How often each of the variables is in each direction."""
+    rows = arrays.numpy_namespace().zeros((len(chunk), len(variables)), dtype)
+    for row, direction in zip(rows, chunk):
+        for variable, number in direction:
+            if variable in variables:
+                row[variable - variables[0]] = number
+    return rows
+
+
+def _rows(series: Any, nesting: int | None, size: int) -> list[Sequence[Any]]:
+    """The coefficients of a series for each row of a batch."""
+    coefficients = series.coefficients if isinstance(series, Jet) else (series,)
+    if nesting is None:
+        return [coefficients]
+    return [*zip(*(iter_first_axis(batch.unbatched(c, nesting, size)) for c in coefficients))]
+
+
+def _by_reverse_mode(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
+    tensors = {name: Tensor(array).requires_grad_() for name, array in leaves.items()}
+    value = _scalar(function(tensors))
+    names = list(leaves)
+    known: dict[tuple[int, ...], Any] = {(): value}
+    for n in range(1, order + 1):
+        for key in itertools.combinations_with_replacement(range(len(names)), n):
+            known[key] = _differentiated(known[key[:-1]], tensors[names[key[-1]]], n < order, n == 1)
+    return value, {",".join(names[i] for i in key): d for key, d in known.items() if key}
+
+
+def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -> Any:
+    if value is None:
+        return None
+    found = jacobians(value, (leaf,), create_graph=create_graph)[0]
+    if found is None and not first:
+        # A derivative that is there but does not depend on the leaf is flat.
+        return zeros(arrays.shape(value) + leaf.shape, leaf)
+    return found

@@ -1,0 +1,70 @@
+"""All mixed derivatives from Taylor series along directions.
+
+A. Griewank, J. Utke and A. Walther, "Evaluating higher derivative tensors by forward propagation
+of univariate Taylor series", Mathematics of Computation 69 (2000).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import combinations_with_replacement, product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+# How often each variable is in a derivative, or in a direction: sorted pairs of variable and number.
+Counts = tuple[tuple[int, int], ...]
+
+
+def counts(variables: Sequence[int]) -> Counts:
+    return tuple(sorted(Counter(variables).items()))
+
+
+def directions(variables: int, order: int) -> Iterator[Counts]:
+    """The directions along which series give all derivatives by so many variables up to `order`:
+    all sums of `order` unit vectors."""
+    return map(counts, combinations_with_replacement(range(variables), order))
+
+
+def weights(derivative: Counts, order: int) -> list[tuple[Counts, float]]:
+    """Directions with weights: the derivative is the weighted sum of the coefficients of its own order
+    in the series along these of the `directions` for `order`."""
+    variables = [v for v, _ in derivative]
+    numbers = tuple(n for _, n in derivative)
+    along = (numbers_along for numbers_along in _compositions(order, len(numbers)))
+    found = ((n, _weight(numbers, n)) for n in along)
+    return [(tuple((v, n) for v, n in zip(variables, ns) if n), float(w)) for ns, w in found if w]
+
+
+def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """The tuples of so many numbers with this sum."""
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        yield from ((first, *rest) for rest in _compositions(total - first, parts - 1))
+
+
+@cache
+def _weight(j: tuple[int, ...], i: tuple[int, ...]) -> Fraction:
+    """gamma(j, i) of the paper."""
+    # Imported where it is needed: it takes a while, and most runs do without.
+    from fractions import Fraction
+
+    order, total = sum(i), Fraction(0)
+    for k in product(*(range(n + 1) for n in j)):
+        size = sum(k)
+        if size:
+            sign = (-1) ** (sum(j) - size)
+            ways = math.prod(map(math.comb, j, k))
+            share = math.prod(_binomial(Fraction(order * a, size), b) for a, b in zip(k, i))
+            total += sign * ways * share * Fraction(size, order) ** sum(j)
+    return total
+
+
+def _binomial(n: Fraction, k: int) -> Fraction:
+    return math.prod(((n - m) / (m + 1) for m in range(k)), start=n**0)

@@ -1,0 +1,106 @@
+"""The rows of a Jacobian: the gradients of every element of a value, in one backward pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays, batch
+from gradcli.autograd.engine import grad
+from gradcli.autograd.function import FunctionNode
+from gradcli.autograd.node import Node
+from gradcli.autograd.rows import rows
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.errors import NotBatchableError
+from gradcli.primitives.bind import constant
+from gradcli.primitives.shape import concat, stack
+from gradcli.taylor import Jet
+
+# Of any intermediate result of a pass, if it has several rows.
+_MOST_ELEMENTS = 2**22
+
+
+def gradients_of_elements(value: Tensor, leaves: Sequence[Tensor], *, create_graph: bool) -> tuple[Any, ...]:
+    """By each leaf the gradients of the elements of `value` along a first axis; None where there are none.
+
+    All rows go through the graph at once, as far as memory allows it, unless there is something on
+    the way that cannot take them: a user's Function, a hook, a condition on their numbers.
+    """
+    # A series may hold batches of its own.
+    at_once = 0 if isinstance(value.data, Jet) else _rows_at_once(value)
+    if at_once:
+        try:
+            return _in_batches(value, leaves, create_graph, at_once)
+        except NotBatchableError:
+            pass
+    return _one_by_one(value, leaves, create_graph)
+
+
+def _in_batches(value: Tensor, leaves: Sequence[Tensor], create_graph: bool, at_once: int) -> tuple[Any, ...]:
+    parts = []
+    for start in range(0, value.size, at_once):
+        stop = min(start + at_once, value.size)
+        units = _units(value, start, stop)
+        nesting = batch.new_nesting()
+        with batch.row_by_row(nesting):
+            found = _gradients(value, leaves, batch.Batched(units, nesting), create_graph)
+        parts.append([None if f is None else rows(f, nesting, stop - start) for f in found])
+    return tuple(_joined(concat, of_leaf) for of_leaf in zip(*parts))
+
+
+def _one_by_one(value: Tensor, leaves: Sequence[Tensor], create_graph: bool) -> tuple[Any, ...]:
+    units = (_units(value, i, i + 1)[0] for i in range(value.size))
+    parts = [_gradients(value, leaves, unit, create_graph) for unit in units]
+    return tuple(_joined(stack, of_leaf) for of_leaf in zip(*parts))
+
+
+def _gradients(value: Tensor, leaves: Sequence[Tensor], cotangent: Any, create_graph: bool) -> tuple[Any, ...]:
+    return grad([value], leaves, [cotangent], create_graph=create_graph, retain_graph=True, allow_unused=True)
+
+
+def _units(value: Tensor, start: int, stop: int) -> Any:
+    """The cotangents that pick one element each, of those numbered from `start` to `stop`."""
+    xp = arrays.numpy_namespace()
+    units = xp.zeros((stop - start, value.size), value.dtype)
+    units[xp.arange(stop - start), xp.arange(start, stop)] = 1.0
+    return arrays.beside(units.reshape(stop - start, *value.shape), value.data)
+
+
+def _joined(join: Any, parts: Sequence[Any]) -> Any:
+    """Whether a leaf is reached is the same for all rows."""
+    if parts[0] is None:
+        return None
+    return join(parts) if len(parts) > 1 or join is stack else parts[0]
+
+
+def _rows_at_once(value: Tensor) -> int:
+    """How many rows fit into memory together, 0 where they must go one by one."""
+    widest = value.size
+    seen: set[Any] = set()
+    waiting: list[Any] = [value.grad_fn or value]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if not _takes_batches(node):
+            return 0
+        if isinstance(node, Node):
+            if isinstance(node, PrimitiveNode):
+                widest = max(widest, *(_size(o) for o in node.saved or ()))
+            waiting.extend(edge[0] for edge in node.edges if edge is not None)
+    return max(1, _MOST_ELEMENTS // max(widest, 1))
+
+
+def _takes_batches(target: Any) -> bool:
+    """Whether a node, or a leaf, does with all rows at once what it would do with each."""
+    if isinstance(target, Tensor):
+        return not target._hooks
+    if isinstance(target, FunctionNode) and not target.function.takes_batches:
+        return False
+    return not (target.hooks or target.retained)
+
+
+def _size(operand: Any) -> int:
+    return math.prod(arrays.shape(batch.stacked(constant(operand))))

@@ -1,0 +1,133 @@
+"""Programs of the language as recorded programs, for each shape and dtype of their inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import GradcliError
+from gradcli.evaluate.trace import Trace, value_and_gradients
+from gradcli.executors.choose import Executable, executable
+from gradcli.program.abstract import Abstract
+from gradcli.program.ir import Variable
+from gradcli.program.passes import optimise
+from gradcli.syntax import tree
+
+# An input with more elements is recorded by its shape alone, at the first call.
+LARGE = 2**18
+# So many kinds of inputs are known at a time, and so many recordings of each, under different guards.
+_MOST_KINDS = 32
+_MOST_VERSIONS = 4
+
+
+class Outcome(NamedTuple):
+    """The value of a program and its gradient by each leaf, None where it does not depend on it."""
+
+    value: Any
+    gradients: tuple[Any, ...]
+
+
+class Recording(NamedTuple):
+    """A trace that can be run."""
+
+    trace: Trace
+    run: Executable
+
+    def outcome(self, inputs: Sequence[Any]) -> Outcome | None:
+        """What it computes for `inputs`; None where its guards do not hold."""
+        outputs = self.run(inputs)
+        if outputs is None:
+            return None
+        constants = [a for a in self.trace.program.outputs if not isinstance(a, Variable)]
+        own: list[Any] = []
+        for output in outputs:
+            own.append(arrays.unshared(output, [*inputs, *constants, *own]))
+        return Outcome(own[0], tuple(None if i is None else own[i] for i in self.trace.positions.values()))
+
+
+def recording(
+    program: tree.Program, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any = None, **options: Any
+) -> Recording:
+    """Record `program` for `inputs`; the `options` and what is raised are those of `value_and_gradients`."""
+    trace = value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options)
+    trace = trace._replace(program=optimise(trace.program))
+    return Recording(trace, executable(trace.program))
+
+
+def abstract(array: Any) -> Abstract:
+    """An array's shape and dtype alone."""
+    return Abstract(arrays.shape(array), arrays.dtype_name(array))
+
+
+class _Known:
+    """The recordings for one kind of inputs; None where they cannot be recorded."""
+
+    def __init__(self) -> None:
+        self.versions: list[Recording] | None = []
+
+
+class Recordings:
+    """The recordings of a program, made when it is run again with inputs of a kind that it was run with before."""
+
+    def __init__(self, program: tree.Program) -> None:
+        self.program = program
+        self._known: dict[Any, _Known] = {}
+
+    def run(self, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any = None) -> Outcome | None:
+        """The outcome for `inputs`, arrays by name; None where it must be computed eagerly."""
+        key = (tuple(wrt), *map(_kind, inputs.items()), _kind(("", cotangent)))
+        known = self._known.get(key)
+        if known is None:
+            known = self._add(key)
+            if not any(_size(a) > LARGE for a in inputs.values()):
+                return None
+        if known.versions is None:
+            return None
+        try:
+            return self._outcome(known, inputs, wrt, cotangent)
+        except (GradcliError, MemoryError):
+            # Eager evaluation tells where in the program an error comes from.
+            return None
+
+    def _add(self, key: Any) -> _Known:
+        if len(self._known) >= _MOST_KINDS:
+            self._known.pop(next(iter(self._known)), None)
+        return self._known.setdefault(key, _Known())
+
+    def _outcome(self, known: _Known, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any) -> Outcome | None:
+        values = [*inputs.values(), *([] if cotangent is None else [cotangent])]
+        versions = known.versions
+        assert versions is not None
+        for version in versions:
+            outcome = version.outcome(values)
+            if outcome is not None:
+                # The next inputs are likely to meet the same guards.
+                known.versions = [version, *(v for v in versions if v is not version)]
+                return outcome
+        if len(versions) >= _MOST_VERSIONS:
+            return None
+        try:
+            made = self._record(inputs, wrt, cotangent, by_shape=not versions)
+        except GradcliError:
+            known.versions = versions or None
+            raise
+        known.versions = [*versions, made]
+        return made.outcome(values)
+
+    def _record(self, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any, *, by_shape: bool) -> Recording:
+        if by_shape and any(_size(a) > LARGE for a in inputs.values()):
+            given = None if cotangent is None else abstract(cotangent)
+            return recording(self.program, {n: abstract(a) for n, a in inputs.items()}, wrt, given)
+        return recording(self.program, inputs, wrt, cotangent)
+
+
+def _kind(item: tuple[str, Any]) -> Any:
+    name, array = item
+    if type(array) is float or array is None:
+        return name, array is None
+    return name, arrays.shape(array), arrays.dtype_name(array)
+
+
+def _size(array: Any) -> int:
+    return 1 if type(array) in arrays.PLAIN else int(array.size)

@@ -1,0 +1,29 @@
+"""The executor that suits a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.executors import floats, stepwise
+from gradcli.program.ir import Program
+
+# From inputs to outputs; None where a guard does not hold.
+Executable = Callable[[Sequence[Any]], Sequence[Any] | None]
+
+
+def executable(program: Program) -> Executable:
+    """A function that runs `program`. It raises what the primitives raise."""
+    if not floats.fits(program):
+        # NumPy is loaded for it.
+        from gradcli.executors.blocks import Blocks
+
+        return Blocks(program).run
+    run = floats.function(
+        program, _as_list, raised=lambda *inputs: stepwise.run(program, inputs), refused=lambda *_inputs: None
+    )
+    return lambda inputs: run(*inputs)
+
+
+def _as_list(outputs: Sequence[str]) -> str:
+    return f"[{', '.join(outputs)}]"

@@ -1,0 +1,264 @@
+"""Which equations of a program are computed together, block by block, and in what order.
+
+Elementwise equations on large arrays of one shape, and reductions of them, make a *segment*: one
+pass over blocks, in which intermediate results are never whole. What depends on a reduction has
+to wait until the pass is over, so segments stand in *levels*. Everything else is computed array
+by array, in between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.primitives import arithmetic, linear, reductions, shape
+from gradcli.program.ir import Atom, Equation, Program, Variable
+
+Shape = tuple[int, ...]
+
+# Elements of a block: large enough for what NumPy and Python spend on each call, small enough
+# that some blocks stay in the second-level cache of a core.
+BLOCK = 32_768
+# Reductions over some axes need blocks of whole rows, which may be longer, up to this.
+LONGEST_ROW = 4 * BLOCK
+# What takes fewer equations than this is computed again in a later segment, rather than kept whole.
+_CHEAP = 8
+
+REDUCTIONS = frozenset(
+    {reductions.sum_, reductions.mean, reductions.prod, reductions.max_, reductions.min_}
+)  # fmt: skip
+_MAY_BE_THE_SAME = (arithmetic.identity, arithmetic.cast)
+_FLOATING = ("float64", "float32")
+
+
+class Segment:
+    """Equations that are computed together, over blocks of `shape`.
+
+    `stored` are the variables that are needed elsewhere as whole arrays.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.equations: dict[Variable, Equation] = {}
+        self.stored: dict[Variable, None] = {}
+        self.guards: list[Variable] = []
+
+    def prune(self) -> None:
+        """Drop what was put here and is now computed where it is read."""
+        needed: set[Atom] = {*self.stored, *self.guards}
+        kept = []
+        for equation in reversed(self.equations.values()):
+            if equation.output in needed or not equation.primitive.elementwise:
+                kept.append(equation)
+                needed.update(a for a in equation.inputs if isinstance(a, Variable))
+        self.equations = {e.output: e for e in reversed(kept)}
+
+    def reductions(self) -> Iterable[Equation]:
+        return (e for e in self.equations.values() if not e.primitive.elementwise)
+
+
+class Schedule(NamedTuple):
+    """Steps in order: equations to be computed whole, and segments."""
+
+    steps: tuple[Equation | Segment, ...]
+
+
+def schedule(program: Program) -> Schedule:
+    """The steps that compute `program`."""
+    return _Scheduler(program).run()
+
+
+class _Place(NamedTuple):
+    """Where a variable is computed: in the segment `key`, or whole (None); `level` says when it
+    can be read whole."""
+
+    key: tuple[Shape, int] | None
+    level: int
+
+
+_GIVEN = _Place(None, 0)
+
+
+class _Scheduler:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.places: dict[Variable, _Place] = dict.fromkeys(program.inputs, _GIVEN)
+        self.segments: dict[tuple[Shape, int], Segment] = {}
+        self.whole: dict[int, list[Equation]] = {}
+        self.made: dict[Variable, Equation] = {}
+        self.order = {e.output: i for i, e in enumerate(program.equations)}
+        self.outputs = {a for a in program.outputs if isinstance(a, Variable)}
+
+    def run(self) -> Schedule:
+        for equation in map(self._without_broadcasting, self.program.equations):
+            self.made[equation.output] = equation
+            self._place(equation)
+        for output in self.outputs:
+            self._store(output)
+        for guard in self.program.guards:
+            key = self.places[guard].key
+            if key is not None:
+                self.segments[key].guards.append(guard)
+        for segment in self.segments.values():
+            segment.prune()
+        levels = sorted({level for _, level in self.segments} | set(self.whole))
+        steps: list[Equation | Segment] = []
+        for level in levels:
+            steps += self.whole.get(level, ())
+            steps += [s for (_, at), s in self.segments.items() if at == level and s.equations]
+        return Schedule(tuple(steps))
+
+    def _without_broadcasting(self, equation: Equation) -> Equation:
+        """An elementwise equation reads what was broadcast as it was before, where that suffices."""
+        if not equation.primitive.elementwise:
+            return equation
+        sources = [self._source(a) for a in equation.inputs]
+        shapes = [arrays.shape(s) for s in sources]
+        if sources and _broadcast(shapes) == equation.output.shape:
+            return equation._replace(inputs=tuple(sources))
+        return equation
+
+    def _source(self, atom: Atom) -> Atom:
+        if isinstance(atom, Variable):
+            made = self.made.get(atom)
+            return made.inputs[0] if made is not None and made.primitive is shape.broadcast_to else atom
+        return _unstretched(atom)
+
+    def _place(self, equation: Equation) -> None:
+        over = self._blocked_shape(equation)
+        if over is None:
+            level = max((self._level(a) for a in equation.inputs), default=0)
+            self.whole.setdefault(level, []).append(equation)
+            self.places[equation.output] = _Place(None, level)
+            for atom in equation.inputs:
+                self._store(atom)
+            return
+        level = max(
+            (p.key[1] if p.key and p.key[0] == over and self._blocked(a) else p.level)
+            for a, p in ((a, self._placed(a)) for a in equation.inputs)
+        )
+        key = (over, level)
+        segment = self.segments.setdefault(key, Segment(over))
+        for atom in equation.inputs:
+            self._bring(atom, key, segment)
+        segment.equations[equation.output] = equation
+        self.places[equation.output] = _Place(key, level + 1)
+
+    def _bring(self, atom: Atom, key: tuple[Shape, int], segment: Segment) -> None:
+        """Have an operand at hand in a segment: computed there, or whole before it."""
+        if not isinstance(atom, Variable) or atom in segment.equations:
+            return
+        again = self._cheap(atom, key[0], segment)
+        if again is None:
+            self._store(atom)
+            return
+        for equation in again:
+            segment.equations[equation.output] = equation
+            for other in equation.inputs:
+                if isinstance(other, Variable) and other not in segment.equations:
+                    self._store(other)
+
+    def _cheap(self, variable: Variable, over: Shape, segment: Segment) -> Sequence[Equation] | None:
+        """The equations that compute a variable of an earlier segment of this shape again, in
+        order; None where they are many, or it is whole in any case."""
+        found: dict[Variable, Equation] = {}
+        stack = [variable]
+        while stack:
+            atom = stack.pop()
+            place = self._placed(atom)
+            if atom in found or atom in segment.equations:
+                continue
+            if place.key is None or place.key[0] != over or not self._blocked(atom) or self._is_stored(atom, place.key):
+                if atom is variable:
+                    return None
+                continue
+            found[atom] = self.made[atom]
+            if len(found) > _CHEAP:
+                return None
+            stack += [a for a in self.made[atom].inputs if isinstance(a, Variable)]
+        return [found[v] for v in sorted(found, key=self.order.__getitem__)]
+
+    def _is_stored(self, variable: Variable, key: tuple[Shape, int]) -> bool:
+        return variable in self.outputs or variable in self.segments[key].stored
+
+    def _blocked_shape(self, equation: Equation) -> Shape | None:
+        """The shape over which an equation is computed block by block; None where it is not."""
+        if equation.primitive.elementwise:
+            over = equation.output.shape
+        elif equation.primitive in REDUCTIONS and _dtype(equation.inputs[0]) in _FLOATING:
+            over = arrays.shape(equation.inputs[0])
+            partial = len(equation.params["axis"]) < len(over)
+            if partial and (math.prod(over[1:]) > LONGEST_ROW or over[0] < 2):
+                return None
+        else:
+            return None
+        return over if math.prod(over) > BLOCK else None
+
+    def _placed(self, atom: Atom) -> _Place:
+        return self.places[atom] if isinstance(atom, Variable) else _GIVEN
+
+    def _level(self, atom: Atom) -> int:
+        return self._placed(atom).level
+
+    def _blocked(self, atom: Atom) -> bool:
+        """Whether an atom of a segment is there block by block, and not a reduction."""
+        return isinstance(atom, Variable) and atom in self.made and self.made[atom].primitive.elementwise
+
+    def _store(self, atom: Atom) -> None:
+        """Have a variable whole, wherever it is computed."""
+        place = self._placed(atom)
+        if place.key is not None and self._blocked(atom):
+            self.segments[place.key].stored[atom] = None
+
+
+def _broadcast(shapes: Sequence[Shape]) -> Shape:
+    found: Shape = arrays.numpy_namespace().broadcast_shapes(*shapes)
+    return found
+
+
+def _unstretched(constant: Any) -> Any:
+    """A constant without the axes along which it is the same element over and over."""
+    strides = getattr(constant, "strides", ())
+    if 0 not in strides:
+        return constant
+    kept = constant[tuple(slice(0, 1) if step == 0 else slice(None) for step in strides)]
+    return kept.reshape(())[()] if kept.size == 1 else kept
+
+
+def _dtype(atom: Atom) -> str:
+    return atom.dtype if isinstance(atom, Variable) else arrays.dtype_name(atom)
+
+
+def exclusive(program: Program) -> frozenset[Variable]:
+    """The variables whose arrays nobody else looks at: no input, output, or source of a view."""
+    own = {e.output for e in program.equations if _makes_array(e)}
+    own.difference_update(a for a in program.outputs if isinstance(a, Variable))
+    for equation in program.equations:
+        if not _makes_array(equation) and equation.primitive not in REDUCTIONS:
+            own.difference_update(a for a in equation.inputs if isinstance(a, Variable))
+    return frozenset(own)
+
+
+def _makes_array(equation: Equation) -> bool:
+    """Whether the result shares no memory with the operands."""
+    elementwise = equation.primitive.elementwise and equation.primitive not in _MAY_BE_THE_SAME
+    return elementwise or equation.primitive is linear.matmul
+
+
+def last_uses(steps: Sequence[Equation | Segment], outputs: Iterable[Atom]) -> Mapping[int, Sequence[Variable]]:
+    """The variables that no step after a given one reads."""
+    last: dict[Variable, int] = {}
+    for number, step in enumerate(steps):
+        equations = step.equations.values() if isinstance(step, Segment) else (step,)
+        for equation in equations:
+            last[equation.output] = number
+            last.update((a, number) for a in equation.inputs if isinstance(a, Variable))
+    for atom in outputs:
+        if isinstance(atom, Variable):
+            last.pop(atom, None)
+    found: dict[int, list[Variable]] = {}
+    for variable, number in last.items():
+        found.setdefault(number, []).append(variable)
+    return found

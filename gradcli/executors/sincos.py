@@ -1,0 +1,229 @@
+"""Sine and cosine of many numbers at once, compiled for this processor by LLVM.
+
+NumPy computes the sine and cosine of float64 numbers one by one. Where `llvmlite` is installed, a
+function is compiled that does it for eight at a time, and both together:
+
+- x = k*pi/2 + r + t, with k whole, |r| <= pi/4 and t the error of r, by fused multiplications with
+  three parts of pi/2. x - k*P1 is exact: it is a multiple of the last place of P1 and below 1.
+- sin(r + t) and cos(r + t) by the polynomials of fdlibm (k_sin.c and k_cos.c, Sun Microsystems 1993).
+- The last two bits of k say which of them is the sine, and their signs.
+
+The error is below 1 unit in the last place. Numbers beyond LIMIT are left to NumPy.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+
+# Beyond, the three parts of pi/2 are too few.
+LIMIT = 2.0**20
+_HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
+_TWO_OVER_PI = 0.6366197723675814
+# Added to a number below 2**51 it leaves the nearest whole one in the last bits.
+_ROUNDING = 1.5 * 2.0**52
+_SINE = (
+    -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
+    2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10,
+)  # fmt: skip
+_COSINE = (
+    4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+    -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
+)  # fmt: skip
+
+# sincos(x, sine, cosine): writes both for a float64 array, into two arrays other than it.
+SinCos = Callable[[Any, Any, Any], None]
+
+
+@cache
+def compiled() -> SinCos | None:
+    """The compiled function, or None where there is no `llvmlite`."""
+    try:
+        import llvmlite.binding as llvm
+    except ImportError:
+        return None
+    import ctypes
+
+    np = arrays.numpy_namespace()
+    native = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64)(_address(llvm))
+
+    def sincos(x: Any, sine: Any, cosine: Any) -> None:
+        together = x.flags.c_contiguous and sine.flags.c_contiguous and cosine.flags.c_contiguous
+        if not together or native(x.ctypes.data, sine.ctypes.data, cosine.ctypes.data, x.size):
+            np.sin(x, sine)
+            np.cos(x, cosine)
+
+    return sincos
+
+
+class _Compiled(NamedTuple):
+    engine: Any
+    address: int
+
+
+_kept: list[_Compiled] = []
+
+
+def _address(llvm: Any) -> int:
+    """The address of the machine code, which is kept for as long as the process lives."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
+    )
+    module = llvm.parse_assembly(_text())
+    module.verify()
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    _kept.append(_Compiled(engine, engine.get_function_address("sincos")))
+    return _kept[-1].address
+
+
+def _text() -> str:
+    """The function in LLVM's language: eight numbers at a time, and those left one by one."""
+    return f"""
+declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
+declare <1 x double> @llvm.fma.v1f64(<1 x double>, <1 x double>, <1 x double>)
+declare <8 x double> @llvm.fabs.v8f64(<8 x double>)
+declare <1 x double> @llvm.fabs.v1f64(<1 x double>)
+declare i1 @llvm.vector.reduce.or.v8i1(<8 x i1>)
+declare i1 @llvm.vector.reduce.or.v1i1(<1 x i1>)
+define i64 @sincos(ptr %x, ptr %sine, ptr %cosine, i64 %n) {{
+start:
+  %many = and i64 %n, -8
+  br label %wide.test
+{_loop("wide", 8, "start", "0", "%many", "narrow.test")}
+{_loop("narrow", 1, "wide.test", "%many", "%n", "end")}
+end:
+  ret i64 0
+beyond:
+  ret i64 1
+}}
+"""
+
+
+def _loop(name: str, width: int, before: str, first: str, last: str, after: str) -> str:
+    body = _Body(name, width)
+    body.write()
+    return f"""{name}.test:
+  %{name}.i = phi i64 [ {first}, %{before} ], [ %{name}.next, %{name}.store ]
+  %{name}.more = icmp slt i64 %{name}.i, {last}
+  br i1 %{name}.more, label %{name}, label %{after}
+{name}:
+{body.loads}
+  br i1 {body.beyond}, label %beyond, label %{name}.store
+{name}.store:
+{body.stores}
+  %{name}.next = add i64 %{name}.i, {width}
+  br label %{name}.test"""
+
+
+class _Body:
+    """The text of one step of a loop: a name for every intermediate result."""
+
+    def __init__(self, name: str, width: int) -> None:
+        self.name = name
+        self.width = width
+        self.kind = f"<{width} x double>"
+        self.whole = f"<{width} x i64>"
+        self.lines: list[str] = []
+        self.loads = self.stores = self.beyond = ""
+        self.count = 0
+
+    def write(self) -> None:
+        x = self._put(f"load {self.kind}, ptr {self._pointer('x')}, align 8")
+        size = self._put(f"call {self.kind} @llvm.fabs.v{self.width}f64({self.kind} {x})")
+        outside = self._put(f"fcmp ogt {self.kind} {size}, {self._number(LIMIT)}")
+        mask = f"<{self.width} x i1>"
+        self.beyond = self._put(f"call i1 @llvm.vector.reduce.or.v{self.width}i1({mask} {outside})")
+        self.loads, self.lines = "\n".join(self.lines), []
+        shifted = self._fma(x, self._number(_TWO_OVER_PI), self._number(_ROUNDING))
+        k = self._put(f"fsub {self.kind} {shifted}, {self._number(_ROUNDING)}")
+        minus_k = self._put(f"fneg {self.kind} {k}")
+        r, t = self._reduced(x, minus_k)
+        sine, cosine = self._sine(r, t), self._cosine(r, t)
+        bits = self._put(f"bitcast {self.kind} {shifted} to {self.whole}")
+        odd = self._put(f"trunc {self.whole} {bits} to {mask}")
+        one = self._integer(1)
+        self._store("sine", self._select(odd, cosine, sine), bits)
+        self._store("cosine", self._select(odd, sine, cosine), self._put(f"add {self.whole} {bits}, {one}"))
+        self.stores = "\n".join(self.lines)
+
+    def _reduced(self, x: str, minus_k: str) -> tuple[str, str]:
+        """x - k*pi/2 as a sum of two numbers."""
+        first, second, third = map(self._number, _HALF_PI)
+        high = self._fma(minus_k, first, x)
+        product = self._two("fmul", minus_k, second)
+        r = self._two("fadd", high, product)
+        # What the product and the sum have lost (Knuth's TwoSum).
+        back = self._two("fsub", r, high)
+        lost_high = self._two("fsub", high, self._two("fsub", r, back))
+        lost = self._two("fadd", lost_high, self._two("fsub", product, back))
+        low = self._fma(minus_k, second, self._put(f"fneg {self.kind} {product}"))
+        return r, self._fma(minus_k, third, self._two("fadd", lost, low))
+
+    def _sine(self, r: str, t: str) -> str:
+        z = self._two("fmul", r, r)
+        v = self._two("fmul", z, r)
+        series = self._horner(z, _SINE[1:])
+        half = self._two("fmul", t, self._number(0.5))
+        inner = self._two("fsub", half, self._two("fmul", v, series))
+        small = self._two("fsub", self._fma(z, inner, self._put(f"fneg {self.kind} {t}")), self._scaled(v, _SINE[0]))
+        return self._two("fsub", r, small)
+
+    def _cosine(self, r: str, t: str) -> str:
+        z = self._two("fmul", r, r)
+        series = self._two("fmul", self._two("fmul", z, z), self._horner(z, _COSINE))
+        half = self._two("fmul", z, self._number(0.5))
+        w = self._two("fsub", self._number(1.0), half)
+        lost = self._two("fsub", self._two("fsub", self._number(1.0), w), half)
+        minus_r = self._put(f"fneg {self.kind} {r}")
+        return self._two("fadd", w, self._two("fadd", lost, self._fma(minus_r, t, series)))
+
+    def _horner(self, z: str, coefficients: tuple[float, ...]) -> str:
+        found = self._number(coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            found = self._fma(z, found, self._number(c))
+        return found
+
+    def _scaled(self, value: str, factor: float) -> str:
+        return self._two("fmul", value, self._number(factor))
+
+    def _store(self, name: str, value: str, quadrant: str) -> None:
+        """`value` with its sign changed in the quadrants 2 and 3."""
+        second = self._put(f"and {self.whole} {quadrant}, {self._integer(2)}")
+        sign = self._put(f"shl {self.whole} {second}, {self._integer(62)}")
+        bits = self._put(f"bitcast {self.kind} {value} to {self.whole}")
+        signed = self._put(f"xor {self.whole} {bits}, {sign}")
+        number = self._put(f"bitcast {self.whole} {signed} to {self.kind}")
+        self.lines.append(f"  store {self.kind} {number}, ptr {self._pointer(name)}, align 8")
+
+    def _select(self, condition: str, first: str, second: str) -> str:
+        return self._put(f"select <{self.width} x i1> {condition}, {self.kind} {first}, {self.kind} {second}")
+
+    def _pointer(self, array: str) -> str:
+        return self._put(f"getelementptr double, ptr %{array}, i64 %{self.name}.i")
+
+    def _fma(self, a: str, b: str, c: str) -> str:
+        kind = self.kind
+        return self._put(f"call {kind} @llvm.fma.v{self.width}f64({kind} {a}, {kind} {b}, {kind} {c})")
+
+    def _two(self, operation: str, a: str, b: str) -> str:
+        return self._put(f"{operation} {self.kind} {a}, {b}")
+
+    def _put(self, text: str) -> str:
+        self.count += 1
+        name = f"%{self.name}.{self.count}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def _number(self, value: float) -> str:
+        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+        return f"<{', '.join([f'double 0x{bits:016X}'] * self.width)}>"
+
+    def _integer(self, value: int) -> str:
+        return f"<{', '.join([f'i64 {value}'] * self.width)}>"

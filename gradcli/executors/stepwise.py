@@ -1,0 +1,28 @@
+"""Running a program as it stands: one primitive after the other, as eager evaluation does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.primitives.bind import assume, bind
+from gradcli.program.ir import Atom, Program, Variable
+
+
+def run(program: Program, inputs: Sequence[Any]) -> list[Any] | None:
+    """The outputs of `program` for `inputs`, or None where a guard does not hold.
+
+    Raises what its primitives raise.
+    """
+    known: dict[Variable, Any] = dict(zip(program.inputs, inputs))
+
+    def value(atom: Atom) -> Any:
+        return known[atom] if isinstance(atom, Variable) else atom
+
+    with arrays.quiet():
+        for equation in program.equations:
+            known[equation.output] = bind(equation.primitive, [value(a) for a in equation.inputs], equation.params)
+    if not all(assume(value(g)) for g in program.guards):
+        return None
+    return [value(a) for a in program.outputs]

@@ -1,0 +1,96 @@
+"""Elementwise primitives as functions of NumPy that write into an array that is there already.
+
+Each is called as `function(*operands, out)`. It may be given one of its operands as `out`, unless
+it is said not to be in `NOT_IN_PLACE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from gradcli import arrays
+from gradcli.primitives import arithmetic, exponential, reductions, special, trigonometric
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.ir import Equation, Variable
+
+Into = Callable[..., Any]
+
+_FLOATING = frozenset({"float64", "float32"})
+
+# NumPy's names, where they are not ours.
+_NAMES = {
+    arithmetic.absolute: "absolute",
+    reductions.flat_sqrt: "sqrt",
+    trigonometric.asin: "arcsin",
+    trigonometric.acos: "arccos",
+    trigonometric.atan: "arctan",
+    trigonometric.atan2: "arctan2",
+    trigonometric.asinh: "arcsinh",
+    trigonometric.acosh: "arccosh",
+    trigonometric.atanh: "arctanh",
+    exponential.general_power: "power",
+}
+_SAME_NAME = (
+    arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide, arithmetic.negative,
+    arithmetic.remainder, arithmetic.fmod, arithmetic.floor_divide, arithmetic.sign, arithmetic.floor,
+    arithmetic.ceil, arithmetic.trunc, arithmetic.heaviside,
+    arithmetic.copysign, arithmetic.less, arithmetic.less_equal, arithmetic.greater, arithmetic.greater_equal,
+    arithmetic.equal, arithmetic.not_equal, arithmetic.isfinite, arithmetic.isnan, arithmetic.logical_not,
+    arithmetic.logical_and, arithmetic.logical_or, exponential.sqrt, exponential.cbrt, exponential.exp,
+    exponential.exp2, exponential.expm1, exponential.log, exponential.log2, exponential.log10, exponential.log1p,
+    exponential.logaddexp, trigonometric.sin, trigonometric.cos, trigonometric.tan, trigonometric.hypot,
+    trigonometric.sinh, trigonometric.cosh, trigonometric.tanh,
+)  # fmt: skip
+NOT_IN_PLACE = frozenset({arithmetic.where})
+
+
+@cache
+def _table() -> Mapping[Primitive, Into]:
+    np = arrays.numpy_namespace()
+    named = {p: getattr(np, p.name) for p in _SAME_NAME} | {p: getattr(np, name) for p, name in _NAMES.items()}
+
+    def rsqrt(x: Any, out: Any) -> None:
+        np.divide(1.0, np.sqrt(x, out), out)
+
+    def sigmoid(x: Any, out: Any) -> None:
+        np.exp(np.negative(x, out), out)
+        np.divide(1.0, np.add(out, 1.0, out), out)
+
+    def where(condition: Any, x: Any, y: Any, out: Any) -> None:
+        np.copyto(out, y)
+        np.copyto(out, x, where=condition)
+
+    return named | {
+        arithmetic.identity: lambda x, out: np.copyto(out, x),
+        arithmetic.reciprocal: lambda x, out: np.divide(1.0, x, out),
+        arithmetic.zeros_like: lambda _x, out: out.fill(0.0),
+        arithmetic.ones_like: lambda _x, out: out.fill(1.0),
+        arithmetic.cast: lambda x, out: np.copyto(out, x, casting="unsafe"),
+        arithmetic.where: where,
+        exponential.rsqrt: rsqrt,
+        exponential.sigmoid: sigmoid,
+        # NumPy wants the name of `out` here.
+        arithmetic.maximum: lambda x, y, out: np.maximum(x, y, out=out),
+        arithmetic.minimum: lambda x, y, out: np.minimum(x, y, out=out),
+        special.relu: lambda x, out: np.maximum(x, 0.0, out=out),
+    }
+
+
+def into(primitive: Primitive, params: Mapping[str, Any]) -> Into | None:
+    """The function for `primitive`, or None where there is none."""
+    if primitive is exponential.whole_power:
+        np, n = arrays.numpy_namespace(), params["n"]
+        return (lambda x, out: np.multiply(x, x, out)) if n == 2 else (lambda x, out: np.power(x, n, out))
+    return _table().get(primitive)
+
+
+def is_plain(equation: Equation) -> bool:
+    """Whether NumPy's rules for dtypes are those of the language: no truth values or integers
+    among the operands, other than numbers of Python."""
+    dtypes = {a.dtype for a in equation.inputs if isinstance(a, Variable)}
+    dtypes |= {arrays.dtype_name(a) for a in equation.inputs if not isinstance(a, Variable) and type(a) is not int}
+    if equation.primitive.truths:
+        dtypes -= {"bool"}
+    return dtypes <= _FLOATING

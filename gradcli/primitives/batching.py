@@ -1,0 +1,244 @@
+"""Rules for one more leading axis, by family.
+
+A rule is called as rule(primitive, operands, batched, params). Where `batched` says so, an operand
+has the batch axis in front of its own axes; at least one does. The result has it in front too (each
+result, where there are several). A rule binds the primitive again, so the operands may be of any kind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.primitives.bind import bind
+from gradcli.primitives.primitive import Primitive, Shape
+
+Operands = Sequence[Any]
+Flags = Sequence[bool]
+Params = Mapping[str, Any]
+
+_NO_PARAMS: Params = {}
+
+
+# The entries of `shape` name the rules of this file, so they can be imported only when a rule is used.
+def _reshape(x: Any, shape: Sequence[int]) -> Any:
+    from gradcli.primitives.shape import reshape
+
+    return x if arrays.shape(x) == tuple(shape) else bind(reshape, (x,), {"shape": tuple(shape)})
+
+
+def _permute(x: Any, axes: Sequence[int]) -> Any:
+    from gradcli.primitives.shape import permute
+
+    return bind(permute, (x,), {"axes": tuple(axes)})
+
+
+def _broadcast(x: Any, shape: Shape) -> Any:
+    from gradcli.primitives.shape import broadcast_to
+
+    return bind(broadcast_to, (x,), {"shape": shape})
+
+
+def _cast(x: Any, dtype: str) -> Any:
+    from gradcli.primitives.arithmetic import cast
+
+    return bind(cast, (x,), {"dtype": dtype})
+
+
+def exchange(x: Any, first: int, second: int) -> Any:
+    """`x` with two axes, which count from the front or the back, exchanged."""
+    axes = list(range(len(arrays.shape(x))))
+    axes[first], axes[second] = axes[second], axes[first]
+    return _permute(x, axes)
+
+
+def _ranks(operands: Operands, batched: Flags) -> list[int]:
+    """How many axes of its own each operand has."""
+    return [len(arrays.shape(o)) - b for o, b in zip(operands, batched)]
+
+
+def _size(operands: Operands, batched: Flags) -> int:
+    """How many rows the batch has."""
+    return int(next(arrays.shape(o)[0] for o, b in zip(operands, batched) if b))
+
+
+def _with_rank(x: Any, rank: int) -> Any:
+    """A batched operand with axes of size 1 behind the batch axis, up to `rank` axes of its own."""
+    rows, *sizes = arrays.shape(x)
+    return _reshape(x, (rows, *(1,) * (rank - len(sizes)), *sizes))
+
+
+def _aligned(operands: Operands, batched: Flags) -> list[Any]:
+    """The operands so that the batch axes meet when they are broadcast together."""
+    rank = max(_ranks(operands, batched))
+    return [_with_rank(o, rank) if b else o for o, b in zip(operands, batched)]
+
+
+def _all_batched(operands: Operands, batched: Flags) -> list[Any]:
+    """The operands, those without a batch axis repeated along a new one."""
+    rows = _size(operands, batched)
+    return [o if b else _broadcast(o, (rows, *arrays.shape(o))) for o, b in zip(operands, batched)]
+
+
+# --- element by element
+
+
+def elementwise(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    return bind(primitive, _aligned(_in_one_dtype(operands, batched), batched), params)
+
+
+def _in_one_dtype(operands: Operands, batched: Flags) -> Operands:
+    """Numbers in float64 have no say in the dtype of a result; nor must a column of such numbers."""
+    ranks = _ranks(operands, batched)
+    if len(operands) == 1 or all(ranks):
+        return operands
+    dtypes = [arrays.dtype_name(o) for o in operands]
+    numbers = [rank == 0 and dtype == "float64" for rank, dtype in zip(ranks, dtypes)]
+    others = {dtype for dtype, number in zip(dtypes, numbers) if not number}
+    if "float32" not in others or "float64" in others:
+        return operands
+    return [_cast(o, "float32") if number and b else o for o, number, b in zip(operands, numbers, batched)]
+
+
+# --- one operand, and axes by number
+
+
+def trailing(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
+    """For a function of the last axes of one operand, whatever stands before them."""
+    return bind(primitive, operands, params)
+
+
+def along_axis(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    """For a function along the axis, or the tuple of axes, that the parameter `axis` numbers."""
+    axis = params["axis"]
+    moved = tuple(a + 1 for a in axis) if isinstance(axis, tuple) else axis + 1
+    return bind(primitive, _all_batched(operands, batched), {**params, "axis": moved})
+
+
+def position(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    """For a position along an axis, or, where `axis` is None, among all elements."""
+    if params["axis"] is not None:
+        return along_axis(primitive, operands, batched, params)
+    rows, *sizes = arrays.shape(operands[0])
+    flat = _reshape(operands[0], (rows, math.prod(sizes)))
+    found = bind(primitive, (flat,), {"axis": 1, "keepdims": False})
+    return _reshape(found, (rows, *(1 for _ in sizes))) if params["keepdims"] else found
+
+
+# --- moving elements
+
+
+def reshape(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    return bind(primitive, operands, {"shape": (_size(operands, batched), *params["shape"])})
+
+
+def broadcast_to(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    shape = params["shape"]
+    return bind(primitive, (_with_rank(operands[0], len(shape)),), {"shape": (_size(operands, batched), *shape)})
+
+
+def permute(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
+    return bind(primitive, operands, {"axes": (0, *(a + 1 for a in params["axes"]))})
+
+
+def roll(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
+    shift, axis = params["shift"], params["axis"]
+    if axis is not None:
+        return bind(primitive, operands, {"shift": shift, "axis": tuple(a + 1 for a in axis)})
+    shape = arrays.shape(operands[0])
+    flat = _reshape(operands[0], (shape[0], math.prod(shape[1:])))
+    return _reshape(bind(primitive, (flat,), {"shift": (shift,), "axis": (1,)}), shape)
+
+
+def joined(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    return bind(primitive, _all_batched(operands, batched), {"axis": params["axis"] + 1})
+
+
+def index(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
+    key = params["key"]
+    taken = bind(primitive, operands, {"key": (slice(None), *key)})
+    front = _axes_in_front(key)
+    others = range(front + 1, len(arrays.shape(taken)))
+    return _permute(taken, (front, *range(front), *others)) if front else taken
+
+
+def scatter(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    (x,), key = operands, params["key"]
+    front = _axes_in_front(key)
+    if front:
+        x = _permute(x, (*range(1, front + 1), 0, *range(front + 1, len(arrays.shape(x)))))
+    shape = (_size(operands, batched), *params["shape"])
+    return bind(primitive, (x,), {"key": (slice(None), *key), "shape": shape})
+
+
+def _axes_in_front(key: Sequence[Any]) -> int:
+    """How many axes an index puts before all others: those of its arrays, where something stands between them."""
+    arrays_there = [item.ndim for item in key if hasattr(item, "ndim")]
+    places = [i for i, item in enumerate(key) if hasattr(item, "ndim") or isinstance(item, int)]
+    if not arrays_there or places[-1] - places[0] == len(places) - 1:
+        return 0
+    return int(max(arrays_there))
+
+
+# --- products and equations
+
+
+def matmul(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    """A batch beside one matrix is one product with more rows; two batches meet row by row."""
+    a, b = operands
+    left, right = _ranks(operands, batched)
+    if not batched[1] and right <= 2:
+        return _rows_times(primitive, a, b)
+    if not batched[0] and left <= 2:
+        columns = b if right == 1 else exchange(b, -2, -1)
+        product = _rows_times(primitive, columns, a if left == 1 else exchange(a, -2, -1))
+        return product if left == 1 or right == 1 else exchange(product, -2, -1)
+    matrices = [_as_row(a) if left == 1 else a, _as_column(b) if right == 1 else b]
+    product = bind(primitive, _aligned(matrices, batched), params)
+    *sizes, m, n = arrays.shape(product)
+    return _reshape(product, (*sizes, *(m,) * (left > 1), *(n,) * (right > 1)))
+
+
+def _as_row(x: Any) -> Any:
+    *sizes, n = arrays.shape(x)
+    return _reshape(x, (*sizes, 1, n))
+
+
+def _as_column(x: Any) -> Any:
+    return _reshape(x, (*arrays.shape(x), 1))
+
+
+def _rows_times(matmul: Primitive, rows: Any, b: Any) -> Any:
+    """The product of every vector along the last axis of `rows` with one vector or matrix."""
+    *sizes, n = arrays.shape(rows)
+    product = bind(matmul, (_reshape(rows, (math.prod(sizes), n)), b), _NO_PARAMS)
+    return _reshape(product, (*sizes, *arrays.shape(product)[1:]))
+
+
+def contract(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    terms, result = params["terms"], params["result"]
+    letter = next(c for c in map(chr, range(ord("a"), 0x3FF)) if not any(c in t for t in terms))
+    named = tuple(letter + t if b else t for t, b in zip(terms, batched))
+    return bind(primitive, operands, {"terms": named, "result": letter + result})
+
+
+def solve(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
+    """One matrix has all right sides as its columns; else there is an equation for each row."""
+    a, b = operands
+    left, right = _ranks(operands, batched)
+    b = _as_column(b) if right == 1 else b
+    if not batched[0] and left == 2:
+        solution = _solve_columns(primitive, a, b)
+    else:
+        solution = bind(primitive, _aligned((a, b), batched), params)
+    return _reshape(solution, arrays.shape(solution)[:-1]) if right == 1 else solution
+
+
+def _solve_columns(solve: Primitive, a: Any, b: Any) -> Any:
+    """The solutions for a stack of right sides, all beside each other in one matrix."""
+    first = exchange(b, 0, -2)
+    sizes = arrays.shape(first)
+    columns = _reshape(first, (sizes[0], math.prod(sizes[1:])))
+    return exchange(_reshape(bind(solve, (a, columns), _NO_PARAMS), sizes), 0, -2)

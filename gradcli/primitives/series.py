@@ -1,0 +1,103 @@
+"""Rules for truncated Taylor series, by family.
+
+A rule `rule(primitive, y, *operands, **params)` is a generator of the coefficients 1, 2, 3, … of
+the result `y`. Each may depend on the coefficients below it of `y` and on those up to it of the
+operands, which are all series (see `gradcli.taylor.Jet`); None stands for a zero. As every
+coefficient is asked for once and kept, a rule that sums over products takes N**2 multiplications
+for N coefficients. The recurrences are those of A. Griewank and A. Walther, "Evaluating
+Derivatives" (2nd edition, 2008), chapter 13.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from gradcli.primitives.bind import bind
+
+if TYPE_CHECKING:
+    from gradcli.primitives.primitive import Primitive
+
+Coefficients = Iterator[Any]
+
+
+def locally_constant(_primitive: Primitive, _y: Any, *_operands: Any, **_params: Any) -> Coefficients:
+    """A function with the derivative 0 wherever it has one."""
+    return itertools.repeat(None)
+
+
+def linear(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
+    """A function that is linear in the operands that have a derivative, taken together."""
+    varied = [primitive.rule(i) is not None for i in range(len(operands))]
+    for k in itertools.count(1):
+        parts = [x.coefficient(k) if v else x.inner for x, v in zip(operands, varied)]
+        if all(part is None for part, v in zip(parts, varied) if v):
+            yield None
+        else:
+            yield bind(primitive, [x.zeros() if part is None else part for x, part in zip(operands, parts)], params)
+
+
+def multilinear(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
+    """A function that is linear in each of its operands: the product rule."""
+    for k in itertools.count(1):
+        yield y.total(bind(primitive, parts, params) for parts in _parts_of_order(k, operands))
+
+
+def _parts_of_order(k: int, operands: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """One coefficient of each operand, their orders adding up to `k`, in every way."""
+    first, rest = operands[0], operands[1:]
+    if not rest:
+        last = first.coefficient(k)
+        if last is not None:
+            yield (last,)
+        return
+    for i in range(k + 1):
+        part = first.coefficient(i)
+        if part is not None:
+            yield from ((part, *others) for others in _parts_of_order(k - i, rest))
+
+
+def products(
+    operation: Callable[[Any, Any], Any], a: Any, b: Any, k: int, first: int = 0, last: int = 0
+) -> Iterator[Any]:
+    """`operation` of coefficients i of `a` and k - i of `b`, for i from `first` to k - `last`."""
+    for i in range(first, k - last + 1):
+        left, right = a.coefficient(i), b.coefficient(k - i)
+        if left is not None and right is not None:
+            yield operation(left, right)
+
+
+def from_derivative(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
+    """A function whose Jacobian by each operand is symmetric, as that of every elementwise one is.
+
+    Then what the vjp rule makes of a cotangent is also what the derivative makes of a tangent:
+    y' is the sum of rule(x'), x' and the operands being series that are one order shorter. Where a
+    rule reads y, that is the series being made, of which it never needs more than is known.
+    """
+    inner = y.inside_rule(primitive, operands, params)
+    terms = [
+        primitive.rule(i)(x.derivative(), y, *inner, **params)
+        for i, x in enumerate(operands)
+        if primitive.rule(i) is not None and x.coefficient(1) is not None
+    ]
+    yield from integrated(y, y.total(terms))
+
+
+def integrated(y: Any, slope: Any) -> Coefficients:
+    """The coefficients of y from those of y', which may be a constant, or None for 0."""
+    if slope is None:
+        yield from itertools.repeat(None)
+    slope = y.lift(slope)
+    for k in itertools.count(1):
+        yield y.scaled(slope.coefficient(k - 1), 1, k)
+
+
+def through(function: Callable[..., Any]) -> Callable[..., Coefficients]:
+    """The rule of a function that can be written in others, by way of those."""
+
+    def rule(_primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
+        made = y.lift(function(*operands, **params))
+        yield from map(made.coefficient, itertools.count(1))
+
+    return rule

@@ -1,0 +1,102 @@
+"""Shapes and dtypes alone: what a primitive would give, without the numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, NotRecordableError
+from gradcli.primitives import linear, reductions, shape
+from gradcli.primitives.bind import Kind, bind
+from gradcli.primitives.primitive import Primitive
+
+Shape = tuple[int, ...]
+
+_REDUCTIONS = (
+    reductions.sum_, reductions.mean, reductions.prod, reductions.max_, reductions.min_, reductions.any_,
+    reductions.all_,
+)  # fmt: skip
+# What they give is a view of an array that has one element in memory.
+_VIEWS = (shape.reshape, shape.permute, shape.broadcast_to)
+# So many elements are computed to see a shape, where there is no rule for it.
+_FEW = 10_000
+
+
+class Abstract(Kind):
+    """An array of which the shape and the dtype are known.
+
+    A program that is recorded with it costs nothing for large arrays. Conditions of shortcuts are
+    taken to hold; the program's guards tell whether they did.
+    """
+
+    __slots__ = ("_dtype", "_shape")
+    level = 0
+
+    def __init__(self, shape: Shape, dtype: str) -> None:
+        self._shape = shape
+        self._dtype = dtype
+
+    @property
+    def shape(self) -> Shape:
+        return self._shape
+
+    @property
+    def dtype(self) -> str:
+        return self._dtype
+
+    @property
+    def inner(self) -> Any:
+        raise NotRecordableError("what is computed here depends on the numbers, so it cannot be recorded")
+
+    def assume(self) -> bool:
+        return True
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Abstract:
+        shapes = [arrays.shape(o) for o in operands]
+        elements = primitive.elements(shapes, params)
+        arrays.charge(elements)
+        if primitive.elementwise:
+            return Abstract(_broadcast(shapes), _dtype(primitive, operands, params))
+        if primitive in _REDUCTIONS:
+            return Abstract(_reduced(shapes[0], **params), _dtype(primitive, operands, params))
+        if primitive is linear.matmul:
+            return Abstract(_matmul(*shapes), _dtype(linear.matmul, operands, params))
+        if primitive not in _VIEWS and elements + sum(map(math.prod, shapes)) > _FEW:
+            raise NotRecordableError(f"'{primitive.name}' of so many elements is not recorded without its numbers")
+        result = bind(primitive, [_stand_in(o, arrays.shape(o)) for o in operands], params)
+        return Abstract(arrays.shape(result), arrays.dtype_name(result))
+
+
+def _stand_in(operand: Any, shape: Shape) -> Any:
+    """Ones of `shape`, in the dtype of an operand."""
+    if not isinstance(operand, Abstract) and arrays.shape(operand) == shape:
+        return operand
+    one = arrays.asarray(1.0, arrays.dtype_name(operand))
+    return arrays.numpy_namespace().broadcast_to(one, shape) if shape else one
+
+
+def _dtype(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> str:
+    """The dtype of the result, seen on operands with one element."""
+    return arrays.dtype_name(bind(primitive, [_stand_in(o, (1,) * len(arrays.shape(o))) for o in operands], params))
+
+
+def _broadcast(shapes: Sequence[Shape]) -> Shape:
+    if not any(shapes):
+        return ()
+    try:
+        found: Shape = arrays.numpy_namespace().broadcast_shapes(*shapes)
+    except ValueError as error:
+        raise EvaluationError(str(error)) from None
+    return found
+
+
+def _reduced(shape: Shape, *, axis: Shape, keepdims: bool) -> Shape:
+    return tuple(1 if a in axis else s for a, s in enumerate(shape) if keepdims or a not in axis)
+
+
+def _matmul(a: Shape, b: Shape) -> Shape:
+    rows, columns = a[-2:-1] if len(a) > 1 else (), b[-1:] if len(b) > 1 else ()
+    return (*_broadcast([a[:-2], b[:-2]]), *rows, *columns)

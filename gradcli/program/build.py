@@ -1,0 +1,225 @@
+"""Building a program in which nothing is computed twice, nothing that is known, and nothing in a form that a rule improves."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
+from itertools import zip_longest
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import GradcliError
+from gradcli.primitives import arithmetic, exponential
+from gradcli.primitives.bind import bind
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.shape import broadcast_to
+from gradcli.program import constants
+from gradcli.program.ir import Atom, Equation, Shape, Variable
+from gradcli.program.patterns import COMMUTATIVE
+from gradcli.program.rewrites import Rewrites
+
+# A constant that is computed here takes at most this many elements of memory.
+_MOST_FOLDED = 2**16
+
+# Up to here every whole number is a float.
+_LARGEST_EXACT = 2**53
+
+# Functions that give the same bits for a number as for each element of an array.
+_ROUNDED_ALIKE = frozenset({
+    arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide, arithmetic.negative,
+    arithmetic.reciprocal, arithmetic.absolute, arithmetic.where, arithmetic.less, arithmetic.less_equal,
+    arithmetic.greater, arithmetic.greater_equal, arithmetic.equal, arithmetic.not_equal,
+    arithmetic.logical_and, arithmetic.logical_or, arithmetic.logical_not, arithmetic.isfinite,
+    arithmetic.isnan, arithmetic.maximum, arithmetic.minimum, arithmetic.identity, arithmetic.cast, exponential.sqrt,
+})  # fmt: skip
+
+
+class Builder:
+    """The equations so far, and what is known of their results.
+
+    `true` are the variables every element of which is true for the inputs that the program is good for.
+    """
+
+    def __init__(self, rewrites: Rewrites) -> None:
+        self.rewrites = rewrites
+        self.definitions: dict[Variable, Equation] = {}
+        self.true: set[Variable] = set()
+        self._known: dict[Hashable, Variable] = {}
+        self._numbers: dict[Variable, int] = {}
+
+    def number(self, variable: Variable) -> int:
+        """The place of a variable in the order in which the program has them."""
+        return self._numbers.setdefault(variable, len(self._numbers))
+
+    def apply(
+        self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape, dtype: str
+    ) -> Atom:
+        """An atom with the value of `primitive` applied to `inputs`, of this shape and dtype."""
+        inner = shape
+        if primitive.elementwise:
+            inputs = _with_floats([self._known_truth(a) for a in inputs])
+            inputs, inner = self._without_broadcasts(primitive, inputs, params, shape, dtype)
+        inputs = self._ordered(primitive, inputs)
+        if inner != shape:
+            return self.fit(self.apply(primitive, inputs, params, inner, dtype), shape, dtype)
+        folded = _folded(primitive, inputs, params, shape)
+        if folded is None:
+            folded = self.rewrites.rewritten(self, primitive, inputs, params, shape, dtype)
+        if folded is not None:
+            return self.fit(folded, shape, dtype)
+        return self._shared(primitive, inputs, params, shape, dtype)
+
+    def elementwise(self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> Atom:
+        """`apply` for an elementwise primitive, whose shape and dtype follow from those of its operands."""
+        assert primitive.elementwise
+        dtype = _result_dtype(primitive, inputs, params)
+        return self.apply(primitive, inputs, params, broadcast(list(map(arrays.shape, inputs))), dtype)
+
+    def fit(self, atom: Atom, new_shape: Shape, dtype: str) -> Atom:
+        """`atom`, repeated and converted to a shape and dtype."""
+        if not isinstance(atom, Variable):
+            same = arrays.shape(atom) == new_shape and arrays.dtype_name(atom) == dtype
+            return atom if same else _broadcast_constant(arrays.astype(atom, dtype), new_shape)
+        if atom.dtype != dtype:
+            atom = self.apply(arithmetic.cast, [atom], {"dtype": dtype}, atom.shape, dtype)
+        if arrays.shape(atom) != new_shape:
+            atom = self.apply(broadcast_to, [atom], {"shape": new_shape}, new_shape, dtype)
+        return atom
+
+    def definition(self, atom: Atom) -> Equation | None:
+        """The equation that gives an atom."""
+        return self.definitions.get(atom) if isinstance(atom, Variable) else None
+
+    def holds(self, predicate: Primitive, inputs: Sequence[Atom]) -> bool:
+        """Whether a guard says that `predicate` is true of every element of `inputs`."""
+        found = self._known.get(self._key(predicate, self._ordered(predicate, inputs), {}))
+        return found is not None and found in self.true
+
+    def _known_truth(self, atom: Atom) -> Atom:
+        return constants.filled(True, atom.shape, "bool") if isinstance(atom, Variable) and atom in self.true else atom
+
+    def _shared(
+        self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape, dtype: str
+    ) -> Variable:
+        key = self._key(primitive, inputs, params)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Variable(shape, dtype)
+            self.number(found)
+            self.definitions[found] = Equation(primitive, tuple(inputs), params, found)
+        return found
+
+    def _key(self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> Hashable:
+        operands = tuple([a if isinstance(a, Variable) else constants.key(a) for a in inputs])
+        return (primitive, operands, frozen(params) if params else ())
+
+    def _ordered(self, primitive: Primitive, inputs: Sequence[Atom]) -> Sequence[Atom]:
+        """The operands of a commutative primitive with constants first, then by their order in the program."""
+        if primitive.name not in COMMUTATIVE or not isinstance(inputs[0], Variable):
+            return inputs
+        first, second = inputs
+        if not isinstance(second, Variable) or self.number(second) < self.number(first):
+            return [second, first]
+        return inputs
+
+    def _without_broadcasts(
+        self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape, dtype: str
+    ) -> tuple[Sequence[Atom], Shape]:
+        """The operands as they were before they were repeated along axes, and the shape of the result of these."""
+        if not shape or primitive not in _ROUNDED_ALIKE:
+            return inputs, shape
+        small = [self._before_broadcast(a) for a in inputs]
+        if all(s is a for s, a in zip(small, inputs)) or _result_dtype(primitive, small, params) != dtype:
+            return inputs, shape
+        return small, broadcast([arrays.shape(a) for a in small])
+
+    def _before_broadcast(self, atom: Atom) -> Atom:
+        if isinstance(atom, Variable):
+            equation = self.definitions.get(atom)
+            return equation.inputs[0] if equation is not None and equation.primitive is broadcast_to else atom
+        if not arrays.shape(atom):
+            return atom
+        element = constants.uniform(atom)
+        return atom if element is None else arrays.tidy(element)
+
+
+def _with_floats(inputs: Sequence[Atom]) -> Sequence[Atom]:
+    """The operands, with plain integers beside floating ones as floats, which they become anyway."""
+    if not any(type(a) is int for a in inputs):
+        return inputs
+    if not any(arrays.dtype_name(a).startswith("float") for a in inputs):
+        return inputs
+    return [float(a) if type(a) is int and abs(a) <= _LARGEST_EXACT else a for a in inputs]
+
+
+def _folded(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape) -> Any:
+    """The value of `primitive` applied to constants; None where there is a variable, or the value is too large."""
+    for atom in inputs:
+        if isinstance(atom, Variable):
+            return None
+    if primitive is broadcast_to:
+        return _broadcast_constant(inputs[0], shape)
+    size = 1
+    for n in shape:
+        size *= n
+    if size > _MOST_FOLDED:
+        return None
+    try:
+        with arrays.quiet():
+            return bind(primitive, inputs, params)
+    except GradcliError:
+        # It fails when the program runs, if it comes to that.
+        return None
+
+
+def _broadcast_constant(constant: Any, new_shape: Shape) -> Any:
+    if arrays.shape(constant) == new_shape:
+        return constant
+    return arrays.numpy_namespace().broadcast_to(constant, new_shape)
+
+
+def broadcast(shapes: Sequence[Shape]) -> Shape:
+    """The shape of elementwise functions of operands of these shapes, which fit."""
+    if not any(shapes):
+        return ()
+    axes = zip_longest(*map(reversed, shapes), fillvalue=1)
+    return tuple(next((n for n in sizes if n != 1), 1) for sizes in axes)[::-1]
+
+
+def _sort(atom: Atom) -> tuple[str, bool]:
+    """What of an operand decides the dtype of a result: its dtype, and whether it is a plain number,
+    beside which an array keeps its own."""
+    if isinstance(atom, Variable):
+        return atom.dtype, not atom.shape and atom.dtype in ("float64", "int64", "bool")
+    return arrays.dtype_name(atom), type(atom) in arrays.PLAIN
+
+
+_PLAIN_SAMPLES = {"float64": 1.0, "int64": 1, "bool": True}
+
+
+def _result_dtype(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> str:
+    """The dtype of an elementwise primitive's result."""
+    return _dtype(primitive, tuple(map(_sort, inputs)), tuple(params.items()), arrays.default_dtype())
+
+
+@cache
+def _dtype(
+    primitive: Primitive, sorts: tuple[tuple[str, bool], ...], params: tuple[tuple[str, Any], ...], _default: str
+) -> str:
+    """Found by running the primitive on ones, where truth values become numbers of the default dtype."""
+    samples = [_PLAIN_SAMPLES[dtype] if plain else arrays.numpy_namespace().ones((1,), dtype) for dtype, plain in sorts]
+    with arrays.quiet():
+        return arrays.dtype_name(bind(primitive, samples, dict(params)))
+
+
+def frozen(value: Any) -> Hashable:
+    """A parameter as something that can be compared and hashed."""
+    if isinstance(value, Mapping):
+        return tuple((name, frozen(item)) for name, item in value.items())
+    if isinstance(value, (tuple, list)):
+        return tuple(map(frozen, value))
+    if isinstance(value, slice):
+        return (slice, value.start, value.stop, value.step)
+    if arrays.is_array(value):
+        return constants.key(value)
+    return value  # type: ignore[no-any-return]

@@ -1,0 +1,82 @@
+"""Passes: a program to a program that gives the same results for less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gradcli.errors import EvaluationError
+from gradcli.primitives.bind import assume
+from gradcli.program.build import Builder
+from gradcli.program.check import check
+from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.rewrites import EXACT, FAST, rewrites
+
+
+def optimise(program: Program, *, fast: bool = False) -> Program:
+    """`program` without what is computed in vain, twice, or by a longer way than the table of rewrites knows.
+
+    The results keep every bit, nan and infinities included, unless `fast` allows the rewrites that
+    hold for real numbers alone. The inputs stay, also those that are not read any more.
+    Raises EvaluationError where a guard is found to be false for every input.
+    """
+    passes: tuple[Callable[[Program], Program], ...] = (
+        without_dead_code,
+        guards_first,
+        simplified_fast if fast else simplified,
+        without_dead_code,
+    )
+    for rewrite in passes:
+        program = check(rewrite(program))
+    return program
+
+
+def without_dead_code(program: Program) -> Program:
+    """The equations that an output or a guard depends on."""
+    needed = _needed(program.equations, (*program.outputs, *program.guards))
+    return program._replace(equations=tuple(e for e in program.equations if e.output in needed))
+
+
+def guards_first(program: Program) -> Program:
+    """The equations of the guards before all others, so that the rest can rely on them."""
+    needed = _needed(program.equations, program.guards)
+    first = [e for e in program.equations if e.output in needed]
+    others = [e for e in program.equations if e.output not in needed]
+    return program._replace(equations=(*first, *others))
+
+
+def _needed(equations: Iterable[Equation], atoms: Iterable[Atom]) -> set[Variable]:
+    needed = {atom for atom in atoms if isinstance(atom, Variable)}
+    for equation in reversed(tuple(equations)):
+        if equation.output in needed:
+            needed.update(a for a in equation.inputs if isinstance(a, Variable))
+    return needed
+
+
+def simplified(program: Program) -> Program:
+    """Common subexpressions shared, constants folded, and the exact rewrites made."""
+    return _rebuilt(program, Builder(rewrites(EXACT)))
+
+
+def simplified_fast(program: Program) -> Program:
+    """`simplified`, with the rewrites that hold for real numbers alone."""
+    return _rebuilt(program, Builder(rewrites(EXACT, FAST)))
+
+
+def _rebuilt(program: Program, builder: Builder) -> Program:
+    """Every equation put again, in the order of the program, with what its operands have become."""
+    become: dict[Variable, Atom] = {}
+    for variable in program.inputs:
+        builder.number(variable)
+        become[variable] = variable
+    guards = set(program.guards)
+    for primitive, inputs, params, output in program.equations:
+        atoms = [become[a] if isinstance(a, Variable) else a for a in inputs]
+        become[output] = atom = builder.apply(primitive, atoms, params, output.shape, output.dtype)
+        if output in guards and isinstance(atom, Variable):
+            builder.true.add(atom)
+    outputs = tuple(become[o] if isinstance(o, Variable) else o for o in program.outputs)
+    found = [become[g] for g in program.guards]
+    if not all(assume(g) for g in found if not isinstance(g, Variable)):
+        raise EvaluationError("the program is good for no input: a condition that it was recorded with never holds")
+    left = dict.fromkeys(g for g in found if isinstance(g, Variable))
+    return Program(program.inputs, tuple(builder.definitions.values()), outputs, tuple(left))

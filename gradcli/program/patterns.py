@@ -1,0 +1,146 @@
+"""Patterns of equations, written in the primitives that they stand for.
+
+A pattern is an ordinary Python function of its parts, as `lambda x: exp(log(x))`. Called with
+`Pattern`s it says what to look for; what it is replaced by is such a function too, called with
+`Term`s, which add equations to a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli.primitives.operators import Operators
+from gradcli.primitives.primitive import Primitive
+from gradcli.program import constants
+from gradcli.program.ir import Atom, Equation, Variable
+
+if TYPE_CHECKING:
+    from gradcli.program.build import Builder
+
+Parts = dict[str, Atom]
+
+
+class Pattern(Operators):
+    """A part with a name, or a primitive applied to patterns and numbers."""
+
+    __slots__ = ("name", "operands", "params", "primitive")
+    level = 5
+
+    def __init__(
+        self,
+        name: str | None,
+        primitive: Primitive | None = None,
+        operands: Sequence[Any] = (),
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.primitive = primitive
+        self.operands = operands
+        self.params = params or {}
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Pattern:
+        return Pattern(None, primitive, operands, params)
+
+
+class Term(Operators):
+    """An atom of a program that is being built: a primitive applied to terms adds an equation."""
+
+    __slots__ = ("atom", "builder")
+    level = 5
+
+    def __init__(self, builder: Builder, atom: Atom) -> None:
+        self.builder = builder
+        self.atom = atom
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Term:
+        builder = next(o.builder for o in operands if isinstance(o, Term))
+        atoms = [o.atom if isinstance(o, Term) else o for o in operands]
+        return Term(builder, builder.elementwise(primitive, atoms, params))
+
+
+class Template(NamedTuple):
+    """A pattern that is ready to be looked for."""
+
+    root: Pattern
+
+    @property
+    def primitive(self) -> Primitive:
+        assert self.root.primitive is not None
+        return self.root.primitive
+
+
+def template(pattern: Callable[..., Any]) -> Template:
+    return Template(pattern(**{name: Pattern(name) for name in parts_of(pattern)}))
+
+
+def parts_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the parts that a pattern, a replacement or a condition speaks of."""
+    return function.__code__.co_varnames[: function.__code__.co_argcount]
+
+
+def match(
+    sought: Template, inputs: Sequence[Atom], params: Mapping[str, Any], definitions: Mapping[Variable, Equation]
+) -> Parts | None:
+    """What the parts stand for where the pattern's primitive is applied to `inputs`; None where it does not fit."""
+    if sought.root.params and dict(params) != sought.root.params:
+        return None
+    return next(_operands(sought.root, inputs, {}, definitions), None)
+
+
+def _operands(
+    pattern: Pattern, inputs: Sequence[Atom], parts: Parts, definitions: Mapping[Variable, Equation]
+) -> Iterator[Parts]:
+    for order in _orders(pattern, inputs):
+        if all(_may_fit(p, a, definitions) for p, a in zip(pattern.operands, order)):
+            yield from _all(list(zip(pattern.operands, order)), parts, definitions)
+
+
+def _orders(pattern: Pattern, inputs: Sequence[Atom]) -> Iterator[Sequence[Atom]]:
+    yield inputs
+    if pattern.primitive is not None and pattern.primitive.name in COMMUTATIVE:
+        yield inputs[::-1]
+
+
+# The names of parts that stand for constants alone.
+CONSTANTS = frozenset({"c", "d"})
+
+# Functions whose operands may be exchanged without changing any number.
+COMMUTATIVE = frozenset({"add", "multiply", "equal", "not_equal", "logical_and", "logical_or"})
+
+
+def _may_fit(pattern: Any, atom: Atom, definitions: Mapping[Variable, Equation]) -> bool:
+    """Whether the root of a pattern fits, for most do not."""
+    if not isinstance(pattern, Pattern):
+        return constants.is_number(atom, pattern)
+    if pattern.primitive is None:
+        return pattern.name not in CONSTANTS or constants.is_constant(atom)
+    if not isinstance(atom, Variable):
+        return False
+    equation = definitions.get(atom)
+    return equation is not None and equation.primitive is pattern.primitive and equation.params == pattern.params
+
+
+def _all(pairs: Sequence[tuple[Any, Atom]], parts: Parts, definitions: Mapping[Variable, Equation]) -> Iterator[Parts]:
+    """The ways in which every pattern fits its atom."""
+    if not pairs:
+        yield parts
+        return
+    (pattern, atom), *others = pairs
+    if not isinstance(pattern, Pattern):
+        yield from _all(others, parts, definitions)
+    elif pattern.name is not None:
+        known = parts.get(pattern.name)
+        if known is None or _same(known, atom):
+            yield from _all(others, parts | {pattern.name: atom}, definitions)
+    elif _may_fit(pattern, atom, definitions):
+        for found in _operands(pattern, definitions[atom].inputs, parts, definitions):
+            yield from _all(others, found, definitions)
+
+
+def _same(first: Atom, second: Atom) -> bool:
+    if isinstance(first, Variable) or isinstance(second, Variable):
+        return first is second
+    return constants.key(first) == constants.key(second)

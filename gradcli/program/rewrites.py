@@ -1,0 +1,295 @@
+"""The rewrites of a program: one table, each with the reason why it may be made.
+
+`EXACT` rewrites keep every bit of every result, nan, infinities and the sign of zero included, for
+inputs that meet the program's guards; of a nan it is only kept that it is one. `FAST` ones hold for
+real numbers, and may change rounding, or nan and infinities where numbers overflow or are divided by zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.primitives.arithmetic import (
+    cast,
+    equal,
+    greater,
+    greater_equal,
+    identity,
+    isfinite,
+    isnan,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    negative,
+    not_equal,
+    ones_like,
+    reciprocal,
+    sign,
+    where,
+    zeros_like,
+)
+from gradcli.primitives.exponential import exp, general_power, log, sqrt, whole_power
+from gradcli.primitives.linear import matmul
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.shape import broadcast_to, permute, reshape
+from gradcli.primitives.special import relu
+from gradcli.program.ir import Atom, Shape
+from gradcli.program.patterns import Parts, Template, Term, match, parts_of, template
+
+if TYPE_CHECKING:
+    from gradcli.program.build import Builder
+
+EXACT, FAST = "exact", "fast"
+
+
+class Rule(NamedTuple):
+    """`pattern` may be computed as `replacement`, where a guard says that `given` holds.
+
+    A part called c or d stands for a constant; every other one for anything.
+    """
+
+    pattern: Callable[..., Any]
+    replacement: Callable[..., Any]
+    tag: str
+    why: str
+    given: Callable[..., Any] | None = None
+
+
+class MovingRule(NamedTuple):
+    """`function(builder, inputs, params, shape)` is what `primitive` may be computed as, or None: for
+    functions that move elements, of which patterns cannot speak."""
+
+    primitive: Primitive
+    function: Callable[..., Atom | None]
+    tag: str
+    why: str
+
+
+def _simpler_permute(builder: Builder, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape) -> Atom | None:
+    axes = params["axes"]
+    if axes == tuple(range(len(axes))):
+        return inputs[0]
+    sizes = arrays.shape(inputs[0])
+    if [a for a in axes if sizes[a] != 1] == [a for a in range(len(axes)) if sizes[a] != 1]:
+        return builder.apply(reshape, inputs, {"shape": shape}, shape, inputs[0].dtype)
+    inner = builder.definition(inputs[0])
+    if inner is None or inner.primitive is not permute:
+        return None
+    both = {"axes": tuple(inner.params["axes"][a] for a in axes)}
+    return builder.apply(permute, inner.inputs, both, shape, inputs[0].dtype)
+
+
+def _last_axes_exchanged(params: Mapping[str, Any]) -> bool:
+    axes = params["axes"]
+    return len(axes) > 1 and axes == (*range(len(axes) - 2), len(axes) - 1, len(axes) - 2)
+
+
+def _transposed_product(
+    builder: Builder, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape
+) -> Atom | None:
+    product = builder.definition(inputs[0])
+    if product is None or product.primitive is not matmul or not _last_axes_exchanged(params):
+        return None
+    if any(len(arrays.shape(a)) != len(shape) for a in product.inputs):
+        return None
+    if not any(_is_transposed(builder, a) for a in product.inputs):
+        return None
+    first, second = (_transposed(builder, a, params) for a in product.inputs)
+    return builder.apply(matmul, [second, first], {}, shape, inputs[0].dtype)
+
+
+def _is_transposed(builder: Builder, atom: Atom) -> bool:
+    equation = builder.definition(atom)
+    return equation is not None and equation.primitive is permute and _last_axes_exchanged(equation.params)
+
+
+def _transposed(builder: Builder, atom: Atom, params: Mapping[str, Any]) -> Atom:
+    *batch, rows, columns = arrays.shape(atom)
+    return builder.apply(permute, [atom], params, (*batch, columns, rows), arrays.dtype_name(atom))
+
+
+def _from_the_first(primitive: Primitive) -> Callable[..., Atom | None]:
+    """Of two applications of `primitive` only the last counts; none, where it changes nothing."""
+
+    def rule(builder: Builder, inputs: Sequence[Atom], _params: Mapping[str, Any], shape: Shape) -> Atom | None:
+        if arrays.shape(inputs[0]) == shape:
+            return inputs[0]
+        inner = builder.definition(inputs[0])
+        if inner is None or inner.primitive is not primitive:
+            return None
+        return builder.apply(primitive, inner.inputs, {"shape": shape}, shape, inputs[0].dtype)
+
+    return rule
+
+
+def _same_dtype(_builder: Builder, inputs: Sequence[Atom], params: Mapping[str, Any], _shape: Shape) -> Atom | None:
+    return inputs[0] if arrays.dtype_name(inputs[0]) == params["dtype"] else None
+
+
+# Of several rules that fit the first is used.
+TABLE: tuple[Rule | MovingRule, ...] = (
+    Rule(lambda x: identity(x), lambda x: x, EXACT, "the identity"),
+    Rule(lambda x: zeros_like(x), lambda x: 0.0, EXACT, "only the shape of x matters"),
+    Rule(lambda x: ones_like(x), lambda x: 1.0, EXACT, "only the shape of x matters"),
+    MovingRule(cast, _same_dtype, EXACT, "x has this dtype"),
+    # Arithmetic.
+    Rule(lambda x: x * 1.0, lambda x: x, EXACT, "1 is neutral"),
+    Rule(lambda x: x / 1.0, lambda x: x, EXACT, "1 is neutral"),
+    Rule(lambda x: x - 0.0, lambda x: x, EXACT, "0 is neutral, and -0.0 - 0.0 is -0.0"),
+    Rule(lambda x: x + -0.0, lambda x: x, EXACT, "-0.0 is neutral"),
+    Rule(lambda x: x * -1.0, lambda x: -x, EXACT, "only the sign changes"),
+    Rule(lambda x: x / -1.0, lambda x: -x, EXACT, "only the sign changes"),
+    Rule(lambda x: negative(negative(x)), lambda x: x, EXACT, "only the sign changes"),
+    Rule(lambda x, y: x + (-y), lambda x, y: x - y, EXACT, "the definition of subtraction"),
+    Rule(lambda x, y: x - (-y), lambda x, y: x + y, EXACT, "the definition of subtraction"),
+    Rule(lambda x: (-x) - x, lambda x: -2.0 * x, EXACT, "doubling is exact"),
+    Rule(lambda c, x: c * (-x), lambda c, x: (-c) * x, EXACT, "rounding is the same for both signs"),
+    Rule(lambda x, y: x * (-y), lambda x, y: -(x * y), EXACT, "rounding is the same for both signs"),
+    Rule(lambda x, y: (-x) / y, lambda x, y: -(x / y), EXACT, "rounding is the same for both signs"),
+    Rule(lambda x, y: x / (-y), lambda x, y: -(x / y), EXACT, "rounding is the same for both signs"),
+    Rule(lambda c, x: -(c * x), lambda c, x: (-c) * x, EXACT, "rounding is the same for both signs"),
+    Rule(lambda c, x: -(c / x), lambda c, x: (-c) / x, EXACT, "rounding is the same for both signs"),
+    Rule(lambda x: abs(-x), lambda x: abs(x), EXACT, "only the sign changes"),
+    Rule(lambda x: abs(abs(x)), lambda x: abs(x), EXACT, "a magnitude is not negative"),
+    Rule(lambda x: maximum(x, x), lambda x: x, EXACT, "both are the same"),
+    Rule(lambda x: minimum(x, x), lambda x: x, EXACT, "both are the same"),
+    # Powers.
+    Rule(lambda x: whole_power(x, n=0.0), lambda x: 1.0, EXACT, "x**0 is 1, also for nan"),
+    Rule(lambda x: whole_power(x, n=1.0), lambda x: x, EXACT, "x**1 is x"),
+    Rule(lambda x: whole_power(x, n=2.0), lambda x: x * x, EXACT, "this is how a square is computed"),
+    Rule(lambda x: general_power(x, 0.0), lambda x: 1.0, EXACT, "x**0 is 1, also for nan"),
+    Rule(lambda x: general_power(x, 1.0), lambda x: x, EXACT, "x**1 is x"),
+    Rule(lambda x: general_power(1.0, x), lambda x: 1.0, EXACT, "1**x is 1, also for nan"),
+    # Choices.
+    Rule(lambda x, y: where(True, x, y), lambda x, y: x, EXACT, "the condition is known"),
+    Rule(lambda x, y: where(False, x, y), lambda x, y: y, EXACT, "the condition is known"),
+    Rule(lambda p, x: where(p, x, x), lambda p, x: x, EXACT, "both are the same"),
+    Rule(lambda p, x, y: where(logical_not(p), x, y), lambda p, x, y: where(p, y, x), EXACT, "what 'not' means"),
+    Rule(lambda p, x, y, z: where(p, where(p, x, y), z), lambda p, x, y, z: where(p, x, z), EXACT, "p is known there"),
+    Rule(lambda p, x, y, z: where(p, x, where(p, y, z)), lambda p, x, y, z: where(p, x, z), EXACT, "p is known there"),
+    Rule(lambda p: logical_not(logical_not(p)), lambda p: p, EXACT, "what 'not' means"),
+    Rule(lambda p: logical_and(p, True), lambda p: p, EXACT, "what 'and' means"),
+    Rule(lambda p: logical_and(p, False), lambda p: False, EXACT, "what 'and' means"),
+    Rule(lambda p: logical_and(p, p), lambda p: p, EXACT, "what 'and' means"),
+    Rule(lambda p: logical_or(p, True), lambda p: True, EXACT, "what 'or' means"),
+    Rule(lambda p: logical_or(p, False), lambda p: p, EXACT, "what 'or' means"),
+    Rule(lambda p: logical_or(p, p), lambda p: p, EXACT, "what 'or' means"),
+    # What guards say.
+    Rule(lambda x: abs(x), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rule(lambda x: sign(x), lambda x: 1.0, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rule(lambda x: relu(x), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rule(lambda x: maximum(x, 0.0), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rule(lambda x: equal(x, 0.0), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rule(lambda x: not_equal(x, 0.0), lambda x: True, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rule(lambda x: greater_equal(x, 0.0), lambda x: True, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rule(lambda x: less(x, 0.0), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rule(lambda x: less_equal(x, 0.0), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rule(lambda x: isnan(x), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rule(lambda x: isnan(x), lambda x: False, EXACT, "x is finite", lambda x: isfinite(x)),
+    Rule(lambda x: not_equal(x, x), lambda x: False, EXACT, "x is finite", lambda x: isfinite(x)),
+    # Elements that are moved.
+    MovingRule(reshape, _from_the_first(reshape), EXACT, "only the last shape counts"),
+    MovingRule(broadcast_to, _from_the_first(broadcast_to), EXACT, "only the last shape counts"),
+    MovingRule(permute, _simpler_permute, EXACT, "one order of axes does for two; an axis of size 1 can be anywhere"),
+    # What holds for real numbers alone.
+    Rule(lambda x: x + 0.0, lambda x: x, FAST, "-0.0 + 0.0 is 0.0"),
+    Rule(lambda x: 0.0 - x, lambda x: -x, FAST, "0.0 - 0.0 is 0.0"),
+    Rule(lambda x, y: -(x - y), lambda x, y: y - x, FAST, "the sign of a zero may change"),
+    Rule(lambda x: x * 0.0, lambda x: 0.0, FAST, "x is finite"),
+    Rule(lambda x: 0.0 / x, lambda x: 0.0, FAST, "x is not 0"),
+    Rule(lambda x: x - x, lambda x: 0.0, FAST, "x is finite"),
+    Rule(lambda x: x / x, lambda x: 1.0, FAST, "x is finite and not 0"),
+    Rule(lambda x, y: (x * y) / x, lambda x, y: y, FAST, "x is finite and not 0"),
+    Rule(lambda x, y: (x / y) * y, lambda x, y: x, FAST, "y is finite and not 0"),
+    Rule(lambda x, y: x / (x * y), lambda x, y: 1.0 / y, FAST, "x is finite and not 0"),
+    Rule(lambda x, y: x * reciprocal(y), lambda x, y: x / y, FAST, "the definition of division"),
+    Rule(lambda x, y: x * (1.0 / y), lambda x, y: x / y, FAST, "the definition of division"),
+    Rule(lambda c, d, x: c * (d * x), lambda c, d, x: (c * d) * x, FAST, "multiplication is associative"),
+    Rule(lambda c, d, x: (c * x) / d, lambda c, d, x: (c / d) * x, FAST, "multiplication is associative"),
+    Rule(lambda c, d, x: c * (x / d), lambda c, d, x: (c / d) * x, FAST, "multiplication is associative"),
+    Rule(lambda c, d, x: c + (d + x), lambda c, d, x: (c + d) + x, FAST, "addition is associative"),
+    Rule(lambda x, y, z: x * y + x * z, lambda x, y, z: x * (y + z), FAST, "multiplication is distributive"),
+    Rule(lambda x, y, z: x * y - x * z, lambda x, y, z: x * (y - z), FAST, "multiplication is distributive"),
+    Rule(lambda x: exp(log(x)), lambda x: x, FAST, "x is positive"),
+    Rule(lambda x: log(exp(x)), lambda x: x, FAST, "exp(x) is finite"),
+    Rule(lambda x, y: exp(x) * exp(y), lambda x, y: exp(x + y), FAST, "exp(x + y) is exp(x)*exp(y)"),
+    Rule(lambda x: sqrt(x) * sqrt(x), lambda x: x, FAST, "x is not negative"),
+    Rule(lambda x: sqrt(x * x), lambda x: abs(x), FAST, "x*x is finite"),
+    Rule(lambda x: whole_power(x, n=3.0), lambda x: x * (x * x), FAST, "rounded twice"),
+    Rule(lambda x: whole_power(x, n=4.0), lambda x: (x * x) * (x * x), FAST, "rounded twice"),
+    Rule(lambda x: whole_power(x, n=-1.0), lambda x: 1.0 / x, FAST, "rounded otherwise"),
+    Rule(lambda x: whole_power(x, n=-2.0), lambda x: 1.0 / (x * x), FAST, "rounded twice"),
+    Rule(lambda x: general_power(x, 0.5), lambda x: sqrt(x), FAST, "they differ at -0.0 and -inf"),
+    MovingRule(permute, _transposed_product, FAST, "(A.T@B).T is B.T@A, which is summed in another order"),
+)
+
+
+class _Prepared(NamedTuple):
+    template: Template
+    replacement: Callable[..., Any]
+    replacement_parts: tuple[str, ...]
+    given: Template | None
+
+
+class Rewrites:
+    """The rules of the table with some of its tags, by the primitive that they begin with."""
+
+    def __init__(self, tags: Iterable[str]) -> None:
+        self._rules: dict[Primitive, list[_Prepared | MovingRule]] = {}
+        for rule in TABLE:
+            if rule.tag not in tags:
+                continue
+            if isinstance(rule, MovingRule):
+                self._rules.setdefault(rule.primitive, []).append(rule)
+            else:
+                prepared = _prepared(rule)
+                self._rules.setdefault(prepared.template.primitive, []).append(prepared)
+
+    def rewritten(
+        self,
+        builder: Builder,
+        primitive: Primitive,
+        inputs: Sequence[Atom],
+        params: Mapping[str, Any],
+        shape: Shape,
+        _dtype: str,
+    ) -> Atom | None:
+        """What `primitive` applied to `inputs` is rewritten to; None where no rule fits."""
+        for rule in self._rules.get(primitive, ()):
+            if isinstance(rule, MovingRule):
+                found = rule.function(builder, inputs, params, shape)
+                if found is not None:
+                    return found
+                continue
+            parts = match(rule.template, inputs, params, builder.definitions)
+            if parts is not None and (rule.given is None or _holds(builder, rule.given, parts)):
+                return _replaced(builder, rule, parts)
+        return None
+
+
+@cache
+def rewrites(*tags: str) -> Rewrites:
+    return Rewrites(tags)
+
+
+def _prepared(rule: Rule) -> _Prepared:
+    given = None if rule.given is None else template(rule.given)
+    return _Prepared(template(rule.pattern), rule.replacement, parts_of(rule.replacement), given)
+
+
+def _holds(builder: Builder, given: Template, parts: Parts) -> bool:
+    atoms = [getattr(o, "name", None) for o in given.root.operands]
+    inputs = [o if name is None else parts[name] for o, name in zip(given.root.operands, atoms)]
+    return builder.holds(given.primitive, inputs)
+
+
+def _replaced(builder: Builder, rule: _Prepared, parts: Parts) -> Atom:
+    result = rule.replacement(**{name: Term(builder, parts[name]) for name in rule.replacement_parts})
+    return result.atom if isinstance(result, Term) else result

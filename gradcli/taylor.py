@@ -1,0 +1,213 @@
+"""The Taylor reading of primitives: truncated power series as operands."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import LimitError
+from gradcli.primitives.arithmetic import add, cast, divide, multiply, zeros_like
+from gradcli.primitives.bind import bind
+from gradcli.primitives.operators import Operators
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.shape import broadcast_to
+
+_NO_PARAMS: Mapping[str, Any] = {}
+
+# Called with the operands and the result of each primitive outside of rules.
+Observer = Callable[[Sequence[Any], "Jet"], None]
+observer: ContextVar[Observer | None] = ContextVar("gradcli_series_observer", default=None)
+
+# The factorial of the next number is larger than the largest float.
+_LAST_FACTORIAL = 170
+
+# What a series was made by, so that it is found again: the primitive and its parameters.
+Key = tuple[Any, ...]
+
+
+class Jet(Operators):
+    """A power series in one variable t, cut off behind t**order.
+
+    The coefficients, of the shape of the first one, are values of the kinds inside this one; those
+    from some order on that are zero by construction are left out. Coefficient k of a result is the
+    kth derivative by t over k!, where the operands are given as series in t.
+
+    The coefficients of a series that is made inside a rule come one by one, as they are asked for: the rule of
+    y may read y, as long as it asks for no coefficient that is not there yet.
+    """
+
+    __slots__ = ("_begun", "_growing", "_images", "_known", "_rest", "order")
+    level = 3
+    differential = True
+
+    def __init__(self, coefficients: Sequence[Any], order: int) -> None:
+        self.order = order
+        self._known = [*coefficients]
+        self._rest: Iterator[Any] | None = None
+        # Whether coefficients may not be there yet, here or in what this series was made from.
+        self._growing = False
+        # Functions of this series that a rule has already begun.
+        self._images: dict[Key, Jet] | None = None
+        # Those that the rule of this series has, the outermost of them.
+        self._begun: dict[Key, Jet] = {}
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+        """Apply the primitive to the first coefficients, and its rule to make the further ones.
+
+        Where no operand that is a series has a derivative, the result is none.
+        """
+        primals = [o.inner if isinstance(o, Jet) else o for o in operands]
+        mask = primitive.differentiable(len(operands))
+        jets = [o for i, o in enumerate(operands) if isinstance(o, Jet) and mask >> i & 1]
+        if not jets:
+            return bind(primitive, primals, params)
+        order = min(jet.order for jet in jets)
+        images = jets[0]._images if _has_images(primitive, operands, params) else None
+        if images is not None:
+            found = images.get(_key(primitive, params))
+            if found is not None and found.order >= order:
+                return found
+        result = Jet([bind(primitive, primals, params)], order)
+        if order and not all(jet._is_constant() for jet in jets):
+            result._rest = primitive.jet(primitive, result, *map(result.lift, operands), **params)
+            result._growing = True
+        if images is not None:
+            images[_key(primitive, params)] = result
+        if not any(jet._growing for jet in jets):
+            result.coefficient(order)
+            result._growing = False
+            observe = observer.get()
+            if observe is not None:
+                observe(operands, result)
+        return result
+
+    @property
+    def inner(self) -> Any:
+        return self._known[0]
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return self.coefficients
+
+    @property
+    def coefficients(self) -> tuple[Any, ...]:
+        """All coefficients, up to the last that is not zero by construction."""
+        self.coefficient(self.order)
+        return tuple(self._known)
+
+    def derivatives(self) -> list[Any]:
+        """The derivatives by t from order 0 to the order of the series. Raises LimitError past order 170."""
+        if self.order > _LAST_FACTORIAL:
+            raise LimitError(f"a derivative of order {self.order} has a factorial that is no float")
+        found = [self.coefficient(k) for k in range(self.order + 1)]
+        return [self.zeros() if c is None else _times_factorial(c, k) for k, c in enumerate(found)]
+
+    def coefficient(self, k: int) -> Any:
+        """Coefficient `k`, or None where it is zero by construction."""
+        while self._rest is not None and len(self._known) <= k:
+            self._prepare(len(self._known))
+            self._grow(next(self._rest))
+        return self._known[k] if k < len(self._known) else None
+
+    def _prepare(self, k: int) -> None:
+        """Have the functions that this series is made of grow to what its coefficient `k` needs, the
+        innermost first: a tower of derivatives would otherwise be climbed by recursion."""
+        for image in reversed([*self._begun.values()]):
+            depth = self.order - image.order
+            if 0 < depth < k:
+                image.coefficient(k - depth)
+
+    def _is_constant(self) -> bool:
+        return self._rest is None and len(self._known) == 1
+
+    def _grow(self, value: Any) -> None:
+        if value is not None and arrays.shape(value) != self.shape:
+            value = broadcast_to(value, self.shape)
+        self._known.append(value)
+        if len(self._known) > self.order:
+            self._rest = None
+            self._begun = {}
+            while self._known[-1] is None:
+                self._known.pop()
+
+    def __repr__(self) -> str:
+        return f"Jet({self._known}, order={self.order})"
+
+    # --- for rules
+
+    def lift(self, value: Any) -> Jet:
+        """`value` as a series, a constant one where it is none; None is zero."""
+        if isinstance(value, Jet):
+            return value
+        return Jet([self.zeros() if value is None else value], self.order)
+
+    def zeros(self) -> Any:
+        """A coefficient that is zero."""
+        return bind(zeros_like, (self.inner,), _NO_PARAMS)
+
+    @staticmethod
+    def total(terms: Iterable[Any]) -> Any:
+        """The sum of `terms`, values or series, in which None is zero; None where all are."""
+        result = None
+        for term in terms:
+            if term is not None:
+                result = term if result is None else bind(add, (result, term), _NO_PARAMS)
+        return result
+
+    @staticmethod
+    def scaled(value: Any, numerator: int, denominator: int = 1) -> Any:
+        """A coefficient times a fraction."""
+        if value is not None and numerator != 1:
+            value = bind(multiply, (float(numerator), value), _NO_PARAMS)
+        if value is not None and denominator != 1:
+            value = bind(divide, (value, float(denominator)), _NO_PARAMS)
+        return value
+
+    def derivative(self) -> Jet:
+        """The series of the derivative by t, one order shorter."""
+        first = self.coefficient(1)
+        first = self.zeros() if first is None else first
+        return self.growing(first, (self.scaled(self.coefficient(k), k) for k in itertools.count(2)))
+
+    def growing(self, first: Any, rest: Iterator[Any]) -> Jet:
+        """A series, one order shorter than this, for the inside of a rule."""
+        made = Jet([first], self.order - 1)
+        made._rest = rest if made.order > 0 else None
+        made._growing = True
+        return made
+
+    def inside_rule(self, primitive: Primitive, operands: Sequence[Jet], params: Mapping[str, Any]) -> list[Any]:
+        """The operands for a rule of `primitive`, whose result this is, one order shorter.
+
+        The functions of one operand are remembered: the derivative of sin is cos, whose derivative
+        is made of this same sin.
+        """
+        inner = [x.growing(x.inner, map(x.coefficient, itertools.count(1))) for x in operands]
+        if _has_images(primitive, operands, params):
+            known = operands[0]._images
+            if known is None:
+                known = self._begun = {_key(primitive, params): self}
+            inner[0]._images = known
+        return [x.inner if jet.coefficient(1) is None else x for x, jet in zip(inner, operands)]
+
+
+def _has_images(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> bool:
+    """Whether it is a function of one operand, whose parameters can be compared."""
+    return len(operands) == 1 and (primitive.elementwise or not params)
+
+
+def _key(primitive: Primitive, params: Mapping[str, Any]) -> Key:
+    return (primitive, *params.items())
+
+
+def _times_factorial(value: Any, k: int) -> Any:
+    if k < 2:
+        return value
+    # The factorials from 35! on are no single precision floats.
+    exact = bind(multiply, (cast(value, "float64"), float(math.factorial(k))), _NO_PARAMS)
+    return cast(exact, arrays.dtype_name(value))

@@ -1,0 +1,273 @@
+"""The functions of PyTorch that do what those of the table do, called with the same arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+
+# Functions of the table that PyTorch has not, or not for comparison.
+MISSING = {
+    "cbrt": "it has none, and (x)**(1/3) is nan for negative x",
+    "gamma": "it has lgamma alone",
+    "beta": "it has lgamma alone",
+    "betaln": "it has lgamma alone",
+    "median": "its median of an even number of elements is the lower one",
+    "rand": "another generator",
+    "randn": "another generator",
+}
+# Their second operand is a number there, which is not differentiated by.
+NUMBERS = {"leaky_relu", "elu"}
+
+
+def _axes(axis: Any) -> Any:
+    return tuple(axis) if isinstance(axis, (list, np.ndarray)) else axis
+
+
+def _over_axes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction of PyTorch that takes one axis or several, and must be given them."""
+
+    def reduce(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        axes = tuple(range(x.ndim)) if axis is None else _axes(axis)
+        return function(x, dim=axes, keepdim=keepdims)
+
+    return reduce
+
+
+def _over_one_axis(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction that takes one axis at most, applied to each."""
+
+    def reduce(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        for a in sorted(range(x.ndim) if axis is None else np.ravel(axis).tolist(), reverse=True):
+            x = function(x, dim=a, keepdim=keepdims)
+        return x
+
+    return reduce
+
+
+def _position(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, axis=None, keepdims=False: function(x, dim=axis, keepdim=keepdims)
+
+
+def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
+    return torch.linalg.vector_norm(x, float(ord), dim=_axes(axis), keepdim=keepdims)
+
+
+def _tensor(x: Any) -> torch.Tensor:
+    return x if isinstance(x, torch.Tensor) else torch.as_tensor(np.asarray(x))
+
+
+def _size(shape: tuple[Any, ...]) -> list[int]:
+    return np.ravel(shape[0] if len(shape) == 1 else shape).astype(int).tolist()
+
+
+def _expand(x: Any, *shape: Any) -> Any:
+    return torch.broadcast_to(x, _size(shape))
+
+
+def _transpose(x: Any, *axes: Any) -> Any:
+    return torch.transpose(x, *axes) if len(axes) == 2 else x.mT
+
+
+def _moveaxis(x: Any, source: Any, destination: Any) -> Any:
+    return torch.movedim(x, _axes(source), _axes(destination))
+
+
+def _take(x: Any, indices: Any, axis: Any = None) -> Any:
+    positions = torch.as_tensor(np.asarray(indices)).long()
+    return torch.take(x, positions) if axis is None else torch.index_select(x, axis, positions)
+
+
+def _repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
+    return torch.repeat_interleave(x, torch.as_tensor(np.asarray(repeats)), dim=axis)
+
+
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    return torch.tensordot(a, b, dims=axes if isinstance(axes, int) else [np.ravel(x).tolist() for x in axes])
+
+
+def _solve(a: Any, b: Any) -> Any:
+    # A matrix beside a batch of matrices would be taken for a batch of vectors.
+    columns = b.unsqueeze(-1) if b.ndim == 1 else b
+    found = torch.linalg.solve(a, columns.expand(*a.shape[:-2], *columns.shape[-2:]))
+    return found.squeeze(-1) if b.ndim == 1 else found
+
+
+def _symmetric(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: function((x + x.mT) / 2)
+
+
+def _binary(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of two tensors that takes no numbers."""
+    return lambda x, y: function(_tensor(x), _tensor(y))
+
+
+TWINS: dict[str, Callable[..., Any]] = {
+    **{
+        name: getattr(torch, name)
+        for name in [
+            "abs",
+            "sign",
+            "exp",
+            "exp2",
+            "expm1",
+            "log",
+            "log2",
+            "log10",
+            "log1p",
+            "sqrt",
+            "rsqrt",
+            "square",
+            "reciprocal",
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "asinh",
+            "acosh",
+            "atanh",
+            "floor",
+            "ceil",
+            "trunc",
+            "frac",
+            "deg2rad",
+            "rad2deg",
+            "negative",
+            "isfinite",
+            "isnan",
+            "sigmoid",
+            "relu",
+            "sinc",
+            "erf",
+            "erfc",
+            "erfinv",
+            "lgamma",
+            "digamma",
+            "i0",
+            "polygamma",
+            "matrix_exp",
+            "matrix_power",
+            "trace",
+            "outer",
+            "kron",
+            "einsum",
+            "ravel",
+            "tril",
+            "triu",
+            "diag",
+            "logdet",
+        ]
+    },
+    **{
+        name: _binary(getattr(torch, name))
+        for name in [
+            "atan2",
+            "hypot",
+            "maximum",
+            "minimum",
+            "heaviside",
+            "copysign",
+            "fmod",
+            "remainder",
+            "logaddexp",
+            "pow",
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "floor_divide",
+            "not_equal",
+            "less",
+            "less_equal",
+            "greater",
+            "greater_equal",
+            "logical_and",
+            "logical_or",
+            "xlogy",
+            "matmul",
+        ]
+    },
+    "equal": _binary(torch.eq),
+    "clip": torch.clip,
+    "where": lambda c, x, y: torch.where(_tensor(c), x, y),
+    "logsigmoid": F.logsigmoid,
+    # By default it is taken as x above 20.
+    "softplus": lambda x: F.softplus(x, threshold=40.0),
+    "round": lambda x, decimals=0: torch.round(x, decimals=decimals),
+    "logical_not": lambda x: torch.logical_not(_tensor(x)),
+    "leaky_relu": F.leaky_relu,
+    "elu": F.elu,
+    "silu": F.silu,
+    "gelu": F.gelu,
+    "logit": torch.special.logit,
+    "xlog1py": _binary(torch.special.xlog1py),
+    "ndtr": torch.special.ndtr,
+    "ndtri": torch.special.ndtri,
+    "i1": torch.special.i1,
+    "j0": torch.special.bessel_j0,
+    "j1": torch.special.bessel_j1,
+    "sum": _over_axes(torch.sum),
+    "mean": _over_axes(torch.mean),
+    "prod": _over_one_axis(torch.prod),
+    "max": _over_axes(torch.amax),
+    "min": _over_axes(torch.amin),
+    "var": _over_axes(lambda x, **axes: torch.var(x, correction=0, **axes)),
+    "std": _over_axes(lambda x, **axes: torch.std(x, correction=0, **axes)),
+    "norm": _norm,
+    "logsumexp": _over_axes(torch.logsumexp),
+    "any": _over_one_axis(torch.any),
+    "all": _over_one_axis(torch.all),
+    "argmax": _position(torch.argmax),
+    "argmin": _position(torch.argmin),
+    "cumsum": lambda x, axis=0: torch.cumsum(x, axis),
+    "cumprod": lambda x, axis=0: torch.cumprod(x, axis),
+    "softmax": lambda x, axis=-1: torch.softmax(x, axis),
+    "log_softmax": lambda x, axis=-1: torch.log_softmax(x, axis),
+    "sort": lambda x, axis=-1: torch.sort(x, dim=axis, stable=True).values,
+    "reshape": lambda x, *shape: torch.reshape(x, _size(shape)),
+    "permute": lambda x, *axes: torch.permute(x, _size(axes)),
+    "transpose": _transpose,
+    "moveaxis": _moveaxis,
+    "squeeze": lambda x, axis=None: torch.squeeze(x) if axis is None else torch.squeeze(x, axis),
+    "expand_dims": torch.unsqueeze,
+    "broadcast_to": _expand,
+    "concat": lambda tensors, axis=0: torch.concat(tensors, dim=axis),
+    "stack": lambda tensors, axis=0: torch.stack(tensors, dim=axis),
+    "vstack": torch.vstack,
+    "hstack": torch.hstack,
+    "flip": lambda x, axis=None: torch.flip(x, tuple(range(x.ndim)) if axis is None else (axis,)),
+    "roll": lambda x, shift, axis=None: torch.roll(x, shift, axis),
+    "tile": lambda x, *repeats: torch.tile(x, _size(repeats)),
+    "repeat": _repeat,
+    "take": _take,
+    "dot": torch.matmul,
+    "diagonal": lambda x, k=0: torch.diagonal(x, k),
+    "tensordot": _tensordot,
+    "cross": lambda a, b: torch.linalg.cross(*torch.broadcast_tensors(a, b)),
+    "inv": torch.linalg.inv,
+    "det": torch.linalg.det,
+    "solve": _solve,
+    "cholesky": _symmetric(torch.linalg.cholesky),
+    "eigvalsh": _symmetric(torch.linalg.eigvalsh),
+    "eigh": _symmetric(torch.linalg.eigh),
+    "qr": torch.linalg.qr,
+    "svdvals": torch.linalg.svdvals,
+    "pinv": torch.linalg.pinv,
+    "zeros": lambda *shape: torch.zeros(_size(shape)),
+    "ones": lambda *shape: torch.ones(_size(shape)),
+    "full": lambda shape, value: torch.full(_size((shape,)), float(value), dtype=torch.float64),
+    "full_like": lambda x, value: torch.full(np.shape(x), float(value), dtype=torch.float64),
+    "zeros_like": lambda x: torch.zeros_like(_tensor(x)),
+    "ones_like": lambda x: torch.ones_like(_tensor(x)),
+    "eye": torch.eye,
+    "arange": torch.arange,
+    "linspace": lambda start, stop, n: torch.linspace(float(start), float(stop), n, dtype=torch.float64),
+}

@@ -1,0 +1,329 @@
+"""What every function of the table is compared with: mpmath at 50 digits, NumPy and SciPy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import mpmath
+import numpy as np
+
+Interval = tuple[float, float]
+
+mpf = mpmath.mpf
+ANYWHERE: Interval = (-20.0, 20.0)
+POSITIVE: Interval = (1e-3, 20.0)
+INSIDE: Interval = (-0.999, 0.999)
+FRACTION: Interval = (1e-3, 0.999)
+
+
+class Elementwise(NamedTuple):
+    """An elementwise function of exact numbers, and the intervals from which its operands are drawn.
+
+    `then` are the arguments after the operands, `before` those before them.
+    """
+
+    function: Callable[..., Any]
+    domains: Sequence[Interval]
+    before: tuple[Any, ...] = ()
+    then: tuple[Any, ...] = ()
+
+
+def of_one(function: Callable[..., Any], domain: Interval = ANYWHERE, **fields: Any) -> Elementwise:
+    return Elementwise(function, (domain,), **fields)
+
+
+def of_two(
+    function: Callable[..., Any], first: Interval = ANYWHERE, second: Interval | None = None, **fields: Any
+) -> Elementwise:
+    return Elementwise(function, (first, second or first), **fields)
+
+
+def _trunc(x: Any) -> Any:
+    return mpmath.sign(x) * mpmath.floor(abs(x))
+
+
+def _normal(x: Any) -> Any:
+    return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
+
+
+ELEMENTWISE = {
+    "add": of_two(lambda x, y: x + y),
+    "subtract": of_two(lambda x, y: x - y),
+    "multiply": of_two(lambda x, y: x * y),
+    "divide": of_two(lambda x, y: x / y),
+    "negative": of_one(lambda x: -x),
+    "identity": of_one(lambda x: x),
+    "cast": of_one(lambda x: x, then=("float64",)),
+    "zeros_like": of_one(lambda x: 0),
+    "ones_like": of_one(lambda x: 1),
+    "reciprocal": of_one(lambda x: 1 / x),
+    "remainder": of_two(lambda x, y: x - y * mpmath.floor(x / y)),
+    "fmod": of_two(lambda x, y: x - y * _trunc(x / y)),
+    "floor_divide": of_two(lambda x, y: mpmath.floor(x / y)),
+    "abs": of_one(abs),
+    "sign": of_one(mpmath.sign),
+    "floor": of_one(mpmath.floor),
+    "ceil": of_one(mpmath.ceil),
+    "round": of_one(mpmath.nint),
+    "trunc": of_one(_trunc),
+    "frac": of_one(lambda x: x - _trunc(x)),
+    "maximum": of_two(max),
+    "minimum": of_two(min),
+    "clip": of_one(lambda x: min(max(x, -1), 2), then=(-1.0, 2.0)),
+    "where": of_two(lambda x, y: x, before=(True,)),
+    "heaviside": of_two(lambda x, y: int(x > 0)),
+    "copysign": of_two(lambda x, y: abs(x) * mpmath.sign(y)),
+    "less": of_two(lambda x, y: x < y),
+    "less_equal": of_two(lambda x, y: x <= y),
+    "greater": of_two(lambda x, y: x > y),
+    "greater_equal": of_two(lambda x, y: x >= y),
+    "equal": of_two(lambda x, y: x == y),
+    "not_equal": of_two(lambda x, y: x != y),
+    "isfinite": of_one(lambda x: True),
+    "isnan": of_one(lambda x: False),
+    "logical_not": of_one(lambda x: x == 0),
+    "logical_and": of_two(lambda x, y: x != 0 and y != 0),
+    "logical_or": of_two(lambda x, y: x != 0 or y != 0),
+    "pow": of_two(mpmath.power, POSITIVE, (-10.0, 10.0)),
+    "whole_power": of_one(lambda x: x**5, then=(5.0,)),
+    "square": of_one(lambda x: x * x),
+    "sqrt": of_one(mpmath.sqrt, POSITIVE),
+    "rsqrt": of_one(lambda x: 1 / mpmath.sqrt(x), POSITIVE),
+    "cbrt": of_one(lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x))),
+    "exp": of_one(mpmath.exp),
+    "exp2": of_one(lambda x: mpmath.power(2, x)),
+    "expm1": of_one(mpmath.expm1),
+    "log": of_one(mpmath.log, POSITIVE),
+    "log2": of_one(lambda x: mpmath.log(x, 2), POSITIVE),
+    "log10": of_one(mpmath.log10, POSITIVE),
+    "log1p": of_one(mpmath.log1p, (-0.999, 20.0)),
+    "sigmoid": of_one(lambda x: 1 / (1 + mpmath.exp(-x))),
+    "logsigmoid": of_one(lambda x: -mpmath.log1p(mpmath.exp(-x))),
+    "softplus": of_one(lambda x: mpmath.log1p(mpmath.exp(x))),
+    "logaddexp": of_two(lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y))),
+    "logit": of_one(lambda x: mpmath.log(x / (1 - x)), FRACTION),
+    "xlogy": of_two(lambda x, y: x * mpmath.log(y), ANYWHERE, POSITIVE),
+    "xlog1py": of_two(lambda x, y: x * mpmath.log1p(y), ANYWHERE, (-0.999, 20.0)),
+    "sin": of_one(mpmath.sin),
+    "cos": of_one(mpmath.cos),
+    "tan": of_one(mpmath.tan),
+    "one_minus_square": of_one(lambda x: 1 - x * x),
+    "asin": of_one(mpmath.asin, INSIDE),
+    "acos": of_one(mpmath.acos, INSIDE),
+    "atan": of_one(mpmath.atan),
+    "atan2": of_two(mpmath.atan2),
+    "hypot": of_two(mpmath.hypot),
+    "sinh": of_one(mpmath.sinh),
+    "cosh": of_one(mpmath.cosh),
+    "tanh": of_one(mpmath.tanh),
+    "asinh": of_one(mpmath.asinh),
+    "acosh": of_one(mpmath.acosh, (1.0001, 20.0)),
+    "atanh": of_one(mpmath.atanh, INSIDE),
+    "deg2rad": of_one(mpmath.radians),
+    "rad2deg": of_one(mpmath.degrees),
+    "sinc": of_one(mpmath.sincpi),
+    "relu": of_one(lambda x: max(x, 0)),
+    "leaky_relu": of_two(lambda x, a: x if x > 0 else a * x),
+    "elu": of_two(lambda x, a: x if x > 0 else a * mpmath.expm1(x)),
+    "silu": of_one(lambda x: x / (1 + mpmath.exp(-x))),
+    "gelu": of_one(lambda x: x * _normal(x)),
+    "erf": of_one(mpmath.erf),
+    "erfc": of_one(mpmath.erfc),
+    "erfinv": of_one(mpmath.erfinv, INSIDE),
+    "ndtr": of_one(_normal),
+    "ndtri": of_one(lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), FRACTION),
+    "gamma": of_one(mpmath.gamma, (-10.0, 30.0)),
+    "lgamma": of_one(lambda x: mpmath.log(abs(mpmath.gamma(x))), (-10.0, 100.0)),
+    "digamma": of_one(mpmath.digamma, (-0.9, 20.0)),
+    "polygamma": of_one(lambda x: mpmath.psi(3, x), POSITIVE, before=(3,)),
+    "betaln": of_two(lambda a, b: mpmath.log(mpmath.beta(a, b)), POSITIVE),
+    "beta": of_two(mpmath.beta, POSITIVE),
+    "bessel_i": of_one(lambda x: mpmath.besseli(3, x), then=(3,)),
+    "bessel_j": of_one(lambda x: mpmath.besselj(3, x), then=(3,)),
+    "i0": of_one(lambda x: mpmath.besseli(0, x)),
+    "i1": of_one(lambda x: mpmath.besseli(1, x)),
+    "j0": of_one(lambda x: mpmath.besselj(0, x)),
+    "j1": of_one(lambda x: mpmath.besselj(1, x)),
+    "flat_sqrt": of_one(mpmath.sqrt, POSITIVE),
+    "flat_root": of_one(lambda x: mpmath.root(x, 3), POSITIVE, then=(3.0,)),
+}
+
+
+def exactly(name: str, points: Sequence[Any]) -> np.ndarray:
+    """The function at points (one array for each operand), in 50 digits, rounded once."""
+    with mpmath.workdps(50):
+        function = ELEMENTWISE[name].function
+        return np.array([float(function(*map(mpf, map(float, point)))) for point in zip(*points)])
+
+
+# --- functions of whole tensors, called as the entries are
+
+
+def _axes(axis: Any) -> Any:
+    return tuple(axis) if isinstance(axis, (list, tuple, np.ndarray)) else axis
+
+
+def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reference(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return function(np.asarray(x), axis=_axes(axis), keepdims=keepdims)
+
+    return reference
+
+
+def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
+    if ord == math.inf:
+        return np.max(np.abs(x), axis=_axes(axis), keepdims=keepdims)
+    return np.sum(np.abs(x) ** ord, axis=_axes(axis), keepdims=keepdims) ** (1 / ord)
+
+
+def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    return np.log(np.sum(np.exp(x), axis=_axes(axis), keepdims=keepdims))
+
+
+def _transpose(x: Any, *axes: Any) -> Any:
+    return np.swapaxes(x, *axes) if len(axes) == 2 else np.transpose(x, *axes)
+
+
+def _scatter(x: Any, key: Any, shape: Any) -> Any:
+    out = np.zeros(shape)
+    np.add.at(out, key, x)
+    return out
+
+
+def _each_matrix(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of one matrix, over the axes before the last two."""
+
+    def reference(x: Any, *rest: Any) -> Any:
+        x = np.asarray(x)
+        found = [np.asarray(function(matrix, *rest)) for matrix in x.reshape(-1, *x.shape[-2:])]
+        return np.reshape(found, x.shape[:-2] + found[0].shape)
+
+    return reference
+
+
+def _exact(function: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function of a matrix in 50 digits."""
+
+    def of_matrix(x: Any) -> Any:
+        with mpmath.workdps(50):
+            result = function(mpmath.matrix(x.tolist()))
+            return np.array(result.tolist() if isinstance(result, mpmath.matrix) else result, dtype=float)
+
+    return _each_matrix(of_matrix)
+
+
+def _inverse(a: Any) -> Any:
+    return a**-1
+
+
+def _pseudoinverse(a: Any) -> Any:
+    return (a.T * a) ** -1 * a.T if a.rows >= a.cols else a.T * (a * a.T) ** -1
+
+
+def _singular_values(a: Any) -> Any:
+    return mpmath.svd_r(a, compute_uv=False)
+
+
+def _mean(x: Any) -> Any:
+    """The symmetric part of a matrix."""
+    return (x + np.swapaxes(x, -1, -2)) / 2
+
+
+def _column(function: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A function of a matrix whose result is a column, as a vector."""
+    return lambda x: _exact(function)(x)[..., 0]
+
+
+def _solve(a: Any, b: Any) -> Any:
+    vector = np.ndim(b) == 1
+    columns = np.reshape(b, (-1, 1)) if vector else np.asarray(b)
+    found = _exact(_inverse)(a) @ columns
+    return found[..., 0] if vector else found
+
+
+def _symmetric(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function of the symmetric part of a matrix."""
+    return lambda a: function((a + a.T) / 2)
+
+
+def _with_signs(function: Callable[[Any], Any], lapack: Callable[[Any], Any]) -> Callable[..., Any]:
+    """A matrix whose columns have arbitrary signs, with those of LAPACK."""
+    return lambda x: np.copysign(_exact(function)(x), lapack(x))
+
+
+TENSORS: dict[str, Callable[..., Any]] = {
+    "sum": _reduction(np.sum),
+    "mean": _reduction(np.mean),
+    "prod": _reduction(np.prod),
+    "max": _reduction(np.max),
+    "min": _reduction(np.min),
+    "var": _reduction(np.var),
+    "std": _reduction(np.std),
+    "median": _reduction(np.median),
+    "any": _reduction(np.any),
+    "all": _reduction(np.all),
+    "argmax": _reduction(np.argmax),
+    "argmin": _reduction(np.argmin),
+    "norm": _norm,
+    "logsumexp": _logsumexp,
+    "order_statistic": lambda x, k: np.sort(x, axis=-1)[..., int(k)],
+    "cumsum": lambda x, axis=0: np.cumsum(x, axis=axis),
+    "cumprod": lambda x, axis=0: np.cumprod(x, axis=axis),
+    "softmax": lambda x, axis=-1: np.exp(x) / np.sum(np.exp(x), axis=axis, keepdims=True),
+    "log_softmax": lambda x, axis=-1: x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True)),
+    "sort": lambda x, axis=-1: np.sort(x, axis=axis),
+    "sort_by": lambda x, keys, axis: np.take_along_axis(x, np.argsort(keys, axis=axis), axis),
+    "unsort_by": lambda x, keys, axis: np.take_along_axis(x, np.argsort(np.argsort(keys, axis=axis), axis=axis), axis),
+    "index": lambda x, key: np.asarray(x)[key],
+    "scatter": _scatter,
+    "reshape": lambda x, *shape: np.reshape(x, *shape),
+    "permute": lambda x, *axes: np.transpose(x, *axes),
+    "transpose": _transpose,
+    "moveaxis": np.moveaxis,
+    "squeeze": np.squeeze,
+    "expand_dims": np.expand_dims,
+    "ravel": np.ravel,
+    "broadcast_to": np.broadcast_to,
+    "concat": lambda tensors, axis=0: np.concatenate(tensors, axis=axis),
+    "stack": lambda tensors, axis=0: np.stack(tensors, axis=axis),
+    "vstack": np.vstack,
+    "hstack": np.hstack,
+    "flip": np.flip,
+    "roll": np.roll,
+    "tile": np.tile,
+    "repeat": np.repeat,
+    "tril": np.tril,
+    "triu": np.triu,
+    "take": lambda x, indices, axis=None: np.take(x, np.asarray(indices, dtype=int), axis=axis),
+    "diag": np.diag,
+    "matmul": lambda a, b: np.einsum("...ij,...jk->...ik" if np.ndim(b) > 1 else "...j,j->...", a, b),
+    "dot": np.dot,
+    "outer": lambda a, b: np.multiply.outer(a, b),
+    "trace": np.trace,
+    "diagonal": lambda x, k=0: np.diagonal(x, int(k)),
+    "einsum": np.einsum,
+    "tensordot": np.tensordot,
+    "kron": np.kron,
+    "cross": lambda a, b: np.cross(a, b),
+    "inv": _exact(_inverse),
+    "det": _exact(mpmath.det),
+    "logdet": _exact(lambda a: mpmath.log(mpmath.det(a))),
+    "solve": _solve,
+    "matrix_power": lambda x, n: _exact(lambda a: a ** int(n))(x),
+    "cholesky": _exact(_symmetric(mpmath.cholesky)),
+    "eigvalsh": _column(_symmetric(lambda a: mpmath.eigsy(a, eigvals_only=True))),
+    "eigenvectors": _with_signs(_symmetric(lambda a: mpmath.eigsy(a)[1]), lambda x: np.linalg.eigh(_mean(x))[1]),
+    "orthonormal": _with_signs(lambda a: mpmath.qr(a, mode="skinny")[0], lambda x: np.linalg.qr(x)[0]),
+    "svdvals": _column(_singular_values),
+    "pinv": _exact(_pseudoinverse),
+    "matrix_exp": _exact(mpmath.expm),
+    "zeros": lambda *shape: np.zeros(shape[0] if len(shape) == 1 else shape),
+    "ones": lambda *shape: np.ones(shape[0] if len(shape) == 1 else shape),
+    "full": np.full,
+    "full_like": lambda x, value: np.full(np.shape(x), value),
+    "eye": np.eye,
+    "arange": np.arange,
+    "linspace": np.linspace,
+}

@@ -1,0 +1,487 @@
+"""`gradcli diff`: formulas as people write them, with the numbers of `gradcli eval`, in every language."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.evaluate import scope
+from gradcli.program import languages
+from gradcli.syntax import parse
+
+# A program, the name it is differentiated by, the order, the formula.
+GOLDEN = [
+    ("log(x**q)", "x", 1, "q/x"),
+    ("log(x**q)", "q", 1, "log(x)"),
+    ("log(x**q)", "x", 2, "-q/x**2"),
+    ("sin(x)**2", "x", 1, "2*sin(x)*cos(x)"),
+    ("sin(x)**2", "x", 2, "4*cos(x)**2 - 2"),
+    ("x**3", "x", 1, "3*x**2"),
+    ("x**3", "x", 3, "6"),
+    ("x**q", "x", 1, "q*x**(q - 1)"),
+    ("x**q", "q", 1, "x**q*log(x)"),
+    ("x**q", "x", 2, "q*(q - 1)*x**(q - 2)"),
+    ("exp(-x**2/2)", "x", 1, "-x*exp(-x**2/2)"),
+    ("exp(-x**2/2)", "x", 2, "(x**2 - 1)*exp(-x**2/2)"),
+    ("x*exp(x)", "x", 1, "x*exp(x) + exp(x)"),
+    ("x*exp(x)", "x", 2, "(x + 2)*exp(x)"),
+    ("x*exp(x)", "x", 3, "(x + 3)*exp(x)"),
+    ("1/(1 + exp(-x))", "x", 1, "exp(-x)/(exp(-x) + 1)**2"),
+    ("1/(1 + exp(-x))", "x", 2, "(exp(-x) - 1)*exp(-x)/(exp(-x) + 1)**3"),
+    ("sqrt(x)", "x", 1, "1/(2*sqrt(x))"),
+    ("sqrt(x)", "x", 2, "-1/(4*x**(3/2))"),
+    ("a*x**2 + b*x + c", "x", 1, "2*a*x + b"),
+    ("a*x**2 + b*x + c", "x", 2, "2*a"),
+    ("sin(x)/x", "x", 1, "cos(x)/x - sin(x)/x**2"),
+    ("tan(x)", "x", 1, "tan(x)**2 + 1"),
+    ("tan(x)", "x", 2, "2*tan(x)**3 + 2*tan(x)"),
+    ("1/x", "x", 1, "-1/x**2"),
+    ("1/x", "x", 3, "-6/x**4"),
+    ("1/(1 - x)", "x", 2, "2/(1 - x)**3"),
+    ("2**x", "x", 1, "2**x*log(2)"),
+    ("2**x", "x", 2, "2**x*log(2)**2"),
+    ("x**x", "x", 1, "(log(x) + 1)*x**x"),
+    ("x**x", "x", 2, "(log(x)**2 + 2*log(x) + 1/x + 1)*x**x"),
+    ("asin(x)", "x", 1, "1/sqrt(1 - x**2)"),
+    ("asin(x)", "x", 3, "(2*x**2 + 1)/(1 - x**2)**(5/2)"),
+    ("acos(x)", "x", 2, "-x/(1 - x**2)**(3/2)"),
+    ("atan(x)", "x", 1, "1/(x**2 + 1)"),
+    ("atan(x)", "x", 3, "2*(3*x**2 - 1)/(x**2 + 1)**3"),
+    ("asinh(x)", "x", 1, "1/sqrt(x**2 + 1)"),
+    ("acosh(x)", "x", 1, "1/(sqrt(x - 1)*sqrt(x + 1))"),
+    ("atanh(x)", "x", 1, "1/(1 - x**2)"),
+    ("sinh(x)*cosh(x)", "x", 1, "2*sinh(x)**2 + 1"),
+    ("tanh(x)", "x", 1, "1 - tanh(x)**2"),
+    ("sigmoid(x)", "x", 2, "(sigmoid(-x) - sigmoid(x))*sigmoid(x)*sigmoid(-x)"),
+    ("log(1 + exp(x))", "x", 1, "exp(x)/(exp(x) + 1)"),
+    ("log(x**2 + 1)", "x", 2, "2*(1 - x**2)/(x**2 + 1)**2"),
+    ("log(x)/log(10)", "x", 1, "1/(x*log(10))"),
+    ("log10(x)", "x", 1, "1/(x*log(10))"),
+    ("sqrt(x**2 + a**2)", "x", 1, "x/sqrt(x**2 + a**2)"),
+    ("sqrt(x**2 + a**2)", "x", 2, "a**2/(x**2 + a**2)**(3/2)"),
+    ("hypot(x, y)", "x", 1, "x/hypot(x, y)"),
+    ("atan2(y, x)", "x", 1, "-y/(y**2 + x**2)"),
+    ("(x + 1)*(x + 2)", "x", 1, "2*x + 3"),
+    ("(1 + x)**10", "x", 1, "10*(x + 1)**9"),
+    ("x*log(x)", "x", 1, "log(x) + 1"),
+    ("exp(x)*sin(x)", "x", 2, "2*exp(x)*cos(x)"),
+    ("exp(-k*t)*cos(w*t)", "t", 1, "-(w*sin(t*w) + k*cos(t*w))*exp(-k*t)"),
+    ("abs(x)", "x", 1, "sign(x)"),
+    ("relu(x)", "x", 1, "where(x <= 0, 0, 1)"),
+    ("maximum(x, a)", "x", 1, "where(x <= a, 0, 1)"),
+    ("where(x > 1, x**2, x)", "x", 1, "where(x > 1, 2*x, 1)"),
+    ("erf(x)", "x", 1, "2*exp(-x**2)/sqrt(pi)"),
+    ("erf(x)", "x", 2, "-4*x*exp(-x**2)/sqrt(pi)"),
+    ("gelu(x)", "x", 1, "erfc(-x/sqrt(2))/2 + x*exp(-x**2/2)/sqrt(2*pi)"),
+    ("gamma(x)", "x", 1, "gamma(x)*digamma(x)"),
+    ("lgamma(x)", "x", 2, "polygamma(1, x)"),
+    ("cbrt(x)", "x", 1, "1/(3*cbrt(x)**2)"),
+    ("x**(1/3)", "x", 1, "1/(3*x**(2/3))"),
+    ("x**2.5", "x", 2, "15*sqrt(x)/4"),
+    ("(a*x + b)/(c*x + d)", "x", 1, "(a*d - b*c)/(x*c + d)**2"),
+    ("(a*x + b)/(c*x + d)", "x", 2, "2*c*(b*c - a*d)/(x*c + d)**3"),
+    ("x/(x**2 + 1)", "x", 1, "(1 - x**2)/(x**2 + 1)**2"),
+    ("x/(x**2 + 1)", "x", 2, "2*(x**3 - 3*x)/(x**2 + 1)**3"),
+    ("sin(x)**2 + cos(x)**2", "x", 1, "0"),
+    ("exp(sin(x))", "x", 2, "(cos(x)**2 - sin(x))*exp(sin(x))"),
+    ("sin(cos(x))", "x", 1, "-cos(cos(x))*sin(x)"),
+    ("sinc(x)", "x", 1, "(cos(pi*x) - sinc(x))/x"),
+    ("j0(x)", "x", 2, "j1(x)/x - j0(x)"),
+    ("pi*r**2", "r", 1, "2*pi*r"),
+    ("exp(-(x - m)**2/(2*s**2))/(s*sqrt(2*pi))", "x", 1, "(m - x)*exp(-(x - m)**2/(2*s**2))/(s**3*sqrt(2*pi))"),
+    (
+        "exp(-(x - m)**2/(2*s**2))/(s*sqrt(2*pi))",
+        "m",
+        2,
+        "((x - m)**2/s**2 - 1)*exp(-(x - m)**2/(2*s**2))/(s**3*sqrt(2*pi))",
+    ),
+    ("logaddexp(x, y)", "x", 1, "sigmoid(x - y)"),
+    ("diff(x**4, x)*y", "x", 1, "12*x**2*y"),
+    ("u = x**2; u*log(u)", "x", 1, "2*x*(log(x**2) + 1)"),
+    ("f(t) = t**3; f(x) + f(2*x)", "x", 1, "27*x**2"),
+    ("x % y", "y", 1, "-(x//y)"),
+    ("detach(x)*x", "x", 1, "x"),
+    ("floor(x)", "x", 1, "0"),
+]
+# Where the formulas are compared with `gradcli eval`.
+POINTS = (0.37, 0.71, 1.9)
+
+
+def names_of(program: str) -> list[str]:
+    return [name for name in scope.outer_reads(parse(program)) if name not in scope.CONSTANTS]
+
+
+def inputs_of(program: str, point: float) -> dict[str, float]:
+    return {name: point * (1 + i / 7) for i, name in enumerate(names_of(program))}
+
+
+def derivative(program: str, wrt: str, order: int, inputs: dict[str, Any]) -> Any:
+    """The derivative that `eval` computes."""
+    found = gradcli.compile(program).derivatives(inputs, order, wrt=(wrt,))
+    if isinstance(found, list):
+        return found[order]
+    return found[",".join([wrt] * order)]
+
+
+def value(text: str, inputs: dict[str, Any]) -> Any:
+    read = names_of(text)
+    return gradcli.compile(text)(**{name: v for name, v in inputs.items() if name in read})
+
+
+def diff(run: Any, *words: str) -> str:
+    outcome = run("diff", *words)
+    assert outcome.status == 0, outcome.err
+    return str(outcome.out).removesuffix("\n")
+
+
+@pytest.mark.parametrize(("program", "wrt", "order", "formula"), GOLDEN)
+def test_formulas(run, program, wrt, order, formula):
+    assert diff(run, program, "--wrt", wrt, "--order", str(order)) == formula
+    compared = 0
+    for point in POINTS:
+        inputs = inputs_of(program, point)
+        expected = derivative(program, wrt, order, inputs)
+        if expected is not None and math.isfinite(expected):
+            assert value(formula, inputs) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+            compared += 1
+    assert compared >= 1
+
+
+VECTOR = np.array([0.5, 1.5, 2.5])
+MATRIX = np.array([[0.5, 1.0, 2.0], [1.5, -1.0, 0.3]])
+TENSORS = [
+    ("sum(log(x**q))", "x", {"x": VECTOR, "q": 3.0}, "q/x"),
+    ("sum(log(x**q))", "q", {"x": VECTOR, "q": 3.0}, "sum(log(x))"),
+    ("sum(x**3)", "x", {"x": VECTOR}, "3*x**2"),
+    ("sum(x)", "x", {"x": VECTOR}, "broadcast_to(1, (3,))"),
+    ("mean(x**2)", "x", {"x": VECTOR}, "2*x/3"),
+    ("norm(x)", "x", {"x": VECTOR}, "x/sqrt(sum(x**2))"),
+    ("std(x)", "x", {"x": VECTOR}, None),
+    ("logsumexp(x)", "x", {"x": VECTOR}, "exp(x)/sum(exp(x))"),
+    ("prod(x)", "x", {"x": VECTOR}, "prod(x)/x"),
+    ("x@x", "x", {"x": VECTOR}, "2*x"),
+    ("max(x)", "x", {"x": VECTOR}, None),
+    ("sum((A@x - b)**2)", "x", {"A": MATRIX, "x": VECTOR, "b": np.array([1.0, 2.0])}, "2*(A.T@(A@x - b))"),
+    ("sum((A@x - b)**2)", "A", {"A": MATRIX, "x": VECTOR, "b": np.array([1.0, 2.0])}, None),
+    ("sum(tanh(A@x))", "A", {"A": MATRIX, "x": VECTOR}, None),
+    ("-log_softmax(A@x)[1]", "x", {"A": MATRIX, "x": VECTOR}, None),
+    ("x[0]**2*x[1]", "x", {"x": VECTOR}, None),
+    ("sum(cumsum(x)**2)", "x", {"x": VECTOR}, None),
+    ("logdet(A@A.T)", "A", {"A": MATRIX}, None),
+    ("sum(einsum('ij,j->i', A, x)**2)", "x", {"A": MATRIX, "x": VECTOR}, None),
+    ("sum(outer(x, x)*where(A[0] > 0.7, x, 1))", "x", {"A": MATRIX, "x": VECTOR}, None),
+    ("sum(concat([x, x[::-1]])*stack([x, x**2]).ravel())", "x", {"x": VECTOR}, None),
+]
+
+
+def words_of(inputs: dict[str, Any]) -> list[str]:
+    return [f"{name}={np.asarray(v).tolist()}" for name, v in inputs.items()]
+
+
+@pytest.mark.parametrize(("program", "wrt", "inputs", "formula"), TENSORS)
+def test_formulas_of_tensors(run, program, wrt, inputs, formula):
+    tensors = {name: v for name, v in inputs.items() if np.ndim(v)}
+    text = diff(run, program, *words_of(tensors), "--wrt", wrt)
+    assert formula in (None, text)
+    expected = gradcli.compile(program).value_and_grad(inputs, wrt=(wrt,))[1][wrt]
+    np.testing.assert_allclose(value(text, inputs), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_second_derivatives_of_tensors(run):
+    text = diff(run, "sum(x**3)*q", "x=[1,2]", "--wrt", "x", "--order", "2")
+    found = value(text, {"x": [1.0, 2.0], "q": 3.0})
+    np.testing.assert_allclose(found, gradcli.compile("sum(x**3)*q").hessian({"x": [1.0, 2.0], "q": 3.0})["x,x"])
+
+
+def test_numbers_are_put_in_for_their_names(run):
+    assert diff(run, "x**n", "n=3", "--wrt", "x") == "3*x**2"
+    assert diff(run, "x**n", "n=3", "--wrt", "n") == "x**n*log(x)"
+    assert diff(run, "y = 0; for i in range(n) { y = y + x**i }; y", "n=3", "--wrt", "x") == "2*x + 1"
+
+
+def test_every_name_by_default(run):
+    assert diff(run, "log(x**q)") == "x: q/x\nq: log(x)"
+    assert diff(run, "x**2*y", "--order", "2") == "x,x: 2*y\nx,y: 2*x\ny,y: 0"
+
+
+def test_long_formulas_name_their_parts(run):
+    program = "exp(sin(x**2 + y**2 + 1)*cos(x - y + 2))*(x*y + tanh(x*y - 3))"
+    text = diff(run, program, "--wrt", "x", "--order", "2")
+    assert text.startswith("v1 = ")
+    inputs = {"x": 0.4, "y": 0.9}
+    assert value(text, inputs) == pytest.approx(derivative(program, "x", 2, inputs), rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        " + ".join(f"x**{i % 7}*sin({i}*x + y)" for i in range(1000)),
+        "; ".join(["z = x", *(f"z = sin(z)*1.1 + x/{i + 1}" for i in range(1000)), "z*y"]),
+    ],
+    ids=["sum", "chain"],
+)
+def test_programs_that_nobody_reads_as_a_formula(run, program):
+    inputs = {"x": 0.4, "y": 0.9}
+    found = value(diff(run, program, "--wrt", "x"), inputs)
+    assert found == pytest.approx(derivative(program, "x", 1, inputs), rel=1e-9)
+
+
+def test_json(run):
+    assert run("diff", "log(x**q)", "--wrt", "x", "--json").json == {
+        "schema": "gradcli/1",
+        "program": "log(x**q)",
+        "wrt": ["x"],
+        "order": 1,
+        "to": "text",
+        "derivatives": {"x": "q/x"},
+    }
+    assert run("diff", "x**2", "--to", "sql", "--json").json["select"].startswith("SELECT")
+
+
+# --- other languages
+
+SCALARS = [(program, wrt, order) for program, wrt, order, _ in GOLDEN]
+
+
+def called(code: str, name: str, inputs: dict[str, Any]) -> Any:
+    """A Python function of the text that `diff` prints, called."""
+    module = types.ModuleType("printed")
+    exec(compile(code, "printed", "exec"), module.__dict__)
+    function = getattr(module, name)
+    return function(**{n: v for n, v in inputs.items() if n in function.__code__.co_varnames})
+
+
+@pytest.mark.parametrize(("program", "wrt", "order"), SCALARS)
+def test_python(run, program, wrt, order):
+    code = diff(run, program, "--wrt", wrt, "--order", str(order), "--to", "python")
+    compared = 0
+    for point in POINTS:
+        inputs = inputs_of(program, point)
+        expected = derivative(program, wrt, order, inputs)
+        if expected is not None and math.isfinite(expected):
+            with np.errstate(all="ignore"):
+                found = called(code, f"derivative_{'_'.join([wrt] * order)}", inputs)
+            assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+            compared += 1
+    assert compared >= 1
+
+
+@pytest.mark.parametrize(("program", "wrt", "inputs", "_formula"), TENSORS)
+def test_python_of_tensors(run, program, wrt, inputs, _formula):
+    tensors = {name: v for name, v in inputs.items() if np.ndim(v)}
+    outcome = run("diff", program, *words_of(tensors), "--wrt", wrt, "--to", "python")
+    if outcome.status:
+        assert "'scatter' cannot be written as python" in outcome.err
+        return
+    expected = gradcli.compile(program).value_and_grad(inputs, wrt=(wrt,))[1][wrt]
+    np.testing.assert_allclose(called(outcome.out, f"derivative_{wrt}", inputs), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_python_names_and_texts_cannot_escape(run):
+    code = diff(run, 'einsum("i,i->", x, x)*lambda_ # """ \\', "x=[1,2]", "--wrt", "x", "--to", "python")
+    np.testing.assert_allclose(called(code, "derivative_x", {"x": VECTOR, "lambda_": 2.0}), 4 * VECTOR)
+    assert "np_*" in diff(run, "np*x", "--wrt", "x", "--to", "python") + "*"
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
+def test_c(run, tmp_path):
+    """All formulas in one file, compiled once."""
+    parts, cases = [], []
+    for number, (program, wrt, order) in enumerate(SCALARS):
+        outcome = run("diff", program, "--wrt", wrt, "--order", str(order), "--to", "c")
+        if outcome.status:
+            assert "cannot be written as c" in outcome.err
+            continue
+        name = f"derivative_{'_'.join([wrt] * order)}"
+        parts.append(outcome.out.replace(f"double {name}(", f"double f{number}("))
+        cases.append((number, program, wrt, order))
+    assert len(cases) > 75
+    source, library = tmp_path / "f.c", tmp_path / "f.so"
+    source.write_text("\n".join(parts), encoding="utf-8")
+    flags = ["-std=c99", "-Wall", "-Wno-unused-parameter", "-Werror", "-O1", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *flags, str(source), "-lm", "-o", str(library)], check=True)
+    functions = ctypes.CDLL(str(library))
+    for number, program, wrt, order in cases:
+        function = getattr(functions, f"f{number}")
+        function.restype = ctypes.c_double
+        inputs = inputs_of(program, POINTS[0])
+        expected = derivative(program, wrt, order, inputs)
+        if expected is not None and math.isfinite(expected):
+            found = function(*(ctypes.c_double(v) for v in inputs.values()))
+            assert found == pytest.approx(expected, rel=1e-9, abs=1e-12), program
+
+
+def test_sql(run):
+    database = sqlite3.connect(":memory:")
+    for name, function in {
+        "power": math.pow, "ln": math.log, "exp": math.exp, "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos,
+        "tan": math.tan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asin": math.asin,
+        "acos": math.acos, "atan": math.atan, "atan2": math.atan2, "asinh": math.asinh, "acosh": math.acosh,
+        "atanh": math.atanh, "floor": math.floor, "ceil": math.ceil, "sign": lambda x: (x > 0) - (x < 0),
+    }.items():  # fmt: skip
+        database.create_function(name, 2 if name in ("power", "atan2") else 1, function)
+    written = 0
+    for program, wrt, order in SCALARS:
+        outcome = run("diff", program, "--wrt", wrt, "--order", str(order), "--to", "sql")
+        if outcome.status:
+            assert "cannot be written as sql" in outcome.err
+            continue
+        inputs = inputs_of(program, POINTS[1 if "acosh" not in program else 2])
+        columns = ", ".join(f"{v!r} AS {name}" for name, v in inputs.items())
+        (row,) = database.execute(f"{outcome.out} FROM (SELECT {columns})").fetchall()
+        expected = [value(program, inputs), derivative(program, wrt, order, inputs)]
+        assert row == pytest.approx(expected, rel=1e-9, abs=1e-12), program
+        written += 1
+    assert written > 65
+
+
+def test_sql_of_whole_numbers_and_words(run):
+    text = diff(run, "x/order + N*x", "--wrt", "x", "--to", "sql")
+    assert text == 'SELECT\n    1.0*x/"order" + x*"N" AS value,\n    "N" + 1.0/"order" AS d_x'
+    database = sqlite3.connect(":memory:")
+    assert database.execute(f'{text} FROM (SELECT 1 AS x, 2 AS "order", 3 AS "N")').fetchall() == [(3.5, 3.5)]
+
+
+@pytest.mark.parametrize(
+    ("program", "formula"),
+    [
+        ("log(x**q)", r"\frac{q}{x}"),
+        ("sin(x)**3", r"3 \sin^{2}\left(x\right) \cos\left(x\right)"),
+        ("exp(-x**2/2)", r"-x e^{-\frac{x^{2}}{2}}"),
+        ("sqrt(x)", r"\frac{1}{2 \sqrt{x}}"),
+        ("alpha_1*x**2/w0", r"\frac{2 \alpha_{1} x}{w_{0}}"),
+        ("σ*x**speed", r"\sigma \mathrm{speed} x^{\mathrm{speed} - 1}"),
+        ("abs(x)*x", None),
+        ("where(x > 1, x**2, x)", r"\begin{cases} 2 x & x > 1 \\ 1 & \text{otherwise} \end{cases}"),
+        ("(x + 1)**5/3", r"\frac{5 \left(x + 1\right)^{4}}{3}"),
+        ("digamma(x)", r"\operatorname{polygamma}\left(x, \mathrm{n}=\text{1}\right)"),
+    ],
+)
+def test_latex(run, program, formula):
+    found = diff(run, program, "--wrt", "x", "--to", "latex")
+    assert formula in (None, found)
+    assert found.count("{") == found.count("}")
+    assert found.count("\\left") == found.count("\\right")
+
+
+def test_latex_of_matrices(run):
+    found = diff(run, "sum((A@x - b)**2)", "A=eye(2, 3)", "x=[1,2,3]", "b=[1,2]", "--wrt", "x", "--to", "latex")
+    assert found == r"2 A^{\top} \left(A x - b\right)"
+
+
+def test_a_function_that_a_language_lacks(run):
+    outcome = run("diff", "gamma(x)", "--to", "sql")
+    assert outcome.status == 1
+    assert "'gamma' cannot be written as sql" in outcome.err
+    assert "--to text or latex or python or c" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("simplified", "program"), [("-2*sin(2*x)", "cos(x)**2 - sin(x)**2"), (None, "x**x/(1 + x**2)")]
+)
+def test_simplification_by_sympy(run, simplified, program):
+    pytest.importorskip("sympy")
+    text = diff(run, program, "--wrt", "x", "--simplify")
+    assert simplified in (None, text)
+    inputs = {"x": 0.7}
+    assert value(text, inputs) == pytest.approx(derivative(program, "x", 1, inputs))
+    code = diff(run, program, "--wrt", "x", "--simplify", "--to", "python")
+    assert called(code, "derivative_x", inputs) == pytest.approx(derivative(program, "x", 1, inputs))
+
+
+def test_sympy_knows_most_of_the_formulas(run):
+    pytest.importorskip("sympy")
+    from gradcli.evaluate.symbolic import derivatives_as_formulas, parsed_formula
+    from gradcli.program import simplify
+    from gradcli.program.text import text
+
+    written = 0
+    for program, wrt, order, _ in GOLDEN[::4]:
+        formula = derivatives_as_formulas(parse(program), {}, (wrt,), order).derivatives[",".join([wrt] * order)]
+        try:
+            found = simplify.simplified(formula)
+        except gradcli.GradcliError:
+            continue
+        inputs = inputs_of(program, POINTS[1 if "acosh" not in program else 2])
+        expected = derivative(program, wrt, order, inputs)
+        assert value(text(parsed_formula(found, like=formula), short=40), inputs) == pytest.approx(
+            expected, rel=1e-9, abs=1e-12
+        )
+        written += 1
+    assert written > 15
+
+
+def test_without_sympy_there_is_an_error_that_says_how_to_get_it(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sympy", None)
+    outcome = run("diff", "x**2", "--simplify")
+    assert outcome.status == 2
+    assert "gradcli[sympy]" in outcome.err
+
+
+# --- errors
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["x if x > 0 else -x"], 1, "there is no single formula: what is computed here depends on the numbers"),
+        (["while x < 9 { x = x*2 }; x", "--wrt", "x"], 1, "there is no single formula"),
+        (["x**2", "--wrt", "y"], 2, "the program does not read 'y', which --wrt asks for"),
+        (["x**2", "--order", "0"], 2, "--order is 1 or more"),
+        (["x**2", "--to", "pyton"], 2, "did you mean 'python'?"),
+        (["x**2", "x=[1,2]"], 1, "a formula is the derivative of a scalar, and the value has shape [2]"),
+        (["A@x", "x=[1,2]"], 1, "a matrix product needs vectors or matrices"),
+        (["1 + 1"], 2, "reads no names to differentiate by"),
+        (["lgo(x)"], 2, "did you mean 'log'?"),
+        (["sum(x)", "x=[1,2]", "--to", "c"], 1, "'x' is a tensor, and C has numbers alone"),
+    ],
+)
+def test_errors(run, words, status, message):
+    outcome = run("diff", *words)
+    assert (outcome.status, outcome.out) == (status, "")
+    assert message in outcome.err
+
+
+def test_a_formula_of_numbers_loads_no_array_library():
+    code = (
+        "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment;"
+        "main(['diff', 'x**q*sin(x)'], Environment(sys.stdin, sys.stdout, sys.stderr, {}));"
+        "sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(gradcli.__file__).resolve().parent.parent)}
+    assert subprocess.run([sys.executable, "-c", code], check=False, env=environment).returncode == 0
+
+
+def test_every_language_is_found():
+    for name in languages.NAMES:
+        language = languages.find(name)
+        assert language.name == name
+        assert language.writes("add")
+
+
+def test_derivatives_are_taken_in_every_order_of_the_names(run):
+    texts = {
+        names: diff(run, "x*y**2*z**3", "--order", "2", "--wrt", ",".join(names))
+        for names in itertools.permutations("xy")
+    }
+    assert texts["x", "y"].splitlines()[1] == "x,y: 2*y*z**3"
+    assert texts["y", "x"].splitlines()[1] == "y,x: 2*y*z**3"
+
+
+def test_the_file_with_the_program(run, tmp_path: Path):
+    path = tmp_path / "f.grad"
+    path.write_text("y = x**3\ny*2\n", encoding="utf-8")
+    assert diff(run, "--file", str(path)) == "6*x**2"

@@ -1,0 +1,148 @@
+"""Truncated Taylor series: every entry of the table against repeated reverse mode, and what else holds of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import Tensor, grad, tensor
+from gradcli.calculus import higher_orders
+from gradcli.errors import LimitError
+from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.primitive import NotImplementedRule, not_implemented
+from gradcli.primitives.reductions import sum_
+from gradcli.taylor import Jet
+from tests import high_orders, mixed_derivatives
+from tests.test_conformance import CASES as CONFORMANCE
+from tests.test_conformance import numbers
+from tests.test_primitives import DIFFERENTIABLE, PRIMITIVES, Case, weights
+
+ORDER = 4
+
+every_differentiable_case = pytest.mark.parametrize("case", DIFFERENTIABLE)
+
+
+def total(case: Case, operands: list[Any]) -> Any:
+    """The value as one number: its elements weighted and summed."""
+    value = case.call(*operands)
+    return sum_(multiply(value, weights(value)))
+
+
+def moved(case: Case, t: Any) -> list[Any]:
+    """The operands of a case, moved along fixed directions by `t`."""
+    return [o + t * weights(o, 5 + i) for i, o in enumerate(case.operands)]
+
+
+def taylor_derivatives(value: Any, order: int) -> list[Any]:
+    """The derivatives by t from order 0 on, of a series or of a constant."""
+    return value.derivatives() if isinstance(value, Jet) else [value] + [0.0] * order
+
+
+def repeated_reverse_mode(function: Callable[[Any], Any], order: int) -> list[float]:
+    """The derivatives of a number by t at 0, from order 0 on."""
+    t = tensor(0.0, requires_grad=True)
+    value = function(t)
+    found = [value.item()]
+    for _ in range(order):
+        if value is not None and value.requires_grad:
+            (value,) = grad(value, t, create_graph=True, allow_unused=True)
+            found.append(0.0 if value is None else value.item())
+    return found + [0.0] * (order + 1 - len(found))
+
+
+@every_differentiable_case
+def test_a_series_has_the_derivatives_of_repeated_reverse_mode(case):
+    def along(t: Any) -> Any:
+        return total(case, moved(case, t))
+
+    expected = repeated_reverse_mode(along, ORDER)
+    found = taylor_derivatives(along(Jet([0.0, 1.0], ORDER)), ORDER)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * max(map(abs, expected)))
+
+
+@pytest.mark.parametrize("entry", PRIMITIVES, ids=lambda e: e.name)
+def test_no_rule_is_missing(entry):
+    assert not isinstance(entry.jet, NotImplementedRule)
+
+
+@every_differentiable_case
+def test_a_series_without_further_terms_gives_one_without(case):
+    value = total(case, [Jet([o], ORDER) for o in case.operands])
+    assert value.coefficients == (total(case, case.operands),)
+
+
+# --- values from elsewhere
+
+
+@pytest.mark.parametrize("case", json.loads(high_orders.DATA.read_text()), ids=lambda case: case["program"])
+def test_order_20_is_that_of_mpmath(case):
+    found = gradcli.compile(case["program"]).derivatives({"x": case["x"]}, high_orders.ORDER)
+    np.testing.assert_allclose(found, [float(d) for d in case["derivatives"]], rtol=1e-9)
+
+
+def test_the_functions_of_order_20_are_those_of_the_script():
+    cases = json.loads(high_orders.DATA.read_text())
+    assert [(case["program"], case["x"]) for case in cases] == [*high_orders.FUNCTIONS]
+
+
+@pytest.mark.parametrize("case", json.loads(mixed_derivatives.DATA.read_text()), ids=lambda case: case["program"])
+def test_mixed_derivatives_are_those_of_sympy(case):
+    found = gradcli.compile(case["program"]).derivatives(case["point"], mixed_derivatives.ORDER)
+    assert found.keys() == case["derivatives"].keys()
+    scale = max(abs(float(d)) for d in case["derivatives"].values())
+    for key, expected in case["derivatives"].items():
+        np.testing.assert_allclose(found[key] or 0.0, float(expected), rtol=1e-12, atol=1e-14 * scale)
+
+
+# --- programs
+
+
+@pytest.mark.parametrize("case", CONFORMANCE, ids=lambda case: case["id"])
+def test_programs_along_a_direction_have_the_derivatives_of_repeated_reverse_mode(case):
+    program = gradcli.compile(case["program"])
+    read = {name: numbers(v) for name, v in case["bindings"].items() if name in program.inputs}
+    point = {name: np.asarray(v, dtype=float) for name, v in read.items()}
+
+    def along(t: Any) -> Any:
+        t = t if isinstance(t, Tensor) else Tensor(t)
+        value = program(**{name: v + t * weights(v, 3 + i) for i, (name, v) in enumerate(point.items())})
+        return sum_(multiply(value, weights(value)))
+
+    expected = np.array(repeated_reverse_mode(along, 2))
+    found = np.array(taylor_derivatives(along(Jet([0.0, 1.0], 2)).data, 2))
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(np.isfinite(found), finite)
+    scale = max([1.0, *abs(expected[finite])])
+    np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-9, atol=1e-12 * scale)
+
+
+def test_what_is_not_taken_stays_out_of_the_further_orders_of_a_gradient():
+    program = gradcli.compile("diff(where(x > 0, x**1.5, x**2), x)")
+    assert program.derivatives({"x": 0.0}, 3) == [0.0, 2.0, 0.0, 0.0]
+
+
+def test_orders_beyond_the_largest_factorial_are_refused():
+    with pytest.raises(LimitError, match="factorial"):
+        gradcli.compile("exp(x)").derivatives({"x": 0.0}, 171)
+    assert gradcli.compile("exp(x)").derivatives({"x": 0.0}, 170) == pytest.approx([1.0] * 171)
+
+
+@pytest.mark.parametrize("program", ["lgamma(exp(x))", "j0(x**2)", "sinc(x)", "sin(cos(x))"])
+def test_high_orders_do_not_recurse(program):
+    assert len(gradcli.compile(program).derivatives({"x": 1.5}, 120)) == 121
+
+
+def test_derivatives_by_tensors_of_order_3_are_those_of_repeated_reverse_mode(monkeypatch):
+    program = gradcli.compile("sum(tanh(A@x)**2)*q + sum(x[1:]*x[:-1]**2)")
+    point = {"A": [[0.5, -1.0, 0.25], [2.0, 0.1, -0.3]], "x": [1.0, 2.0, -0.5], "q": 2.0}
+    by_series = program.derivatives(point, 3)
+    monkeypatch.setattr(higher_orders, "_Directions", not_implemented("no series"))
+    by_reverse_mode = program.derivatives(point, 3)
+    assert by_series.keys() == by_reverse_mode.keys()
+    for key, expected in by_reverse_mode.items():
+        np.testing.assert_allclose(by_series[key], expected, rtol=1e-11, atol=1e-11)
