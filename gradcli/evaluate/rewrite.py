@@ -6,15 +6,17 @@ stands twice; numbers and functions stand for themselves, under any of their nam
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from gradcli import arrays
 from gradcli.errors import Span
 from gradcli.evaluate import arguments
 from gradcli.primitives import table
-from gradcli.primitives.arithmetic import greater, isfinite
+from gradcli.primitives.arithmetic import greater, isfinite, usable_divisor
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.primitive import parse_signature
 from gradcli.syntax import parse_expression, tree
@@ -34,28 +36,59 @@ def _positive_and_finite(x: Any, q: Any) -> bool:
     return assume(greater(base, 0)) and assume(isfinite(base)) and assume(isfinite(exponent))
 
 
-# The first rule that fits is used.
-RULES = (
-    # x*1 is x as a number, also where x is a truth value.
-    Rule("log(exp(x))", "x*1", "log is the inverse of exp"),
-    Rule("log(x**q)", "q*log(x)", "x**q = exp(q*log(x)) for x > 0", _positive_and_finite),
-    Rule("log(sum(exp(x)))", "logsumexp(x)", "the definition of logsumexp"),
-    Rule("log(sum(exp(x), axis=a))", "logsumexp(x, axis=a)", "the definition of logsumexp"),
-    Rule("log(sum(exp(x), axis=a, keepdims=k))", "logsumexp(x, axis=a, keepdims=k)", "the definition of logsumexp"),
-    Rule("log(softmax(x))", "log_softmax(x)", "the definition of log_softmax"),
-    Rule("log(softmax(x, axis=a))", "log_softmax(x, axis=a)", "the definition of log_softmax"),
-    Rule("log(sigmoid(x))", "logsigmoid(x)", "the definition of logsigmoid"),
-    Rule("log(1 - sigmoid(x))", "logsigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
-    Rule("log(1 + exp(x))", "softplus(x)", "the definition of softplus"),
-    Rule("log(exp(x) + 1)", "softplus(x)", "the definition of softplus"),
-    Rule("log(1 + x)", "log1p(x)", "the definition of log1p"),
-    Rule("log(x + 1)", "log1p(x)", "the definition of log1p"),
-    Rule("log(1 - x)", "log1p(-x)", "the definition of log1p"),
-    Rule("exp(x) - 1", "expm1(x)", "the definition of expm1"),
-    Rule("sqrt(x**2 + y**2)", "hypot(x, y)", "the definition of hypot"),
-    Rule("sqrt(x*x + y*y)", "hypot(x, y)", "the definition of hypot"),
-)
+def _nonzero_and_finite(x: Any) -> bool:
+    return assume(usable_divisor(constant(x)))
 
+
+def _above_minus_log_2(x: Any) -> bool:
+    return assume(greater(constant(x), -math.log(2)))
+
+
+def _one_axis(x: Any) -> bool:
+    return len(arrays.shape(x)) == 1
+
+
+# By what an expression is at its root; the first rule that fits is used.
+_RULES_BY_ROOT = {
+    "log": (
+        # x*1 is x as a number, also where x is a truth value.
+        Rule("log(exp(x))", "x*1", "log is the inverse of exp"),
+        Rule("log(x**2)", "2*log(abs(x))", "x**2 = abs(x)**2", _nonzero_and_finite),
+        Rule("log(x**q)", "q*log(x)", "x**q = exp(q*log(x)) for x > 0", _positive_and_finite),
+        Rule("log(sum(exp(x)))", "logsumexp(x)", "the definition of logsumexp"),
+        Rule("log(sum(exp(x), axis=a))", "logsumexp(x, axis=a)", "the definition of logsumexp"),
+        Rule("log(sum(exp(x), axis=a, keepdims=k))", "logsumexp(x, axis=a, keepdims=k)", "the definition of logsumexp"),
+        Rule("log(softmax(x))", "log_softmax(x)", "the definition of log_softmax"),
+        Rule("log(softmax(x, axis=a))", "log_softmax(x, axis=a)", "the definition of log_softmax"),
+        Rule("log(sigmoid(x))", "logsigmoid(x)", "the definition of logsigmoid"),
+        Rule("log(1 - sigmoid(x))", "logsigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
+        Rule("log(1 + exp(x))", "softplus(x)", "the definition of softplus"),
+        Rule("log(exp(x) + 1)", "softplus(x)", "the definition of softplus"),
+        Rule("log(1 - exp(x))", "log(-expm1(x))", "the definition of expm1", _above_minus_log_2),
+        Rule("log(1 + x)", "log1p(x)", "the definition of log1p"),
+        Rule("log(x + 1)", "log1p(x)", "the definition of log1p"),
+        Rule("log(1 - x)", "log1p(-x)", "the definition of log1p"),
+    ),
+    "sqrt": (
+        Rule("sqrt(x**2 + y**2)", "hypot(x, y)", "the definition of hypot"),
+        Rule("sqrt(x*x + y*y)", "hypot(x, y)", "the definition of hypot"),
+        Rule("sqrt(sum(x**2))", "norm(x)", "the definition of norm"),
+        Rule("sqrt(sum(x**2, axis=a))", "norm(x, axis=a)", "the definition of norm"),
+        Rule("sqrt(sum(x*x))", "norm(x)", "the definition of norm"),
+    ),
+    "-": (
+        Rule("exp(x) - 1", "expm1(x)", "the definition of expm1"),
+        Rule("1 - cos(x)", "2*sin(x/2)**2", "cos(x) = 1 - 2*sin(x/2)**2"),
+    ),
+    "/": (
+        Rule("1/(1 + exp(-x))", "sigmoid(x)", "the definition of sigmoid"),
+        Rule("1/(exp(-x) + 1)", "sigmoid(x)", "the definition of sigmoid"),
+        Rule("exp(x)/(1 + exp(x))", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
+        Rule("exp(x)/(exp(x) + 1)", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
+        Rule("exp(x)/sum(exp(x))", "softmax(x)", "the definition of softmax", _one_axis),
+    ),
+}
+RULES = tuple(rule for rules in _RULES_BY_ROOT.values() for rule in rules)
 
 # A name of a pattern, which may be an argument by itself.
 _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
@@ -77,7 +110,7 @@ def rewrites(program: tree.Program, own_functions: Collection[str]) -> dict[tree
     for node in tree.walk(program):
         if not isinstance(node, tree.Expression):
             continue
-        for rule in _rules_for(_root(node)):
+        for rule in _RULES_BY_ROOT.get(_root(node) or "", ()):
             parts = _match(_parsed(rule.pattern), node, program.source, own_functions)
             if parts is not None:
                 stable = _filled(_parsed(rule.stable), parts, node.span)
@@ -111,13 +144,6 @@ def _root(node: tree.Node) -> str | None:
         operation = table.find(node.name)
         return operation.name if operation else None
     return node.operator if isinstance(node, tree.Binary) else None
-
-
-@cache
-def _rules_for(root: str | None) -> tuple[Rule, ...]:
-    # Told from the text, so that a program without such a root has no pattern to parse.
-    roots = {"log": "log(", "sqrt": "sqrt(", "-": "exp("}
-    return tuple(r for r in RULES if root in roots and r.pattern.startswith(roots[root]))
 
 
 @cache
@@ -161,6 +187,8 @@ def _pairs(expected: tree.Node, given: tree.Node, own: Collection[str]) -> Seque
     if isinstance(expected, tree.Binary) and isinstance(given, tree.Binary):
         same = expected.operator == given.operator
         return [(expected.left, given.left), (expected.right, given.right)] if same else None
+    if isinstance(expected, tree.Unary) and isinstance(given, tree.Unary):
+        return [(expected.operand, given.operand)] if expected.operator == given.operator else None
     if isinstance(expected, tree.Number) and isinstance(given, tree.Number):
         return [] if expected.value == given.value else None
     return None

@@ -22,7 +22,7 @@ def key(constant: Any) -> Hashable:
     """Equal for constants of the same dtype, shape and bits: -0.0 is not 0.0, and nan is nan."""
     kind = type(constant)
     if kind is float:
-        return (kind, struct.pack("d", constant))
+        return (kind, struct.pack("d", constant) if constant == constant else "nan")
     if kind in arrays.PLAIN:
         return (kind, constant)
     shape, dtype = arrays.shape(constant), arrays.dtype_name(constant)
