@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
-from gradcli.arrays import backends, floats
+from gradcli.arrays import floats
 from gradcli.arrays.namespaces import (
     PLAIN,
     default_namespace,
@@ -216,6 +216,8 @@ def chosen(backend: str | None, device: str | None) -> Any:
     Raises UsageError for what no backend has, BackendError for what is not there.
     """
     if backend not in (None, "numpy"):
+        from gradcli.arrays import backends
+
         return backends.namespace(backend, device)
     if device not in (None, "cpu"):
         raise UsageError(f"the backend numpy has no device {device!r}", hint="its device is cpu")

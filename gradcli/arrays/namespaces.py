@@ -8,7 +8,6 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-from gradcli.arrays import backends
 from gradcli.errors import EvaluationError
 
 PLAIN = frozenset({float, bool, int})
@@ -77,6 +76,8 @@ def _namespace(name: str, array: Any) -> Any:
         from gradcli.arrays import standard
 
         return standard.namespace_of(array)
+    from gradcli.arrays import backends
+
     return backends.home(name).namespace_of(array)
 
 

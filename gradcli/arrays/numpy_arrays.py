@@ -6,7 +6,7 @@ Every namespace has the functions that are here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,22 +20,13 @@ from gradcli.errors import GradcliError
 Array = Any
 name = "numpy"
 device_name = "cpu"
+promoted = arrays.promoted
+tidy = arrays.tidy
+quiet = partial(np.errstate, all="ignore")
 
 
 def __getattr__(name: str) -> Any:
     return getattr(np, name) if hasattr(np, name) else getattr(special, name)
-
-
-def quiet() -> AbstractContextManager[Any]:
-    return np.errstate(all="ignore")
-
-
-def promoted(operands: Sequence[Any], *, truths: bool) -> Sequence[Any]:
-    return arrays.promoted(operands, truths=truths)
-
-
-def tidy(array: Array) -> Array:
-    return arrays.tidy(array)
 
 
 def explained(error: Exception) -> GradcliError | None:

@@ -81,7 +81,7 @@ class Tensor(Operators):
         if wanted and grad_enabled.get():
             wanted &= primitive.differentiable(len(data))
             if wanted:
-                if type(result) is not float and arrays.foreign_namespace((result,)) is not None:
+                if type(result) is not float and arrays.library(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 node = PrimitiveNode(primitive, operands, params, result, wanted)
                 record = recorder.get()
