@@ -223,6 +223,14 @@ def test_axes_are_kept_where_a_part_is_zero(run):
     np.testing.assert_allclose(found, gradcli.compile(program).hessian({"x": x})["x,x"], atol=1e-12)
 
 
+@pytest.mark.parametrize("to", ["text", "python"])
+def test_a_negative_product_behind_an_operator_is_in_parentheses(run, to):
+    program, inputs = "x*(y//(-1.5*q)) + x*(y%(-1/3))", {"x": 2.0, "y": 7.0, "q": 0.6}
+    found = diff(run, program, "--wrt", "x", "--to", to)
+    calculated = value(found, inputs) if to == "text" else called(found, "derivative_x", inputs)
+    assert calculated == pytest.approx(gradcli.compile(program).value_and_grad(inputs)[1]["x"])
+
+
 def test_roots_of_zero(run):
     assert value(diff(run, "x*sqrt(sum(y*0))", "y=[1,2]", "--wrt", "x"), {"x": 2.0, "y": [1.0, 2.0]}) == 0
 
