@@ -473,6 +473,8 @@ def test_without_sympy_there_is_an_error_that_says_how_to_get_it(run, monkeypatc
         (["x**2", "--to", "pyton"], 2, "did you mean 'python'?"),
         (["x**2", "x=[1,2]"], 1, "a formula is the derivative of a scalar, and the value has shape [2]"),
         (["A@x", "x=[1,2]"], 1, "a matrix product needs vectors or matrices"),
+        (["sum(A@x)", "x=[1,2]"], 1, "'A' stands for a number; a tensor gives it a shape"),
+        (["exp(sin(x))", "--order", "9", "--max-steps", "10000"], 1, "the program takes more than 10,000 steps"),
         (["1 + 1"], 2, "reads no names to differentiate by"),
         (["lgo(x)"], 2, "did you mean 'log'?"),
         (["sum(x)", "x=[1,2]", "--to", "c"], 1, "'x' is a tensor, and C has numbers alone"),
