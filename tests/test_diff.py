@@ -173,6 +173,10 @@ TENSORS = [
     ("logsumexp(x)", "x", {"x": VECTOR}, "exp(x)/sum(exp(x))"),
     ("prod(x)", "x", {"x": VECTOR}, "prod(x)/x"),
     ("x@x", "x", {"x": VECTOR}, "2*x"),
+    ("sum(x) + max(sum(x))", "x", {"x": VECTOR}, None),
+    ("mean(x)", "x", {"x": np.zeros(0)}, None),
+    ("sum(x*(y*0))", "x", {"x": np.ones((2, 1)), "y": VECTOR}, None),
+    ("sum(atan2(x*j1(y), 7))", "y", {"x": np.array([0.3]), "y": 1.8}, None),
     ("max(x)", "x", {"x": VECTOR}, None),
     ("sum((A@x - b)**2)", "x", {"A": MATRIX, "x": VECTOR, "b": np.array([1.0, 2.0])}, "2*(A.T@(A@x - b))"),
     ("sum((A@x - b)**2)", "A", {"A": MATRIX, "x": VECTOR, "b": np.array([1.0, 2.0])}, None),
@@ -204,6 +208,31 @@ def test_second_derivatives_of_tensors(run):
     text = diff(run, "sum(x**3)*q", "x=[1,2]", "--wrt", "x", "--order", "2")
     found = value(text, {"x": [1.0, 2.0], "q": 3.0})
     np.testing.assert_allclose(found, gradcli.compile("sum(x**3)*q").hessian({"x": [1.0, 2.0], "q": 3.0})["x,x"])
+
+
+@pytest.mark.parametrize("program", ["max(x)", "min(ndtri(x))", "norm(norm(3 - x))", "std(x) + sum(x)", "sum(x*0)"])
+def test_reductions_of_a_number(run, program):
+    found = value(diff(run, program, "--wrt", "x"), {"x": 0.3})
+    assert found == pytest.approx(gradcli.compile(program).value_and_grad({"x": 0.3})[1]["x"])
+
+
+def test_axes_are_kept_where_a_part_is_zero(run):
+    x = [[1.0], [2.0]]
+    program = "sum(leaky_relu(asin(sin(x))))"
+    found = value(diff(run, program, "x=[[1],[2]]", "--wrt", "x", "--order", "2"), {"x": x})
+    np.testing.assert_allclose(found, gradcli.compile(program).hessian({"x": x})["x,x"], atol=1e-12)
+
+
+@pytest.mark.parametrize("to", ["text", "python"])
+def test_a_negative_product_behind_an_operator_is_in_parentheses(run, to):
+    program, inputs = "x*(y//(-1.5*q)) + x*(y%(-1/3))", {"x": 2.0, "y": 7.0, "q": 0.6}
+    found = diff(run, program, "--wrt", "x", "--to", to)
+    calculated = value(found, inputs) if to == "text" else called(found, "derivative_x", inputs)
+    assert calculated == pytest.approx(gradcli.compile(program).value_and_grad(inputs)[1]["x"])
+
+
+def test_roots_of_zero(run):
+    assert value(diff(run, "x*sqrt(sum(y*0))", "y=[1,2]", "--wrt", "x"), {"x": 2.0, "y": [1.0, 2.0]}) == 0
 
 
 def test_numbers_are_put_in_for_their_names(run):
@@ -444,6 +473,8 @@ def test_without_sympy_there_is_an_error_that_says_how_to_get_it(run, monkeypatc
         (["x**2", "--to", "pyton"], 2, "did you mean 'python'?"),
         (["x**2", "x=[1,2]"], 1, "a formula is the derivative of a scalar, and the value has shape [2]"),
         (["A@x", "x=[1,2]"], 1, "a matrix product needs vectors or matrices"),
+        (["sum(A@x)", "x=[1,2]"], 1, "'A' stands for a number; a tensor gives it a shape"),
+        (["exp(sin(x))", "--order", "9", "--max-steps", "10000"], 1, "the program takes more than 10,000 steps"),
         (["1 + 1"], 2, "reads no names to differentiate by"),
         (["lgo(x)"], 2, "did you mean 'log'?"),
         (["sum(x)", "x=[1,2]", "--to", "c"], 1, "'x' is a tensor, and C has numbers alone"),

@@ -130,7 +130,8 @@ def _recorded_at(
             return [value, *_derivatives(value, leaves, wrt, order)]
 
     try:
-        with arrays.quiet(), pointing_into(program.source, program.body[-1].span):
+        place = pointing_into(program.source, program.body[-1].span)
+        with arrays.quiet(), place, arrays.max_steps(max_steps):
             return record(run, inputs)
     except NotRecordableError as error:
         error.message = "there is no single formula: what is computed here depends on the numbers"
@@ -140,7 +141,7 @@ def _recorded_at(
         raise
     except ShapeError as error:
         free = [n for n in inputs if n not in wrt or not arrays.shape(inputs[n])]
-        if error.hint is None and free:
+        if free:
             error.hint = f"'{free[0]}' stands for a number; a tensor gives it a shape, as in {free[0]}=[1,2]"
         raise
 

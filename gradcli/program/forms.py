@@ -47,8 +47,13 @@ class Forms:
         if isinstance(node, Product):
             return algebra.multiply(*[algebra.power(self._best[b], self._best[e]) for b, e in node.powers.items()])
         if isinstance(node, Call) and node.primitive is not None:
-            return algebra.with_operands(node, [self._best[c] for c in node.children])
+            return algebra.with_operands(node, [self._best_in_shape(c) for c in node.children])
         return node
+
+    def _best_in_shape(self, node: Expression) -> Expression:
+        """What is found to be zero, or a factor, may have lost axes that a function needs."""
+        best = self._best[node]
+        return best if best.shape == node.shape else node
 
     def _shortest(self, node: Expression) -> Expression:
         if not is_call(node, "where"):
@@ -206,9 +211,10 @@ class Forms:
             return node
         choices = []
         for condition, pairs in branches.items():
-            x, y = algebra.add(*[x for x, _ in pairs]), algebra.add(*[y for _, y in pairs])
+            x = self.best(algebra.add(*[x for x, _ in pairs]))
+            y = self.best(algebra.add(*[y for _, y in pairs]))
             shape = broadcast([condition.shape, x.shape, y.shape])
-            choices.append(algebra.call(where, [condition, self.best(x), self.best(y)], {}, shape, "float64"))
+            choices.append(x if x is y else algebra.call(where, [condition, x, y], {}, shape, "float64"))
         return algebra.add(*choices, *others)
 
     # --- lengths

@@ -47,8 +47,9 @@ def formula(program: Program) -> Program:
         return without_dead_code(optimise(program, fast=True)._replace(guards=()))
     (output,) = program.outputs
     reader = _Reader(program)
-    node = reader.in_shape(reader.atom(output), arrays.shape(output))
-    best = Forms(reader.algebra).best(node)
+    shape = arrays.shape(output)
+    node = reader.in_shape(reader.atom(output), shape)
+    best = reader.in_shape(Forms(reader.algebra).best(node), shape)
     writer = _Writer(reader.algebra)
     result = writer.write(best)
     return without_dead_code(check(Program(program.inputs, tuple(writer.equations), (result,))))
@@ -126,13 +127,15 @@ class _Reader:
     def _special(
         self, primitive: Primitive, operands: Sequence[Expression], params: Mapping[str, Any], shape: Shape, dtype: str
     ) -> Expression | None:
-        """A linear function of what has one element, or of a function that it undoes."""
+        """A linear function of zero, of what has one element, or of a function that it undoes."""
         algebra = self.algebra
+        if algebra.zero in operands:
+            return algebra.zero
         if primitive is reshape:
             return self._reshaped(operands[0], shape, dtype)
         if primitive is matmul:
             return self._scaled(operands, shape)
-        if primitive is mean:
+        if primitive is mean and 0 not in operands[0].shape:
             total = self._applied(sum_, operands, params, shape, dtype)
             return algebra.scale(Fraction(math.prod(shape), math.prod(operands[0].shape)), total)
         if primitive is sum_ and math.prod(shape) == 1:
@@ -166,6 +169,8 @@ class _Reader:
         """A sum of all elements, with the terms that have one element each outside."""
         algebra = self.algebra
         count = math.prod(operand.shape)
+        if count == 1:
+            return operand
         if is_call(operand, "broadcast_to") and math.prod(operand.children[0].shape) == 1:
             return algebra.scale(count, operand.children[0])
         terms = algebra.terms(operand)
@@ -297,7 +302,7 @@ class _Writer:
         over_pi = powers.get(algebra.pi) is minus_half
         for base, exponent in powers.items():
             n = algebra.as_number(base)
-            if n is None or not (exponent is half or (exponent is minus_half and over_pi)):
+            if not n or not (exponent is half or (exponent is minus_half and over_pi)):
                 continue
             if exponent is half and coefficient.denominator % n and not over_pi:
                 continue

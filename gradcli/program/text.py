@@ -27,6 +27,7 @@ from gradcli.program.writing import (
     function,
     lacking,
     listed,
+    minus,
     operator,
     times,
     write,
@@ -53,7 +54,7 @@ def number(value: Any) -> Piece:
     if value != value:
         return Piece("nan")
     if math.copysign(1.0, value) < 0:
-        return Piece(f"-{number(-value).at(TIMES)}", UNARY)
+        return minus(number(-value))
     if value in _NAMED:
         return Piece(_NAMED[value])
     fraction = simple_fraction(value)
@@ -159,7 +160,7 @@ def indexed(equation: Equation, operands: Sequence[Piece]) -> Piece:
 
 
 def negated(_equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return Piece(f"-{operands[0].at(TIMES)}", UNARY)
+    return minus(operands[0])
 
 
 def whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:

@@ -174,6 +174,13 @@ def times(symbol: str) -> Spelling:
     return spelling
 
 
+def minus(operand: Piece) -> Piece:
+    """A minus in front, which in a product is that of the first factor; never two, which C and SQL read otherwise."""
+    if operand.level < TIMES or operand.text.startswith("-"):
+        return Piece(f"-({operand.text})", UNARY)
+    return Piece(f"-{operand.text}", min(operand.level, UNARY))
+
+
 def call(name: str) -> Spelling:
     return lambda _equation, operands: function(name, *(o.text for o in operands))
 
