@@ -20,7 +20,7 @@ from gradcli.errors import (
 )
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import Evaluation, evaluate
-from gradcli.evaluate.recordings import Outcome, Recordings, abstract, recording
+from gradcli.evaluate.recordings import Outcome, Recordings, Wanted, abstract, recording
 from gradcli.executors import floats
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
@@ -67,7 +67,7 @@ class CompiledProgram:
         bindings = self._bindings(values)
         if any(isinstance(v, Tensor) for v in values.values()):
             return self._run(bindings).value
-        outcome = self._recorded(bindings, ())
+        outcome = self._recorded(bindings, Wanted(()))
         if outcome is None:
             return _plain(self._run(bindings).value, bindings)
         self._prepare_scalar(tuple(values), (), values)
@@ -87,11 +87,11 @@ class CompiledProgram:
             if found is not None:
                 return found
         bindings, names = self._leaves(values, wrt)
-        outcome = self._recorded(bindings, names, grad_output)
+        outcome = self._recorded(bindings, Wanted(tuple(names)), grad_output)
         if outcome is not None:
             if grad_output is None:
                 self._prepare_scalar(tuple(values), tuple(names), values)
-            return _plain(outcome.value, {}), dict(zip(names, outcome.gradients))
+            return _plain(outcome.value, {}), outcome.derivatives
         return self._eager_value_and_grad(values, wrt, grad_output)
 
     def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
@@ -154,13 +154,13 @@ class CompiledProgram:
         if all(type(v) is float for v in values.values()):
             self._scalar[names, wrt] = self._scalar_function(names, wrt, _nothing) or _nothing
 
-    def _recorded(self, bindings: Mapping[str, Any], wrt: Sequence[str], grad_output: Any = None) -> Outcome | None:
+    def _recorded(self, bindings: Mapping[str, Any], wanted: Wanted, grad_output: Any = None) -> Outcome | None:
         """The outcome from a recording; None where there is none, or none for these inputs."""
         if isinstance(grad_output, Tensor) or any(isinstance(b, Tensor) for b in bindings.values()):
             return None
         cotangent = None if grad_output is None else operand(grad_output)
         with arrays.using_dtype(_dtype(bindings)):
-            return self._recordings.run(bindings, wrt, cotangent)
+            return self._recordings.run(bindings, wanted, cotangent)
 
     def _eager_value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
@@ -172,6 +172,10 @@ class CompiledProgram:
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """The Jacobian by each input, of shape value.shape + input.shape; None as in `value_and_grad`."""
+        bindings, names = self._leaves(values, wrt)
+        outcome = self._recorded(bindings, Wanted(tuple(names), jacobian=True))
+        if outcome is not None:
+            return outcome.derivatives
         leaves, value = self._differentiable(values, wrt)
         with pointing_into(self.program.source):
             found = jacobians(value, list(leaves.values()))
@@ -204,6 +208,9 @@ class CompiledProgram:
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int
     ) -> tuple[Any, dict[str, Any]]:
         bindings, names = self._leaves(values, wrt)
+        outcome = self._recorded(bindings, Wanted(tuple(names), order))
+        if outcome is not None:
+            return _plain(outcome.value, {}), outcome.derivatives
         leaves = {n: concrete(bindings[n]) for n in names}
         with enable_grad(), pointing_into(self.program.source):
             value, found = derivatives(lambda given: self._run({**bindings, **given}).value, leaves, order)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
-from gradcli.evaluate.trace import Trace, value_and_gradients
+from gradcli.evaluate.trace import Trace, value_and_derivatives, value_and_gradients, value_and_jacobians
 from gradcli.executors.choose import Executable, executable
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Variable
@@ -21,11 +21,19 @@ _MOST_KINDS = 32
 _MOST_VERSIONS = 4
 
 
+class Wanted(NamedTuple):
+    """Which derivatives by the inputs `wrt`: the gradients, all of them up to `order`, or the Jacobians."""
+
+    wrt: tuple[str, ...]
+    order: int | None = None
+    jacobian: bool = False
+
+
 class Outcome(NamedTuple):
-    """The value of a program and its gradient by each leaf, None where it does not depend on it."""
+    """The value of a program and its derivatives, None by a leaf that it does not depend on."""
 
     value: Any
-    gradients: tuple[Any, ...]
+    derivatives: dict[str, Any]
 
 
 class Recording(NamedTuple):
@@ -43,14 +51,27 @@ class Recording(NamedTuple):
         own: list[Any] = []
         for output in outputs:
             own.append(arrays.unshared(output, [*inputs, *constants, *own]))
-        return Outcome(own[0], tuple(None if i is None else own[i] for i in self.trace.positions.values()))
+        positions = self.trace.positions.items()
+        return Outcome(own[0], {name: None if i is None else own[i] for name, i in positions})
 
 
 def recording(
     program: tree.Program, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any = None, **options: Any
 ) -> Recording:
     """Record `program` for `inputs`; the `options` and what is raised are those of `value_and_gradients`."""
-    trace = value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options)
+    return _executable(value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options))
+
+
+def recording_of(program: tree.Program, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None) -> Recording:
+    """Record `program` and the derivatives that are wanted for `inputs`."""
+    if wanted.jacobian:
+        return _executable(value_and_jacobians(program, inputs, wanted.wrt))
+    if wanted.order is not None:
+        return _executable(value_and_derivatives(program, inputs, wanted.wrt, wanted.order))
+    return recording(program, inputs, wanted.wrt, cotangent)
+
+
+def _executable(trace: Trace) -> Recording:
     trace = trace._replace(program=optimise(trace.program))
     return Recording(trace, executable(trace.program))
 
@@ -74,9 +95,9 @@ class Recordings:
         self.program = program
         self._known: dict[Any, _Known] = {}
 
-    def run(self, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any = None) -> Outcome | None:
+    def run(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None) -> Outcome | None:
         """The outcome for `inputs`, arrays by name; None where it must be computed eagerly."""
-        key = (tuple(wrt), *map(_kind, inputs.items()), _kind(("", cotangent)))
+        key = (wanted, *map(_kind, inputs.items()), _kind(("", cotangent)))
         known = self._known.get(key)
         if known is None:
             known = self._add(key)
@@ -85,7 +106,7 @@ class Recordings:
         if known.versions is None:
             return None
         try:
-            return self._outcome(known, inputs, wrt, cotangent)
+            return self._outcome(known, inputs, wanted, cotangent)
         except (GradcliError, MemoryError):
             # Eager evaluation tells where in the program an error comes from.
             return None
@@ -95,7 +116,7 @@ class Recordings:
             self._known.pop(next(iter(self._known)), None)
         return self._known.setdefault(key, _Known())
 
-    def _outcome(self, known: _Known, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any) -> Outcome | None:
+    def _outcome(self, known: _Known, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any) -> Outcome | None:
         values = [*inputs.values(), *([] if cotangent is None else [cotangent])]
         versions = known.versions
         assert versions is not None
@@ -108,18 +129,18 @@ class Recordings:
         if len(versions) >= _MOST_VERSIONS:
             return None
         try:
-            made = self._record(inputs, wrt, cotangent, by_shape=not versions)
+            made = self._record(inputs, wanted, cotangent, by_shape=not versions)
         except GradcliError:
             known.versions = versions or None
             raise
         known.versions = [*versions, made]
         return made.outcome(values)
 
-    def _record(self, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any, *, by_shape: bool) -> Recording:
+    def _record(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, *, by_shape: bool) -> Recording:
         if by_shape and any(_size(a) > LARGE for a in inputs.values()):
             given = None if cotangent is None else abstract(cotangent)
-            return recording(self.program, {n: abstract(a) for n, a in inputs.items()}, wrt, given)
-        return recording(self.program, inputs, wrt, cotangent)
+            return recording_of(self.program, {n: abstract(a) for n, a in inputs.items()}, wanted, given)
+        return recording_of(self.program, inputs, wanted, cotangent)
 
 
 def _kind(item: tuple[str, Any]) -> Any:

@@ -131,11 +131,11 @@ def _compiled(request: Request) -> Result | None:
     except (GradcliError, MemoryError):
         # Eager evaluation tells where in the program it comes from.
         return None
-    if outcome is None or not all_finite(outcome.value, *outcome.gradients):
+    if outcome is None or not all_finite(outcome.value, *outcome.derivatives.values()):
         return None
     result = Result(_plain(outcome.value))
     if request.gradient:
-        result.grad = dict(zip(wrt, map(_plain, outcome.gradients)))
+        result.grad = {name: _plain(g) for name, g in outcome.derivatives.items()}
     return result
 
 
