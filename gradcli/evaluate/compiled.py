@@ -173,7 +173,7 @@ class CompiledProgram:
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """The Jacobian by each input, of shape value.shape + input.shape; None as in `value_and_grad`."""
         bindings, names = self._leaves(values, wrt)
-        outcome = self._recorded(bindings, Wanted(tuple(names), jacobian=True))
+        outcome = self._recorded(bindings, Wanted(tuple(names), "jacobians"))
         if outcome is not None:
             return outcome.derivatives
         leaves, value = self._differentiable(values, wrt)
@@ -181,14 +181,37 @@ class CompiledProgram:
             found = jacobians(value, list(leaves.values()))
         return {name: _plain(j, leaves) for name, j in zip(leaves, found)}
 
-    def hessian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
+    def hessian(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
+    ) -> dict[str, Any]:
         """The second derivatives of a scalar value, keyed `"x,x"`, `"x,q"`, …; each mixed one once.
 
         Their shape is the shapes of both inputs joined; None where the value does not depend on
-        an input. Raises DifferentiationError for a value that is no scalar.
+        an input. With `sparse` they are `Coordinates` of matrices, with a row for each element of
+        the first input and a column for each of the second: no dense matrix is made on the way.
+
+        Raises DifferentiationError for a value that is no scalar; with `sparse` NotRecordableError
+        where what the program does depends on the numbers, and LimitError where most second
+        derivatives are there.
         """
-        _, found = self._all_derivatives(values, wrt, 2)
+        bindings, names = self._leaves(values, wrt)
+        if not names:
+            return {}
+        outcome = self._recorded(bindings, Wanted(tuple(names), "sparse" if sparse else "hessian"))
+        if outcome is not None:
+            return outcome.derivatives
+        if sparse:
+            return self._coordinates(bindings, names)
+        _, found = self._eager_derivatives(bindings, names, 2)
         return {key: d for key, d in found.items() if "," in key}
+
+    def _coordinates(self, bindings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        # SciPy is loaded for it.
+        from gradcli.evaluate.hessians import program_hessian
+
+        given = {name: concrete(value) for name, value in bindings.items()}
+        with arrays.using_dtype(_dtype(given)):
+            return program_hessian(self.program, given, names).at(given)
 
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
         """All derivatives of a scalar value up to `order`.
@@ -208,9 +231,14 @@ class CompiledProgram:
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int
     ) -> tuple[Any, dict[str, Any]]:
         bindings, names = self._leaves(values, wrt)
-        outcome = self._recorded(bindings, Wanted(tuple(names), order))
+        outcome = self._recorded(bindings, Wanted(tuple(names), "derivatives", order))
         if outcome is not None:
             return _plain(outcome.value, {}), outcome.derivatives
+        return self._eager_derivatives(bindings, names, order)
+
+    def _eager_derivatives(
+        self, bindings: Mapping[str, Any], names: Sequence[str], order: int
+    ) -> tuple[Any, dict[str, Any]]:
         leaves = {n: concrete(bindings[n]) for n in names}
         with enable_grad(), pointing_into(self.program.source):
             value, found = derivatives(lambda given: self._run({**bindings, **given}).value, leaves, order)

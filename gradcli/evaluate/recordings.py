@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
-from gradcli.evaluate.trace import Trace, value_and_derivatives, value_and_gradients, value_and_jacobians
+from gradcli.evaluate.trace import (
+    Trace,
+    value_and_derivatives,
+    value_and_gradients,
+    value_and_hessian,
+    value_and_jacobians,
+)
 from gradcli.executors.choose import Executable, executable
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Variable
@@ -22,15 +28,17 @@ _MOST_VERSIONS = 4
 
 
 class Wanted(NamedTuple):
-    """Which derivatives by the inputs `wrt`: the gradients, all of them up to `order`, or the Jacobians."""
+    """Which derivatives by the inputs `wrt`: `gradients`, `jacobians`, all `derivatives` up to `order`, or
+    the second ones alone, as tensors (`hessian`) or coordinates (`sparse`)."""
 
     wrt: tuple[str, ...]
-    order: int | None = None
-    jacobian: bool = False
+    kind: str = "gradients"
+    order: int = 1
 
 
 class Outcome(NamedTuple):
-    """The value of a program and its derivatives, None by a leaf that it does not depend on."""
+    """The value of a program, unless second derivatives alone are wanted, and its derivatives, None by a
+    leaf that it does not depend on."""
 
     value: Any
     derivatives: dict[str, Any]
@@ -62,13 +70,20 @@ def recording(
     return _executable(value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options))
 
 
-def recording_of(program: tree.Program, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None) -> Recording:
+def _recording_of(program: tree.Program, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any) -> Recorded:
     """Record `program` and the derivatives that are wanted for `inputs`."""
-    if wanted.jacobian:
+    if wanted.kind == "gradients":
+        return recording(program, inputs, wanted.wrt, cotangent)
+    if wanted.kind == "jacobians":
         return _executable(value_and_jacobians(program, inputs, wanted.wrt))
-    if wanted.order is not None:
+    if wanted.kind == "derivatives":
         return _executable(value_and_derivatives(program, inputs, wanted.wrt, wanted.order))
-    return recording(program, inputs, wanted.wrt, cotangent)
+    # SciPy is loaded for sparse ones.
+    from gradcli.evaluate.hessians import coordinates_recording, hessian_recording
+
+    if wanted.kind == "sparse":
+        return coordinates_recording(program, inputs, wanted.wrt)
+    return hessian_recording(program, inputs, wanted.wrt) or _executable(value_and_hessian(program, inputs, wanted.wrt))
 
 
 def _executable(trace: Trace) -> Recording:
@@ -81,11 +96,17 @@ def abstract(array: Any) -> Abstract:
     return Abstract(arrays.shape(array), arrays.dtype_name(array))
 
 
+class Recorded(Protocol):
+    """Anything that may give an outcome for inputs."""
+
+    def outcome(self, inputs: Sequence[Any]) -> Outcome | None: ...
+
+
 class _Known:
     """The recordings for one kind of inputs; None where they cannot be recorded."""
 
     def __init__(self) -> None:
-        self.versions: list[Recording] | None = []
+        self.versions: list[Recorded] | None = []
 
 
 class Recordings:
@@ -101,7 +122,7 @@ class Recordings:
         known = self._known.get(key)
         if known is None:
             known = self._add(key)
-            if not any(_size(a) > LARGE for a in inputs.values()):
+            if wanted.kind != "gradients" or not any(_size(a) > LARGE for a in inputs.values()):
                 return None
         if known.versions is None:
             return None
@@ -136,11 +157,11 @@ class Recordings:
         known.versions = [*versions, made]
         return made.outcome(values)
 
-    def _record(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, *, by_shape: bool) -> Recording:
-        if by_shape and any(_size(a) > LARGE for a in inputs.values()):
+    def _record(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, *, by_shape: bool) -> Recorded:
+        if by_shape and wanted.kind == "gradients" and any(_size(a) > LARGE for a in inputs.values()):
             given = None if cotangent is None else abstract(cotangent)
-            return recording_of(self.program, {n: abstract(a) for n, a in inputs.items()}, wanted, given)
-        return recording_of(self.program, inputs, wanted, cotangent)
+            return _recording_of(self.program, {n: abstract(a) for n, a in inputs.items()}, wanted, given)
+        return _recording_of(self.program, inputs, wanted, cotangent)
 
 
 def _kind(item: tuple[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
-from gradcli.calculus.higher_orders import Function, derivatives
+from gradcli.calculus.higher_orders import Function, derivatives, scalar
 from gradcli.errors import pointing_into
 from gradcli.evaluate.interpreter import evaluate
 from gradcli.evaluate.limits import MAX_STEPS
@@ -72,9 +72,38 @@ def value_and_jacobians(program: tree.Program, inputs: Mapping[str, Any], wrt: S
     return _traced(program, inputs, differentiate)
 
 
+def gradients_of_scalar(
+    program: tree.Program,
+    inputs: Mapping[str, Any],
+    wrt: Sequence[str],
+    *,
+    rewrite: bool = True,
+    max_steps: int = MAX_STEPS,
+) -> Trace:
+    """As `value_and_gradients`, for further derivatives: raises DifferentiationError for a value
+    that is no scalar."""
+
+    def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+        leaves = _leaves(given, wrt)
+        value = scalar(run(leaves))
+        return value, dict(zip(wrt, gradients(value, [*leaves.values()], retain_graph=False)))
+
+    return _traced(program, inputs, differentiate, rewrite=rewrite, max_steps=max_steps)
+
+
 def value_and_derivatives(program: tree.Program, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
     """As `value_and_gradients`, with all derivatives up to `order`, called as `derivatives` does."""
     return _traced(program, inputs, lambda run, given: derivatives(run, {name: given[name] for name in wrt}, order))
+
+
+def value_and_hessian(program: tree.Program, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
+    """As `value_and_gradients`, with the second derivatives alone."""
+
+    def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+        value, found = derivatives(run, {name: given[name] for name in wrt}, 2)
+        return value, {key: d for key, d in found.items() if "," in key}
+
+    return _traced(program, inputs, differentiate)
 
 
 def _leaves(given: Mapping[str, Any], wrt: Sequence[str]) -> dict[str, Tensor]:
