@@ -140,6 +140,67 @@ def test_refusals(text, error, message):
             program.hessian({"x": np.full(5000, 1e-3)}, sparse=True)
 
 
+class TestCommandLine:
+    def test_coordinates_as_json(self, run):
+        record = run("eval", "sum(x[1:]*x[:-1]*q)", "x=[1,2,3]", "q=2", "--order", "2", "--sparse", "--json").json
+        assert record["grad"] == {"x": [4.0, 8.0, 4.0], "q": 8.0}
+        assert record["derivatives"] == {
+            "x,x": {"shape": [3, 3], "row": [0, 1, 1, 2], "column": [1, 0, 2, 1], "value": [2.0, 2.0, 2.0, 2.0]},
+            "x,q": {"shape": [3, 1], "row": [0, 1, 2], "column": [0, 0, 0], "value": [2.0, 4.0, 2.0]},
+            "q,q": {"shape": [1, 1], "row": [], "column": [], "value": []},
+        }
+
+    def test_a_leaf_without_influence(self, run):
+        record = run("eval", "sum(detach(x))*q", "x=[1,2]", "q=2", "--order", "2", "--sparse", "--json").json
+        assert record["derivatives"]["x,x"] is None
+        assert (
+            "x,x  -    -       -\n" in run("eval", "sum(detach(x))*q", "x=[1,2]", "q=2", "--order", "2", "--sparse").out
+        )
+
+    def test_a_table_that_is_cut_short(self, run):
+        lines = run("eval", "sum(x**3)", "x=ones(1000)", "--order", "2", "--sparse").out.splitlines()
+        assert [line.split() for line in lines[-8:]] == [
+            ["by", "row", "column", "derivative"],
+            *(["x,x", str(k), str(k), "6.0"] for k in range(3)),
+            ["x,x", "...", "...", "..."],
+            *(["x,x", str(k), str(k), "6.0"] for k in range(997, 1000)),
+        ]
+
+    def test_saved(self, run, tmp_path):
+        path = tmp_path / "found.npz"
+        run("eval", ROSENBROCK, "x=linspace(0,1,20000)", "--order", "2", "--sparse", "--save", str(path))
+        with np.load(path) as saved:
+            matrix = Coordinates(*(saved[f"derivatives/x,x/{field}"] for field in Coordinates._fields))
+        assert [*matrix.shape] == [20000, 20000]
+        expected = gradcli.compile(ROSENBROCK).hessian({"x": np.linspace(0.0, 1.0, 20000)}, sparse=True)["x,x"]
+        for found, wanted in zip(matrix, expected):
+            np.testing.assert_array_equal(found, wanted)
+
+    def test_warnings_are_those_of_the_dense_hessian(self, run):
+        words = ("eval", "sum(abs(x)*x + sqrt(x))", "x=[0,1]", "--order", "2")
+        assert run(*words, "--sparse").err == run(*words).err != ""
+        assert run(*words, "--sparse", "--fail-on-nonfinite").status == 1
+
+    @pytest.mark.parametrize(
+        ("words", "status", "message", "hint"),
+        [
+            (("sum(x)**2", "x=ones(10000)", "--order", "2"), 1, "not sparse", "leave out --sparse"),
+            (
+                ("y = x\nif x > 0 { y = x**2 }; y", "x=1", "--order", "2"),
+                1,
+                "depends on the numbers",
+                "leave out --sparse",
+            ),
+            (("x**2", "x=1"), 2, "order 2", "add --order 2"),
+            (("x**2", "x=1", "--order", "3"), 2, "order 2", "add --order 2"),
+        ],
+    )
+    def test_refusals(self, run, words, status, message, hint):
+        outcome = run("eval", *words, "--sparse", "--json")
+        assert (outcome.status, outcome.error["hint"]) == (status, hint)
+        assert message in outcome.error["message"]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_variables_of_one_colour_share_no_row(seed):
     draw = np.random.default_rng(seed)

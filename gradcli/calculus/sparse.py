@@ -17,6 +17,9 @@ from gradcli.program.ir import Program
 from gradcli.program.sparsity import dependence
 from gradcli.taylor import Jet
 
+# Of all directions that are followed at once.
+_MOST_ELEMENTS = 2**22
+
 
 class Coordinates(NamedTuple):
     """A sparse matrix: `value[k]` stands at `row[k]`, `column[k]`, and 0 everywhere else.
@@ -92,26 +95,34 @@ class SparseHessian:
     def _along_directions(self, inputs: Mapping[str, Any]) -> Any:
         """The derivatives of the gradient along the directions of all colours, of shape
         (colours, variables)."""
+        number, at_once = self.colouring.number, max(1, _MOST_ELEMENTS // max(self.variables, 1))
+        starts = range(0, max(number, 1), at_once)
+        return _joined([self._along(inputs, range(s, min(s + at_once, number))) for s in starts], 0)
+
+    def _along(self, inputs: Mapping[str, Any], colours: range) -> Any:
         nesting = batch.new_nesting()
         first, given = 0, dict(inputs)
         for name, leaf in self.leaves.items():
             size = math.prod(leaf.shape)
-            colours = self.colouring.colours[first : first + size]
-            rows = _directions(colours, self.colouring.number, leaf.dtype)
-            rows = rows.reshape(self.colouring.number, *leaf.shape)
+            rows = _directions(self.colouring.colours[first : first + size], colours, leaf.dtype)
+            rows = rows.reshape(len(colours), *leaf.shape)
             given[name] = Jet([inputs[name], batch.Batched(rows, nesting)], 1)
             first += size
         outputs = stepwise.run(self.gradient, [given[v.name or ""] for v in self.gradient.inputs])
         assert outputs is not None
-        parts = [self._derivative(o, nesting) for o in outputs]
-        return concat(parts, axis=1) if len(parts) > 1 else parts[0]
+        return _joined([_derivative(o, nesting, len(colours)) for o in outputs], 1)
 
-    def _derivative(self, output: Any, nesting: int) -> Any:
-        found = output.coefficient(1) if isinstance(output, Jet) else None
-        if found is None:
-            found = arrays.zeros(arrays.shape(output), arrays.dtype_name(output))
-        rows = batch.unbatched(found, nesting, self.colouring.number)
-        return reshape(rows, (self.colouring.number, math.prod(arrays.shape(output))))
+
+def _derivative(output: Any, nesting: int, rows: int) -> Any:
+    """The first derivatives of a series along several directions, as rows of numbers."""
+    found = output.coefficient(1) if isinstance(output, Jet) else None
+    if found is None:
+        found = arrays.zeros(arrays.shape(output), arrays.dtype_name(output))
+    return reshape(batch.unbatched(found, nesting, rows), (rows, math.prod(arrays.shape(output))))
+
+
+def _joined(parts: Sequence[Any], axis: int) -> Any:
+    return concat(parts, axis=axis) if len(parts) > 1 else parts[0]
 
 
 def _entries(pattern: patterns.Pattern, found: Colouring) -> tuple[Any, Any, Any]:
@@ -129,7 +140,7 @@ def _within(numbers: Any, wanted: range) -> Any:
     return (numbers >= wanted.start) & (numbers < wanted.stop)
 
 
-def _directions(colours: Any, count: int, dtype: str) -> Any:
-    """For each colour a row of ones for the variables that have it, and zeros."""
+def _directions(colours: Any, wanted: range, dtype: str) -> Any:
+    """For each wanted colour a row of ones for the variables that have it, and zeros."""
     xp = arrays.numpy_namespace()
-    return (xp.arange(count)[:, None] == colours).astype(dtype)
+    return (xp.arange(wanted.start, wanted.stop)[:, None] == colours).astype(dtype)

@@ -115,6 +115,7 @@ def evaluate(
     device: opt.Device = "cpu",
     json: opt.Json = False,
     order: opt.Order = None,
+    sparse: opt.Sparse = False,
     jacobian: opt.Jacobian = False,
     grad_output: opt.GradOutput = None,
     retain: opt.Retain = None,

@@ -104,5 +104,5 @@ def hessian_recording(program: tree.Program, inputs: Mapping[str, Any], wrt: Seq
             ]
 
         return HessianRecording(hessian, record(run, inputs).program, whole=True)
-    except (LimitError, NotRecordableError, NotImplementedError):
+    except (LimitError, NotRecordableError):
         return None
