@@ -98,7 +98,7 @@ def test_segments_with_compiled_sines_give_what_they_give_without(monkeypatch, t
     outcome = recording(parse(text), values, wrt).outcome([*values.values()])
     assert used
     np.testing.assert_allclose(outcome.value, expected.value, rtol=1e-14)
-    for gradient, other in zip(outcome.gradients, expected.gradients):
+    for gradient, other in zip(outcome.derivatives.values(), expected.derivatives.values()):
         np.testing.assert_allclose(gradient, other, rtol=1e-13, atol=1e-15)
 
 

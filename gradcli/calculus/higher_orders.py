@@ -50,7 +50,8 @@ def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tu
     return _by_reverse_mode(function, leaves, order)
 
 
-def _scalar(value: Any) -> Any:
+def scalar(value: Any) -> Any:
+    """`value` itself. Raises DifferentiationError where it is no scalar."""
     if arrays.shape(value):
         raise DifferentiationError(
             f"derivatives of higher order need a scalar, and the value has shape {list(arrays.shape(value))}",
@@ -61,7 +62,7 @@ def _scalar(value: Any) -> Any:
 
 def _along_a_line(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
     ((name, point),) = leaves.items()
-    value = _scalar(function({name: Jet([point, arrays.ones_like(point)], order)}))
+    value = scalar(function({name: Jet([point, arrays.ones_like(point)], order)}))
     while isinstance(value, Tensor):
         value = value.data
     keys = [",".join([name] * k) for k in range(1, order + 1)]
@@ -103,7 +104,7 @@ class _Directions:
         nesting = batch.new_nesting() if len(chunk) > 1 else None
         given = {name: self._leaf(name, chunk, nesting) for name in self.leaves}
         with nullcontext() if nesting is None else batch.row_by_row(nesting):
-            self.value = _scalar(self.function(given))
+            self.value = scalar(self.function(given))
             found = gradients(self.value, list(given.values()), retain_graph=False)
         for name, gradient in zip(given, found):
             rows = [None] * len(chunk) if gradient is None else _rows(gradient.data, nesting, len(chunk))
@@ -192,7 +193,7 @@ def _rows(series: Any, nesting: int | None, size: int) -> list[Sequence[Any]]:
 
 def _by_reverse_mode(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
     tensors = {name: Tensor(array).requires_grad_() for name, array in leaves.items()}
-    value = _scalar(function(tensors))
+    value = scalar(function(tensors))
     names = list(leaves)
     known: dict[tuple[int, ...], Any] = {(): value}
     for n in range(1, order + 1):

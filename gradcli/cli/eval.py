@@ -15,6 +15,9 @@ from gradcli.evaluate.diagnose import Warning
 from gradcli.evaluate.rewrite import Rewritten
 from gradcli.io import json_text, output
 
+# Of a sparse matrix for people.
+_MOST_ENTRIES = 200
+
 
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
     """Evaluate, differentiate, print; see `gradcli eval --help`."""
@@ -50,6 +53,8 @@ def _check(options: EvalOptions) -> None:
         raise UsageError(f"--no-grad and {asked[0]} contradict each other", hint="leave out one of them")
     if options.order is not None and options.order < 1:
         raise UsageError("--order is 1 or more", hint="--no-grad gives the value alone")
+    if options.sparse and options.order != 2:
+        raise UsageError("--sparse is for derivatives of order 2", hint="add --order 2")
     _check_executor(options)
     if options.save is not None:
         output.check_npz_path(options.save)
@@ -86,6 +91,7 @@ def _request(options: EvalOptions, environment: Environment) -> session.Request:
         grad_output=inputs.cotangent(options.grad_output, options.dtype, options.max_steps),
         jacobian=options.jacobian,
         order=options.order,
+        sparse=options.sparse,
         retain=inputs.names_of(options.retain),
         nodes=options.nodes,
         rewrite=not options.no_rewrite,
@@ -105,7 +111,14 @@ def _arrays(result: session.Result) -> dict[str, Any]:
     }
     for part, members in parts.items():
         named |= {f"{part}/{name}": array for name, array in (members or {}).items() if array is not None}
+    for name, matrix in _matrices(result):
+        named |= {f"derivatives/{name}/{field}": array for field, array in matrix._asdict().items()}
     return named
+
+
+def _matrices(result: session.Result) -> list[tuple[str, Any]]:
+    """The sparse matrices of a result, by name."""
+    return [(name, matrix) for name, matrix in (result.coordinates or {}).items() if matrix is not None]
 
 
 def _json(options: EvalOptions, request: session.Request, result: session.Result, namespace: Any) -> dict[str, Any]:
@@ -121,7 +134,7 @@ def _json(options: EvalOptions, request: session.Request, result: session.Result
     }
     parts = {
         "grad": result.grad,
-        "derivatives": result.derivatives,
+        "derivatives": result.derivatives if result.coordinates is None else _coordinates_json(result),
         "jacobian": result.jacobian,
         "retained": result.retained,
         "nodes": result.nodes,
@@ -129,6 +142,10 @@ def _json(options: EvalOptions, request: session.Request, result: session.Result
         "warnings": [_warning_json(w, text) for w in result.warnings] or None,
     }
     return record | {key: part for key, part in parts.items() if part is not None}
+
+
+def _coordinates_json(result: session.Result) -> dict[str, Any]:
+    return dict.fromkeys(result.coordinates or ()) | {name: matrix._asdict() for name, matrix in _matrices(result)}
 
 
 def _warning_json(warning: Warning, source: str) -> dict[str, Any]:
@@ -167,12 +184,29 @@ def _tables(result: session.Result) -> list[Table]:
     ):
         if part:
             tables.append(Table(("by" if title != "retained" else "of", title), _rows(part)))
+    if result.coordinates is not None:
+        tables.append(Table(("by", "row", "column", "derivative"), _entries(result)))
     if result.nodes:
         header = tuple(result.nodes[0])
         tables.append(Table(header, [tuple(number_text(row[key]) for key in header) for row in result.nodes]))
     if result.rewritten:
         tables.append(Table(("rewritten", "as"), [(r.rule.pattern, r.rule.stable) for r in result.rewritten]))
     return tables
+
+
+def _entries(result: session.Result) -> list[tuple[str, ...]]:
+    """The entries of all sparse matrices; of a long one those at both ends."""
+    rows: list[tuple[str, ...]] = []
+    for name, matrix in (result.coordinates or {}).items():
+        if matrix is None:
+            rows.append((name, "-", "-", "-"))
+            continue
+        numbers = range(len(matrix.value))
+        shown = numbers if len(numbers) <= _MOST_ENTRIES else (*numbers[:3], None, *numbers[-3:])
+        for k in shown:
+            texts = ("...",) * 3 if k is None else (str(matrix.row[k]), str(matrix.column[k]), str(matrix.value[k]))
+            rows.append((name, *texts))
+    return rows
 
 
 def _rows(part: dict[str, Any]) -> list[tuple[str, ...]]:

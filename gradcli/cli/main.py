@@ -126,6 +126,7 @@ def evaluate(
     device: opt.Device = None,
     json: opt.Json = False,
     order: opt.Order = None,
+    sparse: opt.Sparse = False,
     jacobian: opt.Jacobian = False,
     grad_output: opt.GradOutput = None,
     retain: opt.Retain = None,

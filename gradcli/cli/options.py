@@ -42,6 +42,9 @@ Device = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on one line.")]
 Order = Annotated[int | None, typer.Option("--order", metavar="N", help="All derivatives up to order N.")]
+Sparse = Annotated[
+    bool, typer.Option("--sparse", help="The derivatives of order 2 as coordinates: those that may differ from 0.")
+]
 Jacobian = Annotated[bool, typer.Option("--jacobian", help="The derivative of each element of the value by each leaf.")]
 GradOutput = Annotated[
     str | None, typer.Option("--grad-output", metavar="EXPR", help="The cotangent of a value that is no scalar.")
@@ -104,6 +107,7 @@ class EvalOptions(NamedTuple):
     device: str | None = None
     json: bool = False
     order: int | None = None
+    sparse: bool = False
     jacobian: bool = False
     grad_output: str | None = None
     retain: str | None = None

@@ -20,7 +20,7 @@ from gradcli.errors import (
 )
 from gradcli.evaluate import scope
 from gradcli.evaluate.interpreter import Evaluation, evaluate
-from gradcli.evaluate.recordings import Outcome, Recordings, abstract, recording
+from gradcli.evaluate.recordings import Outcome, Recordings, Wanted, abstract, recording
 from gradcli.executors import floats
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
@@ -67,7 +67,7 @@ class CompiledProgram:
         bindings = self._bindings(values)
         if any(isinstance(v, Tensor) for v in values.values()):
             return self._run(bindings).value
-        outcome = self._recorded(bindings, ())
+        outcome = self._recorded(bindings, Wanted(()))
         if outcome is None:
             return _plain(self._run(bindings).value, bindings)
         self._prepare_scalar(tuple(values), (), values)
@@ -87,11 +87,11 @@ class CompiledProgram:
             if found is not None:
                 return found
         bindings, names = self._leaves(values, wrt)
-        outcome = self._recorded(bindings, names, grad_output)
+        outcome = self._recorded(bindings, Wanted(tuple(names)), grad_output)
         if outcome is not None:
             if grad_output is None:
                 self._prepare_scalar(tuple(values), tuple(names), values)
-            return _plain(outcome.value, {}), dict(zip(names, outcome.gradients))
+            return _plain(outcome.value, {}), outcome.derivatives
         return self._eager_value_and_grad(values, wrt, grad_output)
 
     def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
@@ -154,7 +154,7 @@ class CompiledProgram:
         if all(type(v) is float for v in values.values()):
             self._scalar[names, wrt] = self._scalar_function(names, wrt, _nothing) or _nothing
 
-    def _recorded(self, bindings: Mapping[str, Any], wrt: Sequence[str], grad_output: Any = None) -> Outcome | None:
+    def _recorded(self, bindings: Mapping[str, Any], wanted: Wanted, grad_output: Any = None) -> Outcome | None:
         """The outcome from a recording; None where there is none, or none for these inputs."""
         if isinstance(grad_output, Tensor) or any(isinstance(b, Tensor) for b in bindings.values()):
             return None
@@ -163,7 +163,7 @@ class CompiledProgram:
         if arrays.foreign_namespace((*bindings.values(), cotangent)) is not None:
             return None
         with arrays.using_dtype(_dtype(bindings)):
-            return self._recordings.run(bindings, wrt, cotangent)
+            return self._recordings.run(bindings, wanted, cotangent)
 
     def _eager_value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
@@ -175,19 +175,46 @@ class CompiledProgram:
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """The Jacobian by each input, of shape value.shape + input.shape; None as in `value_and_grad`."""
+        bindings, names = self._leaves(values, wrt)
+        outcome = self._recorded(bindings, Wanted(tuple(names), "jacobians"))
+        if outcome is not None:
+            return outcome.derivatives
         leaves, value = self._differentiable(values, wrt)
         with pointing_into(self.program.source):
             found = jacobians(value, list(leaves.values()))
         return {name: _plain(j, leaves) for name, j in zip(leaves, found)}
 
-    def hessian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
+    def hessian(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
+    ) -> dict[str, Any]:
         """The second derivatives of a scalar value, keyed `"x,x"`, `"x,q"`, …; each mixed one once.
 
         Their shape is the shapes of both inputs joined; None where the value does not depend on
-        an input. Raises DifferentiationError for a value that is no scalar.
+        an input. With `sparse` they are `Coordinates` of matrices, with a row for each element of
+        the first input and a column for each of the second: no dense matrix is made on the way.
+
+        Raises DifferentiationError for a value that is no scalar; with `sparse` NotRecordableError
+        where what the program does depends on the numbers, and LimitError where most second
+        derivatives are there.
         """
-        _, found = self._all_derivatives(values, wrt, 2)
+        bindings, names = self._leaves(values, wrt)
+        if not names:
+            return {}
+        outcome = self._recorded(bindings, Wanted(tuple(names), "sparse" if sparse else "hessian"))
+        if outcome is not None:
+            return outcome.derivatives
+        if sparse:
+            return self._coordinates(bindings, names)
+        _, found = self._eager_derivatives(bindings, names, 2)
         return {key: d for key, d in found.items() if "," in key}
+
+    def _coordinates(self, bindings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        # SciPy is loaded for it.
+        from gradcli.evaluate.hessians import program_hessian
+
+        given = {name: concrete(value) for name, value in bindings.items()}
+        with arrays.using_dtype(_dtype(given)):
+            return program_hessian(self.program, given, names).at(given)
 
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
         """All derivatives of a scalar value up to `order`.
@@ -207,6 +234,14 @@ class CompiledProgram:
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int
     ) -> tuple[Any, dict[str, Any]]:
         bindings, names = self._leaves(values, wrt)
+        outcome = self._recorded(bindings, Wanted(tuple(names), "derivatives", order))
+        if outcome is not None:
+            return _plain(outcome.value, {}), outcome.derivatives
+        return self._eager_derivatives(bindings, names, order)
+
+    def _eager_derivatives(
+        self, bindings: Mapping[str, Any], names: Sequence[str], order: int
+    ) -> tuple[Any, dict[str, Any]]:
         leaves = {n: concrete(bindings[n]) for n in names}
         with enable_grad(), pointing_into(self.program.source):
             value, found = derivatives(lambda given: self._run({**bindings, **given}).value, leaves, order)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
-from gradcli.evaluate.trace import Trace, value_and_gradients
+from gradcli.evaluate.trace import (
+    Trace,
+    value_and_derivatives,
+    value_and_gradients,
+    value_and_hessian,
+    value_and_jacobians,
+)
 from gradcli.executors.choose import Executable, executable
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Variable
@@ -21,11 +27,21 @@ _MOST_KINDS = 32
 _MOST_VERSIONS = 4
 
 
+class Wanted(NamedTuple):
+    """Which derivatives by the inputs `wrt`: `gradients`, `jacobians`, all `derivatives` up to `order`, or
+    the second ones alone, as tensors (`hessian`) or coordinates (`sparse`)."""
+
+    wrt: tuple[str, ...]
+    kind: str = "gradients"
+    order: int = 1
+
+
 class Outcome(NamedTuple):
-    """The value of a program and its gradient by each leaf, None where it does not depend on it."""
+    """The value of a program, unless second derivatives alone are wanted, and its derivatives, None by a
+    leaf that it does not depend on."""
 
     value: Any
-    gradients: tuple[Any, ...]
+    derivatives: dict[str, Any]
 
 
 class Recording(NamedTuple):
@@ -43,14 +59,34 @@ class Recording(NamedTuple):
         own: list[Any] = []
         for output in outputs:
             own.append(arrays.unshared(output, [*inputs, *constants, *own]))
-        return Outcome(own[0], tuple(None if i is None else own[i] for i in self.trace.positions.values()))
+        positions = self.trace.positions.items()
+        return Outcome(own[0], {name: None if i is None else own[i] for name, i in positions})
 
 
 def recording(
     program: tree.Program, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any = None, **options: Any
 ) -> Recording:
     """Record `program` for `inputs`; the `options` and what is raised are those of `value_and_gradients`."""
-    trace = value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options)
+    return _executable(value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options))
+
+
+def _recording_of(program: tree.Program, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any) -> Recorded:
+    """Record `program` and the derivatives that are wanted for `inputs`."""
+    if wanted.kind == "gradients":
+        return recording(program, inputs, wanted.wrt, cotangent)
+    if wanted.kind == "jacobians":
+        return _executable(value_and_jacobians(program, inputs, wanted.wrt))
+    if wanted.kind == "derivatives":
+        return _executable(value_and_derivatives(program, inputs, wanted.wrt, wanted.order))
+    # SciPy is loaded for sparse ones.
+    from gradcli.evaluate.hessians import coordinates_recording, hessian_recording
+
+    if wanted.kind == "sparse":
+        return coordinates_recording(program, inputs, wanted.wrt)
+    return hessian_recording(program, inputs, wanted.wrt) or _executable(value_and_hessian(program, inputs, wanted.wrt))
+
+
+def _executable(trace: Trace) -> Recording:
     trace = trace._replace(program=optimise(trace.program))
     return Recording(trace, executable(trace.program))
 
@@ -60,11 +96,17 @@ def abstract(array: Any) -> Abstract:
     return Abstract(arrays.shape(array), arrays.dtype_name(array))
 
 
+class Recorded(Protocol):
+    """Anything that may give an outcome for inputs."""
+
+    def outcome(self, inputs: Sequence[Any]) -> Outcome | None: ...
+
+
 class _Known:
     """The recordings for one kind of inputs; None where they cannot be recorded."""
 
     def __init__(self) -> None:
-        self.versions: list[Recording] | None = []
+        self.versions: list[Recorded] | None = []
 
 
 class Recordings:
@@ -74,18 +116,18 @@ class Recordings:
         self.program = program
         self._known: dict[Any, _Known] = {}
 
-    def run(self, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any = None) -> Outcome | None:
+    def run(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None) -> Outcome | None:
         """The outcome for `inputs`, arrays by name; None where it must be computed eagerly."""
-        key = (tuple(wrt), *map(_kind, inputs.items()), _kind(("", cotangent)))
+        key = (wanted, *map(_kind, inputs.items()), _kind(("", cotangent)))
         known = self._known.get(key)
         if known is None:
             known = self._add(key)
-            if not any(_size(a) > LARGE for a in inputs.values()):
+            if wanted.kind != "gradients" or not any(_size(a) > LARGE for a in inputs.values()):
                 return None
         if known.versions is None:
             return None
         try:
-            return self._outcome(known, inputs, wrt, cotangent)
+            return self._outcome(known, inputs, wanted, cotangent)
         except (GradcliError, MemoryError):
             # Eager evaluation tells where in the program an error comes from.
             return None
@@ -95,7 +137,7 @@ class Recordings:
             self._known.pop(next(iter(self._known)), None)
         return self._known.setdefault(key, _Known())
 
-    def _outcome(self, known: _Known, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any) -> Outcome | None:
+    def _outcome(self, known: _Known, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any) -> Outcome | None:
         values = [*inputs.values(), *([] if cotangent is None else [cotangent])]
         versions = known.versions
         assert versions is not None
@@ -108,18 +150,18 @@ class Recordings:
         if len(versions) >= _MOST_VERSIONS:
             return None
         try:
-            made = self._record(inputs, wrt, cotangent, by_shape=not versions)
+            made = self._record(inputs, wanted, cotangent, by_shape=not versions)
         except GradcliError:
             known.versions = versions or None
             raise
         known.versions = [*versions, made]
         return made.outcome(values)
 
-    def _record(self, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any, *, by_shape: bool) -> Recording:
-        if by_shape and any(_size(a) > LARGE for a in inputs.values()):
+    def _record(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, *, by_shape: bool) -> Recorded:
+        if by_shape and wanted.kind == "gradients" and any(_size(a) > LARGE for a in inputs.values()):
             given = None if cotangent is None else abstract(cotangent)
-            return recording(self.program, {n: abstract(a) for n, a in inputs.items()}, wrt, given)
-        return recording(self.program, inputs, wrt, cotangent)
+            return _recording_of(self.program, {n: abstract(a) for n, a in inputs.items()}, wanted, given)
+        return _recording_of(self.program, inputs, wanted, cotangent)
 
 
 def _kind(item: tuple[str, Any]) -> Any:

@@ -15,6 +15,7 @@ from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.errors import (
     DifferentiationError,
     GradcliError,
+    LimitError,
     NotRecordableError,
     UnknownNameError,
     nearest,
@@ -34,7 +35,8 @@ _LARGE = 2**20
 
 class Request(NamedTuple):
     """What to compute. `bindings` are arrays by name, `wrt` those of them to differentiate by, and
-    `executor` is one of EXECUTORS, or None for the one that suits."""
+    `executor` is one of EXECUTORS, or None for the one that suits. With `sparse` derivatives of
+    order 2 are found as coordinates."""
 
     program: Program
     bindings: Mapping[str, Any]
@@ -43,6 +45,7 @@ class Request(NamedTuple):
     grad_output: Any = None
     jacobian: bool = False
     order: int | None = None
+    sparse: bool = False
     retain: Sequence[str] = ()
     nodes: bool = False
     rewrite: bool = True
@@ -57,6 +60,7 @@ class Result:
         self.value = value
         self.grad: dict[str, Any] | None = None
         self.derivatives: dict[str, Any] | None = None
+        self.coordinates: dict[str, Any] | None = None
         self.jacobian: dict[str, Any] | None = None
         self.retained: dict[str, Any] | None = None
         self.nodes: list[dict[str, Any]] | None = None
@@ -133,11 +137,11 @@ def _compiled(request: Request) -> Result | None:
     except (GradcliError, MemoryError):
         # Eager evaluation tells where in the program it comes from.
         return None
-    if outcome is None or not all_finite(outcome.value, *outcome.gradients):
+    if outcome is None or not all_finite(outcome.value, *outcome.derivatives.values()):
         return None
     result = Result(_plain(outcome.value))
     if request.gradient:
-        result.grad = dict(zip(wrt, map(_plain, outcome.gradients)))
+        result.grad = {name: _plain(g) for name, g in outcome.derivatives.items()}
     return result
 
 
@@ -150,9 +154,9 @@ def _assume_smooth(node: Node, _cotangents: Sequence[Any], _pulled: Sequence[Any
 
 
 def _numbers(result: Result) -> list[Any]:
-    return [
-        v for part in (result.grad, result.jacobian, result.derivatives, result.retained) for v in (part or {}).values()
-    ]
+    entries = {key: None if c is None else c.value for key, c in (result.coordinates or {}).items()}
+    parts = (result.grad, result.jacobian, result.derivatives, entries, result.retained)
+    return [v for part in parts for v in (part or {}).values()]
 
 
 def _run(request: Request, watch: Watch, observe: Any) -> Result:
@@ -179,7 +183,25 @@ def _run(request: Request, watch: Watch, observe: Any) -> Result:
         if request.order is not None and request.order > 1:
             watch.see_kinks(evaluation.value)
         _further(request, evaluation.value, by, again, result)
+    # What is recorded has no numbers to watch.
+    if request.sparse and by:
+        result.coordinates = _coordinates(request)
     return result
+
+
+def _coordinates(request: Request) -> dict[str, Any]:
+    # SciPy is loaded for it.
+    from gradcli.evaluate.hessians import program_hessian
+
+    options: dict[str, Any] = {"rewrite": request.rewrite, "max_steps": request.max_steps}
+    last = request.program.body[-1]
+    with pointing_into(request.program.source, last.span), arrays.max_steps(request.max_steps):
+        try:
+            found = program_hessian(request.program, request.bindings, request.wrt, **options).at(request.bindings)
+        except (LimitError, NotRecordableError) as error:
+            error.hint = error.hint or "leave out --sparse"
+            raise
+    return {key: None if c is None else c._replace(value=_plain(c.value)) for key, c in found.items()}
 
 
 def _evaluate(request: Request, bindings: Mapping[str, Any], observe: Any) -> Evaluation:
@@ -209,7 +231,7 @@ def _backward(request: Request, value: Any, by: Mapping[str, Tensor], result: Re
 def _further(request: Request, value: Any, by: Mapping[str, Tensor], run_again: Function, result: Result) -> None:
     if request.jacobian:
         result.jacobian = {n: _plain(j) for n, j in zip(by, jacobians(value, list(by.values())))}
-    if request.order is not None:
+    if request.order is not None and not request.sparse:
         _, found = derivatives(run_again, {name: leaf.data for name, leaf in by.items()}, request.order)
         result.derivatives = {key: _plain(d) for key, d in found.items() if "," in key}
 

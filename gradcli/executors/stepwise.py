@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.executors.schedule import last_uses
 from gradcli.primitives.bind import assume, bind
 from gradcli.program.ir import Atom, Program, Variable
 
 
 def run(program: Program, inputs: Sequence[Any]) -> list[Any] | None:
-    """The outputs of `program` for `inputs`, or None where a guard does not hold.
+    """The outputs of `program` for `inputs`, which may be of any kinds, or None where a guard does not hold.
 
     Raises what its primitives raise.
     """
@@ -20,9 +21,12 @@ def run(program: Program, inputs: Sequence[Any]) -> list[Any] | None:
     def value(atom: Atom) -> Any:
         return known[atom] if isinstance(atom, Variable) else atom
 
+    freed = last_uses(program.equations, (*program.outputs, *program.guards))
     with arrays.quiet():
-        for equation in program.equations:
+        for number, equation in enumerate(program.equations):
             known[equation.output] = bind(equation.primitive, [value(a) for a in equation.inputs], equation.params)
+            for variable in freed.get(number, ()):
+                known.pop(variable, None)
     if not all(assume(value(g)) for g in program.guards):
         return None
     return [value(a) for a in program.outputs]

@@ -1,0 +1,146 @@
+"""Sparse Hessians: the gradient's program differentiated along a few directions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
+
+from gradcli import arrays, batch
+from gradcli.arrays import patterns
+from gradcli.calculus.colouring import Colouring, colouring
+from gradcli.executors import stepwise
+from gradcli.primitives.indexing import index, scatter
+from gradcli.primitives.shape import concat, reshape
+from gradcli.program.ir import Program
+from gradcli.program.sparsity import dependence
+from gradcli.taylor import Jet
+
+# Of all directions that are followed at once.
+_MOST_ELEMENTS = 2**22
+
+
+class Coordinates(NamedTuple):
+    """A sparse matrix: `value[k]` stands at `row[k]`, `column[k]`, and 0 everywhere else.
+
+    `row`, `column` and `value` are vectors of one length; the entries go row by row. A tensor's
+    elements are numbered in the order of its last axis first, as `ravel` gives them.
+    `scipy.sparse.coo_array((h.value, (h.row, h.column)), h.shape)` is the matrix `h` for SciPy.
+    """
+
+    shape: tuple[int, int]
+    row: Any
+    column: Any
+    value: Any
+
+
+class Block(NamedTuple):
+    """The entries of the second derivatives by two leaves, and the places where they are found among
+    the elements of the derivatives along all directions."""
+
+    shape: tuple[int, int]
+    row: Any
+    column: Any
+    places: Any
+
+    def coordinates(self, value: Any) -> Coordinates:
+        return Coordinates(self.shape, self.row.copy(), self.column.copy(), value)
+
+    def dense(self, value: Any, shape: Sequence[int]) -> Any:
+        """The matrix of these entries, as a tensor of `shape`."""
+        size = math.prod(self.shape)
+        return reshape(scatter(value, (self.row * self.shape[1] + self.column,), (size,)), shape)
+
+
+class SparseHessian:
+    """How to find the second derivatives of a scalar.
+
+    `gradient` is a recorded program, the outputs of which are the gradient by each of `leaves`, some
+    of its inputs by their names. `blocks` are keyed by two leaves, joined with a comma. Raises
+    LimitError where too many elements of the gradient depend on too many others.
+    """
+
+    def __init__(self, gradient: Program, leaves: Sequence[str]) -> None:
+        self.gradient = gradient
+        named = {v.name: v for v in gradient.inputs}
+        self.leaves = {name: named[name] for name in leaves}
+        found = dependence(gradient, [*self.leaves.values()])
+        pattern = patterns.symmetric(patterns.joined(found))
+        self.colouring = colouring(pattern)
+        self.blocks = self._blocks(*_entries(pattern, self.colouring))
+
+    @property
+    def variables(self) -> int:
+        return len(self.colouring.colours)
+
+    def _blocks(self, row: Any, column: Any, places: Any) -> dict[str, Block]:
+        first, ranges = 0, {}
+        for name, leaf in self.leaves.items():
+            ranges[name] = range(first, first + math.prod(leaf.shape))
+            first = ranges[name].stop
+        blocks = {}
+        for one, other in combinations_with_replacement(self.leaves, 2):
+            rows, columns = ranges[one], ranges[other]
+            here = _within(row, rows) & _within(column, columns)
+            parts = row[here] - rows.start, column[here] - columns.start
+            blocks[f"{one},{other}"] = Block((len(rows), len(columns)), *parts, places[here])
+        return blocks
+
+    def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The entries of each block at `inputs`, which are arrays by name, or of the kinds inside a series."""
+        found = reshape(self._along_directions(inputs), (-1,))
+        return {key: index(found, (block.places,)) for key, block in self.blocks.items()}
+
+    def _along_directions(self, inputs: Mapping[str, Any]) -> Any:
+        """The derivatives of the gradient along the directions of all colours, of shape
+        (colours, variables)."""
+        number, at_once = self.colouring.number, max(1, _MOST_ELEMENTS // max(self.variables, 1))
+        starts = range(0, max(number, 1), at_once)
+        return _joined([self._along(inputs, range(s, min(s + at_once, number))) for s in starts], 0)
+
+    def _along(self, inputs: Mapping[str, Any], colours: range) -> Any:
+        nesting = batch.new_nesting()
+        first, given = 0, dict(inputs)
+        for name, leaf in self.leaves.items():
+            size = math.prod(leaf.shape)
+            rows = _directions(self.colouring.colours[first : first + size], colours, leaf.dtype)
+            rows = rows.reshape(len(colours), *leaf.shape)
+            given[name] = Jet([inputs[name], batch.Batched(rows, nesting)], 1)
+            first += size
+        outputs = stepwise.run(self.gradient, [given[v.name or ""] for v in self.gradient.inputs])
+        assert outputs is not None
+        return _joined([_derivative(o, nesting, len(colours)) for o in outputs], 1)
+
+
+def _derivative(output: Any, nesting: int, rows: int) -> Any:
+    """The first derivatives of a series along several directions, as rows of numbers."""
+    found = output.coefficient(1) if isinstance(output, Jet) else None
+    if found is None:
+        found = arrays.zeros(arrays.shape(output), arrays.dtype_name(output))
+    return reshape(batch.unbatched(found, nesting, rows), (rows, math.prod(arrays.shape(output))))
+
+
+def _joined(parts: Sequence[Any], axis: int) -> Any:
+    return concat(parts, axis=axis) if len(parts) > 1 else parts[0]
+
+
+def _entries(pattern: patterns.Pattern, found: Colouring) -> tuple[Any, Any, Any]:
+    """The rows and columns of the entries, and their places among the derivatives along directions."""
+    xp = arrays.numpy_namespace()
+    row, column = patterns.entries(pattern)
+    colours, variables = found.colours, len(found.colours)
+    # The row of a variable that is alone has several entries of one colour; its column has not.
+    in_row = colours[column] * variables + row
+    in_column = colours[row] * variables + column
+    return row, column, xp.where(found.alone[row], in_column, in_row)
+
+
+def _within(numbers: Any, wanted: range) -> Any:
+    return (numbers >= wanted.start) & (numbers < wanted.stop)
+
+
+def _directions(colours: Any, wanted: range, dtype: str) -> Any:
+    """For each wanted colour a row of ones for the variables that have it, and zeros."""
+    xp = arrays.numpy_namespace()
+    return (xp.arange(wanted.start, wanted.stop)[:, None] == colours).astype(dtype)

@@ -1,0 +1,171 @@
+"""Which elements of a program's outputs depend on which elements of its inputs.
+
+A. Griewank and A. Walther, "Evaluating Derivatives", 2nd edition (SIAM 2008), section 7.1: index
+sets are propagated through the equations. What is not known to be sparse counts as dense.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays import patterns
+from gradcli.arrays.patterns import Pattern
+from gradcli.errors import LimitError
+from gradcli.primitives import batching, indexing, linear, shape
+from gradcli.program.ir import Atom, Equation, Program, Shape, Variable
+
+# Of any intermediate result.
+_MOST_ENTRIES = 2**24
+# The result is made of elements of the operands, each at one place or several, and of zeros.
+_MOVING = frozenset({
+    indexing.index, shape.reshape, shape.permute, shape.broadcast_to, shape.concat, shape.stack, shape.flip, shape.roll,
+    shape.tril, shape.triu,
+})  # fmt: skip
+
+
+def dependence(program: Program, variables: Sequence[Variable]) -> list[Pattern]:
+    """A pattern for each output: its elements by the elements of all `variables`, inputs of `program`,
+    one after another.
+
+    What has no derivative counts as no dependence. Raises LimitError where an intermediate result
+    has too many entries: then the dependence is not sparse.
+    """
+    return _Propagation(variables).outputs(program)
+
+
+class _Propagation:
+    def __init__(self, variables: Sequence[Variable]) -> None:
+        self.size = sum(math.prod(v.shape) for v in variables)
+        # What depends on no variable is not in here.
+        self.known: dict[Variable, Pattern] = {}
+        first = 0
+        for variable in variables:
+            size = math.prod(variable.shape)
+            self.known[variable] = patterns.units(first, size, self.size)
+            first += size
+
+    def outputs(self, program: Program) -> list[Pattern]:
+        for equation in program.equations:
+            found = self._of(equation)
+            if found is not None and found.nnz:
+                self.known[equation.output] = found
+        return [self._pattern(o) for o in program.outputs]
+
+    def _pattern(self, atom: Atom) -> Pattern:
+        found = self.known.get(atom) if isinstance(atom, Variable) else None
+        return patterns.nothing(math.prod(arrays.shape(atom)), self.size) if found is None else found
+
+    def _of(self, equation: Equation) -> Pattern | None:
+        primitive = equation.primitive
+        mask = primitive.differentiable(len(equation.inputs))
+        operands = [a for i, a in enumerate(equation.inputs) if mask >> i & 1 and self._depends(a)]
+        if not operands:
+            return None
+        if primitive.elementwise:
+            return self._united([self._spread(self.known[o], o.shape, equation.output.shape) for o in operands])
+        if primitive in _MOVING:
+            return self._moved(equation)
+        if primitive is indexing.scatter:
+            return self._scattered(equation)
+        if primitive is linear.matmul:
+            return self._contracted(equation, *_letters(equation))
+        if primitive is linear.contract and all(len(set(t)) == len(t) for t in equation.params["terms"]):
+            return self._contracted(equation, equation.params["terms"], equation.params["result"])
+        if primitive.batch is batching.along_axis:
+            return self._along_axes(operands[0], equation.output.shape, equation.params["axis"])
+        return self._dense(operands, equation)
+
+    def _depends(self, atom: Atom) -> bool:
+        return isinstance(atom, Variable) and atom in self.known
+
+    def _spread(self, pattern: Pattern, given: Shape, wanted: Shape) -> Pattern:
+        """The pattern of a tensor that is broadcast to a shape."""
+        if given == wanted:
+            return pattern
+        return self._taken(pattern, arrays.numpy_namespace().broadcast_to(_positions(given), wanted))
+
+    def _taken(self, pattern: Pattern, positions: Any) -> Pattern:
+        _charge(patterns.taken_entries(pattern, positions))
+        return patterns.taken(pattern, positions)
+
+    def _united(self, parts: Sequence[Pattern]) -> Pattern:
+        _charge(sum(p.nnz for p in parts))
+        return patterns.united(parts)
+
+    def _moved(self, equation: Equation) -> Pattern:
+        """Find out where the elements go by sending their numbers; 0 is for a zero that comes in."""
+        rows, numbers, first = [patterns.nothing(1, self.size)], [], 1
+        for atom in equation.inputs:
+            sizes = arrays.shape(atom)
+            rows.append(self._pattern(atom))
+            numbers.append(_positions(sizes) + first)
+            first += math.prod(sizes)
+        xp = arrays.numpy_namespace()
+        positions = xp.asarray(equation.primitive.forward(xp, *numbers, **equation.params))
+        return self._taken(patterns.joined(rows), positions)
+
+    def _scattered(self, equation: Equation) -> Pattern:
+        (operand,), params = equation.inputs, equation.params
+        targets = arrays.numpy_namespace().asarray(_positions(params["shape"])[params["key"]])
+        sources = arrays.numpy_namespace().broadcast_to(_positions(operand.shape), targets.shape)
+        return patterns.merged(self.known[operand], sources, targets, math.prod(params["shape"]))
+
+    def _along_axes(self, operand: Variable, wanted: Shape, axis: int | tuple[int, ...]) -> Pattern:
+        """Every element of the result depends on all that stand beside it along the axes."""
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        kept = tuple(1 if a in axes else s for a, s in enumerate(operand.shape))
+        found = self._merged(self.known[operand], operand.shape, kept)
+        return found if math.prod(wanted) == math.prod(kept) else self._spread(found, kept, wanted)
+
+    def _merged(self, pattern: Pattern, given: Shape, kept: Shape) -> Pattern:
+        """The pattern of a tensor that is reduced along the axes which have the size 1 in `kept`."""
+        targets = arrays.numpy_namespace().broadcast_to(_positions(kept), given)
+        return patterns.merged(pattern, _positions(given), targets, math.prod(kept))
+
+    def _contracted(self, equation: Equation, terms: Sequence[Sequence[Any]], result: Sequence[Any]) -> Pattern:
+        """A sum of products, the axes of whose operands and result are named by letters."""
+        parts = []
+        for operand, term in zip(equation.inputs, terms):
+            if self._depends(operand):
+                kept = tuple(s if letter in result else 1 for s, letter in zip(operand.shape, term))
+                found = self._merged(self.known[operand], operand.shape, kept)
+                positions = _by_letters(_positions(kept), term, result)
+                parts.append(
+                    self._taken(found, arrays.numpy_namespace().broadcast_to(positions, equation.output.shape))
+                )
+        return self._united(parts)
+
+    def _dense(self, operands: Sequence[Variable], equation: Equation) -> Pattern:
+        """All elements of the result depend on everything that an operand depends on."""
+        parts = [self._merged(self.known[o], o.shape, (1,) * len(o.shape)) for o in operands]
+        return self._spread(self._united(parts), (1,), (math.prod(equation.output.shape),))
+
+
+def _positions(sizes: Shape) -> Any:
+    return arrays.numpy_namespace().arange(math.prod(sizes)).reshape(sizes)
+
+
+def _letters(product: Equation) -> tuple[Sequence[Sequence[Any]], Sequence[Any]]:
+    """A product of matrices as a sum over letters: of the axes of its operands, and of the result."""
+    left, right = (len(arrays.shape(a)) for a in product.inputs)
+    before = [*range(max(left, right) - 2)]
+    first = [*before[len(before) - max(left - 2, 0) :], *("row" for _ in range(left > 1)), "sum"]
+    second = [*before[len(before) - max(right - 2, 0) :], "sum", *("column" for _ in range(right > 1))]
+    return (first, second), [*before, *(a for a in (*first, *second) if a in ("row", "column"))]
+
+
+def _by_letters(x: Any, term: Sequence[Any], result: Sequence[Any]) -> Any:
+    """`x`, the axes of which are named by `term`, with those of `result` in their order; the others have size 1."""
+    shared = [letter for letter in result if letter in term]
+    others = [letter for letter in term if letter not in result]
+    sizes = dict(zip(term, x.shape))
+    return x.transpose([term.index(a) for a in (*shared, *others)]).reshape([sizes.get(a, 1) for a in result])
+
+
+def _charge(entries: int) -> None:
+    arrays.charge(entries)
+    if entries > _MOST_ENTRIES:
+        raise LimitError("too many elements depend on too many variables: this is not sparse")
