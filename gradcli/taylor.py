@@ -102,8 +102,7 @@ class Jet(Operators):
 
     def derivatives(self) -> list[Any]:
         """The derivatives by t from order 0 to the order of the series. Raises LimitError past order 170."""
-        if self.order > _LAST_FACTORIAL:
-            raise LimitError(f"a derivative of order {self.order} has a factorial that is no float")
+        check_order(self.order)
         found = [self.coefficient(k) for k in range(self.order + 1)]
         return [self.zeros() if c is None else _times_factorial(c, k) for k, c in enumerate(found)]
 
@@ -194,6 +193,12 @@ class Jet(Operators):
                 known = self._begun = {_key(primitive, params): self}
             inner[0]._images = known
         return [x.inner if jet.coefficient(1) is None else x for x, jet in zip(inner, operands)]
+
+
+def check_order(order: int) -> None:
+    """Raise LimitError for an order past 170."""
+    if order > _LAST_FACTORIAL:
+        raise LimitError(f"a derivative of order {order} has a factorial that is no float")
 
 
 def _has_images(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> bool:

@@ -353,6 +353,12 @@ def test_c(run, tmp_path):
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-12), program
 
 
+def test_names_in_c_are_ascii(run):
+    code = diff(run, "σ**2", "--wrt", "σ", "--to", "c").split("*/")[1]
+    assert code.isascii()
+    assert "double derivative_u03c3(double u03c3)" in code
+
+
 def test_sql(run):
     database = sqlite3.connect(":memory:")
     for name, function in {

@@ -536,6 +536,12 @@ def test_large_arrays_are_compiled(run, monkeypatch):
     assert run("eval", "sum(sin(x))", "x=[1, 2, 3]", "--json").json["grad"]["x"] == list(np.cos([1.0, 2.0, 3.0]))
 
 
+def test_an_error_in_what_is_not_needed_stays_one(run):
+    eager, compiled = (run("eval", "y = min(x); sum(x)", "x=[]", "--executor", e) for e in ("eager", "compiled"))
+    assert "an empty tensor has no 'min'" in eager.err
+    assert compiled == eager
+
+
 def test_wrong_uses_of_the_executor_are_errors(run):
     assert run("eval", "x", "x=1", "--executor", "fast").status == 2
     assert "eagerly alone" in run("eval", "x", "x=1", "--executor", "compiled", "--order", "2").err

@@ -132,6 +132,13 @@ def test_orders_beyond_the_largest_factorial_are_refused():
     assert gradcli.compile("exp(x)").derivatives({"x": 0.0}, 170) == pytest.approx([1.0] * 171)
 
 
+def test_orders_that_are_refused_are_so_at_once():
+    with pytest.raises(LimitError, match="factorial"):
+        gradcli.compile("exp(sin(x))").derivatives({"x": 1.0}, 10**9)
+    with pytest.raises(LimitError, match="right digits"):
+        gradcli.compile("exp(x*y)").derivatives({"x": 1.0, "y": 2.0}, 60)
+
+
 @pytest.mark.parametrize("program", ["lgamma(exp(x))", "j0(x**2)", "sinc(x)", "sin(cos(x))"])
 def test_high_orders_do_not_recurse(program):
     assert len(gradcli.compile(program).derivatives({"x": 1.5}, 120)) == 121

@@ -12,12 +12,14 @@ from gradcli import arrays, batch
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians, zeros
 from gradcli.calculus.interpolation import Counts, counts, directions, weights
-from gradcli.errors import DifferentiationError
+from gradcli.errors import DifferentiationError, LimitError
 from gradcli.primitives.arithmetic import add, isfinite, multiply
 from gradcli.primitives.bind import assume
 from gradcli.primitives.shape import iter_first_axis, permute, reshape, stack
-from gradcli.taylor import Jet
+from gradcli.taylor import Jet, check_order
 
+# Interpolation leaves half of the digits at this order.
+_HIGHEST_OF_SEVERAL = 16
 # Of all directions that are followed at once.
 _MOST_ELEMENTS = 2**22
 
@@ -34,12 +36,19 @@ def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tu
     By one series where there is one leaf, a number; else from order 3 on by gradients of series
     along directions, of which about a digit is lost for each order from 5 on. Where something in
     the function has no series, where derivatives by several numbers are not finite, and below, by
-    repeated reverse mode. Raises DifferentiationError for a value that is no scalar.
+    repeated reverse mode. Raises DifferentiationError for a value that is no scalar, LimitError for an
+    order above 170, or above 16 where there are several numbers to differentiate by.
     """
     shapes = [arrays.shape(leaf) for leaf in leaves.values()]
     try:
         if shapes == [()] and order > 1:
+            check_order(order)
             return _along_a_line(function, leaves, order)
+        if order > _HIGHEST_OF_SEVERAL and sum(map(math.prod, shapes)) > 1:
+            raise LimitError(
+                f"a derivative of order {order} by several numbers would have few right digits",
+                hint=f"orders up to {_HIGHEST_OF_SEVERAL}, or more by one name that is a number",
+            )
         if order > 2 and shapes and all(map(math.prod, shapes)):
             value, found = _Directions(function, leaves, order).derivatives()
             # A direction mixes what is not finite into derivatives that are.

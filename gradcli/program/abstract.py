@@ -60,7 +60,8 @@ class Abstract(Kind):
         arrays.charge(elements)
         if primitive.elementwise:
             return Abstract(_broadcast(shapes), _dtype(primitive, operands, params))
-        if primitive in _REDUCTIONS:
+        # Whether a reduction of nothing has a value, it knows itself.
+        if primitive in _REDUCTIONS and 0 not in shapes[0]:
             return Abstract(_reduced(shapes[0], **params), _dtype(primitive, operands, params))
         if primitive is linear.matmul:
             return Abstract(_matmul(*shapes), _dtype(linear.matmul, operands, params))

@@ -49,7 +49,7 @@ def c(program: Program, *, name: str, doc: str, short: int = 0) -> str:
     body = [*(f"const double {n} = {part};" for n, part in written.parts), f"return {written.result};"]
     lines = [
         f"/* {doc.replace('*/', '* /')} */",
-        f"double {name}({parameters})",
+        f"double {_variable(name)}({parameters})",
         "{",
         *(f"    {line}" for line in body),
         "}",
