@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import importlib
 import math
-import multiprocessing
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from multiprocessing.connection import Connection
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from measure import Row, arguments, circumstances, interleaved, show, table, write_json, write_readme
+from measure import Row, arguments, circumstances, show, write_json, write_readme
+from processes import Comparison, Run, measure
 
 PROGRAM = "log(x**q)*sin(x)+exp(-x*x)"
 NETWORK = "h = tanh(X@A + a); mean((h@B + b - Y)**2)"
@@ -25,9 +21,6 @@ NETWORK_LEAVES = ("A", "a", "B", "b")
 ELEMENTS = 4_000_000
 SCALARS = (5.0, 3.0)
 PACKAGES = ["torch", "jax", "casadi", "autograd", "sympy", "numpy", "llvmlite"]
-
-# A value and its gradients: numbers or arrays.
-Run = Callable[[], Sequence[Any]]
 
 
 def vectors() -> tuple[Any, Any]:
@@ -223,109 +216,29 @@ LIBRARIES = {
     "torch.compile": TorchCompile,
     "HIPS autograd": Autograd,
 }
-# What a table is called: the method that makes its jobs, the row that ratios are to, the calls in a
-# round, and the unit.
 TABLES = {
-    f"{PROGRAM} at scalars, per call": ("scalars", "SymPy lambdify", 2000, ("µs", 1e-6)),
-    f"sum({PROGRAM}) of {ELEMENTS:,} elements": ("arrays", "PyTorch", 1, ("ms", 1e-3)),
-    "a network of two layers": ("network", "PyTorch", 1, ("ms", 1e-3)),
+    f"{PROGRAM} at scalars, per call": Comparison(
+        "scalars", "SymPy lambdify", 2000, ("µs", 1e-6), "value and gradients"
+    ),
+    f"sum({PROGRAM}) of {ELEMENTS:,} elements": Comparison("arrays", "PyTorch", 1, ("ms", 1e-3), "value and gradients"),
+    "a network of two layers": Comparison("network", "PyTorch", 1, ("ms", 1e-3), "value and gradients"),
 }
-
-
-def serve(connection: Connection, name: str, kind: str) -> None:
-    """In a process of its own: make the jobs of a library, send their results, and then a time for
-    each job and number of calls that is asked for."""
-    import numpy as np
-
-    try:
-        library = LIBRARIES[name]()
-        before = memory("VmRSS")
-        runs = getattr(library, kind)()
-        results = {title: [np.asarray(a, float) for a in run()] for title, run in runs.items()}
-        connection.send((results, (memory("VmHWM") - before) / 2**20))
-    except Exception as error:
-        connection.send((f"{type(error).__name__}: {str(error).splitlines()[0]}", 0.0))
-        return
-    while (asked := connection.recv()) is not None:
-        title, calls = asked
-        run = runs[title]
-        start = time.perf_counter()
-        for _ in range(calls):
-            run()
-        connection.send((time.perf_counter() - start) / calls)
-
-
-def memory(what: str) -> int:
-    """`VmRSS`, the memory in use, or `VmHWM`, the most that was in use, in bytes; 0 where Linux does not say."""
-    status = Path("/proc/self/status")
-    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(what)), 0)
-
-
-class Peers:
-    """A process for each library that can do a job."""
-
-    def __init__(self, kind: str) -> None:
-        self.missing: list[Row] = []
-        self.results: dict[str, Sequence[Any]] = {}
-        self.memory: dict[str, float] = {}
-        self.connections: dict[str, Connection] = {}
-        context = multiprocessing.get_context("spawn")
-        for name, library in LIBRARIES.items():
-            if getattr(library, kind, None) is None:
-                continue
-            here, there = context.Pipe()
-            context.Process(target=serve, args=(there, name, kind), daemon=True).start()
-            results, used = here.recv()
-            if isinstance(results, str):
-                self.missing.append(Row(name, missing=results))
-                continue
-            for title, numbers in results.items():
-                self.results[title], self.memory[title], self.connections[title] = numbers, used, here
-
-    def check(self) -> None:
-        """Stop where the libraries do not find the same numbers."""
-        import numpy as np
-
-        expected = next(iter(self.results.values()))
-        for name, numbers in self.results.items():
-            for actual, wanted in zip(numbers, expected, strict=True):
-                if not np.allclose(actual.reshape(wanted.shape), wanted, rtol=1e-9, atol=1e-12):
-                    sys.exit(f"error: {name} finds other numbers")
-
-    def timer(self, title: str, calls: int) -> Callable[[], Sequence[float]]:
-        connection = self.connections[title]
-
-        def job() -> Sequence[float]:
-            # Threads of the last one may still wait for work, busily.
-            time.sleep(0.05)
-            connection.send((title, calls))
-            return (connection.recv(),)
-
-        return job
-
-    def close(self) -> None:
-        for connection in set(self.connections.values()):
-            connection.send(None)
 
 
 def main() -> None:
     options = arguments(__doc__, rounds=30)
     rows: dict[str, list[Row]] = {}
     tables = {}
-    for title, (kind, baseline, calls, unit) in TABLES.items():
-        peers = Peers(kind)
-        peers.check()
-        timers = {name: peers.timer(name, calls) for name in peers.results}
-        rows[title] = [Row(n, t) for n, t in interleaved(timers, options.rounds, warmups=3).items()] + peers.missing
-        tables[f"{title}, {options.rounds} rounds"] = table(rows[title], ["value and gradients"], unit, baseline)
-        if kind == "arrays":
-            beyond = {name: used - 4 * ELEMENTS * 8 / 2**20 for name, used in peers.memory.items()}
+    for title, comparison in TABLES.items():
+        measured = measure(LIBRARIES, comparison, options.rounds)
+        rows[title] = measured.rows
+        tables[f"{title}, {options.rounds} rounds"] = measured.table
+        if comparison.kind == "arrays":
+            beyond = {name: used - 4 * ELEMENTS * 8 / 2**20 for name, used in measured.memory.items()}
             lines = [f"| {name} | {max(mebibytes, 0):.0f} |" for name, mebibytes in beyond.items()]
             tables["its memory at the first call, beyond inputs and outputs"] = "\n".join(
                 ["| | MiB |", "|---|---:|", *lines]
             )
-        peers.close()
     about = circumstances(PACKAGES)
     show(about, tables)
     if options.write:

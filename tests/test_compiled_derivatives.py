@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.calculus import jacobians as by_either_mode
+from gradcli.calculus.derivatives import jacobians
 
 X = np.linspace(0.5, 1.5, 6)
 SCALARS = [
@@ -96,3 +98,55 @@ def test_the_orders_are_recorded_apart():
     program = gradcli.compile("exp(2*x)")
     for order in (2, 4, 2, 4, 2):
         assert program.derivatives({"x": 0.0}, order) == [2.0**k for k in range(order + 1)]
+
+
+# Values with more elements than a leaf.
+CURVES = [
+    ("a*exp(-b*t) + c[0]*t + c[1]*t**2", {"a": 1.0, "b": 2.0, "c": X[:2]}),
+    ("outer(t, t)*c[:, None]", {"c": X}),
+    ("t*detach(a) + 0*b", {"a": 1.0, "b": 2.0}),
+    ("W@t[:3]", {"W": np.outer(X, X[:3])}),
+    ("y = t\nif a > 0 { y = a*t }; y", {"a": 2.0}),
+    ("f(u) = u**2 backward(g) = 2*g*u; f(a*t)", {"a": 2.0}),
+    ("t*diff(a**3, a) + sum(c)", {"a": 2.0, "c": X[:2]}),
+    ("jacobian(t*sum(c), c)", {"c": X[:3]}),
+    ("relu(t*a)", {"a": 0.0}),
+    ("t*sqrt(a)", {"a": 0.0}),
+    ("max(outer(t, c), axis=1)", {"c": np.array([1.0, 1.0])}),
+]
+
+
+@pytest.mark.parametrize(("text", "values"), CURVES)
+def test_jacobians_of_long_values_are_those_of_reverse_mode(text, values):
+    program, t = gradcli.compile(text), np.linspace(0.1, 1.0, 6)
+    leaves = {name: gradcli.tensor(value, requires_grad=True) for name, value in values.items()}
+    expected = dict(zip(leaves, jacobians(program(t=t, **leaves), [*leaves.values()])))
+    for _ in range(3):
+        found = program.jacobian({**values, "t": t}, wrt=tuple(values))
+        for name, wanted in expected.items():
+            assert_equal(found[name], None if wanted is None else wanted.data)
+
+
+def test_a_leaf_with_few_elements_is_followed_forward(monkeypatch):
+    def refuse(value, leaves, **_options):
+        assert not leaves
+        return ()
+
+    monkeypatch.setattr(by_either_mode, "jacobians", refuse)
+    found = gradcli.compile("exp(a*t)*c[0] + c[1]").jacobian({"a": 1.0, "c": X[:2], "t": X}, wrt=("a", "c"))
+    np.testing.assert_allclose(found["a"], X * np.exp(X) * X[0])
+    np.testing.assert_allclose(found["c"], np.stack([np.exp(X), np.ones(6)], axis=1))
+
+
+def test_directions_that_do_not_fit_into_memory_together_take_several_passes(monkeypatch):
+    program, given = gradcli.compile("sin(outer(t, c))"), {"c": X[:5], "t": X}
+    whole = program.jacobian(given, wrt=("c",))["c"]
+    monkeypatch.setattr(by_either_mode, "_MOST_ELEMENTS", 60)
+    assert np.array_equal(gradcli.compile("sin(outer(t, c))").jacobian(given, wrt=("c",))["c"], whole)
+
+
+def test_a_jacobian_of_a_long_value_on_the_command_line(run):
+    record = run("eval", "a*t**2 + b", "a=3", "b=1", "t=[1,2,3]", "--wrt", "a,b", "--jacobian", "--json").json
+    assert record["jacobian"] == {"a": [1.0, 4.0, 9.0], "b": [1.0, 1.0, 1.0]}
+    warned = run("eval", "abs(a)*t", "a=0", "t=[1,2,3]", "--wrt", "a", "--jacobian")
+    assert "'abs' is not differentiable here" in warned.err

@@ -8,8 +8,9 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import derivatives
+from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
     BindingError,
     DifferentiationError,
@@ -181,8 +182,8 @@ class CompiledProgram:
             return outcome.derivatives
         leaves, value = self._differentiable(values, wrt)
         with pointing_into(self.program.source):
-            found = jacobians(value, list(leaves.values()))
-        return {name: _plain(j, leaves) for name, j in zip(leaves, found)}
+            found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}).value, leaves, value)
+        return {name: _plain(j, leaves) for name, j in found.items()}
 
     def hessian(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False

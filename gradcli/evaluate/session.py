@@ -10,8 +10,8 @@ from gradcli import arrays
 from gradcli.autograd.engine import observing
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
-from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import Function, derivatives
+from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
     DifferentiationError,
     GradcliError,
@@ -230,7 +230,7 @@ def _backward(request: Request, value: Any, by: Mapping[str, Tensor], result: Re
 
 def _further(request: Request, value: Any, by: Mapping[str, Tensor], run_again: Function, result: Result) -> None:
     if request.jacobian:
-        result.jacobian = {n: _plain(j) for n, j in zip(by, jacobians(value, list(by.values())))}
+        result.jacobian = {n: _plain(j) for n, j in jacobians_by_either_mode(run_again, by, value).items()}
     if request.order is not None and not request.sparse:
         _, found = derivatives(run_again, {name: leaf.data for name, leaf in by.items()}, request.order)
         result.derivatives = {key: _plain(d) for key, d in found.items() if "," in key}

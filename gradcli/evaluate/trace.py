@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import Function, derivatives, scalar
+from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import pointing_into
 from gradcli.evaluate.interpreter import evaluate
 from gradcli.evaluate.limits import MAX_STEPS
@@ -67,7 +68,7 @@ def value_and_jacobians(program: tree.Program, inputs: Mapping[str, Any], wrt: S
     def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
         leaves = _leaves(given, wrt)
         value = run(leaves)
-        return value, dict(zip(wrt, jacobians(value, [*leaves.values()])))
+        return value, jacobians_by_either_mode(run, leaves, value)
 
     return _traced(program, inputs, differentiate)
 

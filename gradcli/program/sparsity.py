@@ -48,10 +48,15 @@ class _Propagation:
             first += size
 
     def outputs(self, program: Program) -> list[Pattern]:
+        last = {a: e.output for e in program.equations for a in e.inputs if isinstance(a, Variable)}
+        kept = {a for a in program.outputs if isinstance(a, Variable)}
         for equation in program.equations:
             found = self._of(equation)
             if found is not None and found.nnz:
                 self.known[equation.output] = found
+            for atom in equation.inputs:
+                if isinstance(atom, Variable) and atom not in kept and last[atom] is equation.output:
+                    self.known.pop(atom, None)
         return [self._pattern(o) for o in program.outputs]
 
     def _pattern(self, atom: Atom) -> Pattern:

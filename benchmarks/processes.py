@@ -1,0 +1,120 @@
+"""Libraries side by side, each in a process of its own, so that their threads are not in each other's way."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from measure import Row, interleaved, table
+
+# What is measured: it gives numbers or arrays.
+Run = Callable[[], Sequence[Any]]
+
+
+class Comparison(NamedTuple):
+    """A table: `kind` is the method of a library that makes its jobs, `baseline` the row that ratios are
+    to, `calls` how many there are in a round, `what` is computed."""
+
+    kind: str
+    baseline: str
+    calls: int
+    unit: tuple[str, float]
+    what: str
+
+
+def serve(connection: Connection, make: Callable[[], Any], kind: str) -> None:
+    """In a process of its own: make the jobs of a library, send their results, and then a time for
+    each job and number of calls that is asked for."""
+    import numpy as np
+
+    try:
+        library = make()
+        before = memory("VmRSS")
+        runs = getattr(library, kind)()
+        results = {title: [np.asarray(a, float) for a in run()] for title, run in runs.items()}
+        connection.send((results, (memory("VmHWM") - before) / 2**20))
+    except Exception as error:
+        connection.send((f"{type(error).__name__}: {str(error).splitlines()[0]}", 0.0))
+        return
+    while (asked := connection.recv()) is not None:
+        title, calls = asked
+        run = runs[title]
+        start = time.perf_counter()
+        for _ in range(calls):
+            run()
+        connection.send((time.perf_counter() - start) / calls)
+
+
+def memory(what: str) -> int:
+    """`VmRSS`, the memory in use, or `VmHWM`, the most that was in use, in bytes; 0 where Linux does not say."""
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(what)), 0)
+
+
+class Peers:
+    """A process for each library that can do a job."""
+
+    def __init__(self, libraries: Mapping[str, Callable[[], Any]], kind: str) -> None:
+        self.missing: list[Row] = []
+        self.results: dict[str, Sequence[Any]] = {}
+        self.memory: dict[str, float] = {}
+        self.connections: dict[str, Connection] = {}
+        context = multiprocessing.get_context("spawn")
+        for name, library in libraries.items():
+            if getattr(library, kind, None) is None:
+                continue
+            here, there = context.Pipe()
+            context.Process(target=serve, args=(there, library, kind), daemon=True).start()
+            results, used = here.recv()
+            if isinstance(results, str):
+                self.missing.append(Row(name, missing=results))
+                continue
+            for title, numbers in results.items():
+                self.results[title], self.memory[title], self.connections[title] = numbers, used, here
+
+    def check(self) -> None:
+        """Stop where the libraries do not find the same numbers."""
+        import numpy as np
+
+        expected = next(iter(self.results.values()))
+        for name, numbers in self.results.items():
+            for actual, wanted in zip(numbers, expected, strict=True):
+                if not np.allclose(actual.reshape(wanted.shape), wanted, rtol=1e-9, atol=1e-12):
+                    sys.exit(f"error: {name} finds other numbers")
+
+    def timer(self, title: str, calls: int) -> Callable[[], Sequence[float]]:
+        connection = self.connections[title]
+
+        def job() -> Sequence[float]:
+            # Threads of the last one may still wait for work, busily.
+            time.sleep(0.05)
+            connection.send((title, calls))
+            return (connection.recv(),)
+
+        return job
+
+    def close(self) -> None:
+        for connection in set(self.connections.values()):
+            connection.send(None)
+
+
+class Measured(NamedTuple):
+    rows: list[Row]
+    table: str
+    memory: Mapping[str, float]
+
+
+def measure(libraries: Mapping[str, Callable[[], Any]], comparison: Comparison, rounds: int) -> Measured:
+    """Call the jobs of all libraries in turn. Stops where they do not find the same numbers."""
+    peers = Peers(libraries, comparison.kind)
+    peers.check()
+    timers = {name: peers.timer(name, comparison.calls) for name in peers.results}
+    rows = [Row(n, t) for n, t in interleaved(timers, rounds, warmups=3).items()] + peers.missing
+    peers.close()
+    return Measured(rows, table(rows, [comparison.what], comparison.unit, comparison.baseline), peers.memory)

@@ -1,0 +1,101 @@
+"""Jacobians by the mode that needs fewer passes: along the elements of the value, or of the leaf."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from gradcli import arrays, batch
+from gradcli.autograd.node import Node, ShapeOnly
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.calculus.derivatives import jacobians
+from gradcli.calculus.higher_orders import Function
+from gradcli.primitives.arithmetic import isfinite
+from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.shape import concat, permute, reshape
+from gradcli.taylor import Jet
+
+# Of the directions that are followed at once, in the value.
+_MOST_ELEMENTS = 2**22
+
+
+def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], value: Any) -> dict[str, Any]:
+    """The Jacobian by each leaf of `value`, which `function` made of `leaves`; None as in `jacobians`.
+
+    A leaf with fewer elements than the value is followed forward, by series of order 1, where the
+    function is smooth and the result finite: the conventions for everything else are those of
+    reverse mode.
+    """
+    size = math.prod(arrays.shape(value))
+    fewer = [name for name, leaf in leaves.items() if 0 < math.prod(leaf.shape) < size]
+    found: dict[str, Any] = {}
+    if fewer and _is_smooth(value):
+        # What has no series, such as a function with a `backward` clause, takes reverse mode.
+        with suppress(NotImplementedError):
+            found = {name: _forward(function, name, leaves[name].data, size) for name in fewer}
+    found = {name: f for name, f in found.items() if f is None or assume(isfinite(f))}
+    others = {name: leaf for name, leaf in leaves.items() if name not in found}
+    found |= zip(others, jacobians(value, list(others.values())))
+    return {name: found[name] for name in leaves}
+
+
+def _forward(function: Function, name: str, point: Any, size: int) -> Any:
+    """The Jacobian by one leaf; None where the value does not depend on it."""
+    shape = arrays.shape(point)
+    if not shape:
+        return _derivative(function({name: Jet([point, arrays.ones_like(point)], 1)}), None, 1)
+    variables, at_once = math.prod(shape), max(1, _MOST_ELEMENTS // size)
+    parts = []
+    for start in range(0, variables, at_once):
+        rows = _units(range(start, min(start + at_once, variables)), variables, arrays.dtype_name(point))
+        nesting = batch.new_nesting()
+        step = batch.Batched(rows.reshape(len(rows), *shape), nesting)
+        with batch.row_by_row(nesting):
+            found = _derivative(function({name: Jet([point, step], 1)}), nesting, len(rows))
+        if found is None:
+            return None
+        parts.append(found)
+    return _with_leaf_last(concat(parts) if len(parts) > 1 else parts[0], shape)
+
+
+def _derivative(value: Any, nesting: int | None, rows: int) -> Any:
+    """The derivative along each direction, along a first axis; None where the value is no series."""
+    while isinstance(value, Tensor):
+        value = value.data
+    if not isinstance(value, Jet):
+        return None
+    found = value.coefficient(1)
+    found = value.zeros() if found is None else found
+    return found if nesting is None else batch.unbatched(found, nesting, rows)
+
+
+def _with_leaf_last(rows: Any, shape: Sequence[int]) -> Any:
+    """A row for each element of a leaf of `shape` as a tensor whose last axes are the leaf's."""
+    axes = range(len(arrays.shape(rows)))
+    moved = permute(rows, (*axes[1:], 0))
+    return reshape(moved, (*arrays.shape(moved)[:-1], *shape))
+
+
+def _units(numbers: range, size: int, dtype: str) -> Any:
+    xp = arrays.numpy_namespace()
+    return xp.eye(len(numbers), size, numbers.start, dtype=dtype)
+
+
+def _is_smooth(value: Any) -> bool:
+    """Whether every function in the graph of a value is differentiable at its operands."""
+    waiting = [value.grad_fn] if isinstance(value, Tensor) else []
+    seen = set()
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, Node) or node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, PrimitiveNode) and node.primitive.smooth is not None:
+            operands = [constant(o) for o in node.saved or ()]
+            known = operands and not any(isinstance(o, ShapeOnly) for o in operands)
+            if known and not node.primitive.smooth(*operands, **node.params):
+                return False
+        waiting.extend(edge[0] for edge in node.edges if edge is not None)
+    return True
