@@ -74,7 +74,8 @@ class Jet(Operators):
                 return found
         result = Jet([bind(primitive, primals, params)], order)
         if order and not all(jet._is_constant() for jet in jets):
-            result._rest = primitive.jet(primitive, result, *map(result.lift, operands), **params)
+            rest = primitive.jet(primitive, result, *map(result.lift, operands), **params)
+            result._rest = map(_if_taken, rest) if primitive.selects else rest
             result._growing = True
         if images is not None:
             images[_key(primitive, params)] = result
@@ -216,3 +217,8 @@ def _times_factorial(value: Any, k: int) -> Any:
     # The factorials from 35! on are no single precision floats.
     exact = bind(multiply, (cast(value, "float64"), float(math.factorial(k))), _NO_PARAMS)
     return cast(exact, arrays.dtype_name(value))
+
+
+def _if_taken(coefficient: Any) -> Any:
+    """A coefficient of what selects: a zero there means "not taken", and is one by construction."""
+    return None if type(coefficient) is float and coefficient == 0 else coefficient

@@ -126,6 +126,12 @@ def test_what_is_not_taken_stays_out_of_the_further_orders_of_a_gradient():
     assert program.derivatives({"x": 0.0}, 3) == [0.0, 2.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("program", ["relu(x)**1.5", "sqrt(relu(x))", "sqrt(clip(x, 0, 1))", "maximum(x, 0)**2.5"])
+def test_what_is_not_taken_stays_out_of_a_series(program):
+    found = gradcli.compile(program).derivatives({"x": -1.0}, 4)
+    assert found == [0.0] * 5
+
+
 def test_orders_beyond_the_largest_factorial_are_refused():
     with pytest.raises(LimitError, match="factorial"):
         gradcli.compile("exp(x)").derivatives({"x": 0.0}, 171)
