@@ -82,7 +82,7 @@ def asarray(value: object, dtype: str | None = None) -> Array:
     EvaluationError for anything that is not numbers.
     """
     if type(value) in PLAIN and dtype in (None, "float64"):
-        return value if dtype is None else float(value)  # type: ignore[arg-type]
+        return value if dtype is None else _float(value)
     foreign = foreign_namespace((value,))
     if foreign is not None:
         return foreign.asarray(foreign.copy(value), dtype)
@@ -99,6 +99,13 @@ def asarray(value: object, dtype: str | None = None) -> Array:
     if array.dtype.kind not in "fiub":
         raise EvaluationError(f"cannot make an array of real numbers from {array.dtype} values")
     return tidy(array)
+
+
+def _float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise EvaluationError("an integer is too large for a float") from None
 
 
 def astype(array: Array, dtype: str) -> Array:
