@@ -132,14 +132,14 @@ class TestRecognition:
         for path, name in expected.items():
             module, _, class_name = path.rpartition(".")
             kind = type(class_name, (), {"__module__": module})
-            assert arrays.library(kind) == name
-            assert arrays.library(type("Sub", (kind,), {"__module__": "elsewhere"})) == name
+            assert arrays.backend_of(kind) == name
+            assert arrays.backend_of(type("Sub", (kind,), {"__module__": "elsewhere"})) == name
 
     def test_what_is_no_array(self):
-        assert arrays.library(str) is None
-        assert arrays.library(list) is None
+        assert arrays.backend_of(str) is None
+        assert arrays.backend_of(list) is None
         assert not arrays.is_array("text")
-        assert arrays.library(np.float32) == "numpy"
+        assert arrays.backend_of(np.float32) == "numpy"
 
     def test_two_libraries_in_one_operation(self):
         kinds = [type("Tensor", (), {"__module__": "torch"}), type("ndarray", (), {"__module__": "cupy"})]

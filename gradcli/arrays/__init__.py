@@ -16,9 +16,9 @@ from typing import Any
 from gradcli.arrays import floats
 from gradcli.arrays.namespaces import (
     PLAIN,
+    backend_of,
     default_namespace,
     foreign_namespace,
-    library,
     namespace_of,
     numpy_namespace,
     placed,
@@ -28,10 +28,10 @@ from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
 
 __all__ = [
     "PLAIN",
+    "backend_of",
     "default_namespace",
     "floats",
     "foreign_namespace",
-    "library",
     "namespace_of",
     "numpy_namespace",
     "placed",
@@ -72,7 +72,7 @@ def tidy(array: Array) -> Array:
 
 def is_array(value: object) -> bool:
     """Whether `value` is a number or an array of a library, found without importing one."""
-    return type(value) in PLAIN or library(type(value)) is not None
+    return type(value) in PLAIN or backend_of(type(value)) is not None
 
 
 def asarray(value: object, dtype: str | None = None) -> Array:
@@ -137,14 +137,14 @@ def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
 
 def owned(array: Array) -> Array:
     """`array`, or a copy of it where whoever made it can still write into it."""
-    if type(array) in PLAIN or library(type(array)) is None:
+    if type(array) in PLAIN or backend_of(type(array)) is None:
         return array
     return namespace_of((array,)).owned(array)
 
 
 def unshared(array: Array, others: Iterable[Array]) -> Array:
     """`array`, or a copy of it where it cannot be written into or may share memory with `others`."""
-    if type(array) in PLAIN or library(type(array)) is None:
+    if type(array) in PLAIN or backend_of(type(array)) is None:
         return array
     return namespace_of((array,)).unshared(array, others)
 

@@ -38,7 +38,7 @@ _SPECIAL = {
 }
 
 
-class CupyArrays(StandardArrays):
+class CupyArrays(definitions.SpecialFunctions, StandardArrays):
     """CuPy on one of its devices, which is the current one of CuPy while a primitive runs."""
 
     name = "cupy"
@@ -128,18 +128,6 @@ class CupyArrays(StandardArrays):
 
     def floor_divide(self, x: Array, y: Array) -> Array:
         return definitions.floor_divide(self, x, y)
-
-    def polygamma(self, n: int, x: Array) -> Array:
-        return definitions.polygamma(self, n, x)
-
-    def betaln(self, a: Array, b: Array) -> Array:
-        return definitions.betaln(self, a, b)
-
-    def iv(self, n: int, x: Array) -> Array:
-        return definitions.iv(self, n, x)
-
-    def jv(self, n: int, x: Array) -> Array:
-        return definitions.jv(self, n, x)
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         return cupy.einsum(subscripts, *operands, optimize=len(operands) > 2)

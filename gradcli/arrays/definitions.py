@@ -226,3 +226,19 @@ def _hankel(xp: Any, n: int, x: Array) -> Array:
     turned = (sine - cosine, -sine - cosine) if n else (cosine + sine, sine - cosine)
     value = xp.sqrt(inverse * (1.0 / math.pi)) * (even * turned[0] - odd * turned[1])
     return xp.where(xp.equal(x, math.inf), 0.0, value)
+
+
+class SpecialFunctions:
+    """The special functions that every library but NumPy with SciPy computes as defined above."""
+
+    def polygamma(self, n: int, x: Array) -> Array:
+        return polygamma(self, n, x)
+
+    def betaln(self, a: Array, b: Array) -> Array:
+        return betaln(self, a, b)
+
+    def iv(self, n: int, x: Array) -> Array:
+        return iv(self, n, x)
+
+    def jv(self, n: int, x: Array) -> Array:
+        return jv(self, n, x)

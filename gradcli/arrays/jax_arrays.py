@@ -27,7 +27,7 @@ _SPECIAL = frozenset({"erf", "erfc", "erfinv", "ndtri", "i0", "i1", "zeta"})
 _DEVICES_HINT = "its devices are cpu, cuda and cuda:N"
 
 
-class JaxArrays(StandardArrays):
+class JaxArrays(definitions.SpecialFunctions, StandardArrays):
     """JAX on one of its devices."""
 
     name = "jax"
@@ -109,23 +109,11 @@ class JaxArrays(StandardArrays):
     def gamma(self, x: Array) -> Array:
         return definitions.gamma(self, x)
 
-    def polygamma(self, n: int, x: Array) -> Array:
-        return definitions.polygamma(self, n, x)
-
-    def betaln(self, a: Array, b: Array) -> Array:
-        return definitions.betaln(self, a, b)
-
-    def iv(self, n: int, x: Array) -> Array:
-        return definitions.iv(self, n, x)
-
     def j0(self, x: Array) -> Array:
         return definitions.jv(self, 0, x)
 
     def j1(self, x: Array) -> Array:
         return definitions.jv(self, 1, x)
-
-    def jv(self, n: int, x: Array) -> Array:
-        return definitions.jv(self, n, x)
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         return jnp.einsum(subscripts, *operands)

@@ -25,7 +25,7 @@ _CLASSES = {
 STANDARD = "standard"
 
 
-def _library(kind: type) -> str | None:
+def _backend_of(kind: type) -> str | None:
     """The library whose arrays have this type; "standard" for one that is known only to follow the
     Python array API, None for what is no array."""
     for base in kind.__mro__:
@@ -35,7 +35,7 @@ def _library(kind: type) -> str | None:
     return STANDARD if hasattr(kind, "__array_namespace__") else None
 
 
-library: Callable[[type], str | None] = cache(_library)
+backend_of: Callable[[type], str | None] = cache(_backend_of)
 
 
 def numpy_namespace() -> Any:
@@ -59,7 +59,7 @@ def foreign_namespace(operands: Iterable[Any]) -> Any:
         kind = type(operand)
         if kind in PLAIN:
             continue
-        name = library(kind)
+        name = backend_of(kind)
         if name is None or name == "numpy":
             continue
         if foreign is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import numpy_arrays
-from gradcli.arrays.namespaces import PLAIN, library
+from gradcli.arrays.namespaces import PLAIN, backend_of
 from gradcli.errors import GradcliError
 
 Array = Any
@@ -32,11 +32,11 @@ class StandardArrays:
     weak_numbers = False
 
     def __init__(self, library: Any, device: Any) -> None:
-        self.library = library
+        self.namespace = library
         self.device = device
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.library, name, None)
+        found = getattr(self.namespace, name, None)
         if found is None:
             found = self._by_numpy(getattr(numpy_arrays, name))
         setattr(self, name, found)
@@ -60,7 +60,7 @@ class StandardArrays:
 
     def owns(self, value: Any) -> bool:
         """Whether `value` is an array of this library."""
-        return library(type(value)) == self.name
+        return backend_of(type(value)) == self.name
 
     def asarray(self, value: Any, dtype: str | None = None) -> Array:
         """A number, or an array of NumPy or of this library, as one of this library, on this device."""
@@ -69,20 +69,20 @@ class StandardArrays:
         return self.from_numpy(numpy_arrays.asarray(value, dtype))
 
     def from_numpy(self, array: Any) -> Array:
-        return self.library.asarray(array.copy(), device=self.device)
+        return self.namespace.asarray(array.copy(), device=self.device)
 
     def to_numpy(self, array: Array) -> Any:
         return numpy_arrays.asarray(array)
 
     def dtype(self, name: str) -> Any:
         """A dtype of the library by its name."""
-        return getattr(self.library, name)
+        return getattr(self.namespace, name)
 
     def astype(self, array: Array, dtype: str) -> Array:
-        return self.library.astype(array, self.dtype(dtype))
+        return self.namespace.astype(array, self.dtype(dtype))
 
     def copy(self, array: Array) -> Array:
-        return self.library.asarray(array, copy=True)
+        return self.namespace.asarray(array, copy=True)
 
     def owned(self, array: Array) -> Array:
         """`array`, or a copy of it where whoever made it can still write into it."""
@@ -96,10 +96,10 @@ class StandardArrays:
         return True
 
     def zeros(self, shape: Sequence[int], dtype: str) -> Array:
-        return self.library.zeros(tuple(shape), dtype=self.dtype(dtype), device=self.device)
+        return self.namespace.zeros(tuple(shape), dtype=self.dtype(dtype), device=self.device)
 
     def ones(self, shape: Sequence[int], dtype: str) -> Array:
-        return self.library.ones(tuple(shape), dtype=self.dtype(dtype), device=self.device)
+        return self.namespace.ones(tuple(shape), dtype=self.dtype(dtype), device=self.device)
 
     # --- running a primitive
 
@@ -163,13 +163,13 @@ class StandardArrays:
         return self.reshape(flat, positions.shape)
 
     def round(self, x: Array) -> Array:
-        return self.library.round(x)
+        return self.namespace.round(x)
 
     def cumsum(self, x: Array, axis: int) -> Array:
-        return self.library.cumulative_sum(x, axis=axis)
+        return self.namespace.cumulative_sum(x, axis=axis)
 
     def cumprod(self, x: Array, axis: int) -> Array:
-        return self.library.cumulative_prod(x, axis=axis)
+        return self.namespace.cumulative_prod(x, axis=axis)
 
 
 def _size(shape: Sequence[int]) -> int:

@@ -92,7 +92,7 @@ def _dtype_of(tensors: Sequence[Array], floating: bool) -> Any:
     return torch.float64 if floating else torch.int64
 
 
-class TorchArrays(StandardArrays):
+class TorchArrays(definitions.SpecialFunctions, StandardArrays):
     """PyTorch on one of its devices; what the Python array API names as array-api-compat has it."""
 
     name = "torch"
@@ -102,7 +102,7 @@ class TorchArrays(StandardArrays):
         super().__init__(standard_torch, device)
 
     def __getattr__(self, name: str) -> Any:
-        found = _FUNCTIONS.get(name) or getattr(self.library, name)
+        found = _FUNCTIONS.get(name) or getattr(self.namespace, name)
         setattr(self, name, found)
         return found
 
@@ -180,23 +180,11 @@ class TorchArrays(StandardArrays):
     def remainder(self, x: Array, y: Array) -> Array:
         return definitions.remainder(self, x, y, _FUNCTIONS["remainder"])
 
-    def polygamma(self, n: int, x: Array) -> Array:
-        return definitions.polygamma(self, n, x)
-
-    def betaln(self, a: Array, b: Array) -> Array:
-        return definitions.betaln(self, a, b)
-
-    def iv(self, n: int, x: Array) -> Array:
-        return definitions.iv(self, n, x)
-
     def j0(self, x: Array) -> Array:
         return definitions.jv(self, 0, x)
 
     def j1(self, x: Array) -> Array:
         return definitions.jv(self, 1, x)
-
-    def jv(self, n: int, x: Array) -> Array:
-        return definitions.jv(self, n, x)
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         dtype = reduce(torch.promote_types, (o.dtype for o in operands))

@@ -81,7 +81,7 @@ class Tensor(Operators):
         if wanted and grad_enabled.get():
             wanted &= primitive.differentiable(len(data))
             if wanted:
-                if type(result) is not float and arrays.library(type(result)) not in ("numpy", None):
+                if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 node = PrimitiveNode(primitive, operands, params, result, wanted)
                 record = recorder.get()
@@ -356,11 +356,11 @@ def _moved(operands: Sequence[Any], result: Any) -> Sequence[Any]:
     moved = []
     for item in operands:
         data = item.data if isinstance(item, Tensor) else item
-        if type(data) in arrays.PLAIN or arrays.library(type(data)) != "numpy":
+        if type(data) in arrays.PLAIN or arrays.backend_of(type(data)) != "numpy":
             moved.append(item)
             continue
         if isinstance(item, Tensor) and item.requires_grad:
-            name = arrays.library(type(result))
+            name = arrays.backend_of(type(result))
             raise EvaluationError(
                 f"a tensor of numpy that is differentiated by meets one of {name}",
                 hint=f"make both of one library: tensor(…, backend={name!r})",
