@@ -17,6 +17,7 @@ from gradcli.arrays import floats
 from gradcli.arrays.namespaces import (
     PLAIN,
     backend_of,
+    chosen_namespace,
     default_namespace,
     foreign_namespace,
     namespace_of,
@@ -29,6 +30,7 @@ from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
 __all__ = [
     "PLAIN",
     "backend_of",
+    "chosen_namespace",
     "default_namespace",
     "floats",
     "foreign_namespace",
