@@ -147,7 +147,7 @@ class StandardArrays:
         return self.astype(operand, dtype) if self.owns(operand) and self.dtype_name(operand) == "bool" else operand
 
     def dtype_name(self, array: Array) -> str:
-        return str(array.dtype).rpartition(".")[2]
+        return arrays.dtype_name(array)
 
     @contextmanager
     def assumptions(self) -> Iterator[list[Array]]:
