@@ -38,6 +38,7 @@ def _backend_of(kind: type) -> str | None:
 backend_of: Callable[[type], str | None] = cache(_backend_of)
 
 
+@cache
 def numpy_namespace() -> Any:
     from gradcli.arrays import numpy_arrays
 
