@@ -117,6 +117,12 @@ class TestEval:
         assert outcome.status == 2
         assert "numpy" in outcome.error["message"]
 
+    def test_timing(self, run, backend):
+        words = ("eval", PROGRAM, X, "q=3", "--backend", backend, "--json")
+        assert "timing" not in run(*words).json
+        seconds = run(*words, "--timing").json["timing"]
+        assert {name for name, s in seconds.items() if s > 0} - {"import"} == {"parse", "read", "transfer", "run"}
+
     def test_saved_arrays(self, run, backend, tmp_path):
         path = tmp_path / "out.npz"
         assert run("eval", "sum(x**2)", "x=[1,2]", "--backend", backend, "--save", str(path)).status == 0
@@ -141,6 +147,25 @@ class TestEval:
         outcome = run("check", "f(t) = t**3 backward(g) = 2*g*t**2; sum(f(x))", "x=[1,2]", "--backend", backend)
         assert outcome.status == 1
         assert "'x'" in outcome.err
+
+
+def is_computed(x: Any) -> bool:
+    """Whether a library that computes later on has computed `x`."""
+    if hasattr(x, "is_ready"):
+        return bool(x.is_ready())
+    library = arrays.backend_of(type(x))
+    if library == "cupy":
+        return bool(pytest.importorskip("cupy").cuda.get_current_stream().done)
+    return library != "torch" or not x.is_cuda or bool(pytest.importorskip("torch").cuda.current_stream().query())
+
+
+def test_synchronise_waits_for_the_device(xp):
+    x = xp.asarray(np.ones((1000, 1000)))
+    for _ in range(5):
+        x = xp.matmul(x, x) / 1000.0
+    xp.synchronise()
+    assert is_computed(x)
+    assert arrays.on_host(x)[0, 0] == 1.0
 
 
 class TestPython:
