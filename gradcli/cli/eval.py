@@ -9,6 +9,7 @@ from gradcli import arrays, timing
 from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
 from gradcli.cli.options import EvalOptions
+from gradcli.cli.record import opening
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import ExitStatus, UsageError, caret_text, position
 from gradcli.evaluate import session
@@ -136,11 +137,7 @@ def _json(
     seconds: Mapping[str, float] | None,
 ) -> dict[str, Any]:
     text = request.program.source
-    record = {
-        "schema": "gradcli/1",
-        "program": text,
-        "backend": options.backend,
-        "device": "cpu" if namespace is None else namespace.device_name,
+    record = opening(text, namespace) | {
         "dtype": options.dtype,
         "shape": list(arrays.shape(result.value)),
         "value": result.value,
