@@ -19,7 +19,7 @@ import gradcli
 from gradcli import arrays
 from gradcli.errors import BindingError, GradcliError, NotRecordableError
 from gradcli.evaluate import compiled as compiled_module
-from gradcli.evaluate import session
+from gradcli.evaluate import session, worth
 from gradcli.evaluate.recordings import Recording, abstract, recording
 from gradcli.executors import floats, kernel, schedule, stepwise
 from gradcli.executors.blocks import Blocks
@@ -531,7 +531,7 @@ def test_executors_print_the_same(run, words):
 
 
 def test_large_arrays_are_compiled(run, monkeypatch):
-    monkeypatch.setattr(session, "_LARGE", 3)
+    monkeypatch.setitem(worth._WORTH, "numpy", worth.Worth(3, 3, 3))
     monkeypatch.setattr(session, "_run", None)
     assert run("eval", "sum(sin(x))", "x=[1, 2, 3]", "--json").json["grad"]["x"] == list(np.cos([1.0, 2.0, 3.0]))
 

@@ -11,12 +11,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 from gradcli.arrays import floats
 from gradcli.arrays.namespaces import (
     PLAIN,
     backend_of,
+    chosen_namespace,
     default_namespace,
     foreign_namespace,
     namespace_of,
@@ -30,6 +32,7 @@ from gradcli.timing import phase
 __all__ = [
     "PLAIN",
     "backend_of",
+    "chosen_namespace",
     "default_namespace",
     "floats",
     "foreign_namespace",
@@ -44,6 +47,7 @@ Shape = tuple[int, ...]
 
 DTYPES = ("float64", "float32")
 _NUMBERS = frozenset({float, int})
+_PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", bool: "bool"}
 
 
 def shape(array: Array) -> Shape:
@@ -56,8 +60,13 @@ def shape(array: Array) -> Shape:
 
 def dtype_name(array: Array) -> str:
     """`float64`, `float32`, `int64`, `bool`, …"""
-    names = {float: "float64", int: "int64", bool: "bool"}
-    return names.get(type(array)) or str(array.dtype).rpartition(".")[2]
+    return _PLAIN_DTYPES.get(type(array)) or _dtype_name(array.dtype)
+
+
+@cache
+def _dtype_name(dtype: Any) -> str:
+    """The name of a dtype of any library; PyTorch's stands behind a dot."""
+    return str(dtype).rpartition(".")[2]
 
 
 def is_floating(array: Array) -> bool:

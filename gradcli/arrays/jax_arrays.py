@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +33,7 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
 
     name = "jax"
     weak_numbers = True
+    compiler_hint = "--executor eager computes without XLA's compiler for whole programs"
 
     def __init__(self, device: Any) -> None:
         super().__init__(jnp, device)
@@ -75,6 +77,24 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
 
     def quiet(self) -> AbstractContextManager[Any]:
         return nullcontext()
+
+    @contextmanager
+    def assumptions(self) -> Iterator[list[Array]]:
+        tracing = _Tracing(self, [])
+        token = _tracing.set(tracing)
+        try:
+            yield tracing.assumed
+        finally:
+            _tracing.reset(token)
+
+    def operand(self, value: Any) -> Any:
+        # A number stays one, which takes the dtype of the arrays beside it.
+        return value if type(value) is float else self.asarray(value)
+
+    def compiled(self, function: Callable[..., Any], operands: Sequence[Any]) -> Callable[..., Any]:
+        """`function` compiled by XLA for operands like these."""
+        run: Callable[..., Any] = jax.jit(function).lower(*operands).compile()
+        return run
 
     def explained(self, error: Exception) -> GradcliError | None:
         text = str(error)
@@ -146,19 +166,38 @@ class _LinearAlgebra:
 
     def cholesky(self, x: Array) -> Array:
         found = jnp.linalg.cholesky(x)
-        if bool(jnp.isnan(found).any()) and not bool(jnp.isnan(x).any()):
-            raise LinAlgError("Matrix is not positive definite")
+        _require(~jnp.isnan(found).any() | jnp.isnan(x).any(), "Matrix is not positive definite")
         return found
 
 
+class _Tracing(NamedTuple):
+    """The namespace of a function that is being traced, and what it takes to be true."""
+
+    namespace: JaxArrays
+    assumed: list[Array]
+
+
+_tracing: ContextVar[_Tracing | None] = ContextVar("gradcli_jax_tracing", default=None)
+
+
+def _require(condition: Array, message: str) -> None:
+    tracing = _tracing.get()
+    if tracing is not None:
+        tracing.assumed.append(condition)
+    elif not bool(condition):
+        raise LinAlgError(message)
+
+
 def _check_regular(x: Array) -> None:
-    if x.size and bool((jnp.diagonal(jax.scipy.linalg.lu_factor(x)[0], axis1=-2, axis2=-1) == 0).any()):
-        raise LinAlgError("Singular matrix")
+    if x.size:
+        factors = jax.scipy.linalg.lu_factor(x)[0]
+        _require((jnp.diagonal(factors, axis1=-2, axis2=-1) != 0).all(), "Singular matrix")
 
 
 def namespace_of(array: Array) -> JaxArrays:
-    devices = array.devices()
-    return _on(next(iter(devices)))
+    tracing = _tracing.get()
+    # What is being traced is on no device yet.
+    return _on(next(iter(array.devices()))) if tracing is None else tracing.namespace
 
 
 @cache

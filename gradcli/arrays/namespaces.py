@@ -92,6 +92,11 @@ def default_namespace() -> Any:
     return _default.get() or numpy_namespace()
 
 
+def chosen_namespace() -> Any:
+    """The default namespace; None for that of NumPy."""
+    return _default.get()
+
+
 def placed(array: Any) -> Any:
     """A number or an array as one of the default namespace; what is there already stays as it is."""
     namespace = _default.get()

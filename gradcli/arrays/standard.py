@@ -5,8 +5,8 @@ https://data-apis.org/array-api/latest/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
@@ -150,7 +150,17 @@ class StandardArrays:
         return self.astype(operand, dtype) if self.owns(operand) and self.dtype_name(operand) == "bool" else operand
 
     def dtype_name(self, array: Array) -> str:
-        return str(array.dtype).rpartition(".")[2]
+        return arrays.dtype_name(array)
+
+    @contextmanager
+    def assumptions(self) -> Iterator[list[Array]]:
+        """Within it functions that refuse some numbers take them, where they can only refuse what they see at once;
+        the truth values in the list that it gives tell whether they would have."""
+        yield []
+
+    def operand(self, value: Any) -> Any:
+        """An input of a compiled program as it takes it."""
+        return self.asarray(value)
 
     def explained(self, _error: Exception) -> GradcliError | None:
         """What an error of the library means, where that is not that the operands do not fit."""

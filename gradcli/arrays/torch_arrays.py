@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, reduce
@@ -97,6 +98,9 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
 
     name = "torch"
     weak_numbers = True
+    compiler_hint = (
+        "PyTorch needs a C++ compiler such as g++ for it, on a GPU Triton; --executor eager computes without"
+    )
 
     def __init__(self, device: Any) -> None:
         super().__init__(standard_torch, device)
@@ -136,6 +140,19 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
     def quiet(self) -> AbstractContextManager[Any]:
         mode: AbstractContextManager[Any] = torch.no_grad()
         return mode
+
+    def compiled(self, function: Callable[..., Any], operands: Sequence[Array]) -> Callable[..., Any]:
+        """`function` compiled by Inductor, which is behind `torch.compile`, for operands like these."""
+        with warnings.catch_warnings():
+            # Of what its own parts think of each other.
+            warnings.simplefilter("ignore")
+            # It takes a second to load.
+            import torch._inductor
+            from torch.fx.experimental.proxy_tensor import make_fx
+
+            graph = make_fx(function, tracing_mode="fake")(*operands)
+            run: Callable[..., Any] = torch._inductor.compile(graph, list(operands))
+        return run
 
     def explained(self, error: Exception) -> GradcliError | None:
         text = str(error)

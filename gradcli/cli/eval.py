@@ -73,11 +73,6 @@ def _check_executor(options: EvalOptions) -> None:
         raise UsageError(
             f"there is no executor {options.executor!r}", hint=f"--executor {' or '.join(session.EXECUTORS)}"
         )
-    if options.executor == "compiled" and options.backend != "numpy":
-        raise UsageError(
-            f"--executor compiled computes with numpy alone, not {options.backend}",
-            hint="leave out --executor compiled",
-        )
     further = {
         "--order": options.order is not None,
         "--jacobian": options.jacobian,

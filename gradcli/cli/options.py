@@ -63,8 +63,8 @@ Executor = Annotated[
     typer.Option(
         "--executor",
         metavar="eager|compiled",
-        help="How to compute value and gradients: operation by operation, or as a recorded program over blocks of "
-        "arrays; default: compiled for large arrays.",
+        help="How to compute value and gradients: operation by operation, or as one recorded program, which the "
+        "backend compiles; default: compiled for large arrays.",
     ),
 ]
 Timing = Annotated[

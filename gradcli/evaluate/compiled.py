@@ -160,9 +160,6 @@ class CompiledProgram:
         if isinstance(grad_output, Tensor) or any(isinstance(b, Tensor) for b in bindings.values()):
             return None
         cotangent = None if grad_output is None else operand(grad_output)
-        # A recording is run by NumPy.
-        if arrays.foreign_namespace((*bindings.values(), cotangent)) is not None:
-            return None
         with arrays.using_dtype(_dtype(bindings)):
             return self._recordings.run(bindings, wanted, cotangent)
 

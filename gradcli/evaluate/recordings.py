@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -14,14 +15,15 @@ from gradcli.evaluate.trace import (
     value_and_hessian,
     value_and_jacobians,
 )
+from gradcli.evaluate.worth import worth
 from gradcli.executors.choose import Executable, executable
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Variable
 from gradcli.program.passes import optimise
 from gradcli.syntax import tree
 
-# An input with more elements is recorded by its shape alone, at the first call.
-LARGE = 2**18
+# An input with more elements is recorded by its shape alone.
+_LARGE = 2**18
 # So many kinds of inputs are known at a time, and so many recordings of each, under different guards.
 _MOST_KINDS = 32
 _MOST_VERSIONS = 4
@@ -44,6 +46,10 @@ class Outcome(NamedTuple):
     derivatives: dict[str, Any]
 
 
+# The second derivatives are found by SciPy, on NumPy's arrays.
+_ON_HOST_ALONE = frozenset({"hessian", "sparse"})
+
+
 class Recording(NamedTuple):
     """A trace that can be run."""
 
@@ -64,20 +70,33 @@ class Recording(NamedTuple):
 
 
 def recording(
-    program: tree.Program, inputs: Mapping[str, Any], wrt: Sequence[str], cotangent: Any = None, **options: Any
+    program: tree.Program,
+    inputs: Mapping[str, Any],
+    wrt: Sequence[str],
+    cotangent: Any = None,
+    namespace: Any = None,
+    **options: Any,
 ) -> Recording:
-    """Record `program` for `inputs`; the `options` and what is raised are those of `value_and_gradients`."""
-    return _executable(value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options))
+    """Record `program` for `inputs`, numbers or arrays of NumPy, to be run on the arrays of a namespace.
+
+    The `options` and what is raised are those of `value_and_gradients`.
+    """
+    # What a program makes from numbers are constants of the recording.
+    with arrays.using_namespace(None):
+        trace = value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options)
+    return _executable(trace, namespace)
 
 
-def _recording_of(program: tree.Program, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any) -> Recorded:
+def _recording_of(
+    program: tree.Program, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, namespace: Any
+) -> Recorded:
     """Record `program` and the derivatives that are wanted for `inputs`."""
     if wanted.kind == "gradients":
-        return recording(program, inputs, wanted.wrt, cotangent)
+        return recording(program, inputs, wanted.wrt, cotangent, namespace)
     if wanted.kind == "jacobians":
-        return _executable(value_and_jacobians(program, inputs, wanted.wrt))
+        return _executable(value_and_jacobians(program, inputs, wanted.wrt), namespace)
     if wanted.kind == "derivatives":
-        return _executable(value_and_derivatives(program, inputs, wanted.wrt, wanted.order))
+        return _executable(value_and_derivatives(program, inputs, wanted.wrt, wanted.order), namespace)
     # SciPy is loaded for sparse ones.
     from gradcli.evaluate.hessians import coordinates_recording, hessian_recording
 
@@ -86,9 +105,9 @@ def _recording_of(program: tree.Program, inputs: Mapping[str, Any], wanted: Want
     return hessian_recording(program, inputs, wanted.wrt) or _executable(value_and_hessian(program, inputs, wanted.wrt))
 
 
-def _executable(trace: Trace) -> Recording:
+def _executable(trace: Trace, namespace: Any = None) -> Recording:
     trace = trace._replace(program=optimise(trace.program))
-    return Recording(trace, executable(trace.program))
+    return Recording(trace, executable(trace.program, namespace))
 
 
 def abstract(array: Any) -> Abstract:
@@ -118,13 +137,18 @@ class Recordings:
 
     def run(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None) -> Outcome | None:
         """The outcome for `inputs`, arrays by name; None where it must be computed eagerly."""
-        key = (wanted, *map(_kind, inputs.items()), _kind(("", cotangent)))
+        namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
+        least = worth(namespace)
+        if least is None or (namespace is not None and wanted.kind in _ON_HOST_ALONE):
+            return None
+        key = (namespace, wanted, *map(_kind, inputs.items()), _kind(("", cotangent)))
         known = self._known.get(key)
+        largest = max(map(_size, inputs.values()), default=1)
         if known is None:
             known = self._add(key)
-            if wanted.kind != "gradients" or not any(_size(a) > LARGE for a in inputs.values()):
+            if wanted.kind != "gradients" or largest < least.first:
                 return None
-        if known.versions is None:
+        if known.versions is None or largest < least.again:
             return None
         try:
             return self._outcome(known, inputs, wanted, cotangent)
@@ -158,10 +182,11 @@ class Recordings:
         return made.outcome(values)
 
     def _record(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, *, by_shape: bool) -> Recorded:
-        if by_shape and wanted.kind == "gradients" and any(_size(a) > LARGE for a in inputs.values()):
-            given = None if cotangent is None else abstract(cotangent)
-            return _recording_of(self.program, {n: abstract(a) for n, a in inputs.items()}, wanted, given)
-        return _recording_of(self.program, inputs, wanted, cotangent)
+        namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
+        large = any(_size(a) > _LARGE for a in inputs.values())
+        seen = abstract if by_shape and wanted.kind == "gradients" and large else arrays.on_host
+        given = None if cotangent is None else seen(cotangent)
+        return _recording_of(self.program, {n: seen(a) for n, a in inputs.items()}, wanted, given, namespace)
 
 
 def _kind(item: tuple[str, Any]) -> Any:
@@ -172,4 +197,4 @@ def _kind(item: tuple[str, Any]) -> Any:
 
 
 def _size(array: Any) -> int:
-    return 1 if type(array) in arrays.PLAIN else int(array.size)
+    return math.prod(arrays.shape(array))

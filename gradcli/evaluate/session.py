@@ -13,6 +13,7 @@ from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
+    BackendError,
     DifferentiationError,
     GradcliError,
     LimitError,
@@ -25,12 +26,11 @@ from gradcli.evaluate.diagnose import Warning, Watch, all_finite
 from gradcli.evaluate.interpreter import Evaluation, evaluate
 from gradcli.evaluate.limits import MAX_STEPS
 from gradcli.evaluate.rewrite import Rewritten
+from gradcli.evaluate.worth import worth
 from gradcli.primitives.bind import concrete, constant
 from gradcli.syntax.tree import Program
 
 EXECUTORS = ("eager", "compiled")
-# With fewer elements in each array, recording takes longer than it saves.
-_LARGE = 2**20
 
 
 class Request(NamedTuple):
@@ -95,11 +95,11 @@ def run(request: Request) -> Result:
 
 
 def _suits(request: Request) -> bool:
-    """Whether to try a recorded program, which NumPy runs."""
-    if arrays.foreign_namespace(request.bindings.values()) is not None:
-        return False
-    if request.executor is None and not any(_size(a) >= _LARGE for a in request.bindings.values()):
-        return False
+    """Whether to try a recorded program."""
+    if request.executor is None:
+        least = worth(arrays.chosen_namespace())
+        if least is None or max(map(_size, request.bindings.values()), default=1) < least.once:
+            return False
     return request.executor != "eager" and not _beyond_gradients(request)
 
 
@@ -125,11 +125,12 @@ def _compiled(request: Request) -> Result | None:
                 {name: abstract(array) for name, array in bindings.items()},
                 wrt,
                 None if cotangent is None else abstract(cotangent),
+                arrays.chosen_namespace(),
                 rewrite=request.rewrite,
                 max_steps=request.max_steps,
             )
             outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
-    except NotRecordableError as error:
+    except (NotRecordableError, BackendError) as error:
         if request.executor is None:
             return None
         error.hint = error.hint or "--executor eager evaluates it as it goes"

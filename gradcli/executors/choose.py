@@ -1,4 +1,4 @@
-"""The executor that suits a program."""
+"""The executor that suits a program and the library of its arrays."""
 
 from __future__ import annotations
 
@@ -14,8 +14,19 @@ Executable = Callable[[Sequence[Any]], Sequence[Any] | None]
 
 
 @phase("compile")
-def executable(program: Program) -> Executable:
-    """A function that runs `program`. It raises what the primitives raise."""
+def executable(program: Program, namespace: Any = None) -> Executable:
+    """A function that runs `program` on the arrays of a namespace, NumPy's and numbers where that is None.
+
+    It raises what the primitives raise, and BackendError where the library cannot compile the program.
+    """
+    if namespace is None:
+        return _on_host(program)
+    from gradcli.executors.traced import Traced
+
+    return Traced(program, namespace).run
+
+
+def _on_host(program: Program) -> Executable:
     if not floats.fits(program):
         # NumPy is loaded for it.
         from gradcli.executors.blocks import Blocks

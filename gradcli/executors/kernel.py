@@ -24,6 +24,8 @@ Environment = list[Any]
 _WAVES = (trigonometric.sin, trigonometric.cos)
 # So many of them take as long as it takes to compile a function for them.
 _MANY_WAVES = 2**24
+# Elements times equations for one thread: with fewer, starting it takes longer than it saves.
+_WORTH_A_THREAD = 2**21
 _UFUNCS = {
     reductions.sum_: "add",
     reductions.mean: "add",
@@ -310,7 +312,9 @@ class _Run:
 
     def _threads(self) -> int:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return min(cores, self.blocks.count)
+        segment = self.kernel.segment
+        work = len(segment.equations) * math.prod(segment.shape)
+        return max(1, min(cores, self.blocks.count, work // _WORTH_A_THREAD))
 
     def _work(self, numbers: Iterator[int]) -> None:
         """Compute blocks until there are none left."""

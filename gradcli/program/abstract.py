@@ -72,11 +72,16 @@ class Abstract(Kind):
 
 
 def _stand_in(operand: Any, shape: Shape) -> Any:
-    """Ones of `shape`, in the dtype of an operand."""
+    """Ones of `shape`, in the dtype of an operand; of small square matrices the identity, which no
+    function refuses."""
     if not isinstance(operand, Abstract) and arrays.shape(operand) == shape:
         return operand
-    one = arrays.asarray(1.0, arrays.dtype_name(operand))
-    return arrays.numpy_namespace().broadcast_to(one, shape) if shape else one
+    dtype = arrays.dtype_name(operand)
+    if not shape:
+        return arrays.asarray(1.0, dtype)
+    xp = arrays.numpy_namespace()
+    square = len(shape) > 1 and shape[-1] == shape[-2] and math.prod(shape) <= _FEW
+    return xp.broadcast_to(xp.eye(shape[-1], dtype=dtype) if square else xp.ones((), dtype), shape)
 
 
 def _dtype(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> str:

@@ -10,6 +10,8 @@ from test_conformance import CASES, assert_same, numbers
 
 import gradcli
 from gradcli import arrays
+from gradcli.evaluate import scope, session
+from gradcli.syntax import parse
 
 # The strict library has no arithmetic of truth values, which the rule of `multiply` uses.
 _TRUTHS = "(x<y)*x"
@@ -24,11 +26,38 @@ def test_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
     read = {name: v for name, v in given.items() if name in case["program"]}
     value, grads = program.value_and_grad(read, case.get("wrt"), numbers(case.get("grad_output")))
     assert xp.owns(value)
-    finite = [abs(v) for v in np.ravel(numbers(case["value"])) if np.isfinite(v)]
-    scale = max([1.0, *finite])
+    scale = scale_of(case)
     assert_same(arrays.on_host(value), case["value"], scale)
     assert grads.keys() <= case["grad"].keys()
     for name, expected in case["grad"].items():
         found = grads.get(name)
         assert found is None or xp.owns(found)
         assert_same(None if found is None else arrays.on_host(found), expected, scale)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[c["id"] for c in CASES])
+def test_compiled(case: dict[str, Any], backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not case["id"].startswith("edge"):
+        # At the edges, where there may be something to warn of, eager evaluation steps in.
+        monkeypatch.setattr(session, "_run", None)
+    program = parse(case["program"])
+    reads = scope.outer_reads(program)
+    with arrays.using_namespace(arrays.chosen(backend, None)):
+        given = {n: arrays.placed(arrays.asarray(numbers(v), "float64")) for n, v in case["bindings"].items()}
+        cotangent = numbers(case.get("grad_output"))
+        request = session.Request(
+            program=program,
+            bindings={n: v for n, v in given.items() if n in reads},
+            wrt=[n for n in case.get("wrt") or given if n in reads],
+            grad_output=None if cotangent is None else arrays.placed(arrays.asarray(cotangent, "float64")),
+            executor="compiled",
+        )
+        result = session.run(request)
+    scale = scale_of(case)
+    assert_same(result.value, case["value"], scale)
+    for name, expected in case["grad"].items():
+        assert_same((result.grad or {}).get(name), expected, scale)
+
+
+def scale_of(case: dict[str, Any]) -> float:
+    return max([1.0, *(abs(v) for v in np.ravel(numbers(case["value"])) if np.isfinite(v))])

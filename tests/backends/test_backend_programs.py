@@ -11,10 +11,13 @@ import pytest
 
 import gradcli
 from gradcli import arrays, tensor
+from gradcli.arrays import backends
 from gradcli.errors import BackendError, EvaluationError, LimitError, ShapeError, UsageError
+from gradcli.evaluate import compiled, worth
 
 PROGRAM = "sum(log(x**q)*sin(x) + exp(-x*x))"
 X = "x=linspace(0.5, 2, 4)"
+EXECUTORS = ("eager", "compiled")
 
 
 def alike(found: Any, expected: Any) -> None:
@@ -114,16 +117,66 @@ class TestEval:
         names = {"backend": backend, "device": found["device"]}
         assert found == expected | names
 
-    def test_compiled_programs_are_those_of_numpy(self, run, backend):
-        outcome = run("eval", "sum(x)", "x=[1,2]", "--backend", backend, "--executor", "compiled", "--json")
-        assert outcome.status == 2
-        assert "numpy" in outcome.error["message"]
+    @pytest.mark.parametrize(
+        "words",
+        [
+            (PROGRAM, X, "q=3"),
+            (PROGRAM, X, "q=3", "--dtype", "float32"),
+            (PROGRAM, X, "q=3", "--no-grad"),
+            ("x**2*y", "x=[1,2]", "y=3", "--grad-output", "[1, 0.5]"),
+            ("sum(inv(A)@x) + logdet(A) + sum(cholesky(A)@x)", "A=[[2,1],[1,3]]", "x=[1,2]"),
+            ("sum(sort(x)*x[[0, 0, 2]]) + max(x) + sum(cumsum(x)[::-1])", "x=[3,1,2]"),
+            ("sum(randn(3, seed=1)*x) + sum(eye(3)@x) + 2*detach(y)", "x=[1,2,3]", "y=1"),
+            ("h = tanh(X@w); mean((h - [1, 0])**2)", "X=[[1,2],[3,4]]", "w=[0.1,0.2]"),
+            ("sum(log(x**2))", "x=[-1,2]"),
+            ("2 + sum(zeros(2))",),
+        ],
+    )
+    def test_compiled_is_the_same_as_eager(self, run, backend, words):
+        expected = run("eval", *words, "--json")
+        found = run("eval", *words, "--json", "--backend", backend, "--executor", "compiled")
+        assert (found.status, found.err) == (expected.status, expected.err)
+        assert found.json["backend"] == backend
+        alike(found.json, expected.json)
+
+    @pytest.mark.parametrize(
+        "words",
+        [("sum(log(x))", "x=[1,-1]"), ("sum(abs(x))", "x=[0,1]"), ("sum(inv(A))", "A=[[1,2],[2,4]]")],
+    )
+    def test_what_there_is_to_say_is_said_when_compiled_too(self, run, backend, words):
+        eager, compiled = (run("eval", *words, "--json", "--backend", backend, "--executor", e) for e in EXECUTORS)
+        assert compiled == eager
+
+    def test_what_cannot_be_compiled(self, run, backend):
+        words = ("while sum(x) < 10 { x = 2*x }; sum(x)", "x=[1,2]", "--backend", backend, "--executor", "compiled")
+        outcome = run("eval", *words)
+        assert outcome.status == 1
+        assert "--executor eager" in outcome.err
+
+    def test_a_compiler_that_fails(self, run, backend, monkeypatch):
+        def fail(*_):
+            raise OSError("no compiler\nat all")
+
+        if backend == "cupy":
+            pytest.skip("its kernels are compiled one by one")
+        monkeypatch.setattr(type(backends.namespace(backend)), "compiled", fail)
+        words = ("eval", "sum(x**2)", "x=[1,2]", "--backend", backend)
+        outcome = run(*words, "--executor", "compiled")
+        assert outcome.status == 1
+        assert f"error: the backend {backend} cannot compile this program: no compiler\n" in outcome.err
+        assert "--executor eager" in outcome.err
+        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
+        assert run(*words).status == 0
 
     def test_timing(self, run, backend):
         words = ("eval", PROGRAM, X, "q=3", "--backend", backend, "--json")
         assert "timing" not in run(*words).json
         seconds = run(*words, "--timing").json["timing"]
-        assert {name for name, s in seconds.items() if s > 0} - {"import"} == {"parse", "read", "transfer", "run"}
+        always = {"parse", "read", "transfer", "run"}
+        assert {name for name, s in seconds.items() if s > 0} - {"import"} == always
+        seconds = run(*words, "--timing", "--executor", "compiled").json["timing"]
+        assert {name for name, s in seconds.items() if s > 0} - {"import"} == always | {"record", "compile"}
+        assert seconds["compile"] > seconds["record"]
 
     def test_saved_arrays(self, run, backend, tmp_path):
         path = tmp_path / "out.npz"
@@ -216,6 +269,38 @@ class TestPython:
         assert xp.owns(program(**values))
         assert arrays.tolist(program.jacobian(values, ["x"])["x"]) == [4.0, 20.0]
         assert arrays.tolist(program.hessian(values, ["x"])["x,x"]) == [[2.0, 0.0], [0.0, 8.0]]
+
+    def test_programs_that_are_called_again_are_compiled(self, backend, monkeypatch):
+        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 2**20, 0))
+        program, xp = gradcli.compile("sum(log(x**q)*sin(x))"), backends.namespace(backend)
+        values = {"x": xp.asarray([1.0, 2.0]), "q": 3.0}
+        first = program.value_and_grad(values)
+        monkeypatch.setattr(compiled, "evaluate", None)
+        again = program.value_and_grad(values)
+        assert all(xp.owns(v) for v in (again[0], *again[1].values()))
+        for one, other in zip((first[0], *first[1].values()), (again[0], *again[1].values())):
+            np.testing.assert_allclose(arrays.on_host(other), arrays.on_host(one), rtol=1e-14)
+        other = program.value_and_grad({"x": xp.asarray([3.0, 4.0]), "q": 2.0})
+        assert float(other[0]) == pytest.approx(sum(math.log(x**2) * math.sin(x) for x in (3.0, 4.0)))
+
+    def test_a_compiled_program_for_numbers_of_another_kind(self, backend, monkeypatch):
+        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
+        program, xp = gradcli.compile("sum(log(x**2))"), backends.namespace(backend)
+        for numbers in ([1.0, 2.0], [-1.0, 2.0], [-3.0, -4.0], [5.0, 6.0]):
+            for _ in range(2):
+                value, found = program.value_and_grad({"x": xp.asarray(numbers)})
+                assert float(value) == pytest.approx(sum(2 * math.log(abs(x)) for x in numbers))
+                np.testing.assert_allclose(arrays.on_host(found["x"]), 2 / np.array(numbers))
+
+    def test_compiled_jacobians(self, backend, monkeypatch):
+        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
+        program, xp = gradcli.compile("x**2*y"), backends.namespace(backend)
+        values = {"x": xp.asarray([1.0, 2.0]), "y": xp.asarray(3.0)}
+        for _ in range(3):
+            found = program.jacobian(values)
+            assert all(map(xp.owns, found.values()))
+            assert arrays.tolist(found["x"]) == [[6.0, 0.0], [0.0, 12.0]]
+            assert arrays.tolist(found["y"]) == [1.0, 4.0]
 
     def test_an_independent_input(self, xp):
         value, found = gradcli.compile("detach(x)*2 + 0*y").value_and_grad({"x": xp.asarray(1.0), "y": xp.asarray(2.0)})
