@@ -60,11 +60,11 @@ def _cells(row: Row, bases: Sequence[float] | None, scale: float) -> list[str]:
     for i, times in enumerate(row.times):
         low, middle, high = (q / scale for q in quantiles(times, n=4))
         ratio = f"{median(times) / bases[i]:.2f}" if bases else "-"
-        cells += [_short(middle), f"{_short(low)} to {_short(high)}", ratio]
+        cells += [short(middle), f"{short(low)} to {short(high)}", ratio]
     return cells
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     """Three digits, or all those before the point."""
     return f"{number:.3g}" if number < 1000 else f"{number:.0f}"
 
@@ -95,13 +95,18 @@ def _cpu() -> str:
 
 def arguments(description: str | None, rounds: int) -> argparse.Namespace:
     """The options that every benchmark has."""
+    return parser(description, rounds).parse_args()
+
+
+def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
+    """What reads those options, for a benchmark that has more."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=rounds, help="how often each job is measured")
     parser.add_argument("--json", metavar="PATH", help="write every time that was measured")
     parser.add_argument(
         "--write", action="store_true", help="put the tables into README.md, where it has a place for them"
     )
-    return parser.parse_args()
+    return parser
 
 
 def write_json(

@@ -259,8 +259,9 @@ class TestCommand:
         outcome = run("check", "log(x**q)", "x=5", "q=[3,4]", "--order", "2", "--json")
         record = outcome.json
         assert outcome.status == 0
-        assert list(record) == ["schema", "program", "agrees", "checks"]
+        assert list(record) == ["schema", "program", "backend", "device", "agrees", "checks"]
         assert (record["schema"], record["program"], record["agrees"]) == ("gradcli/1", "log(x**q)", True)
+        assert (record["backend"], record["device"]) == ("numpy", "cpu")
         assert [(c["leaf"], c["order"]) for c in record["checks"]] == [("x", 1), ("q", 1), ("x", 2), ("q", 2)]
         keys = ["leaf", "order", "index", "reverse", "difference", "error", "digits", "agrees"]
         assert all(list(check) == keys for check in record["checks"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
 
 import gradcli
+from gradcli import timing
 
 
 def test_the_main_job_as_json(run):
@@ -262,6 +264,54 @@ class TestWarnings:
         assert run("eval", "log(x)", "x=0", "--fail-on-nonfinite").status == 1
         assert run("eval", "sqrt(x)", "x=0", "--fail-on-nonfinite").status == 1
         assert run("eval", "log(x)", "x=1", "--fail-on-nonfinite").status == 0
+
+
+class TestTiming:
+    PHASES = ("import", "parse", "read", "record", "compile", "transfer", "run")
+
+    @pytest.mark.parametrize("executor", [(), ("--executor", "eager"), ("--executor", "compiled")])
+    def test_the_phases_fill_the_time_and_do_not_overlap(self, run, executor):
+        began = time.perf_counter()
+        seconds = run("eval", "sum(log(x**q))", "x=linspace(1,2,9)", "q=3", "--json", "--timing", *executor).json[
+            "timing"
+        ]
+        took = time.perf_counter() - began
+        assert tuple(seconds) == self.PHASES
+        assert all(s >= 0 for s in seconds.values())
+        assert sum(seconds.values()) <= took
+        happened = {"parse", "read", "run", *(("record", "compile") if "compiled" in executor else ())}
+        assert {name for name, s in seconds.items() if s > 0} - {"import"} == happened
+
+    def test_what_a_loop_takes_is_in_run(self, run):
+        seconds = run("eval", "for i in range(20000) { x = x + 1 }; x", "x=1", "--json", "--timing").json["timing"]
+        assert max(seconds, key=seconds.__getitem__) == "run"
+
+    def test_the_table_comes_after_the_results(self, run):
+        tables = run("eval", "x**2", "x=3", "--timing").out.split("\n\n")
+        assert "\n\n".join(tables[:-1]) + "\n" == run("eval", "x**2", "x=3").out
+        header, *rows = (line.split() for line in tables[-1].splitlines())
+        assert header == ["phase", "seconds"]
+        assert tuple(name for name, _ in rows) == self.PHASES
+        assert all(float(s) >= 0 for _, s in rows)
+
+    def test_nothing_is_timed_unless_that_is_asked_for(self, run):
+        assert "timing" not in run("eval", "x**2", "x=3", "--json").json
+        assert "seconds" not in run("eval", "x**2", "x=3").out
+
+    def test_a_program_that_cannot_be_evaluated_leaves_no_stopwatch_running(self, run, monkeypatch):
+        assert run("eval", "x + [1, 2]", "x=[1,2,3]", "--timing").status == 1
+        monkeypatch.setattr(timing, "perf_counter", pytest.fail)
+        assert run("eval", "x**2", "x=3").status == 0
+
+    def test_a_phase_waits_for_the_device(self):
+        """What a device still computes when a phase ends counts for that phase."""
+        with timing.measured(True) as stopwatch:
+            stopwatch.synchronise = lambda: time.sleep(0.01)
+            with timing.phase("run"), timing.phase("transfer"):
+                pass
+        assert stopwatch.seconds["run"] >= 0.02
+        assert stopwatch.seconds["transfer"] >= 0.01
+        assert stopwatch.seconds["parse"] == 0
 
 
 class TestHelp:

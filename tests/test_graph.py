@@ -311,6 +311,8 @@ class TestFormats:
         assert record == {
             "schema": "gradcli/1",
             "program": "f(a) = a*2; y = f(x) + x",
+            "backend": "numpy",
+            "device": "cpu",
             "shape": [],
             "value": 15.0,
             "root": 2,

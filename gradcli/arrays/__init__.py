@@ -27,6 +27,7 @@ from gradcli.arrays.namespaces import (
     using_namespace,
 )
 from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
+from gradcli.timing import phase
 
 __all__ = [
     "PLAIN",
@@ -95,10 +96,8 @@ def asarray(value: object, dtype: str | None = None) -> Array:
     foreign = foreign_namespace((value,))
     if foreign is not None:
         return foreign.asarray(foreign.copy(value), dtype)
-    import numpy as np
-
     try:
-        array = np.array(value, dtype=dtype)
+        array = numpy_namespace().array(value, dtype=dtype)
     except (ValueError, TypeError) as error:
         if "inhomogeneous" in str(error):
             raise ShapeError("the rows of a nested list have different lengths") from None
@@ -159,7 +158,11 @@ def unshared(array: Array, others: Iterable[Array]) -> Array:
 
 
 def to_numpy(array: Array) -> Any:
-    return namespace_of((array,)).to_numpy(array)
+    foreign = foreign_namespace((array,))
+    if foreign is None:
+        return numpy_namespace().to_numpy(array)
+    with phase("transfer"):
+        return foreign.to_numpy(array)
 
 
 def on_host(array: Array) -> Array:

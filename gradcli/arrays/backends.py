@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from gradcli.errors import BackendError, UsageError
+from gradcli.timing import phase
 
 
 class Backend(NamedTuple):
@@ -59,6 +60,7 @@ def check_name(name: str) -> Backend:
 
 
 @cache
+@phase("import")
 def home(name: str) -> ModuleType:
     """The module that speaks to a library. Raises BackendError where that is missing or broken."""
     backend = check_name(name)

@@ -79,6 +79,9 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
         with self.device:
             return cupy.ones(tuple(shape), dtype)
 
+    def synchronise(self) -> None:
+        self.device.synchronize()
+
     def quiet(self) -> AbstractContextManager[Any]:
         # Of CuPy's settings only that of singular matrices matters: it gives nan otherwise.
         return _Running(self.device)

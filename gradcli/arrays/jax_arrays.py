@@ -71,6 +71,10 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
     def ones(self, shape: Sequence[int], dtype: str) -> Array:
         return self.from_numpy(numpy_arrays.ones(tuple(shape), dtype))
 
+    def synchronise(self) -> None:
+        # JAX has no word for a whole device, and works on arrays that nobody holds for those that are held.
+        jax.block_until_ready(jax.live_arrays(self.device.platform))
+
     def quiet(self) -> AbstractContextManager[Any]:
         return nullcontext()
 

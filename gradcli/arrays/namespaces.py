@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from gradcli.errors import EvaluationError
+from gradcli.timing import phase
 
 PLAIN = frozenset({float, bool, int})
 
@@ -39,6 +40,7 @@ backend_of: Callable[[type], str | None] = cache(_backend_of)
 
 
 @cache
+@phase("import")
 def numpy_namespace() -> Any:
     from gradcli.arrays import numpy_arrays
 
@@ -101,7 +103,8 @@ def placed(array: Any) -> Any:
     if namespace is None:
         return array
     try:
-        return namespace.asarray(array)
+        with phase("transfer"):
+            return namespace.asarray(array)
     except (MemoryError, RuntimeError) as error:
         raise namespace.explained(error) or error from None
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.timing import phase
+
 # Our name: SciPy's name.
 _NAMES = {
     "erf": "erf",
@@ -27,6 +29,7 @@ _NAMES = {
 def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import scipy.special
+    with phase("import"):
+        import scipy.special
 
     return getattr(scipy.special, _NAMES[name])

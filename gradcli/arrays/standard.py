@@ -101,6 +101,9 @@ class StandardArrays:
     def ones(self, shape: Sequence[int], dtype: str) -> Array:
         return self.namespace.ones(tuple(shape), dtype=self.dtype(dtype), device=self.device)
 
+    def synchronise(self) -> None:
+        """Wait until the device has computed what it was asked for; most compute while they are called."""
+
     # --- running a primitive
 
     def quiet(self) -> AbstractContextManager[Any]:

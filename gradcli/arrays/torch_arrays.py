@@ -133,6 +133,10 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
     def may_share_memory(self, array: Array, other: Array) -> bool:
         return self.owns(other) and array.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
 
+    def synchronise(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
     def quiet(self) -> AbstractContextManager[Any]:
         mode: AbstractContextManager[Any] = torch.no_grad()
         return mode

@@ -10,6 +10,7 @@ from gradcli.calculus.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Ch
 from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
 from gradcli.cli.options import CheckOptions
+from gradcli.cli.record import opening
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import DifferentiationError, ExitStatus, UsageError
 from gradcli.evaluate.check import Checked, check_program, hand_written
@@ -40,7 +41,7 @@ def run(options: CheckOptions, environment: Environment) -> ExitStatus:
             program, bindings, wrt, order=options.order, tolerance=options.tolerance, max_steps=options.max_steps
         )
     if options.json:
-        environment.write(json_text.dumps(_json(program.source, checked.report)) + "\n")
+        environment.write(json_text.dumps(_json(program.source, checked.report, namespace)) + "\n")
     else:
         show([Table(_HEADER, [*map(_cells, checked.report.rows)])], environment)
     if options.quiet or checked.report.ok:
@@ -55,10 +56,8 @@ def _check(options: CheckOptions) -> None:
         raise UsageError("--tolerance is between 0 and 1", hint="--tolerance 1e-6 asks for six digits")
 
 
-def _json(text: str, report: Report) -> dict[str, Any]:
-    return {
-        "schema": "gradcli/1",
-        "program": text,
+def _json(text: str, report: Report, namespace: Any) -> dict[str, Any]:
+    return opening(text, namespace) | {
         "agrees": report.ok,
         "checks": [_row_json(row) for row in report.rows],
     }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, timing
 from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
 from gradcli.cli.options import EvalOptions
+from gradcli.cli.record import opening
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import ExitStatus, UsageError, caret_text, position
 from gradcli.evaluate import session
@@ -22,17 +24,23 @@ _MOST_ENTRIES = 200
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
     """Evaluate, differentiate, print; see `gradcli eval --help`."""
     _check(options)
-    namespace = arrays.chosen(options.backend, options.device)
     limits = arrays.max_elements(options.max_elements)
-    with arrays.using_namespace(namespace), arrays.using_dtype(options.dtype), limits:
-        request = _request(options, environment)
-        result = session.run(request)
+    with timing.measured(options.timing) as stopwatch:
+        namespace = arrays.chosen(options.backend, options.device)
+        if namespace is not None:
+            stopwatch.synchronise = namespace.synchronise
+        with arrays.using_namespace(namespace), arrays.using_dtype(options.dtype), limits:
+            with timing.phase("read"):
+                request = _request(options, environment)
+            with timing.phase("run"):
+                result = session.run(request)
+    seconds = stopwatch.seconds if options.timing else None
     if options.save is not None:
         output.save_npz(options.save, _arrays(result))
     if options.json:
-        environment.write(json_text.dumps(_json(options, request, result, namespace)) + "\n")
+        environment.write(json_text.dumps(_json(options, request, result, namespace, seconds)) + "\n")
     else:
-        show(_tables(result), environment)
+        show(_tables(result, seconds), environment)
         if not options.quiet:
             for warning in result.warnings:
                 environment.complain(_warning_text(warning, request.program.source))
@@ -116,13 +124,15 @@ def _matrices(result: session.Result) -> list[tuple[str, Any]]:
     return [(name, matrix) for name, matrix in (result.coordinates or {}).items() if matrix is not None]
 
 
-def _json(options: EvalOptions, request: session.Request, result: session.Result, namespace: Any) -> dict[str, Any]:
+def _json(
+    options: EvalOptions,
+    request: session.Request,
+    result: session.Result,
+    namespace: Any,
+    seconds: Mapping[str, float] | None,
+) -> dict[str, Any]:
     text = request.program.source
-    record = {
-        "schema": "gradcli/1",
-        "program": text,
-        "backend": options.backend,
-        "device": "cpu" if namespace is None else namespace.device_name,
+    record = opening(text, namespace) | {
         "dtype": options.dtype,
         "shape": list(arrays.shape(result.value)),
         "value": result.value,
@@ -135,6 +145,7 @@ def _json(options: EvalOptions, request: session.Request, result: session.Result
         "nodes": result.nodes,
         "rewrites": None if result.nodes is None else [_rewrite_json(r, text) for r in result.rewritten],
         "warnings": [_warning_json(w, text) for w in result.warnings] or None,
+        "timing": seconds,
     }
     return record | {key: part for key, part in parts.items() if part is not None}
 
@@ -169,7 +180,7 @@ def _warning_text(warning: Warning, source: str) -> str:
     return f"warning: {warning.message}\n{caret_text(source, warning.span)}"
 
 
-def _tables(result: session.Result) -> list[Table]:
+def _tables(result: session.Result, seconds: Mapping[str, float] | None) -> list[Table]:
     tables = [Table((), [("value", number_text(result.value))])]
     for title, part in (
         ("gradient", result.grad),
@@ -186,6 +197,8 @@ def _tables(result: session.Result) -> list[Table]:
         tables.append(Table(header, [tuple(number_text(row[key]) for key in header) for row in result.nodes]))
     if result.rewritten:
         tables.append(Table(("rewritten", "as"), [(r.rule.pattern, r.rule.stable) for r in result.rewritten]))
+    if seconds is not None:
+        tables.append(Table(("phase", "seconds"), [(name, f"{s:.6f}") for name, s in seconds.items()]))
     return tables
 
 

@@ -9,6 +9,7 @@ from gradcli.cli import inputs
 from gradcli.cli.drawing.labels import Label, Texts, labels
 from gradcli.cli.environment import Environment
 from gradcli.cli.options import GraphOptions
+from gradcli.cli.record import opening
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import ExitStatus, UsageError, nearest
 from gradcli.evaluate import graph as graphs
@@ -29,7 +30,7 @@ def run(options: GraphOptions, environment: Environment) -> ExitStatus:
     if form == "json":
         from gradcli.io import json_text
 
-        environment.write(json_text.dumps(_json(graph, request)) + "\n")
+        environment.write(json_text.dumps(_json(graph, request, namespace)) + "\n")
         return ExitStatus.SUCCESS
     drawn = labels(graph, outline(graph, expand=options.expand), request)
     if form == "tree":
@@ -99,11 +100,9 @@ def _tables(graph: Graph, drawn: list[Label]) -> list[Table]:
     return tables
 
 
-def _json(graph: Graph, request: Request) -> dict[str, Any]:
+def _json(graph: Graph, request: Request, namespace: Any) -> dict[str, Any]:
     texts = Texts(graph)
-    return {
-        "schema": "gradcli/1",
-        "program": graph.program.source,
+    return opening(graph.program.source, namespace) | {
         "shape": list(arrays.shape(graph.value)),
         "value": graph.value,
         "root": len(graph.vertices) - 1,

@@ -13,6 +13,7 @@ from gradcli.evaluate.interpreter import evaluate
 from gradcli.io import variables
 from gradcli.syntax import parse, parse_expression
 from gradcli.syntax.tree import Evaluate, Program
+from gradcli.timing import phase
 
 
 class BindingOptions(Protocol):
@@ -92,8 +93,9 @@ def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple
     BindingError for a value that cannot be read, a name that is given twice or that the program
     does not read.
     """
-    text, words = _program_text(options, environment)
-    program = parse(text)
+    with phase("parse"):
+        text, words = _program_text(options, environment)
+        program = parse(text)
     reads = scope.outer_reads(program)
     bindings: dict[str, Any] = {}
     for word in words:

@@ -135,6 +135,7 @@ def evaluate(
     no_grad: opt.NoGrad = False,
     no_rewrite: opt.NoRewrite = False,
     executor: opt.Executor = None,
+    timing: opt.Timing = False,
     fail_on_nonfinite: opt.FailOnNonfinite = False,
     quiet: opt.Quiet = False,
     traceback: opt.Traceback = False,

@@ -67,6 +67,14 @@ Executor = Annotated[
         "backend compiles; default: compiled for large arrays.",
     ),
 ]
+Timing = Annotated[
+    bool,
+    typer.Option(
+        "--timing",
+        help="The seconds spent on import (of array libraries), parse (of the program), read (the values of its names), "
+        "record, compile, transfer (to the device and back) and run; 0 for what did not happen.",
+    ),
+]
 FailOnNonfinite = Annotated[
     bool, typer.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
 ]
@@ -116,6 +124,7 @@ class EvalOptions(NamedTuple):
     no_grad: bool = False
     no_rewrite: bool = False
     executor: str | None = None
+    timing: bool = False
     fail_on_nonfinite: bool = False
     quiet: bool = False
     traceback: bool = False

@@ -7,11 +7,13 @@ from typing import Any
 
 from gradcli.executors import floats, stepwise
 from gradcli.program.ir import Program
+from gradcli.timing import phase
 
 # From inputs to outputs; None where a guard does not hold.
 Executable = Callable[[Sequence[Any]], Sequence[Any] | None]
 
 
+@phase("compile")
 def executable(program: Program, namespace: Any = None) -> Executable:
     """A function that runs `program` on the arrays of a namespace, NumPy's and numbers where that is None.
 

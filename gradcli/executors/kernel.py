@@ -16,6 +16,7 @@ from gradcli.executors.schedule import Segment
 from gradcli.primitives import reductions, trigonometric
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
+from gradcli.timing import phase
 
 Shape = tuple[int, ...]
 Environment = list[Any]
@@ -92,7 +93,8 @@ class Kernel:
         """Have sines and cosines compiled, where it is possible, once there are enough to pay for it."""
         self._computed += self._waves * math.prod(self.segment.shape)
         if self._computed >= _MANY_WAVES:
-            self.code = _Compiler(self.segment, self.dying, sincos.compiled()).compile()
+            with phase("compile"):
+                self.code = _Compiler(self.segment, self.dying, sincos.compiled()).compile()
 
 
 class _Compiler:

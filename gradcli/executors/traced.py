@@ -9,6 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import BackendError, EvaluationError, GradcliError
 from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.timing import phase
 
 
 class Traced:
@@ -38,6 +39,7 @@ class Traced:
             except (RuntimeError, ValueError) as error:
                 raise self.namespace.explained(error) or EvaluationError(_first_line(error)) from None
 
+    @phase("compile")
     def _compile(self, operands: Sequence[Any]) -> Callable[..., Sequence[Any]]:
         try:
             compiled: Callable[..., Sequence[Any]] = self.namespace.compiled(self.function, operands)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.errors import BindingError, Span
 from gradcli.io.source import Source
+from gradcli.timing import phase
 
 if TYPE_CHECKING:
     import numpy
@@ -114,7 +115,8 @@ def numbers(value: object, what: str) -> float | NDArray[numpy.float64]:
     if None in values:
         at = values.index(None)
         raise _not_numbers(what + _index(at, shape), items[at], nested=True)
-    import numpy
+    with phase("import"):
+        import numpy
 
     return numpy.array(values, dtype=numpy.float64).reshape(shape)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gradcli.errors import BindingError
 from gradcli.io.source import Source
+from gradcli.timing import phase
 
 if TYPE_CHECKING:
     import zipfile
@@ -61,7 +62,8 @@ def _read_member(source: Source, archive: zipfile.ZipFile) -> float | NDArray[nu
 
 
 def _read_array(source: Source) -> float | NDArray[numpy.float64]:
-    import numpy
+    with phase("import"):
+        import numpy
 
     shape, dtype = _read_header(source)
     _check_dtype(source, dtype)

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from gradcli.io.source import Source
+from gradcli.timing import phase
 
 if TYPE_CHECKING:
     import numpy
@@ -25,6 +26,7 @@ def read_parquet(source: Source) -> NDArray[numpy.float64]:
         raise source.error("it is damaged, or no .parquet file", "write it again") from error
 
 
+@phase("import")
 def _pyarrow(source: Source) -> Any:
     # pyarrow ships no types, so it is Any here.
     try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gradcli.errors import BindingError
 from gradcli.io.source import Source
+from gradcli.timing import phase
 
 if TYPE_CHECKING:
     from array import array
@@ -34,7 +35,8 @@ def read_table(source: Source) -> NDArray[numpy.float64]:
     nan. Raises BindingError for a cell that is no number and for rows of different lengths, with the line and
     column, and for a column that is not there.
     """
-    import numpy
+    with phase("import"):
+        import numpy
 
     rows = _rows(source)
     first = next(rows, None)

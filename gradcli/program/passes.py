@@ -10,8 +10,10 @@ from gradcli.program.build import Builder
 from gradcli.program.check import check
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.rewrites import EXACT, FAST, rewrites
+from gradcli.timing import phase
 
 
+@phase("record")
 def optimise(program: Program, *, fast: bool = False) -> Program:
     """`program` without what is computed in vain, twice, or by a longer way than the table of rewrites knows.
 

@@ -12,6 +12,7 @@ from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.check import check
 from gradcli.program.ir import Equation, Program, Variable
+from gradcli.timing import phase
 
 
 class Recording:
@@ -77,6 +78,7 @@ class Traced(NamedTuple):
     values: tuple[Any, ...]
 
 
+@phase("record")
 def record(function: Callable[..., Sequence[Any]], inputs: Mapping[str, Any]) -> Traced:
     """The program that `function` runs for `inputs`, arrays by name, which it is given as keywords.
 

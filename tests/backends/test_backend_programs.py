@@ -110,10 +110,12 @@ class TestEval:
     def test_the_table(self, run, backend):
         assert run("eval", "x**2", "x=3", "--backend", backend).out == run("eval", "x**2", "x=3").out
 
-    @pytest.mark.parametrize("form", [("--json",), ("--to", "tree")])
-    def test_the_graph(self, run, backend, form):
-        words = ("graph", "sum(log(x**2)*W@x)", "x=[1,2]", "W=[[1,2],[3,4]]", "--values", *form)
+    def test_the_graph(self, run, backend):
+        words = ("graph", "sum(log(x**2)*W@x)", "x=[1,2]", "W=[[1,2],[3,4]]", "--values")
         assert run(*words, "--backend", backend).out == run(*words).out
+        found, expected = run(*words, "--json", "--backend", backend).json, run(*words, "--json").json
+        names = {"backend": backend, "device": found["device"]}
+        assert found == expected | names
 
     @pytest.mark.parametrize(
         "words",
@@ -166,6 +168,16 @@ class TestEval:
         monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
         assert run(*words).status == 0
 
+    def test_timing(self, run, backend):
+        words = ("eval", PROGRAM, X, "q=3", "--backend", backend, "--json")
+        assert "timing" not in run(*words).json
+        seconds = run(*words, "--timing").json["timing"]
+        always = {"parse", "read", "transfer", "run"}
+        assert {name for name, s in seconds.items() if s > 0} - {"import"} == always
+        seconds = run(*words, "--timing", "--executor", "compiled").json["timing"]
+        assert {name for name, s in seconds.items() if s > 0} - {"import"} == always | {"record", "compile"}
+        assert seconds["compile"] > seconds["record"]
+
     def test_saved_arrays(self, run, backend, tmp_path):
         path = tmp_path / "out.npz"
         assert run("eval", "sum(x**2)", "x=[1,2]", "--backend", backend, "--save", str(path)).status == 0
@@ -176,20 +188,41 @@ class TestEval:
     def test_the_device_is_named_as_the_library_calls_it(self, run):
         names = {"numpy": "cpu", "torch": "cpu", "jax": "cpu:0"}
         for name, device in names.items():
-            outcome = run("eval", "x", "x=1", "--json", "--backend", name, "--device", "cpu")
-            if outcome.status == 0:
-                assert outcome.json["device"] == device
+            for command in ("eval", "check", "graph"):
+                outcome = run(command, "x", "x=1", "--json", "--backend", name, "--device", "cpu")
+                if outcome.status == 0:
+                    assert outcome.json["device"] == device
 
     def test_check(self, run, backend):
         words = ("check", "sum(sin(x)*y) + log(det(A))", "x=[1,2]", "y=2", "A=[[2,0.5],[1,3]]", "--order", "2")
         outcome = run(*words, "--backend", backend, "--json")
         assert outcome.status == 0, outcome.err
         assert outcome.json["agrees"]
+        assert outcome.json["backend"] == backend
 
     def test_check_finds_a_wrong_derivative(self, run, backend):
         outcome = run("check", "f(t) = t**3 backward(g) = 2*g*t**2; sum(f(x))", "x=[1,2]", "--backend", backend)
         assert outcome.status == 1
         assert "'x'" in outcome.err
+
+
+def is_computed(x: Any) -> bool:
+    """Whether a library that computes later on has computed `x`."""
+    if hasattr(x, "is_ready"):
+        return bool(x.is_ready())
+    library = arrays.backend_of(type(x))
+    if library == "cupy":
+        return bool(pytest.importorskip("cupy").cuda.get_current_stream().done)
+    return library != "torch" or not x.is_cuda or bool(pytest.importorskip("torch").cuda.current_stream().query())
+
+
+def test_synchronise_waits_for_the_device(xp):
+    x = xp.asarray(np.ones((1000, 1000)))
+    for _ in range(5):
+        x = xp.matmul(x, x) / 1000.0
+    xp.synchronise()
+    assert is_computed(x)
+    assert arrays.on_host(x)[0, 0] == 1.0
 
 
 class TestPython:

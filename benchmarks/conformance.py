@@ -1,0 +1,181 @@
+"""The conformance programs on a device: which of them give PyTorch's values and gradients, eagerly and compiled."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jobs import Failure, Job, Received, Send, explanation, run
+
+MODES = ("eager", "compiled")
+# Relative errors up to it are agreement; the largest number of a case counts where it is 1e5 times larger.
+AGREES = 1e-9
+_OF_LARGEST = 1e-5
+AGREEMENT, DIFFERENCE, FAILURE, NOT_RECORDED = "agrees", "differs", "fails", "not recorded"
+# Of those to be compiled: where it has something to warn of, eager evaluation steps in.
+EAGER = "agrees, eagerly"
+# Its compiler takes seconds for a program: it comes last, and has all processors.
+_SLOWEST = "torch"
+# A program that is begun in time may take so many seconds longer.
+_OVERTIME = 10.0
+
+
+def cases(path: Path) -> list[dict[str, Any]]:
+    """The programs of a .jsonl file, or of all of a folder; none where there is nothing. In an order that is
+    shuffled, always alike: those that there is time for are a fair sample."""
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path] if path.exists() else []
+    found = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    random.Random(0).shuffle(found)
+    return found
+
+
+def check(send: Send, name: str, device: str, mode: str, given: Sequence[Mapping[str, Any]], until: float) -> None:
+    """Send a record for each program, as `(id, record)`, up to the time `until`."""
+    from gradcli import arrays
+
+    namespace = arrays.chosen(name, device)
+    for case in given:
+        if time.monotonic() > until:
+            return
+        start = time.perf_counter()
+        record = _checked(case, mode, namespace)
+        send((case["id"], record | {"seconds": time.perf_counter() - start}))
+
+
+def _checked(case: Mapping[str, Any], mode: str, namespace: Any) -> dict[str, Any]:
+    from gradcli.errors import NotRecordableError
+
+    try:
+        result, eagerly = _computed(case, mode, namespace)
+    except NotRecordableError as error:
+        return {"verdict": NOT_RECORDED, "message": error.message}
+    except Exception as error:
+        return {"verdict": FAILURE, "message": explanation(error)}
+    error = _error(result, case)
+    agreement = EAGER if eagerly and mode == "compiled" else AGREEMENT
+    return {"verdict": agreement if error <= AGREES else DIFFERENCE, "error": error}
+
+
+def _computed(case: Mapping[str, Any], mode: str, namespace: Any) -> tuple[Any, bool]:
+    """The result, as `gradcli eval` has it, and whether it was computed eagerly."""
+    from unittest import mock
+
+    from gradcli import arrays
+    from gradcli.evaluate import session
+    from gradcli.syntax import parse
+
+    with arrays.using_namespace(namespace), arrays.using_dtype("float64"):
+        bindings = {name: _placed(value) for name, value in case["bindings"].items()}
+        request = session.Request(
+            program=parse(case["program"]),
+            bindings=bindings,
+            wrt=case.get("wrt", tuple(bindings)),
+            grad_output=_placed(case["grad_output"]) if "grad_output" in case else None,
+            executor=mode,
+        )
+        with mock.patch.object(session, "_run", wraps=session._run) as eagerly:
+            return session.run(request), eagerly.called
+
+
+def _placed(value: Any) -> Any:
+    from gradcli import arrays
+
+    return arrays.placed(arrays.asarray(_numbers(value), "float64"))
+
+
+def _numbers(value: Any) -> Any:
+    """The strings that stand for nan and the infinities, as numbers."""
+    return [_numbers(v) for v in value] if isinstance(value, list) else float(value)
+
+
+def _error(result: Any, case: Mapping[str, Any]) -> float:
+    """The largest relative error of a value or gradient; infinite where one is there and the other is not."""
+    import numpy as np
+
+    value = np.asarray(_numbers(case["value"]))
+    scale = max([1.0, *np.abs(value[np.isfinite(value)]).tolist()])
+    pairs = [(result.value, case["value"])]
+    pairs += [((result.grad or {}).get(name), gradient) for name, gradient in case["grad"].items()]
+    return max(_difference(found, expected, scale) for found, expected in pairs)
+
+
+def _difference(found: Any, expected: Any, scale: float) -> float:
+    import numpy as np
+
+    if found is None or expected is None:
+        return 0.0 if found is expected else float("inf")
+    found, expected = np.asarray(found, float), np.asarray(_numbers(expected))
+    if found.shape != expected.shape:
+        return float("inf")
+    finite = np.isfinite(expected)
+    if not np.array_equal(found[~finite], expected[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():
+        return float("inf")
+    found, expected = found[finite], expected[finite]
+    errors = np.abs(found - expected) / (np.abs(expected) + _OF_LARGEST * scale)
+    return float(errors.max(initial=0.0))
+
+
+def check_all(
+    tables: dict[str, Any],
+    names: Sequence[str],
+    device: str,
+    given: Sequence[Mapping[str, Any]],
+    width: int,
+    until: float,
+    found: Received,
+) -> None:
+    """Put a table of records by program for each library and mode into `tables`, from `width` processes at a
+    time; `found` is called with all that they send."""
+    jobs = [
+        Job(f"{name} {mode}", check, (name, device, mode, part, until - _OVERTIME))
+        for mode in MODES
+        for name in sorted(names, key=lambda name: name == _SLOWEST)
+        for part in _parts(given, name, mode, width)
+    ]
+    for job in jobs:
+        tables.setdefault(job.name, {"programs": {}, "problems": []})
+
+    def take(job: Job, message: Any) -> None:
+        if isinstance(message, Failure):
+            tables[job.name]["problems"].append(message.why)
+        else:
+            case, record = message
+            tables[job.name]["programs"][case] = record
+        found(job, message)
+
+    run(jobs, take, until=until, width=width)
+
+
+def _parts(given: Sequence[Any], name: str, mode: str, width: int) -> Sequence[Sequence[Any]]:
+    """The programs for each of the processes that share them."""
+    number = width if (name, mode) == (_SLOWEST, "compiled") else max(1, width // 4)
+    return [given[part::number] for part in range(number)]
+
+
+def table(tables: Mapping[str, Any], number: int) -> str:
+    """A Markdown table with a row for each library and mode, of `number` programs."""
+    verdicts = (AGREEMENT, DIFFERENCE, FAILURE, NOT_RECORDED, EAGER)
+    head = ["", *verdicts, "not reached", "worst relative error of those that agree", ""]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * 7 + "---|"]
+    for name, found in tables.items():
+        records = found["programs"].values()
+        counts = [sum(r["verdict"] == v for r in records) for v in verdicts]
+        worst = max((r["error"] for r in records if r["verdict"] in (AGREEMENT, EAGER)), default=None)
+        cells = [name, *map(str, counts), str(number - len(records)), "-" if worst is None else f"{worst:.1e}"]
+        lines.append(f"| {' | '.join([*cells, '; '.join(dict.fromkeys(found['problems']))])} |")
+    return "\n".join(lines)
+
+
+def disagreements(tables: Mapping[str, Any], given: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each program that does not agree, where that is no matter of what can be recorded."""
+    programs = {case["id"]: case["program"] for case in given}
+    return [
+        f"{name}, {case}: {programs[case]!r} {record['verdict']}: {record.get('message') or record['error']}"
+        for name, found in tables.items()
+        for case, record in found["programs"].items()
+        if record["verdict"] in (DIFFERENCE, FAILURE)
+    ]
