@@ -141,6 +141,10 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
         mode: AbstractContextManager[Any] = torch.no_grad()
         return mode
 
+    def operand(self, value: Any) -> Array:
+        # Inductor's code is for the strides that it has seen.
+        return self.asarray(value).contiguous()
+
     def compiled(self, function: Callable[..., Any], operands: Sequence[Array]) -> Callable[..., Any]:
         """`function` compiled by Inductor, which is behind `torch.compile`, for operands like these."""
         with warnings.catch_warnings():

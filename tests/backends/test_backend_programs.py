@@ -292,6 +292,16 @@ class TestPython:
                 assert float(value) == pytest.approx(sum(2 * math.log(abs(x)) for x in numbers))
                 np.testing.assert_allclose(arrays.on_host(found["x"]), 2 / np.array(numbers))
 
+    def test_a_compiled_program_for_arrays_with_other_strides(self, backend, monkeypatch):
+        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
+        program, xp = gradcli.compile("sum(x**2*w) + sum(x[0])"), backends.namespace(backend)
+        whole, w = xp.asarray(np.arange(36.0).reshape(6, 6)), np.array([[1.0, 2.0, 3.0]])
+        for x in (whole[:3, :3], whole[:3, 1:4], whole[::2, ::2], xp.asarray(np.arange(9.0).reshape(3, 3)).T):
+            value, found = program.value_and_grad({"x": x, "w": w})
+            host = np.asarray(arrays.on_host(x))
+            assert float(value) == (host**2 * w).sum() + host[0].sum()
+            np.testing.assert_array_equal(arrays.on_host(found["x"]), 2 * host * w + np.eye(1, 3).T)
+
     def test_compiled_jacobians(self, backend, monkeypatch):
         monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
         program, xp = gradcli.compile("x**2*y"), backends.namespace(backend)
