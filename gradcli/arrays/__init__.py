@@ -60,12 +60,16 @@ def shape(array: Array) -> Shape:
 
 def dtype_name(array: Array) -> str:
     """`float64`, `float32`, `int64`, `bool`, …"""
-    return _PLAIN_DTYPES.get(type(array)) or _dtype_name(array.dtype)
+    known = _PLAIN_DTYPES.get(type(array))
+    if known is not None:
+        return known
+    dtype = array.dtype
+    return _dtype_name(type(dtype), dtype)
 
 
 @cache
-def _dtype_name(dtype: Any) -> str:
-    """The name of a dtype of any library; PyTorch's stands behind a dot."""
+def _dtype_name(_library: type, dtype: Any) -> str:
+    """The name of a dtype, PyTorch's stands behind a dot; those of two libraries must not be compared."""
     return str(dtype).rpartition(".")[2]
 
 
