@@ -64,11 +64,11 @@ def dtype_name(array: Array) -> str:
     if known is not None:
         return known
     dtype = array.dtype
-    return _dtype_name(type(dtype), dtype)
+    return _dtype_name(type(dtype).__module__, dtype)
 
 
 @cache
-def _dtype_name(_library: type, dtype: Any) -> str:
+def _dtype_name(_library: str, dtype: Any) -> str:
     """The name of a dtype, PyTorch's stands behind a dot; those of two libraries must not be compared."""
     return str(dtype).rpartition(".")[2]
 
