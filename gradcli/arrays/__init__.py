@@ -311,6 +311,11 @@ _budget: ContextVar[Budget | None] = ContextVar("gradcli_budget", default=None)
 _steps: ContextVar[Budget | None] = ContextVar("gradcli_steps", default=None)
 
 
+def limited() -> bool:
+    """Whether this run has a limit on array elements."""
+    return _budget.get() is not None
+
+
 def charge(elements: int) -> None:
     """Count array elements that are about to be made against the limit of this run, if it has one."""
     budget = _budget.get()

@@ -119,7 +119,8 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     """
     xp = arrays.foreign_namespace(operands) or arrays.default_namespace()
     try:
-        arrays.charge(primitive.elements([arrays.shape(o) for o in operands], params))
+        if arrays.limited():
+            arrays.charge(primitive.elements([arrays.shape(o) for o in operands], params))
         operands = xp.promoted(operands, truths=primitive.truths)
         with xp.quiet():
             result = primitive.forward(xp, *operands, **params)
@@ -127,6 +128,11 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
         raise
     except (MemoryError, ValueError, IndexError, TypeError, RuntimeError) as error:
         raise xp.explained(error) or _refused(primitive, operands, error) from None
+    except AttributeError:
+        for operand in operands:
+            # Raises for what is no array.
+            arrays.shape(operand)
+        raise
     except ArithmeticError as error:
         raise EvaluationError(f"'{primitive.name}' failed: {error}") from None
     return [xp.tidy(r) for r in result] if type(result) is list else xp.tidy(result)
