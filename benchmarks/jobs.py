@@ -82,6 +82,8 @@ def run(jobs: Sequence[Job], received: Received, *, until: float, width: int = 1
                 if not _receive(one, received):
                     running.remove(one)
         for one in running:
+            one.process.terminate()
+        for one in running:
             received(one.job, Failure("its time was up"))
         for job in waiting:
             received(job, Failure("no time was left"))
