@@ -9,7 +9,7 @@ by array, in between.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
@@ -65,9 +65,21 @@ class Schedule(NamedTuple):
     steps: tuple[Equation | Segment, ...]
 
 
-def schedule(program: Program) -> Schedule:
-    """The steps that compute `program`."""
-    return _Scheduler(program).run()
+class Fusion(NamedTuple):
+    """What an executor computes in segments: equations over `smallest` elements or more that it `takes`.
+
+    Reductions over some axes only are among them where the blocks for one index of the first axis
+    have at most `longest_row` elements.
+    """
+
+    smallest: int
+    longest_row: int
+    takes: Callable[[Equation], bool]
+
+
+def schedule(program: Program, fusion: Fusion | None = None) -> Schedule:
+    """The steps that compute `program`; in blocks that suit NumPy where `fusion` is None."""
+    return _Scheduler(program, fusion or Fusion(BLOCK + 1, LONGEST_ROW, lambda _equation: True)).run()
 
 
 class _Place(NamedTuple):
@@ -82,8 +94,9 @@ _GIVEN = _Place(None, 0)
 
 
 class _Scheduler:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, fusion: Fusion) -> None:
         self.program = program
+        self.fusion = fusion
         self.places: dict[Variable, _Place] = dict.fromkeys(program.inputs, _GIVEN)
         self.segments: dict[tuple[Shape, int], Segment] = {}
         self.whole: dict[int, list[Equation]] = {}
@@ -185,16 +198,18 @@ class _Scheduler:
 
     def _blocked_shape(self, equation: Equation) -> Shape | None:
         """The shape over which an equation is computed block by block; None where it is not."""
+        if not self.fusion.takes(equation):
+            return None
         if equation.primitive.elementwise:
             over = equation.output.shape
         elif equation.primitive in REDUCTIONS and _dtype(equation.inputs[0]) in _FLOATING:
             over = arrays.shape(equation.inputs[0])
             partial = len(equation.params["axis"]) < len(over)
-            if partial and (math.prod(over[1:]) > LONGEST_ROW or over[0] < 2):
+            if partial and (math.prod(over[1:]) > self.fusion.longest_row or over[0] < 2):
                 return None
         else:
             return None
-        return over if math.prod(over) > BLOCK else None
+        return over if math.prod(over) >= self.fusion.smallest else None
 
     def _placed(self, atom: Atom) -> _Place:
         return self.places[atom] if isinstance(atom, Variable) else _GIVEN
