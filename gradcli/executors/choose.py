@@ -21,6 +21,10 @@ def executable(program: Program, namespace: Any = None) -> Executable:
     """
     if namespace is None:
         return _on_host(program)
+    if namespace.name == "cupy":
+        from gradcli.executors import cupy_kernels
+
+        return cupy_kernels.executable(program, namespace)
     from gradcli.executors.traced import Traced
 
     return Traced(program, namespace).run
