@@ -1,0 +1,358 @@
+"""The functions of the table in CUDA's C++: the `forward` of a primitive, run on names in place of arrays.
+
+What a function gives at its edges so comes from where every other backend has it from. Only the
+functions that CUDA has are spelled here, and those that it has with other edges than NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.arrays import definitions
+from gradcli.primitives import arithmetic, special
+from gradcli.primitives.exponential import by_squaring
+from gradcli.program.ir import Atom, Equation, Variable
+
+TYPES = {"float64": "double", "float32": "float", "bool": "bool", "int64": "long long"}
+_FLOATING = ("float64", "float32")
+
+# What the spellings below call. T is float or double, and so are the functions of CUDA then.
+PRELUDE = r"""
+template <class T> __device__ T infinity() { return T(__longlong_as_double(0x7ff0000000000000LL)); }
+template <class T> __device__ T not_a_number() { return T(__longlong_as_double(0x7ff8000000000000LL)); }
+template <class T> __device__ T sign_of(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x == 0 ? T(0) : x; }
+template <class T> __device__ T larger(T x, T y) { return x > y || x != x ? x : y; }
+template <class T> __device__ T smaller(T x, T y) { return x < y || x != x ? x : y; }
+
+template <class T> __device__ T remainder_by(T x, T y)
+{
+    const T rest = fmod(x, y);
+    if (rest == 0) return copysign(T(0), y);
+    return (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+template <class T> __device__ T floor_quotient(T x, T y)
+{
+    if (y == 0) return x / y;
+    const T rest = fmod(x, y);
+    const T quotient = (x - rest) / y - T(rest != 0 && (rest < 0) != (y < 0));
+    return quotient == 0 ? copysign(T(0), x / y) : rint(quotient);
+}
+
+template <class T> __device__ T log_of_sum(T x, T y)
+{
+    if (x == y) return x + T(0.6931471805599453);
+    return x > y ? x + log1p(exp(y - x)) : y + log1p(exp(x - y));
+}
+
+/* Between 1 and 2, where it has a zero, g*(Y + P/Q) with the distance g from there (Boost, digamma.hpp);
+   elsewhere DLMF 5.5.2, 5.5.4 and 5.11.2. */
+__device__ double digamma(double x)
+{
+    if (x == 0) return -copysign(infinity<double>(), x);
+    if (x < 0 && x == floor(x)) return not_a_number<double>();
+    double rest = 0;
+    if (x < 0) {
+        rest = -3.141592653589793 / tan(3.141592653589793 * (x - rint(x)));
+        x = 1 - x;
+    }
+    if (x < 1) {
+        rest -= 1 / x;
+        x += 1;
+    } else if (x < 10) {
+        for (; x > 2; rest += 1 / x) x -= 1;
+    }
+    if (x <= 2) {
+        const double g = x - 1569415565.0 / 1073741824.0 - (381566830.0 / 1073741824.0) / 1073741824.0
+                         - 0.9016312093258695918615325266959189453125e-19;
+        const double z = x - 1;
+        const double p = 0.25479851061131551 + z * (-0.32555031186804491 + z * (-0.65031853770896507
+                         + z * (-0.28919126444774784 + z * (-0.045251321448739056 + z * -0.0020713321167745952))));
+        const double q = 1 + z * (2.0767117023730469 + z * (1.4606242909763515 + z * (0.43593529692665969
+                         + z * (0.054151797245674225 + z * (0.0021284987017821144 + z * -0.55789841321675513e-6)))));
+        return rest + (g * 0.99558162689208984 + g * (p / q));
+    }
+    const double z = 1 / (x * x);
+    return rest + log(x) - 0.5 / x - z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240
+           - z * (1.0 / 132 - z * (691.0 / 32760 - z * (1.0 / 12)))))));
+}
+
+/* Hurwitz's zeta function for s >= 2 and q > 0: the first terms, and Euler-Maclaurin for the rest, DLMF 25.11.5. */
+__device__ double zeta(double s, double q)
+{
+    /* B(2k)/(2k)! */
+    const double coefficients[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
+                                   -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3.389680296322582717e-13,
+                                   8.5860620562778451694e-15, -2.1748686985580619227e-16,
+                                   5.5090028283602295302e-18, -1.3954464685812524713e-19};
+    double first = 0;
+    for (; q < 10 || q < s; q += 1) first += pow(q, -s);
+    const double last = pow(q, -s);
+    double total = last * q / (s - 1) + 0.5 * last, factor = last * s / q;
+    for (int k = 0; k < 12; ++k) {
+        total += coefficients[k] * factor;
+        factor *= (s + 2 * k + 1) * (s + 2 * k + 2) / (q * q);
+    }
+    return first + total;
+}
+"""
+
+_COMPARISONS = {
+    "equal": "{0} == {1}",
+    "not_equal": "{0} != {1}",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "greater": "{0} > {1}",
+    "greater_equal": "{0} >= {1}",
+    "isfinite": "isfinite({0})",
+    "isnan": "isnan({0})",
+}
+# Functions that are called the same there.
+_OF_ONE = (
+    "floor ceil trunc sqrt cbrt exp exp2 expm1 log log2 log10 log1p tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh erf erfc erfinv lgamma digamma j0 j1"
+)
+_OF_TWO = "fmod copysign atan2 hypot pow zeta"
+# Our name: how CUDA has it.
+_TEMPLATES = {
+    **_COMPARISONS,
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "divide": "{0} / {1}",
+    "negative": "-{0}",
+    "abs": "fabs({0})",
+    "sign": "sign_of({0})",
+    "round": "rint({0})",
+    "maximum": "larger({0}, {1})",
+    "minimum": "smaller({0}, {1})",
+    "remainder": "remainder_by({0}, {1})",
+    "floor_divide": "floor_quotient({0}, {1})",
+    "logaddexp": "log_of_sum({0}, {1})",
+    "ndtri": "normcdfinv({0})",
+    "gamma": "tgamma({0})",
+    # SciPy has nan at the infinities, and so have the other backends.
+    "i0": "cyl_bessel_i0({0}) + ({0} - {0})",
+    "i1": "cyl_bessel_i1({0}) + ({0} - {0})",
+    **{name: f"{name}({{0}})" for name in _OF_ONE.split()},
+    **{name: f"{name}({{0}}, {{1}})" for name in _OF_TWO.split()},
+}
+_WAVES = {"sin": "cos", "cos": "sin"}
+# Computed in double precision also for float32, as SciPy does: in single precision they have few digits left.
+_WIDE = frozenset({special.digamma, special.polygamma, special.betaln, special.bessel_i, special.bessel_j})
+# As products they take a fraction of the time of a power.
+_PRODUCTS = frozenset({1.0, 2.0, 3.0, 4.0})
+
+
+def takes(equation: Equation) -> bool:
+    """Whether there is CUDA for an elementwise equation: it gives floats or truth values, and whole
+    numbers among its operands become floats."""
+    floating = equation.output.dtype in _FLOATING
+    if not floating and equation.output.dtype != "bool":
+        return False
+    known = (*_FLOATING, "bool", "int64") if floating else (*_FLOATING, "bool")
+    return all(type(a) is int or dtype_of(a) in known for a in equation.inputs)
+
+
+def dtype_of(atom: Atom) -> str:
+    return atom.dtype if isinstance(atom, Variable) else arrays.dtype_name(atom)
+
+
+def literal(number: Any, dtype: str) -> str:
+    """A number as a constant of CUDA."""
+    if dtype == "bool":
+        return "true" if number else "false"
+    kind = TYPES[dtype]
+    value = float(arrays.numpy_namespace().asarray(number, dtype))
+    if value != value:
+        return f"not_a_number<{kind}>()"
+    text = f"infinity<{kind}>()" if math.isinf(value) else repr(abs(value)) + "f" * (dtype == "float32")
+    return f"(-{text})" if math.copysign(1.0, value) < 0 else text
+
+
+class Term(NamedTuple):
+    """A name or a constant in the text, and its dtype."""
+
+    text: str
+    dtype: str
+
+
+class Statements:
+    """The statements that compute what is asked for; each of them once."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str], str] = {}
+        # By the name that each defines.
+        self._lines: dict[str, str] = {}
+
+    @property
+    def lines(self) -> Sequence[str]:
+        return tuple(self._lines.values())
+
+    def name(self, dtype: str, expression: str) -> str:
+        """The name of the value of an expression."""
+        name = self._names.get((dtype, expression))
+        if name is None:
+            name = self._named(dtype, expression)
+            self._lines[name] = f"const {TYPES[dtype]} {name} = {expression};"
+        return name
+
+    def wave(self, dtype: str, function: str, operand: str) -> str:
+        """The name of a sine or cosine; where both are asked for, they are computed together."""
+        expression = f"{function}({operand})"
+        other = self._names.get((dtype, f"{_WAVES[function]}({operand})"))
+        if other is None or (dtype, expression) in self._names:
+            return self.name(dtype, expression)
+        name = self._named(dtype, expression)
+        sine, cosine = (name, other) if function == "sin" else (other, name)
+        self._lines[other] = f"{TYPES[dtype]} {sine}, {cosine}; sincos({operand}, &{sine}, &{cosine});"
+        return name
+
+    def _named(self, dtype: str, expression: str) -> str:
+        return self._names.setdefault((dtype, expression), f"v{len(self._names)}")
+
+    def write(self, equation: Equation, operands: Sequence[Term | float]) -> Term:
+        """The result of an elementwise equation that is taken."""
+        primitive = equation.primitive
+        functions = Functions(self, _working_dtype(equation))
+        given = [functions.given(o, truths=primitive.truths) for o in operands]
+        same = primitive is arithmetic.cast
+        result = given[0] if same else primitive.forward(functions, *given, **equation.params)
+        return functions.converted(result.term, equation.output.dtype)
+
+
+def _working_dtype(equation: Equation) -> str:
+    """The dtype of all numbers in an equation. Numbers without axes are as numbers of Python are:
+    beside others they take the dtype of those."""
+    if equation.primitive in _WIDE:
+        return "float64"
+    output = equation.output.dtype
+    if equation.primitive is arithmetic.cast and output in _FLOATING:
+        return output
+    strong = {dtype_of(a) for a in equation.inputs if not _is_weak(a)}
+    return next((d for d in _FLOATING if d in strong), output if output in _FLOATING else "float64")
+
+
+def _is_weak(atom: Atom) -> bool:
+    if isinstance(atom, Variable):
+        return not atom.shape and atom.dtype == "float64"
+    return type(atom) in arrays.PLAIN
+
+
+class Value:
+    """A term among the operands of a `forward`, with operators that write statements."""
+
+    __slots__ = ("functions", "term")
+
+    def __init__(self, functions: Functions, term: Term) -> None:
+        self.functions = functions
+        self.term = term
+
+    @property
+    def dtype(self) -> str:
+        return self.term.dtype
+
+    def __add__(self, other: Any) -> Value:
+        return self.functions.call("add", self, other)
+
+    def __radd__(self, other: Any) -> Value:
+        return self.functions.call("add", other, self)
+
+    def __sub__(self, other: Any) -> Value:
+        return self.functions.call("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self.functions.call("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Value:
+        return self.functions.call("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Value:
+        return self.functions.call("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self.functions.call("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self.functions.call("divide", other, self)
+
+    def __neg__(self) -> Value:
+        return self.functions.call("negative", self)
+
+
+class Functions(definitions.SpecialFunctions):
+    """The namespace in which the `forward` of an elementwise primitive writes statements."""
+
+    def __init__(self, statements: Statements, dtype: str) -> None:
+        self.statements = statements
+        self.dtype = dtype
+
+    def __getattr__(self, name: str) -> Callable[..., Value]:
+        if name not in _TEMPLATES:
+            raise AttributeError(f"CUDA has no '{name}' here")
+        return partial(self.call, name)
+
+    def given(self, operand: Term | float, *, truths: bool) -> Value:
+        """An operand of an equation: a number in the dtype of the others, unless it is a truth value."""
+        kept = truths and isinstance(operand, Term) and operand.dtype == "bool"
+        return Value(self, operand if kept else self._number(operand))  # type: ignore[arg-type]
+
+    def converted(self, term: Term, dtype: str) -> Term:
+        if term.dtype == dtype:
+            return term
+        expression = f"{term.text} != 0" if dtype == "bool" else f"({TYPES[dtype]}){term.text}"
+        return Term(self.statements.name(dtype, expression), dtype)
+
+    def _number(self, operand: Any) -> Term:
+        """A term, a value or a number of Python as a number."""
+        if type(operand) in arrays.PLAIN:
+            return Term(literal(operand, self.dtype), self.dtype)
+        return self.converted(operand.term if isinstance(operand, Value) else operand, self.dtype)
+
+    def _truth(self, operand: Value) -> str:
+        return self.converted(operand.term, "bool").text
+
+    def call(self, name: str, *operands: Any) -> Value:
+        texts = [self._number(o).text for o in operands]
+        return self._result(_TEMPLATES[name].format(*texts), "bool" if name in _COMPARISONS else self.dtype)
+
+    def _result(self, expression: str, dtype: str) -> Value:
+        return Value(self, Term(self.statements.name(dtype, expression), dtype))
+
+    def sin(self, x: Any) -> Value:
+        return Value(self, Term(self.statements.wave(self.dtype, "sin", self._number(x).text), self.dtype))
+
+    def cos(self, x: Any) -> Value:
+        return Value(self, Term(self.statements.wave(self.dtype, "cos", self._number(x).text), self.dtype))
+
+    def logical_and(self, x: Value, y: Value) -> Value:
+        return self._result(f"{self._truth(x)} && {self._truth(y)}", "bool")
+
+    def logical_or(self, x: Value, y: Value) -> Value:
+        return self._result(f"{self._truth(x)} || {self._truth(y)}", "bool")
+
+    def logical_not(self, x: Value) -> Value:
+        return self._result(f"!{self._truth(x)}", "bool")
+
+    def where(self, condition: Value, x: Any, y: Any) -> Value:
+        truths = all(isinstance(o, Value) and o.dtype == "bool" for o in (x, y))
+        first, second = (o.term if truths else self._number(o) for o in (x, y))
+        return self._result(f"{self._truth(condition)} ? {first.text} : {second.text}", first.dtype)
+
+    def zeros_like(self, _x: Value) -> Value:
+        return Value(self, self._number(0.0))
+
+    def ones_like(self, _x: Value) -> Value:
+        return Value(self, self._number(1.0))
+
+    def pow(self, x: Any, q: Any) -> Any:
+        if q in _PRODUCTS:
+            return by_squaring(self.multiply, x, int(q))
+        return self.divide(1.0, x) if q == -1.0 else self.call("pow", x, q)
+
+    def heaviside(self, x: Value, y: Any) -> Any:
+        return definitions.heaviside(self, x, y)

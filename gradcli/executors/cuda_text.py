@@ -1,0 +1,302 @@
+"""A segment as the text of two CUDA kernels: one pass over its elements, and the end of its reductions.
+
+In the pass a thread takes elements one grid apart. It reads each operand once, writes what is
+needed elsewhere, and has its own share of every reduction, and of whether the guards hold; the
+threads of a block join theirs, in an order that is always the same, into one partial result. The
+second kernel joins those, with a block for each reduction. Shares are in double precision: in the
+time in which memory brings an element, devices with the fewest units for it still make some ten
+such additions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gradcli import arrays
+from gradcli.executors.cuda_functions import PRELUDE as FUNCTIONS
+from gradcli.executors.cuda_functions import TYPES, Statements, Term, dtype_of, literal
+from gradcli.executors.schedule import Segment
+from gradcli.primitives import reductions
+from gradcli.program import constants
+from gradcli.program.ir import Atom, Equation, Variable
+
+Shape = tuple[int, ...]
+
+# Of a block.
+THREADS = 256
+# More blocks than any device runs at once, so that none of it is idle at the end, whatever the device:
+# the order of a sum, and its last digits, depend on their number.
+MOST_BLOCKS = 16_384
+# With fewer, threads take one batch of elements each.
+_FEW_BLOCKS = 1024
+# A thread reads this many bytes of an operand before it computes with them, which keeps the memory busy.
+# Long computations keep it waiting in any case, and few elements leave parts of a device idle.
+_BATCH_BYTES = 16
+_LONGEST_BATCHED = 64
+_LARGE = 2**20
+# Indices below this, with what a step of the grid adds to them, are 32 bits wide.
+SMALL_INDEX = 2**31 - 2**26
+
+_JOINS = {
+    reductions.sum_: "Sum",
+    reductions.mean: "Sum",
+    reductions.prod: "Product",
+    reductions.max_: "Largest",
+    reductions.min_: "Smallest",
+}
+
+_REDUCTIONS = r"""
+struct Sum {
+    static __device__ double start() { return 0; }
+    static __device__ double join(double x, double y) { return x + y; }
+};
+struct Product {
+    static __device__ double start() { return 1; }
+    static __device__ double join(double x, double y) { return x * y; }
+};
+struct Largest {
+    static __device__ double start() { return -infinity<double>(); }
+    static __device__ double join(double x, double y) { return larger(x, y); }
+};
+struct Smallest {
+    static __device__ double start() { return infinity<double>(); }
+    static __device__ double join(double x, double y) { return smaller(x, y); }
+};
+
+/* The shares of the threads of a block as one, the same for each of them. */
+template <class Join> __device__ double of_block(double share)
+{
+    __shared__ double shares[THREADS];
+    shares[threadIdx.x] = share;
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) shares[threadIdx.x] = Join::join(shares[threadIdx.x], shares[threadIdx.x + half]);
+    }
+    __syncthreads();
+    share = shares[0];
+    __syncthreads();
+    return share;
+}
+
+template <class Join> __device__ double of_partials(const double* partials, int count)
+{
+    double share = Join::start();
+    for (int i = threadIdx.x; i < count; i += THREADS) share = Join::join(share, partials[i]);
+    return of_block<Join>(share);
+}
+"""
+
+
+def prelude() -> str:
+    """What the kernels of a text share."""
+    return f"#define THREADS {THREADS}\n{FUNCTIONS}{_REDUCTIONS}"
+
+
+class Kernels(NamedTuple):
+    """The text of the kernels of a segment, which have `blocks` blocks of THREADS threads.
+
+    The first, `name`, takes the operands, the stored variables, and, where there are such, the partial
+    results of the reductions and the flag that becomes true where a guard does not hold. Where there
+    are reductions, the second, `name_end`, takes the partial results, of which there are `blocks` for
+    each reduction, and the results; it has a block for each reduction.
+    """
+
+    name: str
+    text: str
+    blocks: int
+
+
+def kernels(name: str, segment: Segment, operands: Sequence[Atom], strides: Sequence[Shape]) -> Kernels:
+    """The kernels of a segment. `strides` are how many bytes apart neighbours along the axes of the
+    `operands` are."""
+    return _Writer(segment, operands, strides).kernels(name)
+
+
+def operands_of(segment: Segment) -> list[Atom]:
+    """The variables and arrays that a segment reads, each of them once."""
+    atoms = (a for e in segment.equations.values() for a in e.inputs)
+    return list({id(a): a for a in atoms if not _is_made_or_number(a, segment)}.values())
+
+
+def _is_made_or_number(atom: Atom, segment: Segment) -> bool:
+    return atom in segment.equations if isinstance(atom, Variable) else constants.number(atom) is not None
+
+
+class _Axes(NamedTuple):
+    """The sizes of axes, and for each operand how many elements apart neighbours along them are."""
+
+    sizes: Shape
+    steps: Sequence[Shape]
+
+    def joined(self) -> _Axes:
+        """Neighbouring axes as one, where that is the same to all operands; none of size 1."""
+        kept: list[int] = []
+        sizes = list(self.sizes)
+        for axis in range(len(sizes)):
+            if sizes[axis] == 1:
+                continue
+            if kept and all(s[kept[-1]] == s[axis] * sizes[axis] for s in self.steps):
+                sizes[axis] *= sizes[kept.pop()]
+            kept.append(axis)
+        return _Axes(tuple(sizes[a] for a in kept), [tuple(s[a] for a in kept) for s in self.steps])
+
+    def in_order(self) -> Shape:
+        """The steps of an array without gaps, which is read in the order of its elements."""
+        return tuple(math.prod(self.sizes[axis + 1 :]) for axis in range(len(self.sizes)))
+
+    def span(self) -> int:
+        """How far apart elements of an operand are at most."""
+        return max((sum((n - 1) * abs(s) for n, s in zip(self.sizes, steps)) for steps in self.steps), default=0)
+
+
+def _steps(shape: Shape, operand: Atom, strides: Shape) -> Shape:
+    """How many elements of an operand, which is broadcast to `shape`, neighbours along each axis are apart."""
+    own, width = arrays.shape(operand), _width(operand)
+    found = [0 if n == 1 else step // width for n, step in zip(own, strides)]
+    return (*[0] * (len(shape) - len(own)), *found)
+
+
+def _width(atom: Atom) -> int:
+    return int(arrays.numpy_namespace().dtype(dtype_of(atom)).itemsize)
+
+
+class _Writer:
+    """The text of the kernels of one segment."""
+
+    def __init__(self, segment: Segment, operands: Sequence[Atom], strides: Sequence[Shape]) -> None:
+        self.segment = segment
+        self.operands = operands
+        self.size = math.prod(segment.shape)
+        self.axes = _Axes(segment.shape, [_steps(segment.shape, o, s) for o, s in zip(operands, strides)]).joined()
+        self.index = "int" if max(self.size, self.axes.span()) < SMALL_INDEX else "long long"
+        self.reductions = tuple(segment.reductions())
+        self.read = [k for k, steps in enumerate(self.axes.steps) if any(steps)]
+        self.statements = Statements()
+        self.terms: dict[int, Term] = {}
+        for k, operand in enumerate(operands):
+            self.terms[id(operand)] = Term(f"x{k}[k]" if k in self.read else f"x{k}", dtype_of(operand))
+        for equation in segment.equations.values():
+            if equation.primitive.elementwise:
+                terms = [self._term(a) for a in equation.inputs]
+                self.terms[id(equation.output)] = self.statements.write(equation, terms)
+        self.batch = self._batch()
+
+    def _term(self, atom: Atom) -> Term | float:
+        if id(atom) in self.terms:
+            return self.terms[id(atom)]
+        number = constants.number(atom)
+        assert number is not None
+        return Term(literal(number, "bool"), "bool") if dtype_of(atom) == "bool" else number
+
+    def _batch(self) -> int:
+        """How many elements a thread takes at a time."""
+        if self.size < _LARGE or len(self.statements.lines) > _LONGEST_BATCHED:
+            return 1
+        widths = [_width(a) for a in (*(self.operands[k] for k in self.read), *self.segment.stored)]
+        return _BATCH_BYTES // max(widths, default=_BATCH_BYTES)
+
+    def kernels(self, name: str) -> Kernels:
+        batches = -(-self.size // (THREADS * self.batch))
+        blocks = min(batches, max(_FEW_BLOCKS, batches // 4), MOST_BLOCKS)
+        text = "\n".join(self._first(name) + (self._last(f"{name}_end", blocks) if self.reductions else []))
+        return Kernels(name, text, blocks)
+
+    def _first(self, name: str) -> list[str]:
+        parameters = [f"const {TYPES[dtype_of(a)]}* __restrict__ a{k}" for k, a in enumerate(self.operands)]
+        parameters += [f"{TYPES[v.dtype]}* __restrict__ s{k}" for k, v in enumerate(self.segment.stored)]
+        parameters += ["double* __restrict__ partials"] if self.reductions else []
+        parameters += ["bool* broken"] if self.segment.guards else []
+        shares = [f"double r{k} = {_JOINS[e.primitive]}::start();" for k, e in enumerate(self.reductions)]
+        holds = ["bool holds = true;"] if self.segment.guards else []
+        first, last = f"THREADS * {self.batch}", self.size - 1
+        start, step = f"({self.index})blockIdx.x * ({first}) + threadIdx.x", f"({self.index})gridDim.x * ({first})"
+        return _function(
+            name,
+            parameters,
+            [
+                *(f"const {TYPES[dtype_of(a)]} x{k} = a{k}[0];" for k, a in self._fixed()),
+                *shares,
+                *holds,
+                f"for ({self.index} first = {start}; first <= {last}; first += {step}) {{",
+                *_indented([*self._loads(last), *self._batched(self._element(last))]),
+                "}",
+                *self._shares(),
+                *(["if (!__syncthreads_and(holds) && threadIdx.x == 0) *broken = true;"] if holds else []),
+            ],
+        )
+
+    def _fixed(self) -> list[tuple[int, Atom]]:
+        """The operands that have the same element everywhere."""
+        return [(k, a) for k, a in enumerate(self.operands) if k not in self.read]
+
+    def _batched(self, body: Sequence[str]) -> list[str]:
+        return ["#pragma unroll", f"for (int k = 0; k < {self.batch}; ++k) {{", *_indented(body), "}"]
+
+    def _loads(self, last: int) -> list[str]:
+        """A batch of each operand; beyond the end its last element."""
+        if not self.read:
+            return []
+        arrays_ = [f"{TYPES[dtype_of(self.operands[k])]} x{k}[{self.batch}];" for k in self.read]
+        index = f"const {self.index} i = first + k * THREADS < {last} ? first + k * THREADS : {last};"
+        reads = [f"x{k}[k] = a{k}[{self._place(self.axes.steps[k])}];" for k in self.read]
+        return [*arrays_, *self._batched([index, *self._positions(), *reads])]
+
+    def _place(self, steps: Shape) -> str:
+        if steps == self.axes.in_order():
+            return "i"
+        return " + ".join(f"p{axis}" if step == 1 else f"p{axis} * {step}" for axis, step in enumerate(steps) if step)
+
+    def _positions(self) -> list[str]:
+        """The positions along the axes that a place is made of."""
+        order = self.axes.in_order()
+        apart = [self.axes.steps[k] for k in self.read if self.axes.steps[k] != order]
+        return [
+            f"const {self.index} p{axis} = i{f' / {step}' if step > 1 else ''}{f' % {n}' if axis else ''};"
+            for axis, (n, step) in enumerate(zip(self.axes.sizes, order))
+            if any(steps[axis] for steps in apart)
+        ]
+
+    def _element(self, last: int) -> list[str]:
+        """What is computed for an element."""
+        stores = [f"s{k}[i] = {self.terms[id(v)].text};" for k, v in enumerate(self.segment.stored)]
+        joins = [f"r{k} = {_JOINS[e.primitive]}::join({self._share(e)}, r{k});" for k, e in enumerate(self.reductions)]
+        holds = [f"holds = holds && {self.terms[id(g)].text};" for g in self.segment.guards]
+        body = [*self.statements.lines, *stores, *joins, *holds]
+        index = f"const {self.index} i = first + k * THREADS;"
+        return [index, f"if (i <= {last}) {{", *_indented(body), "}"]
+
+    def _share(self, equation: Equation) -> str:
+        term = self._term(equation.inputs[0])
+        return term.text if isinstance(term, Term) else literal(term, "float64")
+
+    def _shares(self) -> list[str]:
+        lines = [f"r{k} = of_block<{_JOINS[e.primitive]}>(r{k});" for k, e in enumerate(self.reductions)]
+        if not lines:
+            return []
+        writes = [f"partials[{k} * gridDim.x + blockIdx.x] = r{k};" for k in range(len(lines))]
+        return [*lines, "if (threadIdx.x == 0) {", *_indented(writes), "}"]
+
+    def _last(self, name: str, blocks: int) -> list[str]:
+        parameters = [f"{TYPES[e.output.dtype]}* __restrict__ o{k}" for k, e in enumerate(self.reductions)]
+        lines = []
+        for k, equation in enumerate(self.reductions):
+            join = _JOINS[equation.primitive]
+            count = f" / {literal(self.size, 'float64')}" if equation.primitive is reductions.mean else ""
+            lines += [
+                f"if (blockIdx.x == {k}) {{",
+                f"    const double whole = of_partials<{join}>(partials + {k * blocks}, {blocks}){count};",
+                f"    if (threadIdx.x == 0) *o{k} = ({TYPES[equation.output.dtype]})whole;",
+                "}",
+            ]
+        return _function(name, ["const double* __restrict__ partials", *parameters], lines)
+
+
+def _function(name: str, parameters: Sequence[str], body: Sequence[str]) -> list[str]:
+    head = f'extern "C" __global__ void __launch_bounds__(THREADS) {name}({", ".join(parameters)})'
+    return [head, "{", *_indented(body), "}"]
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

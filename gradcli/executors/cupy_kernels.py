@@ -1,0 +1,231 @@
+"""Programs on a CUDA device: a kernel of its own for every segment, and CuPy for the rest.
+
+Nothing waits for the device: the guards of a run raise one flag there, which is read at its end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.executors import cuda_text
+from gradcli.executors.choose import Executable
+from gradcli.executors.cuda_functions import takes
+from gradcli.executors.schedule import Fusion, Segment, last_uses, schedule
+from gradcli.primitives.bind import bind
+from gradcli.program.ir import Atom, Equation, Program, Variable
+
+Strides = tuple[tuple[int, ...], ...]
+Known = dict[Variable, Any]
+
+# Whatever can be, is in a kernel: the launch of one costs as much as several elements do. Reductions over some
+# axes are not, for which CuPy has better ways than a thread for each row.
+_FUSION = Fusion(smallest=1, longest_row=0, takes=takes)
+# A product and a sum are rounded apart, as on every other backend: x*y - x*y is 0 then, and a sum of products
+# does not turn negative, or into nan below a root, by the rounding of one of them. CuPy adds -ftz=true to all
+# that it compiles, its own kernels as well: in single precision, numbers below 1.2e-38 are 0 on this backend.
+_OPTIONS = ("--std=c++17", "--fmad=false")
+# A longer segment takes the compiler too long, and one with more arrays does not fit into the 4096 bytes that
+# the arguments of a kernel may have.
+_MOST_EQUATIONS = 256
+_MOST_OPERANDS = 200
+
+
+def executable(program: Program, namespace: Any) -> Executable:
+    """A function that runs `program` on the device of `namespace`, a `CupyArrays`, compiled for arrays in C order;
+    for others it compiles what reads them when they come.
+
+    It takes numbers and arrays of that namespace, and gives arrays of it, or None where a guard does not
+    hold. It raises what the primitives raise, and LimitError where the memory of the device does not suffice.
+    """
+    return _Runner(program, namespace).run
+
+
+class _Runner:
+    """A program, ready to run."""
+
+    def __init__(self, program: Program, namespace: Any) -> None:
+        self.program = program
+        self.device = _Device(namespace)
+        steps = schedule(program, _FUSION).steps
+        self.freed = last_uses(steps, program.outputs)
+        guards = set(program.guards)
+        self.steps: list[Sequence[_Kernel | _Whole]] = []
+        with namespace.quiet():
+            for step in steps:
+                if isinstance(step, Segment):
+                    self.steps.append([_Kernel(piece, self.device) for piece in _pieces(step)])
+                else:
+                    self.steps.append([_Whole(step, self.device, step.output in guards)])
+            _compile([part for parts in self.steps for part in parts if isinstance(part, _Kernel)], self.device)
+
+    def run(self, inputs: Sequence[Any]) -> list[Any] | None:
+        device, program = self.device, self.program
+        with device.namespace.quiet():
+            try:
+                broken = device.library.zeros((), "bool") if program.guards else None
+                known = {v: device.placed(a, v) for v, a in zip(program.inputs, inputs)}
+                for guard in program.guards:
+                    if guard in known:
+                        device.require(known[guard], broken)
+                self._compute(known, broken)
+                outputs = [known[a] if isinstance(a, Variable) else device.copy(a) for a in program.outputs]
+            except MemoryError as error:
+                raise device.namespace.explained(error) or error from None
+            return outputs if broken is None or not bool(broken) else None
+
+    def _compute(self, known: Known, broken: Any) -> None:
+        for number, parts in enumerate(self.steps):
+            for part in parts:
+                known.update(part.run(known, broken))
+            for variable in self.freed.get(number, ()):
+                known.pop(variable, None)
+
+
+class _Device:
+    """Arrays of a program on the device of a namespace."""
+
+    def __init__(self, namespace: Any) -> None:
+        self.namespace = namespace
+        self.library = namespace.namespace
+        # By identity, beside the constants themselves, so that this stays theirs.
+        self._constants: dict[int, tuple[Any, Any]] = {}
+
+    def placed(self, array: Any, variable: Variable) -> Any:
+        """A number or an array as the value of a variable."""
+        if not self.namespace.owns(array):
+            return self.namespace.asarray(array, variable.dtype)
+        same = arrays.dtype_name(array) == variable.dtype
+        return array if same else self.namespace.astype(array, variable.dtype)
+
+    def constant(self, array: Any) -> Any:
+        """A constant array, which is moved here once; what it repeats along an axis takes no memory here either."""
+        if id(array) not in self._constants:
+            once = array[tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)]
+            moved = self.library.broadcast_to(self.namespace.from_numpy(once), array.shape)
+            self._constants[id(array)] = array, moved
+        return self._constants[id(array)][1]
+
+    def copy(self, constant: Any) -> Any:
+        """A constant as an array of its own."""
+        if type(constant) in arrays.PLAIN:
+            return self.namespace.asarray(constant)
+        return self.namespace.copy(self.constant(constant))
+
+    def require(self, condition: Any, broken: Any) -> None:
+        """Raise the flag `broken` where a condition does not hold everywhere."""
+        library = self.library
+        library.logical_or(broken, library.logical_not(library.all(condition)), out=broken)
+
+
+class _Whole:
+    """An equation that the namespace computes."""
+
+    def __init__(self, equation: Equation, device: _Device, guard: bool) -> None:
+        self.equation = equation
+        self.device = device
+        self.guard = guard
+        self.constants = {
+            id(a): device.constant(a)
+            for a in equation.inputs
+            if not isinstance(a, Variable) and type(a) not in arrays.PLAIN
+        }
+
+    def run(self, known: Known, broken: Any) -> Known:
+        primitive, inputs, params, output = self.equation
+        operands = [known[a] if isinstance(a, Variable) else self.constants.get(id(a), a) for a in inputs]
+        with arrays.using_namespace(self.device.namespace):
+            result = self.device.placed(bind(primitive, operands, params), output)
+        if self.guard:
+            self.device.require(result, broken)
+        return {output: result}
+
+
+class _Compiled(NamedTuple):
+    """The functions of `cuda_text.Kernels`, and the number of their blocks."""
+
+    first: Any
+    last: Any
+    blocks: int
+
+
+class _Kernel:
+    """A segment, or a piece of it, with what is compiled for operands that lie in memory in one way or another."""
+
+    def __init__(self, segment: Segment, device: _Device) -> None:
+        self.segment = segment
+        self.device = device
+        self.operands = cuda_text.operands_of(segment)
+        self.constants = [None if isinstance(a, Variable) else device.constant(a) for a in self.operands]
+        self.reductions = tuple(segment.reductions())
+        self.compiled: dict[Strides, _Compiled] = {}
+
+    def in_order(self) -> Strides:
+        """The steps in bytes between elements of operands without gaps."""
+        return tuple(_strides(a) if c is None else tuple(c.strides) for a, c in zip(self.operands, self.constants))
+
+    def run(self, known: Known, broken: Any) -> Known:
+        given = [known[a] if c is None else c for a, c in zip(self.operands, self.constants)]
+        strides = tuple(tuple(a.strides) for a in given)
+        if strides not in self.compiled:
+            _compile([self], self.device, strides)
+        first, last, blocks = self.compiled[strides]
+        empty, threads = self.device.library.empty, (cuda_text.THREADS,)
+        stored = {v: empty(self.segment.shape, v.dtype) for v in self.segment.stored}
+        reduced = {e.output: empty(e.output.shape, e.output.dtype) for e in self.reductions}
+        partials = [empty((len(reduced), blocks), "float64")] if reduced else []
+        flag = [broken] if self.segment.guards else []
+        first((blocks,), threads, (*given, *stored.values(), *partials, *flag))
+        if reduced:
+            last((len(reduced),), threads, (*partials, *reduced.values()))
+        return stored | reduced
+
+
+def _compile(kernels: Sequence[_Kernel], device: _Device, strides: Strides | None = None) -> None:
+    """Compile kernels together, for operands in C order, or with the steps in `strides`."""
+    steps = [strides or kernel.in_order() for kernel in kernels]
+    with arrays.quiet():
+        texts = [
+            cuda_text.kernels(f"segment{number}", kernel.segment, kernel.operands, step)
+            for number, (kernel, step) in enumerate(zip(kernels, steps))
+        ]
+    if not texts:
+        return
+    code = "\n".join([cuda_text.prelude(), *(text.text for text in texts)])
+    find = device.library.RawModule(code=code, options=_OPTIONS).get_function
+    for kernel, step, (name, _, blocks) in zip(kernels, steps, texts):
+        last = find(f"{name}_end") if kernel.reductions else None
+        kernel.compiled[step] = _Compiled(find(name), last, blocks)
+
+
+def _strides(variable: Variable) -> tuple[int, ...]:
+    width = arrays.numpy_namespace().dtype(variable.dtype).itemsize
+    return tuple(width * math.prod(variable.shape[axis + 1 :]) for axis in range(len(variable.shape)))
+
+
+def _pieces(segment: Segment) -> list[Segment]:
+    """A segment as several, one after the other, where it is too long for one kernel."""
+    pieces = []
+    needed: set[Atom] = set(segment.stored)
+    for equations in reversed(list(_groups(segment))):
+        piece = Segment(segment.shape)
+        piece.equations = {e.output: e for e in equations}
+        piece.stored = {e.output: None for e in equations if e.output in needed and e.primitive.elementwise}
+        piece.guards = [g for g in segment.guards if g in piece.equations]
+        needed.update(a for e in equations for a in e.inputs if isinstance(a, Variable))
+        pieces.append(piece)
+    return pieces[::-1]
+
+
+def _groups(segment: Segment) -> Iterator[list[Equation]]:
+    group: list[Equation] = []
+    read: set[int] = set()
+    for equation in segment.equations.values():
+        if len(group) >= _MOST_EQUATIONS or len(read) >= _MOST_OPERANDS:
+            yield group
+            group, read = [], set()
+        group.append(equation)
+        read.update(map(id, equation.inputs))
+    yield group
