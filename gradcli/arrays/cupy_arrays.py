@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
@@ -10,6 +11,7 @@ from typing import Any
 import cupy
 import cupyx
 import cupyx.scipy.special
+import numpy as np
 
 from gradcli.arrays import definitions
 from gradcli.arrays.backends import Device
@@ -27,12 +29,9 @@ _SPECIAL = {
     "erfc": "erfc",
     "erfinv": "erfinv",
     "gamma": "gamma",
-    "lgamma": "gammaln",
     "digamma": "digamma",
     "ndtri": "ndtri",
     "zeta": "zeta",
-    "i0": "i0",
-    "i1": "i1",
     "j0": "j0",
     "j1": "j1",
 }
@@ -103,9 +102,15 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
     def scatter_add(self, values: Array, key: Key, shape: Sequence[int]) -> Array:
         """Zeros of `shape` with `values` added at `key`; positions that repeat add up."""
         check_key(key, tuple(shape))
-        out = cupy.zeros(tuple(shape), values.dtype)
-        cupyx.scatter_add(out, self._moved(key), values)
-        return out
+        # Of whole numbers and truth values CUDA adds only some kinds.
+        dtype = values.dtype if values.dtype.kind == "f" else cupy.float64
+        out = cupy.zeros(tuple(shape), dtype)
+        cupyx.scatter_add(out, self._moved(key), values.astype(dtype, copy=False))
+        return out.astype(values.dtype, copy=False)
+
+    def where(self, condition: Any, x: Any, y: Any) -> Array:
+        # CuPy takes no number for a condition.
+        return cupy.where(cupy.asarray(condition), x, y)
 
     def sort(self, x: Array, axis: int, stable: bool = True) -> Array:
         return cupy.sort(x, axis=axis)
@@ -132,13 +137,26 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
     def floor_divide(self, x: Array, y: Array) -> Array:
         return definitions.floor_divide(self, x, y)
 
+    def lgamma(self, x: Array) -> Array:
+        # It has -inf at -inf, as SciPy has, against the C standard and `math`.
+        return cupy.where(x == -math.inf, math.inf, cupyx.scipy.special.gammaln(x))
+
+    def i0(self, x: Array) -> Array:
+        # It is nan at the infinities in SciPy and in the other backends.
+        return cupyx.scipy.special.i0(x) + (x - x)
+
+    def i1(self, x: Array) -> Array:
+        return cupyx.scipy.special.i1(x) + (x - x)
+
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         return cupy.einsum(subscripts, *operands, optimize=len(operands) > 2)
 
     def expm(self, x: Array) -> Array:
-        import cupyx.scipy.linalg
+        from cupyx.scipy.linalg import expm
 
-        return cupyx.scipy.linalg.expm(x)
+        # CuPy's is for one matrix.
+        matrices = [expm(matrix) for matrix in x.reshape(-1, *x.shape[-2:])] if x.size else [x]
+        return cupy.stack(matrices).reshape(x.shape)
 
 
 class _Running:
@@ -165,6 +183,12 @@ class _LinearAlgebra:
 
     def svdvals(self, x: Array) -> Array:
         return cupy.linalg.svd(x, compute_uv=False)
+
+    def solve(self, a: Array, b: Array) -> Array:
+        if b.ndim > 1:
+            batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+            a, b = (cupy.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
+        return cupy.linalg.solve(a, b)
 
     def pinv(self, x: Array, rtol: float) -> Array:
         return cupy.linalg.pinv(x, rcond=rtol)
@@ -202,6 +226,14 @@ def on_device(name: str) -> CupyArrays:
         raise BackendError(
             f"there is no device {name!r}: CuPy finds {count} CUDA devices", hint="gradcli backends shows what is there"
         )
+    try:
+        cupy.cuda.nvrtc.getVersion()
+    except RuntimeError as error:
+        # CuPy comes without them, and compiles all that it computes.
+        raise BackendError(
+            f"CuPy does not find the libraries of CUDA: {str(error).partition(':')[0]}",
+            hint="pip install 'gradcli[cupy]' brings them, pip install 'cupy-cuda13x[ctk]' those of CUDA 13",
+        ) from None
     return _on(int(number or 0))
 
 

@@ -25,7 +25,8 @@ _STIRLING_COEFFICIENTS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 
 
 def heaviside(xp: Any, x: Array, y: Any) -> Array:
     """0 below 0, y at 0, 1 above; nan stays nan."""
-    return xp.where(xp.equal(x, 0.0), y, xp.where(xp.isnan(x), x, xp.where(xp.greater(x, 0.0), 1.0, 0.0)))
+    # Two numbers alone would make a choice in double precision.
+    return xp.where(xp.equal(x, 0.0), y, xp.where(xp.greater(x, 0.0), 1.0, xp.where(xp.less(x, 0.0), 0.0, x)))
 
 
 def remainder(xp: Any, x: Array, y: Array, plain: Callable[[Array, Array], Array]) -> Array:
@@ -38,7 +39,8 @@ def floor_divide(xp: Any, x: Array, y: Array) -> Array:
     """The floor of the quotient, from the exact remainder."""
     quotient, rest = xp.divide(x, y), xp.fmod(x, y)
     opposite = xp.logical_and(xp.not_equal(rest, 0.0), xp.not_equal(xp.less(rest, 0.0), xp.less(y, 0.0)))
-    value = xp.round(xp.divide(x - rest, y)) - xp.where(opposite, 1.0, 0.0)
+    value = xp.round(xp.divide(x - rest, y))
+    value = xp.where(opposite, value - 1.0, value)
     value = xp.where(xp.equal(value, 0.0), xp.copysign(xp.zeros_like(value), quotient), value)
     return xp.where(xp.equal(y, 0.0), quotient, value)
 
@@ -79,7 +81,7 @@ def lgamma(xp: Any, x: Array, plain: Callable[[Array], Array]) -> Array:
     There, at 1 and 2, by its Taylor series, DLMF 5.7.3; elsewhere as `plain` has it.
     """
     low, near = xp.less(x, 1.5), xp.logical_and(xp.greater(x, 0.5), xp.less(x, 2.5))
-    w = xp.where(near, xp.subtract(x, xp.where(low, 1.0, 2.0)), 0.0)
+    w = xp.where(near, xp.where(low, x - 1.0, x - 2.0), 0.0)
     total = 0.0 * w
     for k, coefficient in reversed([*enumerate(_zeta_minus_one(), 2)]):
         total = (-1.0) ** k * coefficient / k + total * w

@@ -84,13 +84,16 @@ __device__ double digamma(double x)
 /* Hurwitz's zeta function for s >= 2 and q > 0: the first terms, and Euler-Maclaurin for the rest, DLMF 25.11.5. */
 __device__ double zeta(double s, double q)
 {
+    /* B(2k)/(2k)! */
     const double coefficients[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
-                                   -691.0 / 1307674368000.0, 1.0 / 74724249600.0};
+                                   -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3.389680296322582717e-13,
+                                   8.5860620562778451694e-15, -2.1748686985580619227e-16,
+                                   5.5090028283602295302e-18, -1.3954464685812524713e-19};
     double first = 0;
     for (; q < 10 || q < s; q += 1) first += pow(q, -s);
     const double last = pow(q, -s);
     double total = last * q / (s - 1) + 0.5 * last, factor = last * s / q;
-    for (int k = 0; k < 7; ++k) {
+    for (int k = 0; k < 12; ++k) {
         total += coefficients[k] * factor;
         factor *= (s + 2 * k + 1) * (s + 2 * k + 2) / (q * q);
     }

@@ -3,8 +3,9 @@
 In the pass a thread takes elements one grid apart. It reads each operand once, writes what is
 needed elsewhere, and has its own share of every reduction, and of whether the guards hold; the
 threads of a block join theirs, in an order that is always the same, into one partial result. The
-second kernel joins those, with a block for each reduction. Sums, products and extremes are kept in
-double precision: beside the memory that is read for it, one addition for an element costs nothing.
+second kernel joins those, with a block for each reduction. Shares are in double precision: in the
+time in which memory brings an element, devices with the fewest units for it still make some ten
+such additions.
 """
 
 from __future__ import annotations

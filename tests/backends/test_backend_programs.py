@@ -57,6 +57,12 @@ class TestEval:
             ("f(a) = a**3 backward(g) = 3*g*a**2; sum(f(x))", "x=[1,2]"),
             ("diff(sum(x**3), x)[0] if 0 else sum(hessian(sum(x**3), x))", "x=[1,2]"),
             ("sum(inv(A)) + det(A) + logdet(A) + sum(A@A)", "A=[[2,0.5],[1,3]]"),
+            (
+                "sum(matrix_exp(A)) + sum(solve(A, B))",
+                "A=[[[0.2,0.5],[0.1,0.3]],[[0.1,0],[0.2,0.1]]]",
+                "B=[[1,2],[3,4]]",
+            ),
+            ("sum(where(2 > 1, x//0.3, 0) + heaviside(x - 2, x))", "x=[1,2,3]"),
             ("2 + 3",),
             ("x", "x=[1,2]", "--no-grad"),
             ("3 > 2",),
@@ -242,6 +248,8 @@ class TestPython:
         y = gradcli.sum(gradcli.exp(x) * 2.0 + 1.0)
         y.backward()
         assert x.dtype == y.dtype == x.grad.dtype == "float32"
+        for result in (x // 0.3, x % 0.3, gradcli.heaviside(x, 0.5), gradcli.lgamma(x), gradcli.i0(x)):
+            assert result.dtype == "float32"
 
     def test_whole_numbers(self, backend):
         x = tensor([1, 2], backend=backend)
