@@ -16,6 +16,7 @@ from gradcli.executors.cuda_functions import takes
 from gradcli.executors.schedule import Fusion, Segment, last_uses, schedule
 from gradcli.primitives.bind import bind
 from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.timing import phase
 
 Strides = tuple[tuple[int, ...], ...]
 Known = dict[Variable, Any]
@@ -182,6 +183,7 @@ class _Kernel:
         return stored | reduced
 
 
+@phase("compile")
 def _compile(kernels: Sequence[_Kernel], device: _Device, strides: Strides | None = None) -> None:
     """Compile kernels together, for operands in C order, or with the steps in `strides`."""
     steps = [strides or kernel.in_order() for kernel in kernels]
