@@ -847,7 +847,8 @@ class TestRow26TheGraphAfterBackward:
                 x.grad = None
                 gradcli.sum(gradcli.exp(x * 2) * x).backward()
 
-        rounds(500)
+        # Until Python's lists of free tuples are full.
+        rounds(2_000)
         before = sys.getallocatedblocks()
         rounds(10_000)
         assert sys.getallocatedblocks() - before < 200
