@@ -32,8 +32,6 @@ _SPECIAL = {
     "digamma": "digamma",
     "ndtri": "ndtri",
     "zeta": "zeta",
-    "j0": "j0",
-    "j1": "j1",
 }
 
 
@@ -141,12 +139,19 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
         # It has -inf at -inf, as SciPy has, against the C standard and `math`.
         return cupy.where(x == -math.inf, math.inf, cupyx.scipy.special.gammaln(x))
 
+    # Bessel functions are nan at the infinities in SciPy and in the other backends.
+
     def i0(self, x: Array) -> Array:
-        # It is nan at the infinities in SciPy and in the other backends.
         return cupyx.scipy.special.i0(x) + (x - x)
 
     def i1(self, x: Array) -> Array:
         return cupyx.scipy.special.i1(x) + (x - x)
+
+    def j0(self, x: Array) -> Array:
+        return cupyx.scipy.special.j0(x) + (x - x)
+
+    def j1(self, x: Array) -> Array:
+        return cupyx.scipy.special.j1(x) + (x - x)
 
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         return cupy.einsum(subscripts, *operands, optimize=len(operands) > 2)

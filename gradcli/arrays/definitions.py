@@ -227,7 +227,7 @@ def _hankel(xp: Any, n: int, x: Array) -> Array:
     sine, cosine = xp.sin(finite), xp.cos(finite)
     turned = (sine - cosine, -sine - cosine) if n else (cosine + sine, sine - cosine)
     value = xp.sqrt(inverse * (1.0 / math.pi)) * (even * turned[0] - odd * turned[1])
-    return xp.where(xp.equal(x, math.inf), 0.0, value)
+    return xp.where(xp.equal(x, math.inf), math.nan, value)
 
 
 class SpecialFunctions:

@@ -114,7 +114,7 @@ _COMPARISONS = {
 # Functions that are called the same there.
 _OF_ONE = (
     "floor ceil trunc sqrt cbrt exp exp2 expm1 log log2 log10 log1p tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf erfc erfinv lgamma digamma j0 j1"
+    "atanh erf erfc erfinv lgamma digamma"
 )
 _OF_TWO = "fmod copysign atan2 hypot pow zeta"
 # Our name: how CUDA has it.
@@ -138,6 +138,8 @@ _TEMPLATES = {
     # SciPy has nan at the infinities, and so have the other backends.
     "i0": "cyl_bessel_i0({0}) + ({0} - {0})",
     "i1": "cyl_bessel_i1({0}) + ({0} - {0})",
+    "j0": "j0({0}) + ({0} - {0})",
+    "j1": "j1({0}) + ({0} - {0})",
     **{name: f"{name}({{0}})" for name in _OF_ONE.split()},
     **{name: f"{name}({{0}}, {{1}})" for name in _OF_TWO.split()},
 }
