@@ -68,7 +68,7 @@ class _Runner:
         device, program = self.device, self.program
         with device.namespace.quiet():
             try:
-                broken = device.library.zeros((), "bool") if program.guards else None
+                broken = device.cupy.zeros((), "bool") if program.guards else None
                 known = {v: device.placed(a, v) for v, a in zip(program.inputs, inputs)}
                 for guard in program.guards:
                     if guard in known:
@@ -92,7 +92,7 @@ class _Device:
 
     def __init__(self, namespace: Any) -> None:
         self.namespace = namespace
-        self.library = namespace.namespace
+        self.cupy = namespace.namespace
         # By identity, beside the constants themselves, so that this stays theirs.
         self._constants: dict[int, tuple[Any, Any]] = {}
 
@@ -107,7 +107,7 @@ class _Device:
         """A constant array, which is moved here once; what it repeats along an axis takes no memory here either."""
         if id(array) not in self._constants:
             once = array[tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)]
-            moved = self.library.broadcast_to(self.namespace.from_numpy(once), array.shape)
+            moved = self.cupy.broadcast_to(self.namespace.from_numpy(once), array.shape)
             self._constants[id(array)] = array, moved
         return self._constants[id(array)][1]
 
@@ -119,8 +119,7 @@ class _Device:
 
     def require(self, condition: Any, broken: Any) -> None:
         """Raise the flag `broken` where a condition does not hold everywhere."""
-        library = self.library
-        library.logical_or(broken, library.logical_not(library.all(condition)), out=broken)
+        self.cupy.logical_or(broken, self.cupy.logical_not(self.cupy.all(condition)), out=broken)
 
 
 class _Whole:
@@ -175,7 +174,7 @@ class _Kernel:
         if strides not in self.compiled:
             _compile([self], self.device, strides)
         first, last, blocks = self.compiled[strides]
-        empty, threads = self.device.library.empty, (cuda_text.THREADS,)
+        empty, threads = self.device.cupy.empty, (cuda_text.THREADS,)
         stored = {v: empty(self.segment.shape, v.dtype) for v in self.segment.stored}
         reduced = {e.output: empty(e.output.shape, e.output.dtype) for e in self.reductions}
         partials = [empty((len(reduced), blocks), "float64")] if reduced else []
@@ -198,7 +197,7 @@ def _compile(kernels: Sequence[_Kernel], device: _Device, strides: Strides | Non
     if not texts:
         return
     code = "\n".join([cuda_text.prelude(), *(text.text for text in texts)])
-    find = device.library.RawModule(code=code, options=_OPTIONS).get_function
+    find = device.cupy.RawModule(code=code, options=_OPTIONS).get_function
     for kernel, step, (name, _, blocks) in zip(kernels, steps, texts):
         last = find(f"{name}_end") if kernel.reductions else None
         kernel.compiled[step] = _Compiled(find(name), last, blocks)
