@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from segments import BROADCASTING, MIXED
 from strategies import NAMES, expressions, programs
 from test_conformance import CASES, numbers
 
@@ -28,7 +29,6 @@ from gradcli.primitives.arithmetic import multiply
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.syntax import parse
 
-MIXED = "sum(log(x**q)*sin(x)+exp(-x*x))"
 RNG = np.random.default_rng(0)
 
 
@@ -188,26 +188,6 @@ SIZES = (1, 3, 4, 5, 7, 8, 9, 16, 17)
 def test_sizes_around_the_size_of_a_block(small_blocks, size):
     values = {"x": RNG.random(size) + 0.5, "q": RNG.random(size)}
     assert_as_eager(recording(parse(MIXED), values, ("x", "q")), MIXED, values)
-
-
-BROADCASTING = [
-    ("sum(x*y+sin(x))", (6, 5), (5,)),
-    ("sum(x*y+sin(x))", (6, 5), (6, 1)),
-    ("sum(x*y+sin(x))", (6, 1), (1, 5)),
-    ("sum(x*y+sin(x))", (3, 2, 5), (2, 1)),
-    ("sum(x*y+sin(x))", (2, 3, 1, 7), (3, 5, 1)),
-    ("sum(x*y+sin(x))", (7, 3), ()),
-    ("sum(mean(x*y, axis=0)**2)", (9, 3), (3,)),
-    ("sum(max(x*y, axis=1)**2)", (9, 3), (9, 1)),
-    ("sum(sum(x*y, axis=(0, 2))**2)", (5, 3, 2), (2,)),
-    ("sum(x*y/sum(exp(x), axis=-1, keepdims=True))", (6, 3), (6, 1)),
-    ("logsumexp(x*y) + sum(softmax(x, axis=1)[0])", (6, 3), (3,)),
-    ("prod(x*y)", (3, 4), (4,)),
-    ("sum((x - mean(x))**2)*y/x.size", (50,), ()),
-    ("sum(where(x > 0.9, x*y, exp(x)))", (21,), ()),
-    ("min(abs(x - y)) + sum(sigmoid(x)*relu(y)/sqrt(x))", (21,), (21,)),
-    ("sum(x @ y + x.sum(axis=1, keepdims=True))", (6, 5), (5, 4)),
-]
 
 
 @pytest.mark.parametrize(("text", "first", "second"), BROADCASTING)

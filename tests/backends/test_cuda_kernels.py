@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from emulated_cuda import COMPILER, EmulatedArrays, Module
+from segments import BROADCASTING, MIXED
 from test_backend_functions import ANY_ZERO, ELEMENTWISE, EXCLUDED, PARAMETERS, SCALARS, VALUES, operands_of
 from test_conformance import CASES, numbers
 
@@ -24,25 +25,6 @@ from gradcli.syntax import parse
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no g++")
 RNG = np.random.default_rng(0)
-MIXED = "sum(log(x**q)*sin(x)+exp(-x*x))"
-# Programs of x and y, and the shapes of both.
-BROADCASTING = [
-    ("sum(x*y+sin(x))", (6, 5), (5,)),
-    ("sum(x*y+sin(x))", (6, 5), (6, 1)),
-    ("sum(x*y+sin(x))", (6, 1), (1, 5)),
-    ("sum(x*y+sin(x))", (3, 2, 5), (2, 1)),
-    ("sum(x*y+sin(x))", (2, 3, 1, 7), (3, 5, 1)),
-    ("sum(x*y+sin(x))", (1, 1), (1, 1)),
-    ("sum(x*y+sin(x))", (7, 3), ()),
-    ("sum(x.T*y+sin(x).T)", (3, 7), (7, 3)),
-    ("sum(mean(x*y, axis=0)**2)", (9, 3), (3,)),
-    ("sum(x*y/sum(exp(x), axis=-1, keepdims=True))", (6, 3), (6, 1)),
-    ("logsumexp(x*y) + sum(softmax(x, axis=1)[0])", (6, 3), (3,)),
-    ("prod(x*y)*max(x)", (3, 4), (4,)),
-    ("sum((x - mean(x))**2)*y/x.size", (50,), ()),
-    ("sum(where(x > 0.9, x*y, exp(x)))", (21,), ()),
-    ("sum(x @ y + x.sum(axis=1, keepdims=True))", (6, 5), (5, 4)),
-]
 
 
 @pytest.fixture(scope="module", autouse=True)
