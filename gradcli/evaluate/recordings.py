@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
-from gradcli.errors import GradcliError
+from gradcli.errors import BackendError, GradcliError
 from gradcli.evaluate.trace import (
     Trace,
     value_and_derivatives,
@@ -152,6 +152,10 @@ class Recordings:
             return None
         try:
             return self._outcome(known, inputs, wanted, cotangent)
+        except BackendError:
+            # A compiler that fails once is not asked again.
+            known.versions = None
+            return None
         except (GradcliError, MemoryError):
             # Eager evaluation tells where in the program an error comes from.
             return None

@@ -300,6 +300,16 @@ class TestPython:
                 assert float(value) == pytest.approx(sum(2 * math.log(abs(x)) for x in numbers))
                 np.testing.assert_allclose(arrays.on_host(found["x"]), 2 / np.array(numbers))
 
+    def test_a_compiler_that_fails_is_asked_once(self, backend, monkeypatch):
+        if backend == "cupy":
+            pytest.skip("its kernels are compiled one by one")
+        asked = []
+        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
+        monkeypatch.setattr(type(backends.namespace(backend)), "compiled", lambda *_: asked.append(1) or 1 / 0)
+        program, x = gradcli.compile("sum(x**2)"), backends.namespace(backend).asarray([1.0, 2.0])
+        assert [float(program.value_and_grad({"x": x})[0]) for _ in range(3)] == [5.0, 5.0, 5.0]
+        assert asked == [1]
+
     def test_a_compiled_program_for_arrays_with_other_strides(self, backend, monkeypatch):
         monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
         program, xp = gradcli.compile("sum(x**2*w) + sum(x[0])"), backends.namespace(backend)
