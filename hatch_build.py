@@ -8,13 +8,13 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-TABLES = "gradcli/syntax/_lalr.py"
+TABLES = "gradcli/language/syntax/_lalr.py"
 
 
 class ParseTablesHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
-        spec = spec_from_file_location("generate", root / "gradcli/syntax/generate.py")
+        spec = spec_from_file_location("generate", root / "gradcli/language/syntax/generate.py")
         assert spec is not None
         assert spec.loader is not None
         generate = module_from_spec(spec)

@@ -111,7 +111,7 @@ def tell(report: Report, libraries: dict[str, dict[str, Any]]) -> None:
 def _hint(problem: str) -> str:
     hints = {
         "'gradcli'": "PYTHONPATH=. is the way to run it from a checkout",
-        "'lark'": "the parse tables in gradcli/syntax/_lalr.py, which pip install writes, do without it",
+        "'lark'": "the parse tables in gradcli/language/syntax/_lalr.py, which pip install writes, do without it",
         "'array_api_compat'": "pip install array-api-compat",
     }
     return next((f"; {hint}" for name, hint in hints.items() if name in problem), "")

@@ -10,33 +10,33 @@ from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradcli.autograd.creation import tensor
     from gradcli.autograd.engine import grad
+    from gradcli.autograd.factory import tensor
     from gradcli.autograd.function import Function
     from gradcli.autograd.modes import enable_grad, is_grad_enabled, no_grad
     from gradcli.autograd.tensor import Tensor
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.errors import GradcliError
-    from gradcli.evaluate.check import gradcheck
-    from gradcli.evaluate.compiled import CompiledProgram, compile
+    from gradcli.run.check import gradcheck
+    from gradcli.run.compiled import CompiledProgram, compile
 
 __version__ = "0.1.0"
 
 # Loaded when first asked for, so that `import gradcli` costs nothing.
 _HOMES = {
-    "CompiledProgram": "gradcli.evaluate.compiled",
+    "CompiledProgram": "gradcli.run.compiled",
     "Function": "gradcli.autograd.function",
     "GradcliError": "gradcli.errors",
     "Tensor": "gradcli.autograd.tensor",
-    "compile": "gradcli.evaluate.compiled",
+    "compile": "gradcli.run.compiled",
     "enable_grad": "gradcli.autograd.modes",
     "grad": "gradcli.autograd.engine",
-    "gradcheck": "gradcli.evaluate.check",
+    "gradcheck": "gradcli.run.check",
     "hessian": "gradcli.calculus.functional",
     "is_grad_enabled": "gradcli.autograd.modes",
     "jacobian": "gradcli.calculus.functional",
     "no_grad": "gradcli.autograd.modes",
-    "tensor": "gradcli.autograd.creation",
+    "tensor": "gradcli.autograd.factory",
 }
 
 __all__ = [

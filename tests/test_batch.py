@@ -12,17 +12,17 @@ import pytest
 
 import gradcli
 from gradcli import Tensor, arrays, grad
-from gradcli.batch import Batched, batched, new_nesting, row_by_row, unbatched
 from gradcli.calculus import rows
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import NotBatchableError
-from gradcli.evaluate.interpreter import evaluate
+from gradcli.kinds.batch import Batched, batched, new_nesting, row_by_row, unbatched
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import parse
 from gradcli.primitives import decompositions, indexing, linear, matrices, reductions, scans, shape, table
 from gradcli.primitives.arithmetic import cast
 from gradcli.primitives.primitive import Composite, NotImplementedRule, Primitive
 from gradcli.program.record import record
-from gradcli.syntax import parse
 from tests.test_conformance import CASES as PROGRAMS
 from tests.test_conformance import numbers
 from tests.test_primitives import CASES, DIFFERENTIABLE, Case, data, slope, weights

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.evaluate import scope
-from gradcli.program import languages
-from gradcli.syntax import parse
+from gradcli.formulas import languages
+from gradcli.language import scope
+from gradcli.language.syntax import parse
 
 # A program, the name it is differentiated by, the order, the formula.
 GOLDEN = [
@@ -439,9 +439,9 @@ def test_simplification_by_sympy(run, simplified, program):
 
 def test_sympy_knows_most_of_the_formulas(run):
     pytest.importorskip("sympy")
-    from gradcli.evaluate.symbolic import derivatives_as_formulas, parsed_formula
-    from gradcli.program import simplify
-    from gradcli.program.text import text
+    from gradcli.formulas import simplify
+    from gradcli.formulas.text import text
+    from gradcli.run.symbolic import derivatives_as_formulas, parsed_formula
 
     written = 0
     for program, wrt, order, _ in GOLDEN[::4]:

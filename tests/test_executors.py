@@ -19,15 +19,15 @@ from test_conformance import CASES, numbers
 import gradcli
 from gradcli import arrays
 from gradcli.errors import BindingError, GradcliError, NotRecordableError
-from gradcli.evaluate import compiled as compiled_module
-from gradcli.evaluate import session, worth
-from gradcli.evaluate.recordings import Recording, abstract, recording
-from gradcli.executors import floats, kernel, schedule, stepwise
+from gradcli.executors import kernel, scalars, schedule, stepwise
 from gradcli.executors.blocks import Blocks
+from gradcli.language.syntax import parse
 from gradcli.primitives import table
 from gradcli.primitives.arithmetic import multiply
 from gradcli.program.ir import Equation, Program, Variable
-from gradcli.syntax import parse
+from gradcli.run import compiled as compiled_module
+from gradcli.run import session, worth
+from gradcli.run.recordings import Recording, abstract, recording
 
 RNG = np.random.default_rng(0)
 
@@ -149,7 +149,7 @@ def test_programs_on_arrays_give_what_they_give_eagerly(text, values):
 SCALARS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 800.0, -800.0, 1e-310, 1e300, np.inf, -np.inf, np.nan)
 
 
-@pytest.mark.parametrize("primitive", list(floats._TEMPLATES), ids=lambda p: p.name)
+@pytest.mark.parametrize("primitive", list(scalars._TEMPLATES), ids=lambda p: p.name)
 def test_every_template_is_the_function_of_floats(primitive):
     """Bit for bit, signs of zeros among them, for numbers and for truth values."""
     arity = primitive._arity
@@ -161,7 +161,7 @@ def test_every_template_is_the_function_of_floats(primitive):
         expected = primitive(*operands)
         output = Variable((), arrays.dtype_name(expected))
         program = Program(inputs, (Equation(primitive, inputs, {}, output),), (output,))
-        run = floats.function(
+        run = scalars.function(
             program,
             lambda names: names[0],
             raised=lambda *inputs, program=program: stepwise.run(program, inputs)[0],
@@ -172,7 +172,7 @@ def test_every_template_is_the_function_of_floats(primitive):
 
 def test_generated_text_holds_no_text_of_the_user(monkeypatch):
     texts = []
-    monkeypatch.setattr(floats, "exec", lambda text, known: texts.append(text) or exec(text, known), raising=False)
+    monkeypatch.setattr(scalars, "exec", lambda text, known: texts.append(text) or exec(text, known), raising=False)
     program = gradcli.compile("__import__ = σ*exit; __import__ + open")
     assert program.compiled(("σ", "exit", "open"))(2.0, 3.0, 4.0) == (10.0, (3.0, 2.0, 1.0))
     assert texts
@@ -473,7 +473,7 @@ def test_eval_of_a_small_program_does_not_load_the_executors(run):
     code = (
         "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment; import io;"
         "main(('eval', 'log(x**q)', 'x=5', 'q=3'), Environment(io.StringIO(), sys.stderr, sys.stderr, {}));"
-        "sys.exit(any(name.startswith(('gradcli.executors', 'gradcli.program')) for name in sys.modules))"
+        "sys.exit(any(name.startswith(('gradcli.executors', 'gradcli.program', 'gradcli.formulas')) for name in sys.modules))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, stderr=subprocess.DEVNULL)
 
@@ -542,4 +542,4 @@ def test_functions_into_buffers_are_in_the_table():
     from gradcli.executors import ufuncs
 
     known = table.entries()
-    assert all(primitive in known for primitive in (*ufuncs._table(), *floats._TEMPLATES))
+    assert all(primitive in known for primitive in (*ufuncs._table(), *scalars._TEMPLATES))

@@ -17,9 +17,9 @@ import pytest
 from gradcli.cli.drawing.layout import Size, layout
 from gradcli.cli.environment import Environment
 from gradcli.cli.main import main
-from gradcli.evaluate import graph as graphs
-from gradcli.evaluate.outline import MANY, outline
-from gradcli.syntax import parse
+from gradcli.language.syntax import parse
+from gradcli.run import graph as graphs
+from gradcli.run.outline import MANY, outline
 
 SVG = "{http://www.w3.org/2000/svg}"
 SUM = "+".join(f"{k}*x" for k in range(3000))
@@ -263,7 +263,7 @@ def random_program(rng: random.Random) -> str:
 def test_boxes_come_after_what_they_use(seed):
     """Whatever is joined, no box needs itself, and every operation is in one box."""
     program = parse(random_program(random.Random(seed)))
-    graph = graphs.run(graphs.Request(program, {"x": 0.5}, ["x"]))
+    graph = graphs.run(graphs.GraphRequest(program, {"x": 0.5}, ["x"]))
     boxes = outline(graph, expand=False)
     assert all(o < i for i, box in enumerate(boxes) for o in box.operands)
     assert sum(box.size for box in boxes) == sum(v.operation is not None for v in graph.vertices)

@@ -17,7 +17,7 @@ import pytest
 import gradcli
 from gradcli.cli import ops
 from gradcli.errors import GradcliError
-from gradcli.evaluate import operations, reference, scope
+from gradcli.language import operations, reference, scope
 from gradcli.primitives import table
 
 PAGE = Path(__file__).resolve().parent.parent / "examples" / "functions.md"

@@ -26,7 +26,7 @@ def wheel(tmp_path_factory):
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     copied = ["pyproject.toml", "README.md", "LICENSE", "hatch_build.py", "gradcli", "grammar"]
     subprocess.run(["cp", "-r", *(str(ROOT / name) for name in copied), str(source)], check=True)
-    (source / "gradcli/syntax/_lalr.py").unlink(missing_ok=True)
+    (source / "gradcli/language/syntax/_lalr.py").unlink(missing_ok=True)
     run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source))
     (built,) = out.glob("gradcli-*.whl")
     return built
@@ -34,7 +34,7 @@ def wheel(tmp_path_factory):
 
 def test_what_is_in_the_wheel(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"gradcli/grammar/gradcli.lark", "gradcli/syntax/_lalr.py", "gradcli/py.typed"} <= names
+    assert {"gradcli/grammar/gradcli.lark", "gradcli/language/syntax/_lalr.py", "gradcli/py.typed"} <= names
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
     assert not any("__pycache__" in name for name in names)
 

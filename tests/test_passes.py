@@ -14,18 +14,18 @@ from strategies import NAMES, expressions
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
-from gradcli.evaluate.trace import value_and_gradients
+from gradcli.language.syntax import parse
 from gradcli.primitives import arithmetic, exponential, reductions, shape, special, trigonometric
 from gradcli.primitives.arithmetic import where
 from gradcli.primitives.bind import assume, bind
 from gradcli.primitives.linear import matmul
 from gradcli.program import constants
-from gradcli.program.check import check
+from gradcli.program.checker import check
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
-from gradcli.program.rewrites import EXACT, FAST, TABLE, MovingRule
-from gradcli.syntax import parse
+from gradcli.program.rewrites import EXACT, FAST, TABLE, MovingRewrite
+from gradcli.run.trace import value_and_gradients
 
 VECTOR = np.array([0.5, 1.5, 2.0])
 MATRIX = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]])
@@ -237,7 +237,7 @@ def parts(rule: Any) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    "rule", [r for r in TABLE if r.tag == EXACT and not isinstance(r, MovingRule)], ids=lambda r: r.why
+    "rule", [r for r in TABLE if r.tag == EXACT and not isinstance(r, MovingRewrite)], ids=lambda r: r.why
 )
 def test_both_sides_of_an_exact_rule_are_the_same(rule):
     truths = ("p",)

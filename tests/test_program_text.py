@@ -14,8 +14,9 @@ from test_passes import assert_same, results
 import gradcli
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, GradcliError
-from gradcli.evaluate.interpreter import evaluate
-from gradcli.evaluate.trace import value_and_gradients
+from gradcli.formulas.text import LANGUAGE, text
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import parse
 from gradcli.primitives import exponential, special, table
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import constants
@@ -23,8 +24,7 @@ from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
 from gradcli.program.patterns import COMMUTATIVE
 from gradcli.program.record import record
-from gradcli.program.text import LANGUAGE, text
-from gradcli.syntax import parse
+from gradcli.run.trace import value_and_gradients
 
 VECTOR = np.array([0.5, 1.5, 2.0])
 MATRIX = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]])

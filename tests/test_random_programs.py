@@ -10,8 +10,8 @@ from strategies import NAMES, programs
 import gradcli
 from gradcli import arrays
 from gradcli.errors import ExitStatus, GradcliError
-from gradcli.evaluate import session
-from gradcli.syntax import parse
+from gradcli.language.syntax import parse
+from gradcli.run import session
 
 FLOATS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 1e-300, 1e300, float("inf"), float("nan")])
 VALUES = st.one_of(
@@ -28,7 +28,7 @@ def outcome(text: str, values: dict[str, object], order: int | None) -> session.
         program = parse(text)
         with arrays.max_elements(10**6):
             return session.run(
-                session.Request(
+                session.EvaluationRequest(
                     program=program, bindings=values, wrt=tuple(values), order=order, nodes=True, max_steps=5000
                 )
             )

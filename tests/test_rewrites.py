@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.evaluate.rewrite import RULES
+from gradcli.language.stable import RULES
 
 
 def numbers(run, program, *words):
@@ -100,7 +100,7 @@ def test_every_rule_is_an_equality(rule):
     pattern, stable = (gradcli.compile(text) for text in (rule.pattern, rule.stable))
     bound = {name: values[name] for name in pattern.inputs}
     from gradcli.autograd.tensor import Tensor
-    from gradcli.evaluate.interpreter import evaluate
+    from gradcli.language.interpreter import evaluate
 
     plain = evaluate(pattern.program, {n: Tensor(v) for n, v in bound.items()}, rewrite=False).value
     np.testing.assert_allclose(plain.data, stable(**bound), rtol=1e-14)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.evaluate.recordings import recording
 from gradcli.executors import kernel, schedule, sincos
-from gradcli.syntax import parse
+from gradcli.language.syntax import parse
+from gradcli.run.recordings import recording
 
 pytest.importorskip("llvmlite")
 RNG = np.random.default_rng(0)

@@ -11,12 +11,12 @@ import pytest
 import scipy.sparse
 
 import gradcli
-from gradcli.arrays import patterns
+from gradcli.arrays import sparsity_patterns
 from gradcli.calculus.colouring import colouring
 from gradcli.calculus.sparse import Coordinates
 from gradcli.errors import DifferentiationError, LimitError, NotRecordableError
-from gradcli.evaluate.hessians import program_hessian
-from gradcli.syntax import parse
+from gradcli.language.syntax import parse
+from gradcli.run.hessians import program_hessian
 
 ROSENBROCK = "sum(100*(x[1:]-x[:-1]**2)**2 + (1-x[:-1])**2)"
 GRID = "sum((X[1:,:]-X[:-1,:])**4) + sum((X[:,1:]-X[:,:-1])**4)"
@@ -208,7 +208,7 @@ def test_variables_of_one_colour_share_no_row(seed):
     full = draw.random((size, size)) < draw.choice([0.02, 0.1, 0.5])
     full[draw.random(size) < 0.05] = True
     full |= full.T
-    found = colouring(patterns.symmetric(scipy.sparse.csr_array(full)))
+    found = colouring(sparsity_patterns.symmetric(scipy.sparse.csr_array(full)))
     assert 0 <= found.number <= size
     assert set(found.colours) == set(range(found.number))
     for one, other in itertools.combinations(range(size), 2):

@@ -17,8 +17,18 @@ from hypothesis import strategies as st
 from strategies import expressions, programs
 
 from gradcli.errors import ProgramSyntaxError, Span
-from gradcli.syntax import MAX_LENGTH, MAX_NESTING, build, generate, lexer, parse, parse_expression, tables, tree
-from gradcli.syntax.words import FOREIGN_WORDS
+from gradcli.language.syntax import (
+    MAX_LENGTH,
+    MAX_NESTING,
+    build,
+    generate,
+    lexer,
+    parse,
+    parse_expression,
+    parse_tables,
+    tree,
+)
+from gradcli.language.syntax.words import FOREIGN_WORDS
 
 
 def show(node: Any) -> str:
@@ -26,7 +36,7 @@ def show(node: Any) -> str:
     match node:
         case None:
             return "_"
-        case tree.Program(_, _, body):
+        case tree.Module(_, _, body):
             return "; ".join(map(show, body))
         case tree.Number(_, value):
             return f"{value:g}"
@@ -34,7 +44,7 @@ def show(node: Any) -> str:
             return repr(value)
         case tree.Constant(_, value):
             return str(value)
-        case tree.Name(_, name) | tree.Parameter(_, name):
+        case tree.Name(_, name) | tree.BoundName(_, name):
             return str(name)
         case tree.Ellipsis():
             return "..."
@@ -210,14 +220,14 @@ def test_places() -> None:
     texts = [(type(node).__name__, source[node.span.start : node.span.end]) for node in tree.walk(program)]
     assert texts[1:] == [
         ("Define", "f(a) = (a + 1)*b backward(g) = g"),
-        ("Parameter", "a"),
+        ("BoundName", "a"),
         ("Binary", "(a + 1)*b"),
         ("Binary", "(a + 1)"),
         ("Name", "a"),
         ("Number", "1"),
         ("Name", "b"),
         ("Backward", "backward(g) = g"),
-        ("Parameter", "g"),
+        ("BoundName", "g"),
         ("Name", "g"),
         ("Evaluate", "x[1:, ...].sum( axis=0 ) ^ 2"),
         ("Binary", "x[1:, ...].sum( axis=0 ) ^ 2"),
@@ -495,12 +505,12 @@ def check_fate(source: str) -> None:
         assert not GRAMMAR_NAMES.intersection(re.findall(r"\$?\w+", text)), text
 
 
-GRAMMAR_NAMES = {*tables.load().literals.values(), lexer.END}
+GRAMMAR_NAMES = {*parse_tables.load().literals.values(), lexer.END}
 GRAMMAR_NAMES |= {"NAME", "NUMBER", "STRING", "SEPARATOR", "LITERAL", "UNKNOWN", "DIGITS", "NEWLINE"}
 
 FRAGMENTS = sorted(
     {
-        *tables.load().literals,
+        *parse_tables.load().literals,
         *FOREIGN_WORDS,
         *("x", "f", "σ", "1", "2.5", "1e", ".5", "'a'", '"', "'", ";", "\n", "\r\n", " ", "#", "np.", "math", "linalg"),
         *(
@@ -559,49 +569,49 @@ def test_an_expression_is_a_program(source: str) -> None:
 
 
 def grammar_tables() -> dict[str, Any]:
-    return generate.generate(tables.read_grammar())
+    return generate.generate(parse_tables.read_grammar())
 
 
 def prepared_module(**changes: Any) -> ModuleType:
-    module = ModuleType("gradcli.syntax._lalr")
-    exec(generate.module_text(tables.read_grammar()), vars(module))
+    module = ModuleType("gradcli.language.syntax._lalr")
+    exec(generate.module_text(parse_tables.read_grammar()), vars(module))
     vars(module).update(changes)
     return module
 
 
 @pytest.fixture
 def fresh_tables() -> Iterator[None]:
-    tables.load.cache_clear()
+    parse_tables.load.cache_clear()
     yield
-    tables.load.cache_clear()
+    parse_tables.load.cache_clear()
 
 
 @pytest.mark.usefixtures("fresh_tables")
 def test_prepared_tables_are_those_of_the_grammar(monkeypatch: pytest.MonkeyPatch) -> None:
-    generated = tables.Tables(**grammar_tables())
-    monkeypatch.setattr(tables, "generate", None)
-    monkeypatch.setitem(sys.modules, "gradcli.syntax._lalr", prepared_module())
-    assert tables.load() == generated
+    generated = parse_tables.Tables(**grammar_tables())
+    monkeypatch.setattr(parse_tables, "generate", None)
+    monkeypatch.setitem(sys.modules, "gradcli.language.syntax._lalr", prepared_module())
+    assert parse_tables.load() == generated
 
 
 @pytest.mark.usefixtures("fresh_tables")
 @pytest.mark.parametrize("module", [prepared_module(fingerprint="1:00", rows=()), ModuleType("empty"), None])
 def test_tables_are_generated_where_none_fit(monkeypatch: pytest.MonkeyPatch, module: ModuleType | None) -> None:
-    monkeypatch.setitem(sys.modules, "gradcli.syntax._lalr", module)  # None: as if there were no such module
+    monkeypatch.setitem(sys.modules, "gradcli.language.syntax._lalr", module)  # None: as if there were no such module
     assert show(parse("log(x**q)")) == "(log (** x q))"
 
 
 def test_prepared_tables_are_the_same_in_every_run() -> None:
-    code = "from gradcli.syntax import generate, tables; print(generate.module_text(tables.read_grammar()))"
+    code = "from gradcli.language.syntax import generate, parse_tables; print(generate.module_text(parse_tables.read_grammar()))"
     texts = {run(code, PYTHONHASHSEED=seed) for seed in "12"}
     assert len(texts) == 1
 
 
 def test_prepared_tables_need_no_lark() -> None:
     code = (
-        "import sys; from types import ModuleType; from gradcli.syntax import parse\n"
-        "module = sys.modules['gradcli.syntax._lalr'] = ModuleType('_lalr')\n"
-        f"exec({generate.module_text(tables.read_grammar())!r}, vars(module))\n"
+        "import sys; from types import ModuleType; from gradcli.language.syntax import parse\n"
+        "module = sys.modules['gradcli.language.syntax._lalr'] = ModuleType('_lalr')\n"
+        f"exec({generate.module_text(parse_tables.read_grammar())!r}, vars(module))\n"
         "parse('log(x**q)'); print(sorted({'lark', 'dataclasses', 'inspect'} & set(sys.modules)))"
     )
     assert run(code).strip() == "[]"
@@ -629,12 +639,12 @@ def test_larks_own_parser_gives_the_same_trees() -> None:
         def __init__(self, configuration: object) -> None: ...
 
         def lex(self, text: str) -> Iterator[lark.Token]:  # type: ignore[override]
-            for token in lexer.tokens(text, tables.load()):
+            for token in lexer.tokens(text, parse_tables.load()):
                 if token.type != lexer.END:
                     yield lark.Token(token.type, token.value, token.start_pos, end_pos=token.end_pos)
 
     parser = lark.Lark(
-        tables.read_grammar().decode(),
+        parse_tables.read_grammar().decode(),
         parser="lalr",
         lexer=Lexer,
         start="program",

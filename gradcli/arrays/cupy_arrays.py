@@ -43,7 +43,7 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
 
     def __init__(self, device: Any) -> None:
         super().__init__(cupy, device)
-        self.linalg = _LinearAlgebra()
+        self.linalg = _CupyLinearAlgebra()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(cupyx.scipy.special, _SPECIAL[name]) if name in _SPECIAL else getattr(cupy, name)
@@ -180,7 +180,7 @@ class _Running:
         self.device.__exit__(*error)
 
 
-class _LinearAlgebra:
+class _CupyLinearAlgebra:
     """`cupy.linalg` with the names of the Python array API."""
 
     def __getattr__(self, name: str) -> Any:

@@ -209,9 +209,9 @@ def lgamma(x: float) -> float:
 
 
 def __getattr__(name: str) -> Callable[..., float]:
-    from gradcli.arrays import special
+    from gradcli.arrays import scipy_special
 
-    function = getattr(special, name)
+    function = getattr(scipy_special, name)
 
     def scalar(*operands: float) -> float:
         return float(function(*operands))

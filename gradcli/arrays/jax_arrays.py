@@ -37,7 +37,7 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
 
     def __init__(self, device: Any) -> None:
         super().__init__(jnp, device)
-        self.linalg = _LinearAlgebra()
+        self.linalg = _JaxLinearAlgebra()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(jax.scipy.special, name) if name in _SPECIAL else getattr(jnp, name)
@@ -150,7 +150,7 @@ class LinAlgError(ValueError):
     """What NumPy calls the same."""
 
 
-class _LinearAlgebra:
+class _JaxLinearAlgebra:
     """`jax.numpy.linalg`, which gives nan and inf where NumPy refuses a matrix."""
 
     def __getattr__(self, name: str) -> Any:

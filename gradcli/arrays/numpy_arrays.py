@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli import arrays
-from gradcli.arrays import special
+from gradcli.arrays import scipy_special
 from gradcli.arrays.backends import Device
 from gradcli.arrays.memory import host, out_of_memory
 from gradcli.errors import GradcliError
@@ -26,7 +26,7 @@ quiet = partial(np.errstate, all="ignore")
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(np, name) if hasattr(np, name) else getattr(special, name)
+    return getattr(np, name) if hasattr(np, name) else getattr(scipy_special, name)
 
 
 def explained(error: Exception) -> GradcliError | None:
@@ -100,7 +100,7 @@ def expm(x: Array) -> Array:
 
 def lgamma(x: Array) -> Array:
     # SciPy has -inf at -inf, against the C standard and `math`.
-    return np.where(np.isneginf(x), np.inf, special.lgamma(x))
+    return np.where(np.isneginf(x), np.inf, scipy_special.lgamma(x))
 
 
 def version() -> str:

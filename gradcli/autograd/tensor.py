@@ -491,7 +491,7 @@ def fit(cotangent: Any, like: Any) -> Any:
     if type(cotangent) is float and type(like) is float:
         return cotangent
     if isinstance(cotangent.data if type(cotangent) is Tensor else cotangent, Kind):
-        from gradcli.autograd.rows import sum_over_rows
+        from gradcli.autograd.batches import sum_over_rows
 
         cotangent = sum_over_rows(cotangent, like)
     shape = arrays.shape(like)

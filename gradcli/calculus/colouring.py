@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.arrays import patterns
-from gradcli.arrays.patterns import Pattern
+from gradcli.arrays import sparsity_patterns
+from gradcli.arrays.sparsity_patterns import Pattern
 
 
 class Colouring(NamedTuple):
@@ -31,7 +31,7 @@ def colouring(pattern: Pattern) -> Colouring:
     """Colours for the rows and columns of a symmetric pattern."""
     xp = arrays.numpy_namespace()
     alone = _alone(pattern)
-    row, column = patterns.entries(patterns.without(pattern, alone))
+    row, column = sparsity_patterns.entries(sparsity_patterns.without(pattern, alone))
     bounds = xp.searchsorted(row, xp.arange(pattern.shape[0] + 1)).tolist()
     found = xp.asarray(_greedy(bounds, column.tolist()))
     shared = int(found[~alone].max(initial=-1)) + 1

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from gradcli import arrays, batch
+from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians, zeros
 from gradcli.calculus.interpolation import Counts, counts, directions, weights
 from gradcli.errors import DifferentiationError, LimitError
+from gradcli.kinds import batch
+from gradcli.kinds.taylor import Jet, check_order
 from gradcli.primitives.arithmetic import add, isfinite, multiply
 from gradcli.primitives.bind import assume
 from gradcli.primitives.shape import iter_first_axis, permute, reshape, stack
-from gradcli.taylor import Jet, check_order
 
 # Interpolation leaves half of the digits at this order.
 _HIGHEST_OF_SEVERAL = 16

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from gradcli import arrays, batch
+from gradcli import arrays
 from gradcli.autograd.node import Node, ShapeOnly
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import Function
+from gradcli.kinds import batch
+from gradcli.kinds.taylor import Jet
 from gradcli.primitives.arithmetic import isfinite
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.shape import concat, permute, reshape
-from gradcli.taylor import Jet
 
 # Of the directions that are followed at once, in the value.
 _MOST_ELEMENTS = 2**22

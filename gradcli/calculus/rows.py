@@ -6,16 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli import arrays, batch
+from gradcli import arrays
+from gradcli.autograd.batches import rows
 from gradcli.autograd.engine import grad
 from gradcli.autograd.function import FunctionNode
 from gradcli.autograd.node import Node
-from gradcli.autograd.rows import rows
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.errors import NotBatchableError
+from gradcli.kinds import batch
+from gradcli.kinds.taylor import Jet
 from gradcli.primitives.bind import constant
 from gradcli.primitives.shape import concat, stack
-from gradcli.taylor import Jet
 
 # Of any intermediate result of a pass, if it has several rows.
 _MOST_ELEMENTS = 2**22

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
-from gradcli import arrays, batch
-from gradcli.arrays import patterns
+from gradcli import arrays
+from gradcli.arrays import sparsity_patterns
 from gradcli.calculus.colouring import Colouring, colouring
 from gradcli.executors import stepwise
+from gradcli.kinds import batch
+from gradcli.kinds.taylor import Jet
 from gradcli.primitives.indexing import index, scatter
 from gradcli.primitives.shape import concat, reshape
 from gradcli.program.ir import Program
 from gradcli.program.sparsity import dependence
-from gradcli.taylor import Jet
 
 # Of all directions that are followed at once.
 _MOST_ELEMENTS = 2**22
@@ -35,7 +36,7 @@ class Coordinates(NamedTuple):
     value: Any
 
 
-class Block(NamedTuple):
+class HessianBlock(NamedTuple):
     """The entries of the second derivatives by two leaves, and the places where they are found among
     the elements of the derivatives along all directions."""
 
@@ -66,7 +67,7 @@ class SparseHessian:
         named = {v.name: v for v in gradient.inputs}
         self.leaves = {name: named[name] for name in leaves}
         found = dependence(gradient, [*self.leaves.values()])
-        pattern = patterns.symmetric(patterns.joined(found))
+        pattern = sparsity_patterns.symmetric(sparsity_patterns.joined(found))
         self.colouring = colouring(pattern)
         self.blocks = self._blocks(*_entries(pattern, self.colouring))
 
@@ -74,7 +75,7 @@ class SparseHessian:
     def variables(self) -> int:
         return len(self.colouring.colours)
 
-    def _blocks(self, row: Any, column: Any, places: Any) -> dict[str, Block]:
+    def _blocks(self, row: Any, column: Any, places: Any) -> dict[str, HessianBlock]:
         first, ranges = 0, {}
         for name, leaf in self.leaves.items():
             ranges[name] = range(first, first + math.prod(leaf.shape))
@@ -84,7 +85,7 @@ class SparseHessian:
             rows, columns = ranges[one], ranges[other]
             here = _within(row, rows) & _within(column, columns)
             parts = row[here] - rows.start, column[here] - columns.start
-            blocks[f"{one},{other}"] = Block((len(rows), len(columns)), *parts, places[here])
+            blocks[f"{one},{other}"] = HessianBlock((len(rows), len(columns)), *parts, places[here])
         return blocks
 
     def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,10 +126,10 @@ def _joined(parts: Sequence[Any], axis: int) -> Any:
     return concat(parts, axis=axis) if len(parts) > 1 else parts[0]
 
 
-def _entries(pattern: patterns.Pattern, found: Colouring) -> tuple[Any, Any, Any]:
+def _entries(pattern: sparsity_patterns.Pattern, found: Colouring) -> tuple[Any, Any, Any]:
     """The rows and columns of the entries, and their places among the derivatives along directions."""
     xp = arrays.numpy_namespace()
-    row, column = patterns.entries(pattern)
+    row, column = sparsity_patterns.entries(pattern)
     colours, variables = found.colours, len(found.colours)
     # The row of a variable that is alone has several entries of one colour; its column has not.
     in_row = colours[column] * variables + row

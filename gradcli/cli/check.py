@@ -9,13 +9,13 @@ from gradcli import arrays
 from gradcli.calculus.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Check, Report
 from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
+from gradcli.cli.opening import opening
 from gradcli.cli.options import CheckOptions
-from gradcli.cli.record import opening
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import DifferentiationError, ExitStatus, UsageError
-from gradcli.evaluate.check import Checked, check_program, hand_written
 from gradcli.io import json_text
-from gradcli.syntax.tree import Program
+from gradcli.language.syntax.tree import Module
+from gradcli.run.check import Checked, check_program, hand_written
 
 _HEADER = ("leaf", "order", "index", "reverse", "difference", "digits", "agrees")
 # What the last column and the last line say of a problem.
@@ -92,7 +92,7 @@ def _known_text(value: float, uncertainty: float) -> str:
     return str(float(f"{value:.{min(16, max(0, digits))}e}"))
 
 
-def _disagreement(checked: Checked, program: Program) -> DifferentiationError:
+def _disagreement(checked: Checked, program: Module) -> DifferentiationError:
     """The error that names what does not agree, and points at what is to blame."""
     problem = next(p for p in _WORDS if any(row.problem == p for row in checked.report.rows))
     leaves = dict.fromkeys(f"'{row.leaf}'" for row in checked.report.rows if row.problem == problem)
@@ -108,7 +108,7 @@ def _disagreement(checked: Checked, program: Program) -> DifferentiationError:
     )
 
 
-def _mismatch(message: str, program: Program) -> DifferentiationError:
+def _mismatch(message: str, program: Module) -> DifferentiationError:
     clauses = [(define.name, define.backward.span) for define in hand_written(program) if define.backward]
     if not clauses:
         return DifferentiationError(

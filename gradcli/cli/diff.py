@@ -10,12 +10,12 @@ from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
 from gradcli.cli.options import DiffOptions
 from gradcli.errors import ExitStatus, UnknownNameError, UsageError, nearest
-from gradcli.evaluate import scope
-from gradcli.evaluate.symbolic import Formulas, derivatives_as_formulas, parsed_formula
+from gradcli.formulas import languages
 from gradcli.io import json_text
-from gradcli.program import languages
+from gradcli.language import scope
+from gradcli.language.syntax import tree
 from gradcli.program.ir import Program
-from gradcli.syntax import tree
+from gradcli.run.symbolic import Formulas, derivatives_as_formulas, parsed_formula
 
 # A part of a formula that stands in it twice is named where it has more characters.
 _SHORT = 40
@@ -47,7 +47,7 @@ def _check(options: DiffOptions) -> None:
         raise UsageError(f"there is no language {options.to!r} to write formulas in", hint=hint)
 
 
-def _names(program: tree.Program, options: DiffOptions) -> Sequence[str]:
+def _names(program: tree.Module, options: DiffOptions) -> Sequence[str]:
     """The names to differentiate by: those asked for, or every one that the program reads."""
     reads = {n: r for n, r in scope.outer_reads(program).items() if n not in scope.CONSTANTS}
     names = inputs.names_of(options.wrt) or [n for n, r in reads.items() if not r.maybe_assigned]
@@ -62,7 +62,7 @@ def _names(program: tree.Program, options: DiffOptions) -> Sequence[str]:
 
 
 def _simplified(formulas: Formulas) -> Formulas:
-    from gradcli.program.simplify import simplified
+    from gradcli.formulas.simplify import simplified
 
     found = {key: parsed_formula(simplified(d), like=d) for key, d in formulas.derivatives.items()}
     return formulas._replace(derivatives=found)
@@ -71,7 +71,7 @@ def _simplified(formulas: Formulas) -> Formulas:
 def _texts(formulas: Formulas, source: str, options: DiffOptions) -> dict[str, str]:
     """What is printed, by the names that it is the derivative by; one text for all columns of SQL."""
     if options.to == "sql":
-        from gradcli.program.sql import sql
+        from gradcli.formulas.sql import sql
 
         columns = {_identifier("d", key): d for key, d in formulas.derivatives.items()}
         return {"": sql({"value": formulas.value, **columns})}
@@ -80,19 +80,19 @@ def _texts(formulas: Formulas, source: str, options: DiffOptions) -> dict[str, s
 
 def _text(program: Program, key: str, source: str, to: str) -> str:
     if to == "text":
-        from gradcli.program.text import text
+        from gradcli.formulas.text import text
 
         return text(program, short=_SHORT)
     if to == "latex":
-        from gradcli.program.latex import latex
+        from gradcli.formulas.latex import latex
 
         return latex(program)
     doc = f"The derivative of {' '.join(source.split())} by {key.replace(',', ', ')}."
     if to == "python":
-        from gradcli.program.python import python
+        from gradcli.formulas.python import python
 
         return python(program, name=_identifier("derivative", key), doc=doc, short=_SHORT)
-    from gradcli.program.c import c
+    from gradcli.formulas.c import c
 
     return c(program, name=_identifier("derivative", key), doc=doc, short=_SHORT)
 

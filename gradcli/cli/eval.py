@@ -8,14 +8,14 @@ from typing import Any
 from gradcli import arrays, timing
 from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
+from gradcli.cli.opening import opening
 from gradcli.cli.options import EvalOptions
-from gradcli.cli.record import opening
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import ExitStatus, UsageError, caret_text, position
-from gradcli.evaluate import session
-from gradcli.evaluate.diagnose import Warning
-from gradcli.evaluate.rewrite import Rewritten
 from gradcli.io import json_text, output
+from gradcli.language.stable import Rewritten
+from gradcli.run import session
+from gradcli.run.diagnose import Warning
 
 # Of a sparse matrix for people.
 _MOST_ENTRIES = 200
@@ -84,9 +84,9 @@ def _check_executor(options: EvalOptions) -> None:
         raise UsageError(f"{asked[0]} is computed eagerly alone", hint="leave out --executor compiled")
 
 
-def _request(options: EvalOptions, environment: Environment) -> session.Request:
+def _request(options: EvalOptions, environment: Environment) -> session.EvaluationRequest:
     program, bindings, wrt = inputs.gather(options, environment, options.dtype)
-    return session.Request(
+    return session.EvaluationRequest(
         program=program,
         bindings=bindings,
         wrt=wrt,
@@ -126,7 +126,7 @@ def _matrices(result: session.Result) -> list[tuple[str, Any]]:
 
 def _json(
     options: EvalOptions,
-    request: session.Request,
+    request: session.EvaluationRequest,
     result: session.Result,
     namespace: Any,
     seconds: Mapping[str, float] | None,

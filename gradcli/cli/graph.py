@@ -8,14 +8,14 @@ from gradcli import arrays
 from gradcli.cli import inputs
 from gradcli.cli.drawing.labels import Label, Texts, labels
 from gradcli.cli.environment import Environment
+from gradcli.cli.opening import opening
 from gradcli.cli.options import GraphOptions
-from gradcli.cli.record import opening
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import ExitStatus, UsageError, nearest
-from gradcli.evaluate import graph as graphs
-from gradcli.evaluate.graph import Graph, Request, Vertex
-from gradcli.evaluate.groups import Group
-from gradcli.evaluate.outline import outline
+from gradcli.run import graph as graphs
+from gradcli.run.graph import Graph, GraphRequest, Vertex
+from gradcli.run.groups import Group
+from gradcli.run.outline import outline
 
 _FORMATS = ("tree", "dot", "mermaid", "svg", "json")
 
@@ -56,9 +56,9 @@ def _format(options: GraphOptions) -> str:
     return form
 
 
-def _request(options: GraphOptions, environment: Environment) -> Request:
+def _request(options: GraphOptions, environment: Environment) -> GraphRequest:
     program, bindings, wrt = inputs.gather(options, environment, "float64")
-    return Request(
+    return GraphRequest(
         program=program,
         bindings=bindings,
         wrt=wrt,
@@ -85,12 +85,12 @@ def _text(form: str, drawn: list[Label]) -> str:
 
 
 def _tables(graph: Graph, drawn: list[Label]) -> list[Table]:
-    from gradcli.cli.drawing import tree
+    from gradcli.cli.drawing import text_tree
 
     columns = {"program": 2, "shape": 3, "value": 4, "gradient": 5}
     used = {name: i for name, i in columns.items() if any(label[i] for label in drawn)}
     rows = []
-    for line in tree.lines(drawn):
+    for line in text_tree.lines(drawn):
         label = drawn[line.number]
         # Where a box is only referred to, its text says which it is.
         rows.append((line.text, *(str(label[i]) if line.first or i == 2 else "" for i in used.values())))
@@ -100,7 +100,7 @@ def _tables(graph: Graph, drawn: list[Label]) -> list[Table]:
     return tables
 
 
-def _json(graph: Graph, request: Request, namespace: Any) -> dict[str, Any]:
+def _json(graph: Graph, request: GraphRequest, namespace: Any) -> dict[str, Any]:
     texts = Texts(graph)
     return opening(graph.program.source, namespace) | {
         "shape": list(arrays.shape(graph.value)),
@@ -112,7 +112,7 @@ def _json(graph: Graph, request: Request, namespace: Any) -> dict[str, Any]:
     }
 
 
-def _vertex_json(number: int, vertex: Vertex, texts: Texts, request: Request) -> dict[str, Any]:
+def _vertex_json(number: int, vertex: Vertex, texts: Texts, request: GraphRequest) -> dict[str, Any]:
     record = {
         "id": number,
         "operation": vertex.operation,

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Protocol
 from gradcli import arrays
 from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, nearest
-from gradcli.evaluate import scope
-from gradcli.evaluate.interpreter import evaluate
 from gradcli.io import variables
-from gradcli.syntax import parse, parse_expression
-from gradcli.syntax.tree import Evaluate, Program
+from gradcli.language import scope
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import parse, parse_expression
+from gradcli.language.syntax.tree import Evaluate, Module
 from gradcli.timing import phase
 
 
@@ -43,7 +43,7 @@ class ProgramOptions(BindingOptions, Protocol):
 class Inputs(NamedTuple):
     """A program, the values of the names that it reads, and those to differentiate by."""
 
-    program: Program
+    program: Module
     bindings: dict[str, Any]
     wrt: tuple[str, ...]
 
@@ -86,7 +86,7 @@ def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inp
     return Inputs(program, bindings, _leaves(bindings, options.wrt, options.const))
 
 
-def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple[Program, dict[str, Any]]:
+def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple[Module, dict[str, Any]]:
     """Parse the program and read the values of its names, as arrays of the default namespace.
 
     Raises UsageError where there is no program, ProgramSyntaxError for text that is none, and
@@ -145,7 +145,7 @@ def constant(text: str, dtype: str, max_steps: int, whole: str, offset: int = 0)
     """The value of an expression without free names, which starts at `offset` of the text `whole`."""
     try:
         expression = parse_expression(text)
-        program = Program(expression.span, text, (Evaluate(expression.span, expression),))
+        program = Module(expression.span, text, (Evaluate(expression.span, expression),))
         value = evaluate(program, {}, max_steps=max_steps).value
     except GradcliError as error:
         if error.source == text and error.span is not None:

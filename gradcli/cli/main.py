@@ -13,7 +13,7 @@ import typer
 from gradcli.cli import options as opt
 from gradcli.cli.environment import Environment
 from gradcli.errors import ExitStatus, GradcliError, LimitError, OutputError, PipeClosed, UsageError, nearest
-from gradcli.evaluate.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 
 _EVAL_HELP = """Value and leaf gradients of PROGRAM.
 

@@ -9,8 +9,8 @@ from typing import Any
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, show
 from gradcli.errors import ExitStatus
-from gradcli.evaluate import reference
-from gradcli.evaluate.reference import Entry
+from gradcli.language import reference
+from gradcli.language.reference import Entry
 
 
 def run(name: str | None, json: bool, environment: Environment) -> ExitStatus:

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from gradcli.evaluate.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 
 Words = Annotated[
     list[str] | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.executors import floats, stepwise
+from gradcli.executors import scalars, stepwise
 from gradcli.program.ir import Program
 from gradcli.timing import phase
 
@@ -25,18 +25,18 @@ def executable(program: Program, namespace: Any = None) -> Executable:
         from gradcli.executors import cupy_kernels
 
         return cupy_kernels.executable(program, namespace)
-    from gradcli.executors.traced import Traced
+    from gradcli.executors.whole_program import WholeProgram
 
-    return Traced(program, namespace).run
+    return WholeProgram(program, namespace).run
 
 
 def _on_host(program: Program) -> Executable:
-    if not floats.fits(program):
+    if not scalars.fits(program):
         # NumPy is loaded for it.
         from gradcli.executors.blocks import Blocks
 
         return Blocks(program).run
-    run = floats.function(
+    run = scalars.function(
         program, _as_list, raised=lambda *inputs: stepwise.run(program, inputs), refused=lambda *_inputs: None
     )
     return lambda inputs: run(*inputs)

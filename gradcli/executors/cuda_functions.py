@@ -176,7 +176,7 @@ def literal(number: Any, dtype: str) -> str:
     return f"(-{text})" if math.copysign(1.0, value) < 0 else text
 
 
-class Term(NamedTuple):
+class CudaTerm(NamedTuple):
     """A name or a constant in the text, and its dtype."""
 
     text: str
@@ -217,7 +217,7 @@ class Statements:
     def _named(self, dtype: str, expression: str) -> str:
         return self._names.setdefault((dtype, expression), f"v{len(self._names)}")
 
-    def write(self, equation: Equation, operands: Sequence[Term | float]) -> Term:
+    def write(self, equation: Equation, operands: Sequence[CudaTerm | float]) -> CudaTerm:
         """The result of an elementwise equation that is taken."""
         primitive = equation.primitive
         functions = Functions(self, _working_dtype(equation))
@@ -250,7 +250,7 @@ class Value:
 
     __slots__ = ("functions", "term")
 
-    def __init__(self, functions: Functions, term: Term) -> None:
+    def __init__(self, functions: Functions, term: CudaTerm) -> None:
         self.functions = functions
         self.term = term
 
@@ -298,21 +298,21 @@ class Functions(definitions.SpecialFunctions):
             raise AttributeError(f"CUDA has no '{name}' here")
         return partial(self.call, name)
 
-    def given(self, operand: Term | float, *, truths: bool) -> Value:
+    def given(self, operand: CudaTerm | float, *, truths: bool) -> Value:
         """An operand of an equation: a number in the dtype of the others, unless it is a truth value."""
-        kept = truths and isinstance(operand, Term) and operand.dtype == "bool"
+        kept = truths and isinstance(operand, CudaTerm) and operand.dtype == "bool"
         return Value(self, operand if kept else self._number(operand))  # type: ignore[arg-type]
 
-    def converted(self, term: Term, dtype: str) -> Term:
+    def converted(self, term: CudaTerm, dtype: str) -> CudaTerm:
         if term.dtype == dtype:
             return term
         expression = f"{term.text} != 0" if dtype == "bool" else f"({TYPES[dtype]}){term.text}"
-        return Term(self.statements.name(dtype, expression), dtype)
+        return CudaTerm(self.statements.name(dtype, expression), dtype)
 
-    def _number(self, operand: Any) -> Term:
+    def _number(self, operand: Any) -> CudaTerm:
         """A term, a value or a number of Python as a number."""
         if type(operand) in arrays.PLAIN:
-            return Term(literal(operand, self.dtype), self.dtype)
+            return CudaTerm(literal(operand, self.dtype), self.dtype)
         return self.converted(operand.term if isinstance(operand, Value) else operand, self.dtype)
 
     def _truth(self, operand: Value) -> str:
@@ -323,13 +323,13 @@ class Functions(definitions.SpecialFunctions):
         return self._result(_TEMPLATES[name].format(*texts), "bool" if name in _COMPARISONS else self.dtype)
 
     def _result(self, expression: str, dtype: str) -> Value:
-        return Value(self, Term(self.statements.name(dtype, expression), dtype))
+        return Value(self, CudaTerm(self.statements.name(dtype, expression), dtype))
 
     def sin(self, x: Any) -> Value:
-        return Value(self, Term(self.statements.wave(self.dtype, "sin", self._number(x).text), self.dtype))
+        return Value(self, CudaTerm(self.statements.wave(self.dtype, "sin", self._number(x).text), self.dtype))
 
     def cos(self, x: Any) -> Value:
-        return Value(self, Term(self.statements.wave(self.dtype, "cos", self._number(x).text), self.dtype))
+        return Value(self, CudaTerm(self.statements.wave(self.dtype, "cos", self._number(x).text), self.dtype))
 
     def logical_and(self, x: Value, y: Value) -> Value:
         return self._result(f"{self._truth(x)} && {self._truth(y)}", "bool")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from gradcli import arrays
 from gradcli.executors.cuda_functions import PRELUDE as FUNCTIONS
-from gradcli.executors.cuda_functions import TYPES, Statements, Term, dtype_of, literal
+from gradcli.executors.cuda_functions import TYPES, CudaTerm, Statements, dtype_of, literal
 from gradcli.executors.schedule import Segment
 from gradcli.primitives import reductions
 from gradcli.program import constants
@@ -111,7 +111,7 @@ class Kernels(NamedTuple):
 def kernels(name: str, segment: Segment, operands: Sequence[Atom], strides: Sequence[Shape]) -> Kernels:
     """The kernels of a segment. `strides` are how many bytes apart neighbours along the axes of the
     `operands` are."""
-    return _Writer(segment, operands, strides).kernels(name)
+    return _KernelWriter(segment, operands, strides).kernels(name)
 
 
 def operands_of(segment: Segment) -> list[Atom]:
@@ -162,7 +162,7 @@ def _width(atom: Atom) -> int:
     return int(arrays.numpy_namespace().dtype(dtype_of(atom)).itemsize)
 
 
-class _Writer:
+class _KernelWriter:
     """The text of the kernels of one segment."""
 
     def __init__(self, segment: Segment, operands: Sequence[Atom], strides: Sequence[Shape]) -> None:
@@ -174,21 +174,21 @@ class _Writer:
         self.reductions = tuple(segment.reductions())
         self.read = [k for k, steps in enumerate(self.axes.steps) if any(steps)]
         self.statements = Statements()
-        self.terms: dict[int, Term] = {}
+        self.terms: dict[int, CudaTerm] = {}
         for k, operand in enumerate(operands):
-            self.terms[id(operand)] = Term(f"x{k}[k]" if k in self.read else f"x{k}", dtype_of(operand))
+            self.terms[id(operand)] = CudaTerm(f"x{k}[k]" if k in self.read else f"x{k}", dtype_of(operand))
         for equation in segment.equations.values():
             if equation.primitive.elementwise:
                 terms = [self._term(a) for a in equation.inputs]
                 self.terms[id(equation.output)] = self.statements.write(equation, terms)
         self.batch = self._batch()
 
-    def _term(self, atom: Atom) -> Term | float:
+    def _term(self, atom: Atom) -> CudaTerm | float:
         if id(atom) in self.terms:
             return self.terms[id(atom)]
         number = constants.number(atom)
         assert number is not None
-        return Term(literal(number, "bool"), "bool") if dtype_of(atom) == "bool" else number
+        return CudaTerm(literal(number, "bool"), "bool") if dtype_of(atom) == "bool" else number
 
     def _batch(self) -> int:
         """How many elements a thread takes at a time."""
@@ -269,7 +269,7 @@ class _Writer:
 
     def _share(self, equation: Equation) -> str:
         term = self._term(equation.inputs[0])
-        return term.text if isinstance(term, Term) else literal(term, "float64")
+        return term.text if isinstance(term, CudaTerm) else literal(term, "float64")
 
     def _shares(self) -> list[str]:
         lines = [f"r{k} = of_block<{_JOINS[e.primitive]}>(r{k});" for k, e in enumerate(self.reductions)]

@@ -145,7 +145,7 @@ class _Whole:
         return {output: result}
 
 
-class _Compiled(NamedTuple):
+class _CompiledKernels(NamedTuple):
     """The functions of `cuda_text.Kernels`, and the number of their blocks."""
 
     first: Any
@@ -162,7 +162,7 @@ class _Kernel:
         self.operands = cuda_text.operands_of(segment)
         self.constants = [None if isinstance(a, Variable) else device.constant(a) for a in self.operands]
         self.reductions = tuple(segment.reductions())
-        self.compiled: dict[Strides, _Compiled] = {}
+        self.compiled: dict[Strides, _CompiledKernels] = {}
 
     def in_order(self) -> Strides:
         """The steps in bytes between elements of operands without gaps."""
@@ -200,7 +200,7 @@ def _compile(kernels: Sequence[_Kernel], device: _Device, strides: Strides | Non
     find = device.cupy.RawModule(code=code, options=_OPTIONS).get_function
     for kernel, step, (name, _, blocks) in zip(kernels, steps, texts):
         last = find(f"{name}_end") if kernel.reductions else None
-        kernel.compiled[step] = _Compiled(find(name), last, blocks)
+        kernel.compiled[step] = _CompiledKernels(find(name), last, blocks)
 
 
 def _strides(variable: Variable) -> tuple[int, ...]:

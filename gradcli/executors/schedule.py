@@ -82,7 +82,7 @@ def schedule(program: Program, fusion: Fusion | None = None) -> Schedule:
     return _Scheduler(program, fusion or Fusion(BLOCK + 1, LONGEST_ROW, lambda _equation: True)).run()
 
 
-class _Place(NamedTuple):
+class _Scheduled(NamedTuple):
     """Where a variable is computed: in the segment `key`, or whole (None); `level` says when it
     can be read whole."""
 
@@ -90,14 +90,14 @@ class _Place(NamedTuple):
     level: int
 
 
-_GIVEN = _Place(None, 0)
+_GIVEN = _Scheduled(None, 0)
 
 
 class _Scheduler:
     def __init__(self, program: Program, fusion: Fusion) -> None:
         self.program = program
         self.fusion = fusion
-        self.places: dict[Variable, _Place] = dict.fromkeys(program.inputs, _GIVEN)
+        self.places: dict[Variable, _Scheduled] = dict.fromkeys(program.inputs, _GIVEN)
         self.segments: dict[tuple[Shape, int], Segment] = {}
         self.whole: dict[int, list[Equation]] = {}
         self.made: dict[Variable, Equation] = {}
@@ -144,7 +144,7 @@ class _Scheduler:
         if over is None:
             level = max((self._level(a) for a in equation.inputs), default=0)
             self.whole.setdefault(level, []).append(equation)
-            self.places[equation.output] = _Place(None, level)
+            self.places[equation.output] = _Scheduled(None, level)
             for atom in equation.inputs:
                 self._store(atom)
             return
@@ -157,7 +157,7 @@ class _Scheduler:
         for atom in equation.inputs:
             self._bring(atom, key, segment)
         segment.equations[equation.output] = equation
-        self.places[equation.output] = _Place(key, level + 1)
+        self.places[equation.output] = _Scheduled(key, level + 1)
 
     def _bring(self, atom: Atom, key: tuple[Shape, int], segment: Segment) -> None:
         """Have an operand at hand in a segment: computed there, or whole before it."""
@@ -211,7 +211,7 @@ class _Scheduler:
             return None
         return over if math.prod(over) >= self.fusion.smallest else None
 
-    def _placed(self, atom: Atom) -> _Place:
+    def _placed(self, atom: Atom) -> _Scheduled:
         return self.places[atom] if isinstance(atom, Variable) else _GIVEN
 
     def _level(self, atom: Atom) -> int:

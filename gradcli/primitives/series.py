@@ -2,7 +2,7 @@
 
 A rule `rule(primitive, y, *operands, **params)` is a generator of the coefficients 1, 2, 3, … of
 the result `y`. Each may depend on the coefficients below it of `y` and on those up to it of the
-operands, which are all series (see `gradcli.taylor.Jet`); None stands for a zero. As every
+operands, which are all series (see `gradcli.kinds.taylor.Jet`); None stands for a zero. As every
 coefficient is asked for once and kept, a rule that sums over products takes N**2 multiplications
 for N coefficients. The recurrences are those of A. Griewank and A. Walther, "Evaluating
 Derivatives" (2nd edition, 2008), chapter 13.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from gradcli.errors import EvaluationError
 from gradcli.primitives.bind import assume
-from gradcli.program.build import Builder
-from gradcli.program.check import check
+from gradcli.program.builder import Builder
+from gradcli.program.checker import check
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.rewrites import EXACT, FAST, rewrites
 from gradcli.timing import phase

@@ -16,7 +16,7 @@ from gradcli.program import constants
 from gradcli.program.ir import Atom, Equation, Variable
 
 if TYPE_CHECKING:
-    from gradcli.program.build import Builder
+    from gradcli.program.builder import Builder
 
 Parts = dict[str, Atom]
 

@@ -10,12 +10,12 @@ from gradcli.errors import NotRecordableError
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
-from gradcli.program.check import check
+from gradcli.program.checker import check
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.timing import phase
 
 
-class Recording:
+class Tape:
     """The equations and guards so far."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Recorded(Operators):
     __slots__ = ("example", "recording", "variable")
     level = 1
 
-    def __init__(self, recording: Recording, variable: Variable, example: Any) -> None:
+    def __init__(self, recording: Tape, variable: Variable, example: Any) -> None:
         self.recording = recording
         self.variable = variable
         self.example = example
@@ -71,7 +71,7 @@ class Recorded(Operators):
         return f"<recorded {self.variable!r}>"
 
 
-class Traced(NamedTuple):
+class RecordedRun(NamedTuple):
     """A program, and the values of its outputs for the inputs that it was recorded with."""
 
     program: Program
@@ -79,13 +79,13 @@ class Traced(NamedTuple):
 
 
 @phase("record")
-def record(function: Callable[..., Sequence[Any]], inputs: Mapping[str, Any]) -> Traced:
+def record(function: Callable[..., Sequence[Any]], inputs: Mapping[str, Any]) -> RecordedRun:
     """The program that `function` runs for `inputs`, arrays by name, which it is given as keywords.
 
     What it returns may be of any kinds around the recorded one; derivatives are stripped. Raises
     NotRecordableError where the computation depends on the numbers of an input.
     """
-    recording = Recording()
+    recording = Tape()
     given = {
         name: Recorded(recording, Variable(arrays.shape(array), arrays.dtype_name(array), name), array)
         for name, array in inputs.items()
@@ -96,4 +96,4 @@ def record(function: Callable[..., Sequence[Any]], inputs: Mapping[str, Any]) ->
     program = Program(
         tuple(r.variable for r in given.values()), tuple(recording.equations), outputs, tuple(recording.guards)
     )
-    return Traced(check(program), values)
+    return RecordedRun(check(program), values)

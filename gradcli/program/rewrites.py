@@ -44,12 +44,12 @@ from gradcli.program.ir import Atom, Shape
 from gradcli.program.patterns import Parts, Template, Term, match, parts_of, template
 
 if TYPE_CHECKING:
-    from gradcli.program.build import Builder
+    from gradcli.program.builder import Builder
 
 EXACT, FAST = "exact", "fast"
 
 
-class Rule(NamedTuple):
+class Rewrite(NamedTuple):
     """`pattern` may be computed as `replacement`, where a guard says that `given` holds.
 
     A part called c or d stands for a constant; every other one for anything.
@@ -62,7 +62,7 @@ class Rule(NamedTuple):
     given: Callable[..., Any] | None = None
 
 
-class MovingRule(NamedTuple):
+class MovingRewrite(NamedTuple):
     """`function(builder, inputs, params, shape)` is what `primitive` may be computed as, or None: for
     functions that move elements, of which patterns cannot speak."""
 
@@ -134,100 +134,106 @@ def _same_dtype(_builder: Builder, inputs: Sequence[Atom], params: Mapping[str, 
 
 
 # Of several rules that fit the first is used.
-TABLE: tuple[Rule | MovingRule, ...] = (
-    Rule(lambda x: identity(x), lambda x: x, EXACT, "the identity"),
-    Rule(lambda x: zeros_like(x), lambda x: 0.0, EXACT, "only the shape of x matters"),
-    Rule(lambda x: ones_like(x), lambda x: 1.0, EXACT, "only the shape of x matters"),
-    MovingRule(cast, _same_dtype, EXACT, "x has this dtype"),
+TABLE: tuple[Rewrite | MovingRewrite, ...] = (
+    Rewrite(lambda x: identity(x), lambda x: x, EXACT, "the identity"),
+    Rewrite(lambda x: zeros_like(x), lambda x: 0.0, EXACT, "only the shape of x matters"),
+    Rewrite(lambda x: ones_like(x), lambda x: 1.0, EXACT, "only the shape of x matters"),
+    MovingRewrite(cast, _same_dtype, EXACT, "x has this dtype"),
     # Arithmetic.
-    Rule(lambda x: x * 1.0, lambda x: x, EXACT, "1 is neutral"),
-    Rule(lambda x: x / 1.0, lambda x: x, EXACT, "1 is neutral"),
-    Rule(lambda x: x - 0.0, lambda x: x, EXACT, "0 is neutral, and -0.0 - 0.0 is -0.0"),
-    Rule(lambda x: x + -0.0, lambda x: x, EXACT, "-0.0 is neutral"),
-    Rule(lambda x: x * -1.0, lambda x: -x, EXACT, "only the sign changes"),
-    Rule(lambda x: x / -1.0, lambda x: -x, EXACT, "only the sign changes"),
-    Rule(lambda x: negative(negative(x)), lambda x: x, EXACT, "only the sign changes"),
-    Rule(lambda x, y: x + (-y), lambda x, y: x - y, EXACT, "the definition of subtraction"),
-    Rule(lambda x, y: x - (-y), lambda x, y: x + y, EXACT, "the definition of subtraction"),
-    Rule(lambda x: (-x) - x, lambda x: -2.0 * x, EXACT, "doubling is exact"),
-    Rule(lambda c, x: c * (-x), lambda c, x: (-c) * x, EXACT, "rounding is the same for both signs"),
-    Rule(lambda x, y: x * (-y), lambda x, y: -(x * y), EXACT, "rounding is the same for both signs"),
-    Rule(lambda x, y: (-x) / y, lambda x, y: -(x / y), EXACT, "rounding is the same for both signs"),
-    Rule(lambda x, y: x / (-y), lambda x, y: -(x / y), EXACT, "rounding is the same for both signs"),
-    Rule(lambda c, x: -(c * x), lambda c, x: (-c) * x, EXACT, "rounding is the same for both signs"),
-    Rule(lambda c, x: -(c / x), lambda c, x: (-c) / x, EXACT, "rounding is the same for both signs"),
-    Rule(lambda x: abs(-x), lambda x: abs(x), EXACT, "only the sign changes"),
-    Rule(lambda x: abs(abs(x)), lambda x: abs(x), EXACT, "a magnitude is not negative"),
-    Rule(lambda x: maximum(x, x), lambda x: x, EXACT, "both are the same"),
-    Rule(lambda x: minimum(x, x), lambda x: x, EXACT, "both are the same"),
+    Rewrite(lambda x: x * 1.0, lambda x: x, EXACT, "1 is neutral"),
+    Rewrite(lambda x: x / 1.0, lambda x: x, EXACT, "1 is neutral"),
+    Rewrite(lambda x: x - 0.0, lambda x: x, EXACT, "0 is neutral, and -0.0 - 0.0 is -0.0"),
+    Rewrite(lambda x: x + -0.0, lambda x: x, EXACT, "-0.0 is neutral"),
+    Rewrite(lambda x: x * -1.0, lambda x: -x, EXACT, "only the sign changes"),
+    Rewrite(lambda x: x / -1.0, lambda x: -x, EXACT, "only the sign changes"),
+    Rewrite(lambda x: negative(negative(x)), lambda x: x, EXACT, "only the sign changes"),
+    Rewrite(lambda x, y: x + (-y), lambda x, y: x - y, EXACT, "the definition of subtraction"),
+    Rewrite(lambda x, y: x - (-y), lambda x, y: x + y, EXACT, "the definition of subtraction"),
+    Rewrite(lambda x: (-x) - x, lambda x: -2.0 * x, EXACT, "doubling is exact"),
+    Rewrite(lambda c, x: c * (-x), lambda c, x: (-c) * x, EXACT, "rounding is the same for both signs"),
+    Rewrite(lambda x, y: x * (-y), lambda x, y: -(x * y), EXACT, "rounding is the same for both signs"),
+    Rewrite(lambda x, y: (-x) / y, lambda x, y: -(x / y), EXACT, "rounding is the same for both signs"),
+    Rewrite(lambda x, y: x / (-y), lambda x, y: -(x / y), EXACT, "rounding is the same for both signs"),
+    Rewrite(lambda c, x: -(c * x), lambda c, x: (-c) * x, EXACT, "rounding is the same for both signs"),
+    Rewrite(lambda c, x: -(c / x), lambda c, x: (-c) / x, EXACT, "rounding is the same for both signs"),
+    Rewrite(lambda x: abs(-x), lambda x: abs(x), EXACT, "only the sign changes"),
+    Rewrite(lambda x: abs(abs(x)), lambda x: abs(x), EXACT, "a magnitude is not negative"),
+    Rewrite(lambda x: maximum(x, x), lambda x: x, EXACT, "both are the same"),
+    Rewrite(lambda x: minimum(x, x), lambda x: x, EXACT, "both are the same"),
     # Powers.
-    Rule(lambda x: whole_power(x, n=0.0), lambda x: 1.0, EXACT, "x**0 is 1, also for nan"),
-    Rule(lambda x: whole_power(x, n=1.0), lambda x: x, EXACT, "x**1 is x"),
-    Rule(lambda x: whole_power(x, n=2.0), lambda x: x * x, EXACT, "this is how a square is computed"),
-    Rule(lambda x: general_power(x, 0.0), lambda x: 1.0, EXACT, "x**0 is 1, also for nan"),
-    Rule(lambda x: general_power(x, 1.0), lambda x: x, EXACT, "x**1 is x"),
-    Rule(lambda x: general_power(1.0, x), lambda x: 1.0, EXACT, "1**x is 1, also for nan"),
+    Rewrite(lambda x: whole_power(x, n=0.0), lambda x: 1.0, EXACT, "x**0 is 1, also for nan"),
+    Rewrite(lambda x: whole_power(x, n=1.0), lambda x: x, EXACT, "x**1 is x"),
+    Rewrite(lambda x: whole_power(x, n=2.0), lambda x: x * x, EXACT, "this is how a square is computed"),
+    Rewrite(lambda x: general_power(x, 0.0), lambda x: 1.0, EXACT, "x**0 is 1, also for nan"),
+    Rewrite(lambda x: general_power(x, 1.0), lambda x: x, EXACT, "x**1 is x"),
+    Rewrite(lambda x: general_power(1.0, x), lambda x: 1.0, EXACT, "1**x is 1, also for nan"),
     # Choices.
-    Rule(lambda x, y: where(True, x, y), lambda x, y: x, EXACT, "the condition is known"),
-    Rule(lambda x, y: where(False, x, y), lambda x, y: y, EXACT, "the condition is known"),
-    Rule(lambda p, x: where(p, x, x), lambda p, x: x, EXACT, "both are the same"),
-    Rule(lambda p, x, y: where(logical_not(p), x, y), lambda p, x, y: where(p, y, x), EXACT, "what 'not' means"),
-    Rule(lambda p, x, y, z: where(p, where(p, x, y), z), lambda p, x, y, z: where(p, x, z), EXACT, "p is known there"),
-    Rule(lambda p, x, y, z: where(p, x, where(p, y, z)), lambda p, x, y, z: where(p, x, z), EXACT, "p is known there"),
-    Rule(lambda p: logical_not(logical_not(p)), lambda p: p, EXACT, "what 'not' means"),
-    Rule(lambda p: logical_and(p, True), lambda p: p, EXACT, "what 'and' means"),
-    Rule(lambda p: logical_and(p, False), lambda p: False, EXACT, "what 'and' means"),
-    Rule(lambda p: logical_and(p, p), lambda p: p, EXACT, "what 'and' means"),
-    Rule(lambda p: logical_or(p, True), lambda p: True, EXACT, "what 'or' means"),
-    Rule(lambda p: logical_or(p, False), lambda p: p, EXACT, "what 'or' means"),
-    Rule(lambda p: logical_or(p, p), lambda p: p, EXACT, "what 'or' means"),
+    Rewrite(lambda x, y: where(True, x, y), lambda x, y: x, EXACT, "the condition is known"),
+    Rewrite(lambda x, y: where(False, x, y), lambda x, y: y, EXACT, "the condition is known"),
+    Rewrite(lambda p, x: where(p, x, x), lambda p, x: x, EXACT, "both are the same"),
+    Rewrite(lambda p, x, y: where(logical_not(p), x, y), lambda p, x, y: where(p, y, x), EXACT, "what 'not' means"),
+    Rewrite(
+        lambda p, x, y, z: where(p, where(p, x, y), z), lambda p, x, y, z: where(p, x, z), EXACT, "p is known there"
+    ),
+    Rewrite(
+        lambda p, x, y, z: where(p, x, where(p, y, z)), lambda p, x, y, z: where(p, x, z), EXACT, "p is known there"
+    ),
+    Rewrite(lambda p: logical_not(logical_not(p)), lambda p: p, EXACT, "what 'not' means"),
+    Rewrite(lambda p: logical_and(p, True), lambda p: p, EXACT, "what 'and' means"),
+    Rewrite(lambda p: logical_and(p, False), lambda p: False, EXACT, "what 'and' means"),
+    Rewrite(lambda p: logical_and(p, p), lambda p: p, EXACT, "what 'and' means"),
+    Rewrite(lambda p: logical_or(p, True), lambda p: True, EXACT, "what 'or' means"),
+    Rewrite(lambda p: logical_or(p, False), lambda p: p, EXACT, "what 'or' means"),
+    Rewrite(lambda p: logical_or(p, p), lambda p: p, EXACT, "what 'or' means"),
     # What guards say.
-    Rule(lambda x: abs(x), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
-    Rule(lambda x: sign(x), lambda x: 1.0, EXACT, "x is positive", lambda x: greater(x, 0.0)),
-    Rule(lambda x: relu(x), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
-    Rule(lambda x: maximum(x, 0.0), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
-    Rule(lambda x: equal(x, 0.0), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
-    Rule(lambda x: not_equal(x, 0.0), lambda x: True, EXACT, "x is positive", lambda x: greater(x, 0.0)),
-    Rule(lambda x: greater_equal(x, 0.0), lambda x: True, EXACT, "x is positive", lambda x: greater(x, 0.0)),
-    Rule(lambda x: less(x, 0.0), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
-    Rule(lambda x: less_equal(x, 0.0), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
-    Rule(lambda x: isnan(x), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
-    Rule(lambda x: isnan(x), lambda x: False, EXACT, "x is finite", lambda x: isfinite(x)),
-    Rule(lambda x: not_equal(x, x), lambda x: False, EXACT, "x is finite", lambda x: isfinite(x)),
+    Rewrite(lambda x: abs(x), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rewrite(lambda x: sign(x), lambda x: 1.0, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rewrite(lambda x: relu(x), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rewrite(lambda x: maximum(x, 0.0), lambda x: x, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rewrite(lambda x: equal(x, 0.0), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rewrite(lambda x: not_equal(x, 0.0), lambda x: True, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rewrite(lambda x: greater_equal(x, 0.0), lambda x: True, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rewrite(lambda x: less(x, 0.0), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rewrite(lambda x: less_equal(x, 0.0), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rewrite(lambda x: isnan(x), lambda x: False, EXACT, "x is positive", lambda x: greater(x, 0.0)),
+    Rewrite(lambda x: isnan(x), lambda x: False, EXACT, "x is finite", lambda x: isfinite(x)),
+    Rewrite(lambda x: not_equal(x, x), lambda x: False, EXACT, "x is finite", lambda x: isfinite(x)),
     # Elements that are moved.
-    MovingRule(reshape, _from_the_first(reshape), EXACT, "only the last shape counts"),
-    MovingRule(broadcast_to, _from_the_first(broadcast_to), EXACT, "only the last shape counts"),
-    MovingRule(permute, _simpler_permute, EXACT, "one order of axes does for two; an axis of size 1 can be anywhere"),
+    MovingRewrite(reshape, _from_the_first(reshape), EXACT, "only the last shape counts"),
+    MovingRewrite(broadcast_to, _from_the_first(broadcast_to), EXACT, "only the last shape counts"),
+    MovingRewrite(
+        permute, _simpler_permute, EXACT, "one order of axes does for two; an axis of size 1 can be anywhere"
+    ),
     # What holds for real numbers alone.
-    Rule(lambda x: x + 0.0, lambda x: x, FAST, "-0.0 + 0.0 is 0.0"),
-    Rule(lambda x: 0.0 - x, lambda x: -x, FAST, "0.0 - 0.0 is 0.0"),
-    Rule(lambda x, y: -(x - y), lambda x, y: y - x, FAST, "the sign of a zero may change"),
-    Rule(lambda x: x * 0.0, lambda x: 0.0, FAST, "x is finite"),
-    Rule(lambda x: 0.0 / x, lambda x: 0.0, FAST, "x is not 0"),
-    Rule(lambda x: x - x, lambda x: 0.0, FAST, "x is finite"),
-    Rule(lambda x: x / x, lambda x: 1.0, FAST, "x is finite and not 0"),
-    Rule(lambda x, y: (x * y) / x, lambda x, y: y, FAST, "x is finite and not 0"),
-    Rule(lambda x, y: (x / y) * y, lambda x, y: x, FAST, "y is finite and not 0"),
-    Rule(lambda x, y: x / (x * y), lambda x, y: 1.0 / y, FAST, "x is finite and not 0"),
-    Rule(lambda x, y: x * reciprocal(y), lambda x, y: x / y, FAST, "the definition of division"),
-    Rule(lambda x, y: x * (1.0 / y), lambda x, y: x / y, FAST, "the definition of division"),
-    Rule(lambda c, d, x: c * (d * x), lambda c, d, x: (c * d) * x, FAST, "multiplication is associative"),
-    Rule(lambda c, d, x: (c * x) / d, lambda c, d, x: (c / d) * x, FAST, "multiplication is associative"),
-    Rule(lambda c, d, x: c * (x / d), lambda c, d, x: (c / d) * x, FAST, "multiplication is associative"),
-    Rule(lambda c, d, x: c + (d + x), lambda c, d, x: (c + d) + x, FAST, "addition is associative"),
-    Rule(lambda x, y, z: x * y + x * z, lambda x, y, z: x * (y + z), FAST, "multiplication is distributive"),
-    Rule(lambda x, y, z: x * y - x * z, lambda x, y, z: x * (y - z), FAST, "multiplication is distributive"),
-    Rule(lambda x: exp(log(x)), lambda x: x, FAST, "x is positive"),
-    Rule(lambda x: log(exp(x)), lambda x: x, FAST, "exp(x) is finite"),
-    Rule(lambda x, y: exp(x) * exp(y), lambda x, y: exp(x + y), FAST, "exp(x + y) is exp(x)*exp(y)"),
-    Rule(lambda x: sqrt(x) * sqrt(x), lambda x: x, FAST, "x is not negative"),
-    Rule(lambda x: sqrt(x * x), lambda x: abs(x), FAST, "x*x is finite"),
-    Rule(lambda x: whole_power(x, n=3.0), lambda x: x * (x * x), FAST, "rounded twice"),
-    Rule(lambda x: whole_power(x, n=4.0), lambda x: (x * x) * (x * x), FAST, "rounded twice"),
-    Rule(lambda x: whole_power(x, n=-1.0), lambda x: 1.0 / x, FAST, "rounded otherwise"),
-    Rule(lambda x: whole_power(x, n=-2.0), lambda x: 1.0 / (x * x), FAST, "rounded twice"),
-    Rule(lambda x: general_power(x, 0.5), lambda x: sqrt(x), FAST, "they differ at -0.0 and -inf"),
-    MovingRule(permute, _transposed_product, FAST, "(A.T@B).T is B.T@A, which is summed in another order"),
+    Rewrite(lambda x: x + 0.0, lambda x: x, FAST, "-0.0 + 0.0 is 0.0"),
+    Rewrite(lambda x: 0.0 - x, lambda x: -x, FAST, "0.0 - 0.0 is 0.0"),
+    Rewrite(lambda x, y: -(x - y), lambda x, y: y - x, FAST, "the sign of a zero may change"),
+    Rewrite(lambda x: x * 0.0, lambda x: 0.0, FAST, "x is finite"),
+    Rewrite(lambda x: 0.0 / x, lambda x: 0.0, FAST, "x is not 0"),
+    Rewrite(lambda x: x - x, lambda x: 0.0, FAST, "x is finite"),
+    Rewrite(lambda x: x / x, lambda x: 1.0, FAST, "x is finite and not 0"),
+    Rewrite(lambda x, y: (x * y) / x, lambda x, y: y, FAST, "x is finite and not 0"),
+    Rewrite(lambda x, y: (x / y) * y, lambda x, y: x, FAST, "y is finite and not 0"),
+    Rewrite(lambda x, y: x / (x * y), lambda x, y: 1.0 / y, FAST, "x is finite and not 0"),
+    Rewrite(lambda x, y: x * reciprocal(y), lambda x, y: x / y, FAST, "the definition of division"),
+    Rewrite(lambda x, y: x * (1.0 / y), lambda x, y: x / y, FAST, "the definition of division"),
+    Rewrite(lambda c, d, x: c * (d * x), lambda c, d, x: (c * d) * x, FAST, "multiplication is associative"),
+    Rewrite(lambda c, d, x: (c * x) / d, lambda c, d, x: (c / d) * x, FAST, "multiplication is associative"),
+    Rewrite(lambda c, d, x: c * (x / d), lambda c, d, x: (c / d) * x, FAST, "multiplication is associative"),
+    Rewrite(lambda c, d, x: c + (d + x), lambda c, d, x: (c + d) + x, FAST, "addition is associative"),
+    Rewrite(lambda x, y, z: x * y + x * z, lambda x, y, z: x * (y + z), FAST, "multiplication is distributive"),
+    Rewrite(lambda x, y, z: x * y - x * z, lambda x, y, z: x * (y - z), FAST, "multiplication is distributive"),
+    Rewrite(lambda x: exp(log(x)), lambda x: x, FAST, "x is positive"),
+    Rewrite(lambda x: log(exp(x)), lambda x: x, FAST, "exp(x) is finite"),
+    Rewrite(lambda x, y: exp(x) * exp(y), lambda x, y: exp(x + y), FAST, "exp(x + y) is exp(x)*exp(y)"),
+    Rewrite(lambda x: sqrt(x) * sqrt(x), lambda x: x, FAST, "x is not negative"),
+    Rewrite(lambda x: sqrt(x * x), lambda x: abs(x), FAST, "x*x is finite"),
+    Rewrite(lambda x: whole_power(x, n=3.0), lambda x: x * (x * x), FAST, "rounded twice"),
+    Rewrite(lambda x: whole_power(x, n=4.0), lambda x: (x * x) * (x * x), FAST, "rounded twice"),
+    Rewrite(lambda x: whole_power(x, n=-1.0), lambda x: 1.0 / x, FAST, "rounded otherwise"),
+    Rewrite(lambda x: whole_power(x, n=-2.0), lambda x: 1.0 / (x * x), FAST, "rounded twice"),
+    Rewrite(lambda x: general_power(x, 0.5), lambda x: sqrt(x), FAST, "they differ at -0.0 and -inf"),
+    MovingRewrite(permute, _transposed_product, FAST, "(A.T@B).T is B.T@A, which is summed in another order"),
 )
 
 
@@ -242,11 +248,11 @@ class Rewrites:
     """The rules of the table with some of its tags, by the primitive that they begin with."""
 
     def __init__(self, tags: Iterable[str]) -> None:
-        self._rules: dict[Primitive, list[_Prepared | MovingRule]] = {}
+        self._rules: dict[Primitive, list[_Prepared | MovingRewrite]] = {}
         for rule in TABLE:
             if rule.tag not in tags:
                 continue
-            if isinstance(rule, MovingRule):
+            if isinstance(rule, MovingRewrite):
                 self._rules.setdefault(rule.primitive, []).append(rule)
             else:
                 prepared = _prepared(rule)
@@ -263,7 +269,7 @@ class Rewrites:
     ) -> Atom | None:
         """What `primitive` applied to `inputs` is rewritten to; None where no rule fits."""
         for rule in self._rules.get(primitive, ()):
-            if isinstance(rule, MovingRule):
+            if isinstance(rule, MovingRewrite):
                 found = rule.function(builder, inputs, params, shape)
                 if found is not None:
                     return found
@@ -279,7 +285,7 @@ def rewrites(*tags: str) -> Rewrites:
     return Rewrites(tags)
 
 
-def _prepared(rule: Rule) -> _Prepared:
+def _prepared(rule: Rewrite) -> _Prepared:
     given = None if rule.given is None else template(rule.given)
     return _Prepared(template(rule.pattern), rule.replacement, parts_of(rule.replacement), given)
 

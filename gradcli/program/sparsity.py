@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays import patterns
-from gradcli.arrays.patterns import Pattern
+from gradcli.arrays import sparsity_patterns
+from gradcli.arrays.sparsity_patterns import Pattern
 from gradcli.errors import LimitError
 from gradcli.primitives import batching, indexing, linear, shape
 from gradcli.program.ir import Atom, Equation, Program, Shape, Variable
@@ -44,7 +44,7 @@ class _Propagation:
         first = 0
         for variable in variables:
             size = math.prod(variable.shape)
-            self.known[variable] = patterns.units(first, size, self.size)
+            self.known[variable] = sparsity_patterns.units(first, size, self.size)
             first += size
 
     def outputs(self, program: Program) -> list[Pattern]:
@@ -61,7 +61,7 @@ class _Propagation:
 
     def _pattern(self, atom: Atom) -> Pattern:
         found = self.known.get(atom) if isinstance(atom, Variable) else None
-        return patterns.nothing(math.prod(arrays.shape(atom)), self.size) if found is None else found
+        return sparsity_patterns.nothing(math.prod(arrays.shape(atom)), self.size) if found is None else found
 
     def _of(self, equation: Equation) -> Pattern | None:
         primitive = equation.primitive
@@ -93,16 +93,16 @@ class _Propagation:
         return self._taken(pattern, arrays.numpy_namespace().broadcast_to(_positions(given), wanted))
 
     def _taken(self, pattern: Pattern, positions: Any) -> Pattern:
-        _charge(patterns.taken_entries(pattern, positions))
-        return patterns.taken(pattern, positions)
+        _charge(sparsity_patterns.taken_entries(pattern, positions))
+        return sparsity_patterns.taken(pattern, positions)
 
     def _united(self, parts: Sequence[Pattern]) -> Pattern:
         _charge(sum(p.nnz for p in parts))
-        return patterns.united(parts)
+        return sparsity_patterns.united(parts)
 
     def _moved(self, equation: Equation) -> Pattern:
         """Find out where the elements go by sending their numbers; 0 is for a zero that comes in."""
-        rows, numbers, first = [patterns.nothing(1, self.size)], [], 1
+        rows, numbers, first = [sparsity_patterns.nothing(1, self.size)], [], 1
         for atom in equation.inputs:
             sizes = arrays.shape(atom)
             rows.append(self._pattern(atom))
@@ -110,13 +110,13 @@ class _Propagation:
             first += math.prod(sizes)
         xp = arrays.numpy_namespace()
         positions = xp.asarray(equation.primitive.forward(xp, *numbers, **equation.params))
-        return self._taken(patterns.joined(rows), positions)
+        return self._taken(sparsity_patterns.joined(rows), positions)
 
     def _scattered(self, equation: Equation) -> Pattern:
         (operand,), params = equation.inputs, equation.params
         targets = arrays.numpy_namespace().asarray(_positions(params["shape"])[params["key"]])
         sources = arrays.numpy_namespace().broadcast_to(_positions(operand.shape), targets.shape)
-        return patterns.merged(self.known[operand], sources, targets, math.prod(params["shape"]))
+        return sparsity_patterns.merged(self.known[operand], sources, targets, math.prod(params["shape"]))
 
     def _along_axes(self, operand: Variable, wanted: Shape, axis: int | tuple[int, ...]) -> Pattern:
         """Every element of the result depends on all that stand beside it along the axes."""
@@ -128,7 +128,7 @@ class _Propagation:
     def _merged(self, pattern: Pattern, given: Shape, kept: Shape) -> Pattern:
         """The pattern of a tensor that is reduced along the axes which have the size 1 in `kept`."""
         targets = arrays.numpy_namespace().broadcast_to(_positions(kept), given)
-        return patterns.merged(pattern, _positions(given), targets, math.prod(kept))
+        return sparsity_patterns.merged(pattern, _positions(given), targets, math.prod(kept))
 
     def _contracted(self, equation: Equation, terms: Sequence[Sequence[Any]], result: Sequence[Any]) -> Pattern:
         """A sum of products, the axes of whose operands and result are named by letters."""

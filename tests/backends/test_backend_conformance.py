@@ -10,8 +10,9 @@ from test_conformance import CASES, assert_same, numbers
 
 import gradcli
 from gradcli import arrays
-from gradcli.evaluate import scope, session
-from gradcli.syntax import parse
+from gradcli.language import scope
+from gradcli.language.syntax import parse
+from gradcli.run import session
 
 # The strict library has no arithmetic of truth values, which the rule of `multiply` uses.
 _TRUTHS = "(x<y)*x"
@@ -45,7 +46,7 @@ def test_compiled(case: dict[str, Any], backend: str, monkeypatch: pytest.Monkey
     with arrays.using_namespace(arrays.chosen(backend, None)):
         given = {n: arrays.placed(arrays.asarray(numbers(v), "float64")) for n, v in case["bindings"].items()}
         cotangent = numbers(case.get("grad_output"))
-        request = session.Request(
+        request = session.EvaluationRequest(
             program=program,
             bindings={n: v for n, v in given.items() if n in reads},
             wrt=[n for n in case.get("wrt") or given if n in reads],

@@ -13,7 +13,7 @@ import gradcli
 from gradcli import arrays, tensor
 from gradcli.arrays import backends
 from gradcli.errors import BackendError, EvaluationError, LimitError, ShapeError, UsageError
-from gradcli.evaluate import compiled, worth
+from gradcli.run import compiled, worth
 
 PROGRAM = "sum(log(x**q)*sin(x) + exp(-x*x))"
 X = "x=linspace(0.5, 2, 4)"

@@ -15,13 +15,13 @@ from test_conformance import CASES, numbers
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError
-from gradcli.evaluate.recordings import Recording, abstract, recording
 from gradcli.executors import cuda_functions, cuda_text, cupy_kernels, schedule
+from gradcli.language.syntax import parse
 from gradcli.primitives import arithmetic, exponential, matrices, reductions, trigonometric
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program, Variable
-from gradcli.syntax import parse
+from gradcli.run.recordings import Recording, abstract, recording
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no g++")
 RNG = np.random.default_rng(0)

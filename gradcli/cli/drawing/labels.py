@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from gradcli.cli.render import number_text
 from gradcli.errors import Span
-from gradcli.evaluate.graph import Graph, Request, Vertex
-from gradcli.evaluate.outline import Box
-from gradcli.evaluate.rewrite import stable_text
+from gradcli.language.stable import stable_text
+from gradcli.run.graph import Graph, GraphRequest, Vertex
+from gradcli.run.outline import Box
 
 _LONGEST = 48
 # Of an array with more elements only the first and the last are written.
@@ -39,13 +39,13 @@ class Label(NamedTuple):
         return [written[0], self.program, *written[1:]] if self.program else written
 
 
-def labels(graph: Graph, boxes: Sequence[Box], request: Request) -> list[Label]:
+def labels(graph: Graph, boxes: Sequence[Box], request: GraphRequest) -> list[Label]:
     """The labels of the boxes, in the same order."""
     texts = Texts(graph)
     return [_label(box, graph, texts, request) for box in boxes]
 
 
-def _label(box: Box, graph: Graph, texts: Texts, request: Request) -> Label:
+def _label(box: Box, graph: Graph, texts: Texts, request: GraphRequest) -> Label:
     results = [graph.vertices[i] for i in box.results]
     vertex = results[0] if len(results) == 1 else None
     value = gradient = ""

@@ -1,0 +1,84 @@
+"""A graph as a tree of text lines, from the value down to the leaves.
+
+What has been written once is referred to by a number afterwards: `[1]`. What would stand too far
+to the right gets one too, and is written further down.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gradcli.cli.drawing.labels import Label
+
+_DEEPEST = 16
+
+
+class Line(NamedTuple):
+    """A line of the tree; `label` is what it shows for the first time, None for a reference."""
+
+    text: str
+    number: int
+    first: bool
+
+
+class _Row(NamedTuple):
+    number: int
+    before: str
+    branch: str
+    times: int
+    depth: int
+
+
+def lines(labels: Sequence[Label]) -> list[Line]:
+    """The lines of the tree of the last label."""
+    return [*_Tree(labels).lines()]
+
+
+class _Tree:
+    def __init__(self, labels: Sequence[Label]) -> None:
+        self.labels = labels
+        users = Counter(operand for label in labels for operand in set(label.operands))
+        self.shared = {n for n, count in users.items() if count > 1 and labels[n].operands}
+        self.marks: dict[int, str] = {}
+        self.written: set[int] = set()
+
+    def lines(self) -> Iterator[Line]:
+        later = deque([len(self.labels) - 1])
+        while later:
+            number = later.popleft()
+            if number not in self.written:
+                yield from self._below(number, later)
+
+    def _below(self, number: int, later: deque[int]) -> Iterator[Line]:
+        stack = [_Row(number, "", "", 1, 0)]
+        while stack:
+            place = stack.pop()
+            label = self.labels[place.number]
+            text = place.before + place.branch
+            times = f" ({place.times:,} times)" if place.times > 1 else ""
+            if place.number in self.written:
+                yield Line(f"{text}{self._mark(place.number)}{times}", place.number, False)
+            elif place.depth == _DEEPEST and label.operands:
+                later.append(place.number)
+                yield Line(f"{text}{self._mark(place.number)} below{times}", place.number, False)
+            else:
+                yield Line(f"{text}{self._title(place.number)}{times}", place.number, True)
+                stack.extend(reversed([*self._operands(place)]))
+
+    def _operands(self, place: _Row) -> Iterator[_Row]:
+        label = self.labels[place.number]
+        if label.operands:
+            self.written.add(place.number)
+        before = place.before + {"": "", "├── ": "│   ", "└── ": "    "}[place.branch]
+        counts = Counter(label.operands)
+        for left, (operand, times) in zip(reversed(range(len(counts))), counts.items()):
+            yield _Row(operand, before, "├── " if left else "└── ", times, place.depth + 1)
+
+    def _title(self, number: int) -> str:
+        title = self.labels[number].title
+        return f"{title} {self._mark(number)}" if number in self.shared or number in self.marks else title
+
+    def _mark(self, number: int) -> str:
+        return self.marks.setdefault(number, f"[{len(self.marks) + 1}]")

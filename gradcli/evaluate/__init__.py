@@ -1,1 +1,0 @@
-"""Running programs: from a syntax tree and bindings to a value and its graph."""

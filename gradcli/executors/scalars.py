@@ -1,0 +1,198 @@
+"""Scalar programs as generated straight-line Python on `math`.
+
+The code computes with operators and functions of `math`. Each of its templates gives what
+`gradcli.arrays.floats` gives, or raises where that has an infinity or nan; then the same program
+is run on `gradcli.arrays.floats` instead. The text is made of names that are made here and of
+numbers, whatever the program was made of.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.primitives import arithmetic, exponential, reductions, shape, special, trigonometric
+from gradcli.primitives.bind import bind
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.ir import Atom, Equation, Program, Variable
+
+_DTYPES = frozenset({"float64", "bool"})
+# `maximum` and `minimum` of `gradcli.arrays.floats`, where a nan is never the smaller or the larger.
+_LARGER = "{0} if {0} >= {1} or {0} != {0} else {1}"
+_SMALLER = "{0} if {0} <= {1} or {0} != {0} else {1}"
+
+# Operands are variables or numbers; where they must be floats, truth values have become such.
+_TEMPLATES: dict[Primitive, str] = {
+    arithmetic.add: "{0} + {1}",
+    arithmetic.subtract: "{0} - {1}",
+    arithmetic.multiply: "{0} * {1}",
+    arithmetic.divide: "{0} / {1}",
+    arithmetic.negative: "-{0}",
+    arithmetic.reciprocal: "1.0 / {0}",
+    arithmetic.identity: "{0}",
+    arithmetic.absolute: "abs({0})",
+    arithmetic.zeros_like: "0.0",
+    arithmetic.ones_like: "1.0",
+    arithmetic.maximum: _LARGER,
+    arithmetic.minimum: _SMALLER,
+    arithmetic.less: "{0} < {1}",
+    arithmetic.less_equal: "{0} <= {1}",
+    arithmetic.greater: "{0} > {1}",
+    arithmetic.greater_equal: "{0} >= {1}",
+    arithmetic.equal: "{0} == {1}",
+    arithmetic.not_equal: "{0} != {1}",
+    arithmetic.isfinite: "isfinite({0})",
+    arithmetic.isnan: "isnan({0})",
+    arithmetic.logical_not: "not {0}",
+    arithmetic.logical_and: "bool({0}) and bool({1})",
+    arithmetic.logical_or: "bool({0}) or bool({1})",
+    arithmetic.where: "{1} if {0} else {2}",
+    exponential.general_power: "pow({0}, {1})",
+    exponential.sqrt: "sqrt({0})",
+    exponential.rsqrt: "1.0 / sqrt({0})",
+    exponential.cbrt: "cbrt({0})",
+    exponential.exp: "exp({0})",
+    exponential.exp2: "pow(2.0, {0})",
+    exponential.expm1: "expm1({0})",
+    exponential.log: "log({0})",
+    exponential.log2: "log2({0})",
+    exponential.log10: "log10({0})",
+    exponential.log1p: "log1p({0})",
+    exponential.sigmoid: "1.0 / (1.0 + exp(-{0}))",
+    special.relu: _LARGER.replace("{1}", "0.0"),
+    special.erf: "erf({0})",
+    special.erfc: "erfc({0})",
+    special.gamma: "gamma({0})",
+    special.lgamma: "lgamma({0})",
+    trigonometric.sin: "sin({0})",
+    trigonometric.cos: "cos({0})",
+    trigonometric.tan: "tan({0})",
+    trigonometric.asin: "asin({0})",
+    trigonometric.acos: "acos({0})",
+    trigonometric.atan: "atan({0})",
+    trigonometric.atan2: "atan2({0}, {1})",
+    trigonometric.hypot: "hypot({0}, {1})",
+    trigonometric.sinh: "sinh({0})",
+    trigonometric.cosh: "cosh({0})",
+    trigonometric.tanh: "tanh({0})",
+    trigonometric.asinh: "asinh({0})",
+    trigonometric.acosh: "acosh({0})",
+    trigonometric.atanh: "atanh({0})",
+    reductions.flat_sqrt: "sqrt({0})",
+}
+# What moves or reduces the one element of a scalar leaves it as it is.
+_UNCHANGED = frozenset({shape.reshape, shape.permute, shape.broadcast_to, reductions.max_, reductions.min_})
+
+
+def fits(program: Program) -> bool:
+    """Whether every variable of `program` is a float64 number or a truth value, and every constant a number."""
+    variables = (*program.inputs, *(e.output for e in program.equations))
+    constants = (a for atoms in (*(e.inputs for e in program.equations), program.outputs) for a in atoms)
+    return all(v.shape == () and v.dtype in _DTYPES for v in variables) and all(
+        isinstance(a, Variable) or type(a) in arrays.PLAIN for a in constants
+    )
+
+
+def function(
+    program: Program,
+    result: Callable[[Sequence[str]], str],
+    *,
+    raised: Callable[..., Any],
+    refused: Callable[..., Any],
+) -> Callable[..., Any]:
+    """`program`, for which `fits` holds, as a function of its inputs.
+
+    `result` writes what it returns, an expression, from the names of the outputs. Where `math`
+    raises, the function is `raised`; where an input is no float or a guard does not hold, it is
+    `refused`.
+    """
+    return _FunctionWriter(program, raised, refused).compiled(result)
+
+
+class _FunctionWriter:
+    """The text of a function and what the names in it stand for."""
+
+    def __init__(self, program: Program, raised: Callable[..., Any], refused: Callable[..., Any]) -> None:
+        self.program = program
+        self.names: dict[Variable, str] = {v: f"v{i}" for i, v in enumerate(program.inputs)}
+        self.known: dict[str, Any] = {
+            **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")},
+            "raised": raised,
+            "refused": refused,
+        }
+        self.inputs = ", ".join(self.names.values())
+
+    def compiled(self, result: Callable[[Sequence[str]], str]) -> Callable[..., Any]:
+        guards = set(self.program.guards)
+        body: list[str] = []
+        for variable in self.program.inputs:
+            self._check(variable, guards, body)
+        for equation in self.program.equations:
+            text = self._equation(equation)
+            name = self.names[equation.output] = f"v{len(self.names)}"
+            body.append(f"{name} = {text}")
+            self._check(equation.output, guards, body)
+        outputs = [self._float(atom) for atom in self.program.outputs]
+        lines = [
+            f"def program({self.inputs}):",
+            f"    if not ({self._are_floats()}): return refused({self.inputs})",
+            "    try:",
+            *(f"        {line}" for line in body),
+            f"        return {result(outputs)}",
+            "    except (ArithmeticError, ValueError):",
+            f"        return raised({self.inputs})",
+        ]
+        exec("\n".join(lines), self.known)
+        made: Callable[..., Any] = self.known["program"]
+        return made
+
+    def _are_floats(self) -> str:
+        types = [f"type({self.names[v]}) is" for v in self.program.inputs]
+        return f"{' '.join(types)} float" if types else "True"
+
+    def _check(self, variable: Variable, guards: set[Variable], body: list[str]) -> None:
+        if variable in guards:
+            body.append(f"if not {self.names[variable]}: return refused({self.inputs})")
+
+    def _equation(self, equation: Equation) -> str:
+        primitive, inputs = equation.primitive, equation.inputs
+        operands = [self._atom(a) if primitive.truths else self._float(a) for a in inputs]
+        if primitive is exponential.whole_power:
+            n = equation.params["n"]
+            return f"{operands[0]} * {operands[0]}" if n == 2 else f"pow({operands[0]}, {float(n)!r})"
+        if primitive in _UNCHANGED or (primitive is arithmetic.cast and equation.output.dtype == "float64"):
+            return self._float(inputs[0]) if equation.output.dtype == "float64" else operands[0]
+        template = _TEMPLATES.get(primitive)
+        # A choice between a number and a truth value is of the kind that was chosen.
+        mixed = primitive is arithmetic.where and _dtype(inputs[1]) != _dtype(inputs[2])
+        if template is None or mixed:
+            return f"{self._named(_caller(primitive, equation.params))}({', '.join(operands)})"
+        return template.format(*operands)
+
+    def _named(self, function: Callable[..., Any]) -> str:
+        name = f"f{len(self.known)}"
+        self.known[name] = function
+        return name
+
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, Variable):
+            return self.names[atom]
+        return repr(bool(atom)) if _dtype(atom) == "bool" else repr(float(atom))
+
+    def _float(self, atom: Atom) -> str:
+        text = self._atom(atom)
+        return f"float({text})" if _dtype(atom) == "bool" else text
+
+
+def _dtype(atom: Atom) -> str:
+    return atom.dtype if isinstance(atom, Variable) else arrays.dtype_name(atom)
+
+
+def _caller(primitive: Primitive, params: Mapping[str, Any]) -> Callable[..., Any]:
+    """A primitive without a template, as eager evaluation runs it."""
+    if primitive.elementwise:
+        return functools.partial(primitive.forward, arrays.floats, **params)
+    return lambda *operands: bind(primitive, operands, params)

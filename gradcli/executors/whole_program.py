@@ -1,0 +1,98 @@
+"""Programs that an array library compiles as a whole: XLA for JAX, Inductor for PyTorch."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import BackendError, EvaluationError, GradcliError
+from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.timing import phase
+
+
+class WholeProgram:
+    """A program on the arrays of a namespace, compiled when it is first run, for inputs like those."""
+
+    def __init__(self, program: Program, namespace: Any) -> None:
+        self.namespace = namespace
+        # An array among the constants is an operand too: it is moved once, and no part of the code.
+        found = {id(a): a for a in _atoms(program) if not isinstance(a, Variable) and arrays.shape(a)}
+        self.constants = [namespace.asarray(a) for a in found.values()]
+        self.function = _function(program, namespace, list(found))
+        self.compiled: Callable[..., Sequence[Any]] | None = None
+
+    def run(self, inputs: Sequence[Any]) -> list[Any] | None:
+        """The outputs for `inputs`, or None where a guard does not hold.
+
+        Raises BackendError where the library cannot compile the program, EvaluationError for what
+        it refuses when it runs.
+        """
+        operands = [*map(self.namespace.operand, inputs), *self.constants]
+        with self.namespace.quiet():
+            if self.compiled is None:
+                self.compiled = self._compile(operands)
+            try:
+                *outputs, holds = self.compiled(*operands)
+                return outputs if bool(holds) else None
+            except (RuntimeError, ValueError) as error:
+                raise self.namespace.explained(error) or EvaluationError(_first_line(error)) from None
+
+    @phase("compile")
+    def _compile(self, operands: Sequence[Any]) -> Callable[..., Sequence[Any]]:
+        try:
+            compiled: Callable[..., Sequence[Any]] = self.namespace.compiled(self.function, operands)
+        except GradcliError:
+            raise
+        except Exception as error:
+            # Compilers fail in ways of their own.
+            raise self.namespace.explained(error) or BackendError(
+                f"the backend {self.namespace.name} cannot compile this program: {_first_line(error)}",
+                hint=self.namespace.compiler_hint,
+            ) from error
+        return compiled
+
+
+def _atoms(program: Program) -> list[Atom]:
+    return [*(a for e in program.equations for a in e.inputs), *program.outputs]
+
+
+def _function(program: Program, namespace: Any, constants: Sequence[int]) -> Callable[..., list[Any]]:
+    """The outputs of `program`, and last whether its guards hold, from its inputs and the arrays
+    among its constants, which are told apart by their identity."""
+
+    def run(*operands: Any) -> list[Any]:
+        known: dict[Any, Any] = dict(zip((*program.inputs, *constants), operands))
+
+        def value(atom: Atom) -> Any:
+            return known[atom] if isinstance(atom, Variable) else known.get(id(atom), atom)
+
+        with namespace.assumptions() as assumed:
+            for equation in program.equations:
+                known[equation.output] = _computed(equation, [value(a) for a in equation.inputs], namespace)
+        outputs = [namespace.asarray(value(a)) for a in program.outputs]
+        return [*outputs, _all([*(known[g] for g in program.guards), *assumed], namespace)]
+
+    return run
+
+
+def _all(conditions: Sequence[Any], namespace: Any) -> Any:
+    """Whether every element of all conditions is true: those of one shape together, in one reduction."""
+    together: dict[Any, Any] = {(): namespace.asarray(True)}
+    for condition in conditions:
+        shape = arrays.shape(condition)
+        together[shape] = namespace.logical_and(together[shape], condition) if shape in together else condition
+    return functools.reduce(namespace.logical_and, map(namespace.all, together.values()))
+
+
+def _computed(equation: Equation, operands: Sequence[Any], namespace: Any) -> Any:
+    primitive = equation.primitive
+    operands = namespace.promoted(operands, truths=primitive.truths)
+    result = primitive.forward(namespace, *operands, **equation.params)
+    dtype = equation.output.dtype
+    return result if namespace.dtype_name(result) == dtype else namespace.astype(result, dtype)
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "") or type(error).__name__

@@ -1,0 +1,330 @@
+"""Formulas as sums of products: equal terms are collected, powers of the same base merged.
+
+The identities hold for real numbers where the functions are smooth: `x/x` is 1, and `x**a*x**b` is
+`x**(a+b)`. Coefficients are fractions, so that 1/3 of 3 is 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.builder import broadcast, frozen
+from gradcli.program.ir import Shape, Variable
+
+# Powers of numbers with larger exponents are left as they are.
+_LARGEST_EXPONENT = 64
+
+
+class Formula:
+    """A node of a formula, one object for equal nodes. `rank` rises with the order of creation, so
+    that a node has a higher one than those below it."""
+
+    __slots__ = ("children", "rank", "shape")
+
+    def __init__(self, rank: int, shape: Shape, children: tuple[Formula, ...]) -> None:
+        self.rank = rank
+        self.shape = shape
+        self.children = children
+
+
+class Symbol(Formula):
+    """An input of the program, or a number with a name, as pi."""
+
+    __slots__ = ("value",)
+    value: Variable | float
+
+
+class Application(Formula):
+    """A primitive that the algebra sees as a whole, applied to `children`; `array` is a constant
+    where it is applied to nothing."""
+
+    __slots__ = ("array", "dtype", "params", "primitive")
+    primitive: Primitive | None
+    params: Mapping[str, Any]
+    dtype: str
+    array: Any
+
+
+class Product(Formula):
+    """Powers, by base, without a numeric factor; no powers at all are the number 1."""
+
+    __slots__ = ("powers",)
+    powers: Mapping[Formula, Formula]
+
+
+class Sum(Formula):
+    """Coefficients by term, none of them a sum with a coefficient; no terms at all are the number 0."""
+
+    __slots__ = ("terms",)
+    terms: Mapping[Formula, Fraction]
+
+
+class Algebra:
+    """Makes the nodes of formulas, each in its normal form."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Formula] = {}
+        # Sums without a common factor, in the sign in which they were met first.
+        self._primitive: set[Formula] = set()
+        self.one = self._product({})
+        self.zero = self.sum({})
+        self.euler = self.symbol(math.e)
+        self.pi = self.symbol(math.pi)
+        self.true = self.array(True, True, (), "bool")
+        self.false = self.array(False, False, (), "bool")
+
+    def _intern(self, key: Hashable, make: Any) -> Any:
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = make(len(self._known))
+        return found
+
+    # --- making nodes
+
+    def symbol(self, value: Variable | float) -> Formula:
+        def make(rank: int) -> Symbol:
+            node = Symbol(rank, value.shape if isinstance(value, Variable) else (), ())
+            node.value = value
+            return node
+
+        return self._intern(("symbol", value), make)  # type: ignore[no-any-return]
+
+    def array(self, constant: Any, key: Hashable, shape: Shape, dtype: str) -> Formula:
+        """A constant that is no number."""
+
+        def make(rank: int) -> Application:
+            node = Application(rank, shape, ())
+            node.primitive, node.params, node.dtype, node.array = None, {}, dtype, constant
+            return node
+
+        return self._intern(("array", key), make)  # type: ignore[no-any-return]
+
+    def call(
+        self,
+        primitive: Primitive,
+        operands: Sequence[Formula],
+        params: Mapping[str, Any],
+        shape: Shape,
+        dtype: str,
+    ) -> Formula:
+        def make(rank: int) -> Application:
+            node = Application(rank, shape, tuple(operands))
+            node.primitive, node.params, node.dtype, node.array = primitive, params, dtype, None
+            return node
+
+        return self._intern(("call", primitive, tuple(operands), frozen(params)), make)  # type: ignore[no-any-return]
+
+    def with_operands(self, node: Application, operands: Sequence[Formula]) -> Formula:
+        """A call with other operands, which have the same values."""
+        assert node.primitive is not None
+        return self.call(node.primitive, operands, node.params, node.shape, node.dtype)
+
+    def number(self, value: Fraction | int) -> Formula:
+        return self.sum({self.one: Fraction(value)})
+
+    def sum(self, terms: Mapping[Formula, Fraction]) -> Formula:
+        """The sum of terms with coefficients."""
+        left = {term: c for term, c in terms.items() if c}
+        if len(left) == 1:
+            ((term, c),) = left.items()
+            if c == 1:
+                return term
+        shape = broadcast([t.shape for t in left])
+
+        def make(rank: int) -> Sum:
+            node = Sum(rank, shape, tuple(left))
+            node.terms = left
+            return node
+
+        return self._intern(("sum", frozenset(left.items())), make)  # type: ignore[no-any-return]
+
+    def _product(self, powers: Mapping[Formula, Formula]) -> Formula:
+        if len(powers) == 1:
+            ((base, exponent),) = powers.items()
+            if exponent is self.one:
+                return base
+        shape = broadcast([e.shape for pair in powers.items() for e in pair])
+
+        def make(rank: int) -> Product:
+            node = Product(rank, shape, tuple(e for pair in powers.items() for e in pair))
+            node.powers = powers
+            return node
+
+        return self._intern(("product", frozenset(powers.items())), make)  # type: ignore[no-any-return]
+
+    # --- reading nodes
+
+    def terms(self, node: Formula) -> Mapping[Formula, Fraction]:
+        return node.terms if isinstance(node, Sum) else {node: Fraction(1)}
+
+    def powers(self, node: Formula) -> Mapping[Formula, Formula]:
+        return node.powers if isinstance(node, Product) else {node: self.one}
+
+    def as_number(self, node: Formula) -> Fraction | None:
+        """The number that a node is, if it is one."""
+        if node is self.one:
+            return Fraction(1)
+        if isinstance(node, Sum):
+            if not node.terms:
+                return Fraction(0)
+            if len(node.terms) == 1:
+                return node.terms.get(self.one)
+        return None
+
+    def split(self, node: Formula) -> tuple[Fraction, Formula]:
+        """A node as a coefficient and a node without one: a single term, or a sum whose coefficients
+        are whole with no common divisor, in the sign in which it was met first."""
+        if not isinstance(node, Sum) or not node.terms:
+            return Fraction(1), node
+        if len(node.terms) == 1:
+            ((term, c),) = node.terms.items()
+            return c, term
+        content = _content(node.terms)
+        rest = self.scale(1 / content, node)
+        if rest not in self._primitive:
+            opposite = self.scale(-1, rest)
+            if opposite in self._primitive:
+                return -content, opposite
+            self._primitive.add(rest)
+        return content, rest
+
+    # --- arithmetic
+
+    def add(self, *nodes: Formula) -> Formula:
+        total: dict[Formula, Fraction] = {}
+        for node in nodes:
+            for term, c in self.terms(node).items():
+                total[term] = total.get(term, Fraction(0)) + c
+        return self.sum(total)
+
+    def scale(self, factor: Fraction | int, node: Formula) -> Formula:
+        return self.sum({term: c * factor for term, c in self.terms(node).items()})
+
+    def negative(self, node: Formula) -> Formula:
+        return self.scale(-1, node)
+
+    def multiply(self, *nodes: Formula) -> Formula:
+        coefficient = Fraction(1)
+        merged: dict[Formula, Formula] = {}
+        for node in nodes:
+            c, rest = self.split(node)
+            if rest is self.zero:
+                return self.zero
+            coefficient *= c
+            for base, exponent in self.powers(rest).items():
+                known = merged.get(base)
+                merged[base] = exponent if known is None else self.add(known, exponent)
+        return self._merged(coefficient, merged)
+
+    def _merged(self, coefficient: Fraction, merged: Mapping[Formula, Formula]) -> Formula:
+        """A coefficient times powers, of which some may have become numbers, or powers of another base."""
+        left: dict[Formula, Formula] = {}
+        again: list[Formula] = []
+        for base, exponent in merged.items():
+            if exponent is self.zero:
+                continue
+            plain = self._plain_power(base, exponent)
+            if plain is None:
+                left[base] = exponent
+            else:
+                again.append(plain)
+        product = self.scale(coefficient, self._product(left))
+        return self.multiply(product, *again) if again else product
+
+    def _plain_power(self, base: Formula, exponent: Formula) -> Formula | None:
+        """A power that is no power: of a number, or of Euler's number to a logarithm."""
+        value, n = self.as_number(base), self.as_number(exponent)
+        if value is not None and n is not None and n.denominator == 1 and abs(n) <= _LARGEST_EXPONENT and value:
+            return self.number(value ** int(n))
+        if base is self.euler and is_call(exponent, "log"):
+            return exponent.children[0]
+        if is_call(base, "hypot") and n is not None and n.denominator == 1 and n % 2 == 0:
+            squares = [self.power(side, self.number(2)) for side in base.children]
+            return self.power(self.add(*squares), self.number(n / 2))
+        return None
+
+    def divide(self, numerator: Formula, denominator: Formula) -> Formula:
+        return self.multiply(numerator, self.power(denominator, self.number(-1)))
+
+    def power(self, base: Formula, exponent: Formula) -> Formula:
+        n = self.as_number(exponent)
+        if n == 0 or base is self.one:
+            return self.one
+        if n == 1:
+            return base
+        if n is not None and n.denominator == 1:
+            return self._whole_power(base, n)
+        coefficient, rest = Fraction(1), base
+        if n is not None:
+            coefficient, rest = self._root(base, n)
+        positive: dict[Formula, Formula] = {}
+        others: dict[Formula, Formula] = {}
+        for inner, a in self.powers(rest).items():
+            (positive if self._is_positive(inner, a) else others)[inner] = a
+        raised = {inner: self.multiply(a, exponent) for inner, a in positive.items()}
+        if others:
+            left = self._product(others)
+            raised[left] = self.add(exponent, raised.get(left, self.zero))
+        return self.scale(coefficient, self._merged(Fraction(1), raised))
+
+    def _whole_power(self, base: Formula, n: Fraction) -> Formula:
+        coefficient, rest = self.split(base)
+        if rest is self.zero or abs(n) > _LARGEST_EXPONENT:
+            return self._merged(Fraction(1), {base: self.number(n)})
+        raised = {b: self.scale(n, e) for b, e in self.powers(rest).items()}
+        return self._merged(coefficient ** int(n), raised)
+
+    def _root(self, base: Formula, n: Fraction) -> tuple[Fraction, Formula]:
+        """The part of a base whose power n is a number, and the rest; only for square roots."""
+        coefficient, rest = self.split(base)
+        if n.denominator != 2 or coefficient <= 0:
+            return Fraction(1), base
+        root = Fraction(_square_part(coefficient.numerator), _square_part(coefficient.denominator))
+        return root ** int(2 * n), self.scale(coefficient / root**2, rest)
+
+    def _is_positive(self, base: Formula, exponent: Formula) -> bool:
+        """Whether a base is positive, or its power not even defined where it is negative."""
+        n, value = self.as_number(exponent), self.as_number(base)
+        if base is self.euler or base is self.pi or (value is not None and value > 0):
+            return True
+        return (n is not None and n.denominator != 1) or is_call(base, "abs") or _is_largest_magnitude(base)
+
+
+def is_call(node: Formula, name: str) -> bool:
+    """Whether a node is a primitive, of this name, applied to something."""
+    return isinstance(node, Application) and node.primitive is not None and node.primitive.name == name
+
+
+def _content(terms: Mapping[Formula, Fraction]) -> Fraction:
+    """The largest positive factor that leaves whole coefficients."""
+    coefficients = terms.values()
+    return Fraction(math.gcd(*[c.numerator for c in coefficients]), math.lcm(*[c.denominator for c in coefficients]))
+
+
+def _is_largest_magnitude(node: Formula) -> bool:
+    return is_call(node, "max") and is_call(node.children[0], "abs")
+
+
+def _square_part(n: int) -> int:
+    """The largest whole number, of those up to 1000, whose square divides n."""
+    found = 1
+    for k in range(2, min(n, 1000) + 1):
+        if k * k > n:
+            break
+        if n % (k * k) == 0:
+            found = k
+    return found
+
+
+def in_order(root: Formula) -> Sequence[Formula]:
+    """The nodes that an expression is made of, each after those below it."""
+    seen, stack = {root}, [root]
+    while stack:
+        below = [c for c in stack.pop().children if c not in seen]
+        seen.update(below)
+        stack.extend(below)
+    return sorted(seen, key=lambda node: node.rank)

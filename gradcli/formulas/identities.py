@@ -1,0 +1,212 @@
+"""What the algebra knows of functions: each primitive as a sum of products, or of a simpler operand.
+
+An entry gets the algebra, the operands and the parameters, and gives the expression, or None where
+it has nothing to say. The identities hold where the functions are smooth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product
+from gradcli.formulas.numbers import factors
+from gradcli.primitives.exponential import log
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.special import bessel_i, bessel_j
+from gradcli.primitives.trigonometric import cos, sin, sinc
+
+Identity = Callable[[Algebra, Sequence[Formula], Mapping[str, Any]], Formula | None]
+
+_HALF = Fraction(1, 2)
+
+
+def number(algebra: Algebra, value: float) -> Formula:
+    """A finite number, with the factors pi, log(n) and sqrt(n) that its digits show."""
+    if value == math.e:
+        return algebra.euler
+    coefficient, pi, root, n, logarithm = factors(value)
+    parts = [algebra.number(coefficient)]
+    if pi:
+        parts.append(algebra.power(algebra.pi, algebra.number(pi)))
+    if root != 1:
+        parts.append(algebra.power(algebra.number(root), algebra.number(_HALF)))
+    if logarithm:
+        base = algebra.call(log, [algebra.number(n)], {}, (), "float64")
+        parts.append(algebra.power(base, algebra.number(logarithm)))
+    return algebra.multiply(*parts)
+
+
+def _power_of(exponent: Fraction | int) -> Identity:
+    return lambda algebra, operands, _params: algebra.power(operands[0], algebra.number(exponent))
+
+
+def _logarithm(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
+    x = operands[0]
+    if x is algebra.one:
+        return algebra.zero
+    if x is algebra.euler:
+        return algebra.one
+    if isinstance(x, Product) and algebra.euler in x.powers:
+        exponent = x.powers[algebra.euler]
+        rest = algebra.divide(x, algebra.power(algebra.euler, exponent))
+        return (
+            exponent
+            if rest is algebra.one
+            else algebra.add(exponent, algebra.call(log, [rest], {}, rest.shape, "float64"))
+        )
+    return None
+
+
+def _absolute(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
+    value = algebra.as_number(operands[0])
+    if value is not None:
+        return algebra.number(abs(value))
+    if isinstance(operands[0], Product) and all(_is_even(algebra, *pair) for pair in operands[0].powers.items()):
+        return operands[0]
+    return None
+
+
+def _is_even(algebra: Algebra, base: Formula, exponent: Formula) -> bool:
+    n = algebra.as_number(exponent)
+    return base is algebra.euler or (n is not None and n.denominator == 1 and n % 2 == 0)
+
+
+def _hypotenuse(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
+    if all(algebra.as_number(o) is None for o in operands):
+        return None
+    two = algebra.number(2)
+    squares = [algebra.power(o, two) for o in operands]
+    return algebra.power(algebra.add(*squares), algebra.number(_HALF))
+
+
+def _choice(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
+    condition, x, y = operands
+    if condition is algebra.true or x is y:
+        return x
+    return y if condition is algebra.false else None
+
+
+def _conjunction(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
+    if algebra.false in operands:
+        return algebra.false
+    left = [o for o in operands if o is not algebra.true]
+    return (left or [algebra.true])[0] if len(left) < 2 else None
+
+
+def _disjunction(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
+    if algebra.true in operands:
+        return algebra.true
+    left = [o for o in operands if o is not algebra.false]
+    return (left or [algebra.false])[0] if len(left) < 2 else None
+
+
+def _negation(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
+    return {algebra.true: algebra.false, algebra.false: algebra.true}.get(operands[0])
+
+
+def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
+    """Two formulas are nowhere equal, but for single points."""
+    if operands[0] is operands[1]:
+        return algebra.true
+    difference = algebra.as_number(algebra.add(operands[0], algebra.negative(operands[1])))
+    numbers = [algebra.as_number(o) for o in operands]
+    generic = numbers != [None, None] or all(map(_is_elementwise, operands))
+    return algebra.false if difference is not None or generic else None
+
+
+def _inequality(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
+    equal = _equality(algebra, operands, params)
+    return None if equal is None else _negation(algebra, [equal], params)
+
+
+def _is_elementwise(node: Formula) -> bool:
+    """Whether there is nothing below that picks elements, as a maximum does, which are then equal to others."""
+    stack, seen = [node], {node}
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Application) and current.primitive is not None and not current.primitive.elementwise:
+            return False
+        below = [c for c in current.children if c not in seen]
+        seen.update(below)
+        stack.extend(below)
+    return True
+
+
+def _lower_order(primitive: Primitive, sign: int) -> Identity:
+    """Bessel functions by those of orders 0 and 1: DLMF 10.6.1 and 10.29.1."""
+
+    def of_order(algebra: Algebra, x: Formula, n: int) -> Formula:
+        return algebra.call(primitive, [x], {"n": n}, x.shape, "float64")
+
+    def identity(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
+        x, n = operands[0], params["n"]
+        if n < 2:
+            return None
+        below, at = of_order(algebra, x, 0), of_order(algebra, x, 1)
+        for k in range(1, n):
+            step = algebra.multiply(algebra.number(2 * k * sign), algebra.divide(at, x))
+            below, at = at, algebra.add(step, algebra.scale(-sign, below))
+        return at
+
+    return identity
+
+
+def _sinc(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
+    """Its derivatives, by the recurrence that `sinc` itself is computed by away from 0."""
+    x, n = operands[0], params["n"]
+    if n == 0:
+        return None
+    angle = algebra.multiply(algebra.pi, x)
+    before = algebra.call(sinc, [x], {"n": 0}, x.shape, "float64")
+    for k in range(1, n + 1):
+        wave = algebra.call((sin, cos)[k % 2], [angle], {}, x.shape, "float64")
+        scale = algebra.multiply(
+            algebra.number((1, 1, -1, -1)[k % 4]), algebra.power(algebra.pi, algebra.number(k - 1))
+        )
+        before = algebra.divide(algebra.add(algebra.multiply(scale, wave), algebra.scale(-k, before)), x)
+    return before
+
+
+IDENTITIES: dict[str, Identity] = {
+    "identity": lambda _algebra, operands, _params: operands[0],
+    "add": lambda algebra, operands, _params: algebra.add(*operands),
+    "subtract": lambda algebra, operands, _params: algebra.add(operands[0], algebra.negative(operands[1])),
+    "negative": lambda algebra, operands, _params: algebra.negative(operands[0]),
+    "multiply": lambda algebra, operands, _params: algebra.multiply(*operands),
+    "divide": lambda algebra, operands, _params: algebra.divide(*operands),
+    "reciprocal": _power_of(-1),
+    "sqrt": _power_of(_HALF),
+    "one_minus_square": lambda algebra, operands, _params: algebra.add(
+        algebra.one, algebra.negative(algebra.power(operands[0], algebra.number(2)))
+    ),
+    "flat_sqrt": _power_of(_HALF),
+    "rsqrt": _power_of(-_HALF),
+    "whole_power": lambda algebra, operands, params: algebra.power(operands[0], algebra.number(Fraction(params["n"]))),
+    "pow": lambda algebra, operands, _params: algebra.power(*operands),
+    "exp": lambda algebra, operands, _params: algebra.power(algebra.euler, operands[0]),
+    "exp2": lambda algebra, operands, _params: algebra.power(algebra.number(2), operands[0]),
+    "log": _logarithm,
+    "abs": _absolute,
+    "hypot": _hypotenuse,
+    "where": _choice,
+    "logical_and": _conjunction,
+    "logical_or": _disjunction,
+    "logical_not": _negation,
+    "equal": _equality,
+    "not_equal": _inequality,
+    "isfinite": lambda algebra, _operands, _params: algebra.true,
+    "isnan": lambda algebra, _operands, _params: algebra.false,
+    "bessel_j": _lower_order(bessel_j, 1),
+    "bessel_i": _lower_order(bessel_i, -1),
+    "sinc": _sinc,
+}
+
+# f(-x) is -f(x), f(x).
+ODD = frozenset("sin tan asin atan sinh tanh asinh atanh erf erfinv cbrt sign".split())  # noqa: SIM905
+EVEN = frozenset("cos cosh abs".split())  # noqa: SIM905
+# f(c*x) is c*f(x) for a number c.
+LINEAR = frozenset("sum mean reshape permute broadcast_to index scatter flip roll tril triu cumsum".split())  # noqa: SIM905
+BILINEAR = frozenset({"matmul"})

@@ -1,0 +1,235 @@
+"""Programs as formulas of LaTeX."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.formulas.numbers import simple_fraction
+from gradcli.formulas.text import key_text, sizes
+from gradcli.formulas.writing import ATOM, COMPARE, POWER, PRODUCT, SUM, TIMES, UNARY, Language, Piece, write
+from gradcli.program import constants
+from gradcli.program.ir import Equation, Program
+
+_GREEK = frozenset(
+    """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi
+    psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split()  # noqa: SIM905
+)
+_LETTERS = dict(
+    zip(
+        "αβγδεζηθικλμνξπρστυφχψω",
+        [
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "epsilon",
+            "zeta",
+            "eta",
+            "theta",
+            "iota",
+            "kappa",
+            "lambda",
+            "mu",
+            "nu",
+            "xi",
+            "pi",
+            "rho",
+            "sigma",
+            "tau",
+            "upsilon",
+            "phi",
+            "chi",
+            "psi",
+            "omega",
+        ],
+    )
+)
+# Commands of LaTeX by the names of primitives; other functions are set by \operatorname.
+_COMMANDS = {
+    "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan",
+    "sinh": r"\sinh", "cosh": r"\cosh", "tanh": r"\tanh", "log": r"\log", "log2": r"\log_2", "log10": r"\log_{10}",
+    "det": r"\det", "gamma": r"\Gamma", "digamma": r"\psi", "lgamma": r"\log\Gamma", "sigmoid": r"\sigma",
+}  # fmt: skip
+
+
+def latex(program: Program) -> str:
+    """A program with one output as a formula."""
+    return write(program, LANGUAGE).result
+
+
+def variable(name: str) -> str:
+    """A name with its greek letters, and what follows an underscore, or is a number, as a subscript."""
+    head, _, tail = name.partition("_")
+    digits = re.fullmatch(r"([^\d]+)(\d+)", head)
+    if digits and not tail:
+        head, tail = digits.groups()
+    return _word(head) + (f"_{{{', '.join(map(_word, tail.split('_')))}}}" if tail else "")
+
+
+def _word(word: str) -> str:
+    word = _LETTERS.get(word, word)
+    if word in _GREEK:
+        return f"\\{word}"
+    return word if len(word) == 1 or word.isdigit() else f"\\mathrm{{{word}}}"
+
+
+def _number(value: Any) -> Piece:
+    if arrays.dtype_name(value) == "bool":
+        return Piece(f"\\text{{{str(bool(value)).lower()}}}")
+    value = float(value)
+    if value != value:
+        return Piece(r"\text{nan}")
+    if math.copysign(1.0, value) < 0:
+        return Piece(f"-{_number(-value).text}", UNARY)
+    named = {math.pi: r"\pi", math.e: "e", math.inf: r"\infty"}
+    if value in named:
+        return Piece(named[value])
+    fraction = simple_fraction(value)
+    if fraction is not None and fraction.denominator != 1 and fraction.numerator / fraction.denominator == value:
+        return Piece(f"\\frac{{{fraction.numerator}}}{{{fraction.denominator}}}", POWER)
+    mantissa, _, exponent = repr(value).removesuffix(".0").partition("e")
+    return Piece(f"{mantissa} \\cdot 10^{{{int(exponent)}}}", TIMES) if exponent else Piece(mantissa)
+
+
+def _array(constant: Any) -> Piece:
+    element = constants.uniform(constant)
+    if element is not None:
+        return Piece(f"\\operatorname{{full}}\\left({sizes(arrays.shape(constant))}, {_number(element).text}\\right)")
+    if len(arrays.shape(constant)) > 2:
+        return Piece(r"\text{constant}")
+    rows = arrays.tolist(constant)
+    rows = rows if len(arrays.shape(constant)) == 2 else [[n] for n in rows]
+    body = r" \\ ".join(" & ".join(_number(n).text for n in row) for row in rows)
+    return Piece(f"\\begin{{pmatrix}} {body} \\end{{pmatrix}}")
+
+
+def _bracketed(piece: Piece, level: int) -> str:
+    return piece.text if piece.level >= level else f"\\left({piece.text}\\right)"
+
+
+def _times(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    first, second = (_bracketed(o, PRODUCT) for o in operands)
+    words = first.endswith("}") and second.startswith("\\mathrm") and "\\mathrm" in first
+    sign = r" \cdot " if second[:1].isdigit() or operands[1].level == UNARY else r" \, " if words else " "
+    return Piece(f"{first}{sign}{second}", TIMES)
+
+
+def _fraction(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return Piece(f"\\frac{{{operands[0].text}}}{{{operands[1].text}}}", POWER)
+
+
+def _power(base: Piece, exponent: str) -> Piece:
+    named = re.fullmatch(r"(\\[a-z]+)(\\left\((?:(?!\\left|\\right).)*\\right\))", base.text)
+    if named and named[1][1:] in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log"):
+        return Piece(f"{named[1]}^{{{exponent}}}{named[2]}")
+    return Piece(f"{_bracketed(base, ATOM)}^{{{exponent}}}", POWER)
+
+
+def _whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return _power(operands[0], _number(equation.params["n"]).text)
+
+
+def _operator(symbol: str, level: int, *, left: int | None = None) -> Any:
+    before = level if left is None else left
+
+    def spelling(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+        return Piece(f"{_bracketed(operands[0], before)} {symbol} {_bracketed(operands[1], level + 1)}", level)
+
+    return spelling
+
+
+def _around(begin: str, end: str, level: int = ATOM) -> Any:
+    return lambda _equation, operands: Piece(f"{begin}{operands[0].text}{end}", level)
+
+
+def _called(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    """Any function: its name, its operands, and its parameters by name."""
+    name = equation.primitive.name
+    command = _COMMANDS.get(name, f"\\operatorname{{{name}}}".replace("_", r"\_"))
+    ndim = len(arrays.shape(equation.inputs[0]))
+    shown = {
+        k: v
+        for k, v in equation.params.items()
+        if v not in (False, None) and not (k == "axis" and v == tuple(range(ndim)))
+    }
+    params = [f"\\mathrm{{{k}}}={_param(v)}" for k, v in shown.items()]
+    return Piece(f"{command}\\left({', '.join([*(o.text for o in operands), *params])}\\right)")
+
+
+def _param(value: Any) -> str:
+    return sizes(value) if isinstance(value, tuple) and all(isinstance(v, int) for v in value) else f"\\text{{{value}}}"
+
+
+def _indexed(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return Piece(f"{_bracketed(operands[0], ATOM)}_{{{key_text(equation.params['key'])}}}", POWER)
+
+
+def _permuted(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    if equation.params["axes"] == (1, 0):
+        return Piece(f"{_bracketed(operands[0], ATOM)}^{{\\top}}", POWER)
+    return _called(equation, operands)
+
+
+def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    condition, x, y = (o.text for o in operands)
+    return Piece(f"\\begin{{cases}} {x} & {condition} \\\\ {y} & \\text{{otherwise}} \\end{{cases}}")
+
+
+class _EveryFunction(dict[str, Any]):
+    """Spellings, where a function without one of its own is called by its name."""
+
+    def __missing__(self, _name: str) -> Any:
+        return _called
+
+    def __contains__(self, _name: object) -> bool:
+        return True
+
+
+LANGUAGE = Language(
+    name="latex",
+    functions=_EveryFunction({
+        "add": _operator("+", SUM),
+        "subtract": _operator("-", SUM),
+        "multiply": _times,
+        "divide": _fraction,
+        "matmul": lambda _equation, operands: Piece(
+            f"{_bracketed(operands[0], PRODUCT)} {_bracketed(operands[1], UNARY)}", PRODUCT
+        ),
+        "negative": lambda _equation, operands: Piece(f"-{_bracketed(operands[0], PRODUCT)}", UNARY),
+        "reciprocal": lambda _equation, operands: Piece(f"\\frac{{1}}{{{operands[0].text}}}", POWER),
+        "pow": lambda _equation, operands: _power(operands[0], operands[1].text),
+        "whole_power": _whole_power,
+        "exp": _around("e^{", "}", POWER),
+        "exp2": _around("2^{", "}", POWER),
+        "sqrt": _around(r"\sqrt{", "}"),
+        "flat_sqrt": _around(r"\sqrt{", "}"),
+        "cbrt": _around(r"\sqrt[3]{", "}"),
+        "rsqrt": _around(r"\frac{1}{\sqrt{", "}}", POWER),
+        "abs": _around(r"\left|", r"\right|"),
+        "floor": _around(r"\left\lfloor ", r"\right\rfloor"),
+        "ceil": _around(r"\left\lceil ", r"\right\rceil"),
+        "inv": lambda _equation, operands: Piece(f"{_bracketed(operands[0], ATOM)}^{{-1}}", POWER),
+        "where": _choice,
+        "less": _operator("<", COMPARE, left=SUM),
+        "less_equal": _operator(r"\le", COMPARE, left=SUM),
+        "greater": _operator(">", COMPARE, left=SUM),
+        "greater_equal": _operator(r"\ge", COMPARE, left=SUM),
+        "equal": _operator("=", COMPARE, left=SUM),
+        "not_equal": _operator(r"\ne", COMPARE, left=SUM),
+        "logical_and": _operator(r"\land", COMPARE, left=COMPARE),
+        "logical_or": _operator(r"\lor", COMPARE, left=COMPARE),
+        "logical_not": lambda _equation, operands: Piece(f"\\lnot {_bracketed(operands[0], ATOM)}", UNARY),
+        "permute": _permuted,
+        "index": _indexed,
+        "identity": lambda _equation, operands: operands[0],
+        "cast": lambda _equation, operands: operands[0],
+    }),
+    number=_number,
+    array=_array,
+    variable=variable,
+    parts=False,
+)  # fmt: skip

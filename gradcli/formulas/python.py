@@ -1,0 +1,185 @@
+"""Programs as functions of NumPy."""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.formulas.text import axis_text, indexed, negated, one_minus_square, permuted, sizes
+from gradcli.formulas.text import number as plain_number
+from gradcli.formulas.writing import (
+    ATOM,
+    COMPARE,
+    POWER,
+    PRODUCT,
+    SUM,
+    TIMES,
+    UNARY,
+    Language,
+    Piece,
+    calls,
+    function,
+    listed,
+    operator,
+    template,
+    times,
+    write,
+)
+from gradcli.primitives.linear import latin
+from gradcli.program.ir import Equation, Program
+
+
+def python(program: Program, *, name: str, doc: str, short: int = 0) -> str:
+    """A program with one output as a function of the program's inputs, with the imports that it needs."""
+    written = write(program, LANGUAGE, short=short)
+    parameters = ", ".join(LANGUAGE.variable(v.name or "") for v in program.inputs)
+    doc = doc.replace("\\", "\\\\").replace('"""', "'''")
+    body = [f'"""{doc}"""', *(f"{n} = {part}" for n, part in written.parts), f"return {written.result}"]
+    code = "\n".join([f"def {name}({parameters}):", *(f"    {line}" for line in body)])
+    imports = ["import numpy as np"] * ("np." in code) + ["from scipy import special"] * ("special." in code)
+    return "\n".join([*imports, "", "", code] if imports else [code])
+
+
+def _number(value: Any) -> Piece:
+    text = plain_number(value).text.lstrip("-")
+    names = {"pi": "np.pi", "e": "np.e", "inf": "np.inf", "nan": "np.nan"}
+    if text in names:
+        sign = math.copysign(1.0, float(value)) < 0 and text != "nan"
+        return Piece(f"-{names[text]}", UNARY) if sign else Piece(names[text])
+    return plain_number(value)
+
+
+def _array(constant: Any) -> Piece:
+    return function("np.array", listed(arrays.tolist(constant), lambda n: _number(n).text))
+
+
+def _variable(name: str) -> str:
+    taken = keyword.iskeyword(name) or name in ("np", "special")
+    return f"{name}_" if taken else name
+
+
+def _reduction(name: str) -> Any:
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        axis = equation.params["axis"]
+        whole = axis is None or axis == tuple(range(len(arrays.shape(equation.inputs[0]))))
+        arguments = [] if whole else [f"axis={axis_text(axis)}"]
+        arguments += ["keepdims=True"] if equation.params["keepdims"] else []
+        return function(name, operands[0].text, *arguments)
+
+    return spelling
+
+
+def _with(name: str, *params: str) -> Any:
+    """A function of an operand and parameters."""
+
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        values = ((p, equation.params[p]) for p in params)
+        return function(name, operands[0].text, *(f"{p}={axis_text(v)}" for p, v in values if v is not None))
+
+    return spelling
+
+
+def _shaped(name: str) -> Any:
+    return lambda equation, operands: function(name, operands[0].text, sizes(equation.params["shape"]))
+
+
+def _joined(name: str) -> Any:
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        items = ", ".join(o.text for o in operands)
+        return function(name, f"[{items}]", f"axis={equation.params['axis']}")
+
+    return spelling
+
+
+def _contraction(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    subscripts = latin(equation.params["terms"], equation.params["result"])
+    return function("np.einsum", f"'{subscripts}'", *(o.text for o in operands))
+
+
+def _split_at_zero(x: Piece, below: str) -> Piece:
+    return function("np.where", f"{x.at(SUM)} > 0", x.text, below)
+
+
+def _of_order(name: str) -> Any:
+    return lambda equation, operands: function(name, str(equation.params["n"]), operands[0].text)
+
+
+def _whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return Piece(f"{operands[0].at(ATOM)}**{plain_number(equation.params['n']).at(UNARY)}", POWER)
+
+
+LANGUAGE = Language(
+    name="python",
+    functions={
+        **calls(
+            "sqrt:np.sqrt cbrt:np.cbrt exp:np.exp exp2:np.exp2 expm1:np.expm1 log:np.log log2:np.log2 log10:np.log10 "
+            "log1p:np.log1p sin:np.sin cos:np.cos tan:np.tan asin:np.arcsin acos:np.arccos atan:np.arctan "
+            "atan2:np.arctan2 sinh:np.sinh cosh:np.cosh tanh:np.tanh asinh:np.arcsinh acosh:np.arccosh "
+            "atanh:np.arctanh hypot:np.hypot abs:np.abs sign:np.sign floor:np.floor ceil:np.ceil round:np.round "
+            "trunc:np.trunc maximum:np.maximum minimum:np.minimum copysign:np.copysign fmod:np.fmod "
+            "logaddexp:np.logaddexp heaviside:np.heaviside clip:np.clip where:np.where "
+            "logical_and:np.logical_and logical_or:np.logical_or logical_not:np.logical_not "
+            "isfinite:np.isfinite isnan:np.isnan zeros_like:np.zeros_like ones_like:np.ones_like flat_sqrt:np.sqrt "
+            "sigmoid:special.expit logsigmoid:special.log_expit erf:special.erf erfc:special.erfc "
+            "erfinv:special.erfinv gamma:special.gamma lgamma:special.gammaln digamma:special.digamma "
+            "betaln:special.betaln ndtri:special.ndtri xlogy:special.xlogy xlog1py:special.xlog1py "
+            "inv:np.linalg.inv det:np.linalg.det solve:np.linalg.solve cholesky:np.linalg.cholesky "
+            "eigvalsh:np.linalg.eigvalsh svdvals:np.linalg.svdvals pinv:np.linalg.pinv"
+        ),
+        "add": operator(" + ", SUM),
+        "subtract": operator(" - ", SUM),
+        "multiply": times("*"),
+        "divide": times("/"),
+        "floor_divide": operator("//", PRODUCT, right=UNARY),
+        "remainder": operator("%", PRODUCT, right=UNARY),
+        "matmul": operator("@", PRODUCT, right=UNARY),
+        "negative": negated,
+        "reciprocal": template("1/{0}", TIMES),
+        "rsqrt": lambda _equation, operands: Piece(f"1/np.sqrt({operands[0].text})", TIMES),
+        "pow": lambda _equation, operands: Piece(f"{operands[0].at(ATOM)}**{operands[1].at(UNARY)}", POWER),
+        "whole_power": _whole_power,
+        "softplus": lambda _equation, operands: function("np.logaddexp", "0", operands[0].text),
+        "relu": lambda _equation, operands: function("np.maximum", operands[0].text, "0"),
+        "less": operator(" < ", COMPARE, left=SUM, right=SUM),
+        "less_equal": operator(" <= ", COMPARE, left=SUM, right=SUM),
+        "greater": operator(" > ", COMPARE, left=SUM, right=SUM),
+        "greater_equal": operator(" >= ", COMPARE, left=SUM, right=SUM),
+        "equal": operator(" == ", COMPARE, left=SUM, right=SUM),
+        "not_equal": operator(" != ", COMPARE, left=SUM, right=SUM),
+        "identity": lambda _equation, operands: operands[0],
+        "one_minus_square": one_minus_square,
+        "leaky_relu": lambda _equation, operands: _split_at_zero(operands[0], f"{operands[1].at(TIMES)}*{operands[0].at(UNARY)}"),
+        "elu": lambda _equation, operands: _split_at_zero(operands[0], f"{operands[1].at(TIMES)}*np.expm1({operands[0].text})"),
+        "cast": lambda _equation, operands: Piece(f"1.0*{operands[0].at(UNARY)}", TIMES),
+        "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
+        "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
+        "sinc": lambda _equation, operands: function("np.sinc", operands[0].text),
+        "polygamma": _of_order("special.polygamma"),
+        "bessel_i": _of_order("special.iv"),
+        "bessel_j": _of_order("special.jv"),
+        **{n: _reduction(f"np.{n}") for n in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")},
+        **{n: _with(f"np.{n}", "axis") for n in ("cumsum", "cumprod", "sort", "flip")},
+        "softmax": _with("special.softmax", "axis"),
+        "tril": _with("np.tril", "k"),
+        "triu": _with("np.triu", "k"),
+        "roll": _with("np.roll", "shift", "axis"),
+        "reshape": _shaped("np.reshape"),
+        "broadcast_to": _shaped("np.broadcast_to"),
+        "concat": _joined("np.concatenate"),
+        "stack": _joined("np.stack"),
+        "permute": lambda equation, operands: (
+            permuted(equation, operands)
+            if equation.params["axes"] == (1, 0)
+            else function("np.transpose", operands[0].text, sizes(equation.params["axes"]))
+        ),
+        "index": indexed,
+        "contract": _contraction,
+    },
+    number=_number,
+    array=_array,
+    variable=_variable,
+    reserved=("np", "special"),
+)  # fmt: skip

@@ -1,0 +1,137 @@
+"""Simplification by SymPy, which is optional."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import DifferentiationError, UsageError
+from gradcli.formulas.numbers import factors
+from gradcli.program.ir import Atom, Equation, Program, Variable
+
+# Functions of the language by their names in SymPy.
+_FUNCTIONS = {
+    "Abs": "abs", "sign": "sign", "exp": "exp", "log": "log", "sqrt": "sqrt", "sin": "sin", "cos": "cos",
+    "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "atan2": "atan2", "sinh": "sinh",
+    "cosh": "cosh", "tanh": "tanh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh", "erf": "erf",
+    "erfc": "erfc", "gamma": "gamma", "loggamma": "lgamma", "digamma": "digamma", "floor": "floor",
+    "ceiling": "ceil", "Max": "maximum", "Min": "minimum",
+}  # fmt: skip
+_OURS = {ours: theirs for theirs, ours in _FUNCTIONS.items()}
+_RELATIONS = {
+    "less": "Lt", "less_equal": "Le", "greater": "Gt", "greater_equal": "Ge", "equal": "Eq", "not_equal": "Ne",
+    "logical_and": "And", "logical_or": "Or", "logical_not": "Not",
+}  # fmt: skip
+
+
+def simplified(program: Program) -> str:
+    """A program of numbers with one output as `sympy.simplify` has it, in the expression language.
+
+    Raises UsageError where SymPy is not installed, DifferentiationError for a formula with tensors
+    or with functions that SymPy lacks.
+    """
+    sympy = _sympy()
+    known: dict[Variable, Any] = {v: sympy.Symbol(v.name, real=True) for v in program.inputs}
+    if any(v.shape for v in program.inputs):
+        raise _unknown("a formula with tensors")
+    for equation in program.equations:
+        known[equation.output] = _applied(sympy, equation, [_atom(sympy, a, known) for a in equation.inputs])
+    (output,) = program.outputs
+    return _written(sympy, sympy.simplify(_atom(sympy, output, known)))
+
+
+def _sympy() -> Any:
+    try:
+        import sympy
+    except ImportError:
+        raise UsageError(
+            "--simplify needs SymPy, which is not installed", hint="pip install 'gradcli[sympy]' installs it"
+        ) from None
+    return sympy
+
+
+def _unknown(what: str) -> DifferentiationError:
+    return DifferentiationError(f"SymPy cannot simplify {what}", hint="leave out --simplify")
+
+
+def _atom(sympy: Any, atom: Atom, known: dict[Variable, Any]) -> Any:
+    if isinstance(atom, Variable):
+        return known[atom]
+    if arrays.shape(atom) or not math.isfinite(atom):
+        raise _unknown("a formula with tensors" if arrays.shape(atom) else "nan and infinities")
+    if arrays.dtype_name(atom) == "bool":
+        return sympy.true if atom else sympy.false
+    coefficient, pi, root, n, logarithm = factors(float(atom))
+    number = sympy.Rational(coefficient.numerator, coefficient.denominator) * sympy.pi ** sympy.Rational(pi)
+    return number * sympy.sqrt(root) * sympy.log(n) ** logarithm
+
+
+def _applied(sympy: Any, equation: Equation, operands: list[Any]) -> Any:
+    name = equation.primitive.name
+    arithmetic = _arithmetic(sympy).get(name)
+    if arithmetic is not None:
+        return arithmetic(*operands, **equation.params)
+    theirs = _OURS.get(name) or _RELATIONS.get(name)
+    if theirs is None or equation.params:
+        raise _unknown(f"'{name}'")
+    return getattr(sympy, theirs)(*operands)
+
+
+@functools.cache
+def _arithmetic(sympy: Any) -> dict[str, Any]:
+    """Primitives as expressions of SymPy."""
+    return {
+        "add": lambda x, y: x + y,
+        "subtract": lambda x, y: x - y,
+        "multiply": lambda x, y: x * y,
+        "divide": lambda x, y: x / y,
+        "negative": lambda x: -x,
+        "pow": lambda x, q: x**q,
+        "whole_power": lambda x, n: x ** int(n),
+        "where": lambda p, x, y: sympy.Piecewise((x, p), (y, True)),
+        "sigmoid": lambda x: 1 / (1 + sympy.exp(-x)),
+        "expm1": lambda x: sympy.exp(x) - 1,
+        "log1p": lambda x: sympy.log(1 + x),
+        "hypot": lambda x, y: sympy.sqrt(x**2 + y**2),
+        "polygamma": lambda x, n: sympy.polygamma(n, x),
+    }
+
+
+def _written(sympy: Any, expression: Any) -> str:
+    """An expression of SymPy in the expression language."""
+    from sympy.printing.str import StrPrinter
+
+    class Printer(StrPrinter):  # type: ignore[misc]
+        def _print_Exp1(self, _expression: Any) -> str:
+            return "exp(1)"
+
+        def _print_Function(self, call: Any) -> str:
+            name = type(call).__name__
+            arguments = [self._print(a) for a in call.args]
+            if name == "polygamma":
+                return f"polygamma({', '.join(arguments)})"
+            if name not in _FUNCTIONS:
+                raise _unknown(f"this formula without '{name}'")
+            return f"{_FUNCTIONS[name]}({', '.join(arguments)})"
+
+        def _print_LatticeOp(self, call: Any) -> str:
+            name = {"And": "logical_and", "Or": "logical_or"}.get(
+                type(call).__name__, _FUNCTIONS.get(type(call).__name__)
+            )
+            if name is None:
+                raise _unknown(f"this formula without '{type(call).__name__}'")
+            arguments: list[str] = [self._print(a) for a in call.args]
+            return functools.reduce(lambda a, b: f"{name}({a}, {b})", arguments)
+
+        def _print_Piecewise(self, choice: Any) -> str:
+            *choices, (last, _) = choice.args
+            text = self._print(last)
+            for value, condition in reversed(choices):
+                text = f"where({self._print(condition)}, {self._print(value)}, {text})"
+            return str(text)
+
+    for name in ("And", "Or", "Max", "Min"):
+        setattr(Printer, f"_print_{name}", Printer._print_LatticeOp)
+    return str(Printer().doprint(expression))

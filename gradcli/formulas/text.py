@@ -1,0 +1,270 @@
+"""Programs in the expression language: what is written here can be read, recorded and run again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import DifferentiationError
+from gradcli.formulas.numbers import simple_fraction
+from gradcli.formulas.writing import (
+    ATOM,
+    COMPARE,
+    POWER,
+    PRODUCT,
+    SUM,
+    TIMES,
+    UNARY,
+    Language,
+    Piece,
+    calls,
+    function,
+    lacking,
+    listed,
+    minus,
+    operator,
+    times,
+    write,
+)
+from gradcli.primitives import table
+from gradcli.primitives.linear import latin
+from gradcli.program import constants
+from gradcli.program.ir import Equation, Program
+
+# A decimal with more characters may be a fraction.
+_LONG = 10
+_NAMED = {math.pi: "pi", math.e: "e", math.inf: "inf"}
+
+
+def text(program: Program, *, short: int = 0) -> str:
+    """A program with one output in the expression language; see `write`."""
+    named = {v.name for v in program.inputs} & set(_NAMED.values())
+    language = LANGUAGE._replace(number=_without_names) if named else LANGUAGE
+    written = write(program, language, short=short)
+    return "\n".join([*(f"{name} = {part}" for name, part in written.parts), written.result])
+
+
+def number(value: Any) -> Piece:
+    """A number that reads back as the same float."""
+    if arrays.dtype_name(value) == "bool":
+        return Piece(str(bool(value)))
+    value = float(value)
+    if value != value:
+        return Piece("nan")
+    if math.copysign(1.0, value) < 0:
+        return minus(number(-value))
+    if value in _NAMED:
+        return Piece(_NAMED[value])
+    fraction = simple_fraction(value)
+    if fraction is not None and fraction.numerator / fraction.denominator == value and len(repr(value)) > _LONG:
+        return Piece(str(fraction), TIMES)
+    return Piece(repr(value).removesuffix(".0"))
+
+
+def _without_names(value: Any) -> Piece:
+    """A number where a name of one, as `e`, is taken."""
+    piece = number(value)
+    return Piece({"pi": repr(math.pi), "e": repr(math.e), "inf": "1e999"}.get(piece.text, piece.text), piece.level)
+
+
+def array(constant: Any) -> Piece:
+    shape = arrays.shape(constant)
+    if arrays.dtype_name(constant) not in ("float64", "bool"):
+        raise DifferentiationError(f"a tensor of {arrays.dtype_name(constant)} cannot be written as text")
+    if 0 in shape:
+        return function("zeros", sizes(shape))
+    element = constants.uniform(constant)
+    if element is not None and arrays.dtype_name(constant) == "float64":
+        return function("full", sizes(shape), number(element).text)
+    return Piece(listed(arrays.tolist(constant), lambda n: number(n).text))
+
+
+def sizes(shape: Sequence[int]) -> str:
+    """A shape, or the numbers of axes."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _reduction(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    axis, keepdims = equation.params["axis"], equation.params["keepdims"]
+    arguments = [operands[0].text]
+    if axis is not None and axis != tuple(range(len(arrays.shape(equation.inputs[0])))):
+        arguments.append(f"axis={axis_text(axis)}")
+    if keepdims:
+        arguments.append("keepdims=True")
+    return function(equation.primitive.name, *arguments)
+
+
+def axis_text(axis: Any) -> str:
+    if isinstance(axis, tuple):
+        return str(axis[0]) if len(axis) == 1 else sizes(axis)
+    return str(axis)
+
+
+def _with_param(name: str) -> Any:
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        return function(equation.primitive.name, operands[0].text, axis_text(equation.params[name]))
+
+    return spelling
+
+
+def _with_keyword(name: str) -> Any:
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        return function(equation.primitive.name, operands[0].text, f"{name}={axis_text(equation.params[name])}")
+
+    return spelling
+
+
+def _shaped(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return function(equation.primitive.name, operands[0].text, sizes(equation.params["shape"]))
+
+
+def permuted(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    axes = equation.params["axes"]
+    if axes == (1, 0):
+        return Piece(f"{operands[0].at(ATOM)}.T")
+    return function("permute", operands[0].text, sizes(axes))
+
+
+def _joined(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    items = ", ".join(o.text for o in operands)
+    return function(equation.primitive.name, f"[{items}]", f"axis={equation.params['axis']}")
+
+
+def _rolled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    shift, axis = equation.params["shift"], equation.params["axis"]
+    arguments = [axis_text(shift)] if axis is None else [axis_text(shift), f"axis={axis_text(axis)}"]
+    return function("roll", operands[0].text, *arguments)
+
+
+def key_text(key: Sequence[Any]) -> str:
+    """What stands between the brackets of an index."""
+    return ", ".join(map(_key_item, key))
+
+
+def _key_item(item: Any) -> str:
+    if item is Ellipsis:
+        return "..."
+    if isinstance(item, slice):
+        step = "" if item.step is None else f":{item.step}"
+        return f"{'' if item.start is None else item.start}:{'' if item.stop is None else item.stop}{step}"
+    if item is None or isinstance(item, int):
+        return str(item)
+    return listed(arrays.tolist(item), str)
+
+
+def indexed(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    key = equation.params["key"]
+    return Piece(f"{operands[0].at(ATOM)}[{key_text(key)}]") if key else operands[0]
+
+
+def negated(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return minus(operands[0])
+
+
+def whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return Piece(f"{operands[0].at(ATOM)}**{number(equation.params['n']).at(UNARY)}", POWER)
+
+
+def _contraction(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    subscripts = latin(equation.params["terms"], equation.params["result"])
+    return function("einsum", f"'{subscripts}'", *(o.text for o in operands))
+
+
+def _of_order(*names: str) -> Any:
+    """A family of functions of which only the first orders have a name."""
+
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        n = equation.params["n"]
+        if n >= len(names):
+            raise lacking(equation, "text")
+        return function(names[n], operands[0].text)
+
+    return spelling
+
+
+def _cast(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    if equation.params["dtype"] != "float64":
+        raise lacking(equation, "text")
+    return Piece(f"1*{operands[0].at(UNARY)}", PRODUCT)
+
+
+def one_minus_square(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    x = operands[0].at(TIMES)
+    return Piece(f"(1 - {x})*(1 + {x})", TIMES)
+
+
+def _root(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    x, root = operands[0].text, number(1.0 / equation.params["n"]).at(UNARY)
+    return function("where", f"{operands[0].at(SUM)} == 0", "0", f"{Piece(x, operands[0].level).at(ATOM)}**{root}")
+
+
+def _scattered(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+    """The derivative of an index."""
+    name = part(function("zeros", sizes(equation.params["shape"])).text)
+    indexed_part = f"{name}[{key_text(equation.params['key'])}]"
+    return function("diff", f"sum({operands[0].at(TIMES)}*{indexed_part})", name)
+
+
+def _ranked(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return Piece(f"sort({operands[0].text})[..., {equation.params['k']}]")
+
+
+_COMPARISONS = {
+    "less": " < ",
+    "less_equal": " <= ",
+    "greater": " > ",
+    "greater_equal": " >= ",
+    "equal": " == ",
+    "not_equal": " != ",
+}
+
+# Functions that are called by the name of their primitive, with their operands and nothing else.
+_PLAIN = {
+    operation.name: operation.name
+    for operation in table.entries()
+    if getattr(operation, "elementwise", False) and table.find(operation.name) is not None
+}
+
+LANGUAGE = Language(
+    name="text",
+    functions={
+        **calls(" ".join(_PLAIN)),
+        "add": operator(" + ", SUM),
+        "subtract": operator(" - ", SUM),
+        "multiply": times("*"),
+        "divide": times("/"),
+        "floor_divide": operator("//", PRODUCT, right=UNARY),
+        "remainder": operator("%", PRODUCT, right=UNARY),
+        "matmul": operator("@", PRODUCT, right=UNARY),
+        "negative": negated,
+        "pow": lambda _equation, operands: Piece(f"{operands[0].at(ATOM)}**{operands[1].at(UNARY)}", POWER),
+        "whole_power": whole_power,
+        **{name: operator(symbol, COMPARE, left=SUM, right=SUM) for name, symbol in _COMPARISONS.items()},
+        "identity": lambda _equation, operands: operands[0],
+        "cast": _cast,
+        "flat_sqrt": calls("sqrt")["sqrt"],
+        "flat_root": _root,
+        "one_minus_square": one_minus_square,
+        "polygamma": lambda equation, operands: function("polygamma", str(equation.params["n"]), operands[0].text),
+        "sinc": _of_order("sinc"),
+        "bessel_i": _of_order("i0", "i1"),
+        "bessel_j": _of_order("j0", "j1"),
+        **dict.fromkeys(("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin"), _reduction),
+        **dict.fromkeys(("cumsum", "cumprod", "softmax", "sort", "flip"), _with_keyword("axis")),
+        **dict.fromkeys(("tril", "triu"), _with_param("k")),
+        **dict.fromkeys(("reshape", "broadcast_to"), _shaped),
+        **dict.fromkeys(("concat", "stack"), _joined),
+        "permute": permuted,
+        "roll": _rolled,
+        "index": indexed,
+        "order_statistic": _ranked,
+        "contract": _contraction,
+        **calls("inv det logdet solve cholesky eigvalsh svdvals pinv matrix_exp"),
+    },
+    number=number,
+    array=array,
+    with_parts={"scatter": _scattered},
+    reserved=("e", "pi", "tau", "inf", "nan"),
+)

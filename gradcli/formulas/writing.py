@@ -1,0 +1,207 @@
+"""Programs as text in some language: operators with as few parentheses as it takes, names for what is long and used twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import DifferentiationError, LimitError
+from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.passes import without_dead_code
+
+# How tightly an expression holds together, loosest first. A product at TIMES is one of * and / alone,
+# of which a minus in front may be taken for that of the first factor.
+CONDITIONAL, COMPARE, SUM, PRODUCT, TIMES, UNARY, POWER, ATOM = range(8)
+
+# What is longer, or nested deeper, is named even where it is used once.
+_LONGEST = 2_000
+_DEEPEST = 60
+# A text in a language without names for parts is at most this long.
+_LONGEST_WITHOUT_NAMES = 200_000
+
+
+class Piece(NamedTuple):
+    """The text of an expression, how tightly it holds together, and how deep brackets nest in it."""
+
+    text: str
+    level: int = ATOM
+    depth: int = 0
+
+    def at(self, level: int) -> str:
+        """The text where an expression that holds together this tightly is asked for."""
+        return self.text if self.level >= level else f"({self.text})"
+
+
+# Gives the text of an equation from those of its operands.
+Spelling = Callable[[Equation, Sequence[Piece]], Piece]
+
+
+# The same for a text that needs a part with a name, which it is given a function to make.
+SpellingWithPart = Callable[[Equation, Sequence[Piece], Callable[[str], str]], Piece]
+
+
+class Language(NamedTuple):
+    """How a language writes programs. `functions` are its spellings by the name of the primitive,
+    `with_parts` those that name a part; `parts` says whether a program can give names to its parts."""
+
+    name: str
+    functions: Mapping[str, Spelling]
+    number: Callable[[Any], Piece]
+    array: Callable[[Any], Piece]
+    variable: Callable[[str], str] = str
+    reserved: Collection[str] = ()
+    parts: bool = True
+    with_parts: Mapping[str, SpellingWithPart] = {}
+
+    def writes(self, primitive: str) -> bool:
+        """Whether it has a spelling for a primitive."""
+        return primitive in self.functions or primitive in self.with_parts
+
+
+class Written(NamedTuple):
+    """The named parts of a program, in their order, and its result."""
+
+    parts: Sequence[tuple[str, str]]
+    result: str
+
+
+def write(program: Program, language: Language, *, short: int = 0) -> Written:
+    """A program with one output in a language.
+
+    What is used once, or has at most `short` characters, stands where it is used; the rest is named.
+    Raises DifferentiationError for a function that the language lacks, LimitError for a text that is
+    too long.
+    """
+    program = without_dead_code(program._replace(guards=()))
+    return _TextWriter(program, language, short).write()
+
+
+class _TextWriter:
+    def __init__(self, program: Program, language: Language, short: int) -> None:
+        self.program = program
+        self.language = language
+        self.short = short
+        atoms = [a for e in program.equations for a in e.inputs] + list(program.outputs)
+        self.uses = Counter(a for a in atoms if isinstance(a, Variable))
+        self.pieces = {v: Piece(language.variable(v.name or "")) for v in program.inputs}
+        self.taken = {v.name for v in program.inputs} | set(language.reserved)
+        self.parts: list[tuple[str, str]] = []
+
+    def write(self) -> Written:
+        for equation in self.program.equations:
+            operands = [self._atom(a) for a in equation.inputs]
+            self.pieces[equation.output] = self._placed(equation.output, self._spelled(equation, operands))
+        (output,) = self.program.outputs
+        return Written(self.parts, self._atom(output).text)
+
+    def _atom(self, atom: Atom) -> Piece:
+        if isinstance(atom, Variable):
+            return self.pieces[atom]
+        return self.language.array(atom) if arrays.shape(atom) else self.language.number(atom)
+
+    def _spelled(self, equation: Equation, operands: Sequence[Piece]) -> Piece:
+        name = equation.primitive.name
+        if not self.language.writes(name):
+            raise lacking(equation, self.language.name)
+        if name in self.language.with_parts:
+            piece = self.language.with_parts[name](equation, operands, self._named)
+        else:
+            piece = self.language.functions[name](equation, operands)
+        return piece._replace(depth=1 + max((o.depth for o in operands), default=0))
+
+    def _placed(self, variable: Variable, piece: Piece) -> Piece:
+        """A piece as it stands where it is used: itself, or its name."""
+        if not self.language.parts:
+            if len(piece.text) > _LONGEST_WITHOUT_NAMES:
+                raise LimitError(
+                    f"the formula is too long for {self.language.name}",
+                    hint="--to text and --to python give names to its parts",
+                )
+            return piece
+        inside = self.uses[variable] == 1 or len(piece.text) <= self.short
+        if inside and len(piece.text) <= _LONGEST and piece.depth <= _DEEPEST:
+            return piece
+        return Piece(self._named(piece.text))
+
+    def _named(self, text: str) -> str:
+        """The name of a new part."""
+        name = self.language.variable(self._new_name())
+        self.parts.append((name, text))
+        return name
+
+    def _new_name(self) -> str:
+        number = len(self.parts) + 1
+        while f"v{number}" in self.taken:
+            number += 1
+        self.taken.add(f"v{number}")
+        return f"v{number}"
+
+
+def lacking(equation: Equation, language: str) -> DifferentiationError:
+    """The error for a primitive that a language has no text for."""
+    from gradcli.formulas import languages
+
+    name = equation.primitive.name
+    others = [n for n in languages.NAMES if languages.find(n).writes(name) and n != language]
+    hint = f"--to {' or '.join(others)} can" if others else "gradcli eval computes it"
+    return DifferentiationError(f"'{name}' cannot be written as {language}", hint=hint)
+
+
+# --- spellings that languages have in common
+
+
+def operator(symbol: str, level: int, *, left: int | None = None, right: int | None = None) -> Spelling:
+    """A binary operator that groups from the left, unless its operands must hold together more tightly."""
+    before, after = level if left is None else left, level + 1 if right is None else right
+
+    def spelling(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+        first, second = operands
+        return Piece(f"{first.at(before)}{symbol}{second.at(after)}", level)
+
+    return spelling
+
+
+def times(symbol: str) -> Spelling:
+    """The operators * and /."""
+
+    def spelling(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+        first, second = operands
+        level = PRODUCT if first.level == PRODUCT else TIMES
+        return Piece(f"{first.at(PRODUCT)}{symbol}{second.at(UNARY)}", level)
+
+    return spelling
+
+
+def minus(operand: Piece) -> Piece:
+    """A minus in front, which in a product is that of the first factor; never two, which C and SQL read otherwise."""
+    if operand.level < TIMES or operand.text.startswith("-"):
+        return Piece(f"-({operand.text})", UNARY)
+    return Piece(f"-{operand.text}", min(operand.level, UNARY))
+
+
+def call(name: str) -> Spelling:
+    return lambda _equation, operands: function(name, *(o.text for o in operands))
+
+
+def function(name: str, *arguments: str) -> Piece:
+    return Piece(f"{name}({', '.join(arguments)})")
+
+
+def template(text: str, level: int = ATOM, *, inner: int = ATOM) -> Spelling:
+    """A text with {0}, {1}, … for the operands, in parentheses unless they hold together as `inner`."""
+    return lambda _equation, operands: Piece(text.format(*[o.at(inner) for o in operands]), level)
+
+
+def calls(names: str) -> dict[str, Spelling]:
+    """Functions that are called as `name` or, where it stands as `primitive:name`, otherwise."""
+    pairs = (word.partition(":") for word in names.split())
+    return {primitive: call(name or primitive) for primitive, _, name in pairs}
+
+
+def listed(value: Any, number: Callable[[Any], str]) -> str:
+    """Nested lists of numbers."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(listed(v, number) for v in value)}]"
+    return number(value)

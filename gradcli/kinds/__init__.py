@@ -1,0 +1,1 @@
+"""Readings of a primitive beside the plain one: in batches, and as Taylor series."""

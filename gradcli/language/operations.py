@@ -1,0 +1,60 @@
+"""What the operators and attributes of the language compute, and where to point for them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import Span
+from gradcli.language.syntax import tree
+from gradcli.primitives import arithmetic, exponential, linear, table
+from gradcli.primitives.primitive import Operation
+from gradcli.primitives.shape import matrix_transpose, transpose
+
+BINARY: dict[str, Operation] = {
+    "+": arithmetic.add,
+    "-": arithmetic.subtract,
+    "*": arithmetic.multiply,
+    "/": arithmetic.divide,
+    "//": arithmetic.floor_divide,
+    "%": arithmetic.remainder,
+    "@": linear.matmul,
+    "**": exponential.power,
+}
+COMPARE: dict[str, Operation] = {
+    "<": arithmetic.less,
+    "<=": arithmetic.less_equal,
+    ">": arithmetic.greater,
+    ">=": arithmetic.greater_equal,
+    "==": arithmetic.equal,
+    "!=": arithmetic.not_equal,
+}
+ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
+    "T": transpose,
+    "mT": matrix_transpose,
+    "shape": lambda x: arrays.asarray([float(s) for s in arrays.shape(x)], arrays.default_dtype()),
+    "ndim": lambda x: float(len(arrays.shape(x))),
+    "size": lambda x: float(functools.reduce(lambda a, b: a * b, arrays.shape(x), 1)),
+}
+# An expression longer than this is pointed at by its operator.
+_LONG_SPAN = 72
+
+
+def place(node: tree.SyntaxNode) -> Span:
+    """Where to point for an operation: at all of it, unless that is too long to see."""
+    if isinstance(node, tree.Binary) and node.span.end - node.span.start > _LONG_SPAN:
+        return node.operator_span
+    return node.span
+
+
+def operation_at(program: tree.Module, span: Span) -> str | None:
+    """What the program calls the operation at a place: the function of a call, the name of an operator."""
+    for node in tree.walk(program):
+        if isinstance(node, tree.Binary) and place(node) == span:
+            return BINARY[node.operator].name
+        if isinstance(node, tree.Call) and node.span == span:
+            operation = table.find(node.name)
+            return operation.name if operation else node.name
+    return None

@@ -1,0 +1,123 @@
+"""Everything that a program can call or name, described: the table's functions and the evaluator's own."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from gradcli.errors import UnknownNameError, nearest
+from gradcli.language import scope
+from gradcli.primitives import table
+from gradcli.primitives.primitive import Operation
+
+
+class Entry(NamedTuple):
+    """A function or constant under its subject; `usage` is how a program writes it, `operator` how
+    it writes the same with an operator."""
+
+    subject: str
+    operation: Operation
+    usage: str
+    operator: str | None
+
+
+# How a program writes these functions with an operator.
+OPERATORS = {
+    "add": "x + y",
+    "subtract": "x - y",
+    "multiply": "x*y",
+    "divide": "x/y",
+    "floor_divide": "x//y",
+    "remainder": "x%y",
+    "matmul": "a@b",
+    "pow": "x**q",
+    "negative": "-x",
+    "less": "x < y",
+    "less_equal": "x <= y",
+    "greater": "x > y",
+    "greater_equal": "x >= y",
+    "equal": "x == y",
+    "not_equal": "x != y",
+}
+
+_BY_A_NAME = "x is a name that the program was given or assigned"
+
+_DERIVATIVES = (
+    Operation(
+        "diff", scope.DERIVATIVES["diff"], "the nth derivative of the number y by x",
+        derivative="that of the derivative, of any order",
+        domain=_BY_A_NAME,
+        edges=("0 where y does not depend on x", "n = 0 is y"),
+        example="'y = x**3; diff(y, x)' x=2",
+    ),
+    Operation(
+        "jacobian", scope.DERIVATIVES["jacobian"], "the derivative of each element of y by each of x",
+        derivative="that of the derivative, of any order",
+        domain=_BY_A_NAME,
+        edges=("0 where y does not depend on x",),
+        example="'y = [p[0]*cos(p[1]), p[0]*sin(p[1])]; det(jacobian(y, p))' p='[2, 0.5]'",
+    ),
+    Operation(
+        "hessian", scope.DERIVATIVES["hessian"], "the second derivatives of the number y by each pair of elements of x",
+        derivative="that of the derivative, of any order",
+        domain=_BY_A_NAME,
+        edges=("0 where y does not depend on x",),
+        example="'trace(hessian(sum(x**4), x))' x='[1, 2]'",
+    ),
+    Operation(
+        scope.DETACH[0], "x", "x as a constant, cut off from what it was computed from",
+        derivative="no gradient reaches x",
+        aliases=scope.DETACH[1:],
+        example="'detach(x)*y' x=3 y=2",
+    ),
+)  # fmt: skip
+
+# What each constant is, and a program that shows it.
+_CONSTANTS = {
+    "pi": ("the circumference of a circle over its diameter", "pi"),
+    "tau": ("2*pi", "tau"),
+    "e": ("the base of the natural logarithm", "e"),
+    "inf": ("infinity", "1/inf"),
+    "nan": ("not a number, which nothing equals", "'nan != nan'"),
+}
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Every function and constant, by subject."""
+    functions = table.SUBJECTS | {"derivatives": _DERIVATIVES}
+    found = [_function(subject, o) for subject, operations in functions.items() for o in operations]
+    return (*found, *(_constant(name) for name in scope.CONSTANTS))
+
+
+def _function(subject: str, operation: Operation) -> Entry:
+    usage = f"{operation.name}({operation.signature})"
+    return Entry(subject, operation, usage, OPERATORS.get(operation.name))
+
+
+def _constant(name: str) -> Entry:
+    doc, example = _CONSTANTS[name]
+    described = Operation(name, "", doc, derivative="none", domain="where the name is not bound", example=example)
+    return Entry("constants", described, name, None)
+
+
+def find(name: str) -> Entry:
+    """The entry with this name, alias or operator. Raises UnknownNameError, with the nearest name."""
+    by_name = _by_name()
+    if name not in by_name:
+        close = nearest(name, by_name)
+        hint = f"did you mean '{close}'?" if close else "gradcli ops lists them all"
+        raise UnknownNameError(f"there is no function or constant '{name}'", hint=hint)
+    return by_name[name]
+
+
+@cache
+def _by_name() -> dict[str, Entry]:
+    named = {n: entry for entry in entries() for n in (entry.operation.name, *entry.operation.aliases)}
+    # Of two with the same symbol the first stays: - is subtract, not negative.
+    operators = {_symbol(e.operator): e for e in reversed(entries()) if e.operator is not None}
+    return operators | named
+
+
+def _symbol(operator: str) -> str:
+    return "".join(c for c in operator if not c.isalpha() and not c.isspace())

@@ -1,0 +1,224 @@
+"""Stable forms: where a composed expression overflows or cancels, an equal one that does not.
+
+The patterns are programs. A name in a pattern stands for any expression, the same one wherever it
+stands twice; numbers and functions stand for themselves, under any of their names.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import Span
+from gradcli.language import arguments
+from gradcli.language.syntax import parse_expression, tree
+from gradcli.primitives import table
+from gradcli.primitives.arithmetic import greater, isfinite, usable_divisor
+from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.primitive import parse_signature
+
+
+class StableForm(NamedTuple):
+    """`pattern` may be evaluated as `stable`, where `when` holds for the values of its names."""
+
+    pattern: str
+    stable: str
+    proof: str
+    when: Callable[..., bool] | None = None
+
+
+def _positive_and_finite(x: Any, q: Any) -> bool:
+    base, exponent = constant(x), constant(q)
+    return assume(greater(base, 0)) and assume(isfinite(base)) and assume(isfinite(exponent))
+
+
+def _nonzero_and_finite(x: Any) -> bool:
+    return assume(usable_divisor(constant(x)))
+
+
+def _above_minus_log_2(x: Any) -> bool:
+    return assume(greater(constant(x), -math.log(2)))
+
+
+def _one_axis(x: Any) -> bool:
+    return len(arrays.shape(x)) == 1
+
+
+# By what an expression is at its root; the first rule that fits is used.
+_RULES_BY_ROOT = {
+    "log": (
+        # x*1 is x as a number, also where x is a truth value.
+        StableForm("log(exp(x))", "x*1", "log is the inverse of exp"),
+        StableForm("log(x**2)", "2*log(abs(x))", "x**2 = abs(x)**2", _nonzero_and_finite),
+        StableForm("log(x**q)", "q*log(x)", "x**q = exp(q*log(x)) for x > 0", _positive_and_finite),
+        StableForm("log(sum(exp(x)))", "logsumexp(x)", "the definition of logsumexp"),
+        StableForm("log(sum(exp(x), axis=a))", "logsumexp(x, axis=a)", "the definition of logsumexp"),
+        StableForm(
+            "log(sum(exp(x), axis=a, keepdims=k))", "logsumexp(x, axis=a, keepdims=k)", "the definition of logsumexp"
+        ),
+        StableForm("log(softmax(x))", "log_softmax(x)", "the definition of log_softmax"),
+        StableForm("log(softmax(x, axis=a))", "log_softmax(x, axis=a)", "the definition of log_softmax"),
+        StableForm("log(sigmoid(x))", "logsigmoid(x)", "the definition of logsigmoid"),
+        StableForm("log(1 - sigmoid(x))", "logsigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
+        StableForm("log(1 + exp(x))", "softplus(x)", "the definition of softplus"),
+        StableForm("log(exp(x) + 1)", "softplus(x)", "the definition of softplus"),
+        StableForm("log(1 - exp(x))", "log(-expm1(x))", "the definition of expm1", _above_minus_log_2),
+        StableForm("log(1 + x)", "log1p(x)", "the definition of log1p"),
+        StableForm("log(x + 1)", "log1p(x)", "the definition of log1p"),
+        StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p"),
+    ),
+    "sqrt": (
+        StableForm("sqrt(x**2 + y**2)", "hypot(x, y)", "the definition of hypot"),
+        StableForm("sqrt(x*x + y*y)", "hypot(x, y)", "the definition of hypot"),
+        StableForm("sqrt(sum(x**2))", "norm(x)", "the definition of norm"),
+        StableForm("sqrt(sum(x**2, axis=a))", "norm(x, axis=a)", "the definition of norm"),
+        StableForm("sqrt(sum(x*x))", "norm(x)", "the definition of norm"),
+    ),
+    "-": (
+        StableForm("exp(x) - 1", "expm1(x)", "the definition of expm1"),
+        StableForm("1 - cos(x)", "2*sin(x/2)**2", "cos(x) = 1 - 2*sin(x/2)**2"),
+    ),
+    "/": (
+        StableForm("1/(1 + exp(-x))", "sigmoid(x)", "the definition of sigmoid"),
+        StableForm("1/(exp(-x) + 1)", "sigmoid(x)", "the definition of sigmoid"),
+        StableForm("exp(x)/(1 + exp(x))", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
+        StableForm("exp(x)/(exp(x) + 1)", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
+        StableForm("exp(x)/sum(exp(x))", "softmax(x)", "the definition of softmax", _one_axis),
+    ),
+}
+RULES = tuple(rule for rules in _RULES_BY_ROOT.values() for rule in rules)
+
+# A name of a pattern, which may be an argument by itself.
+_PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
+
+
+class Rewritten(tree.Expression):
+    """An expression that a rule fits, and what the names of its pattern stand for."""
+
+    rule: StableForm
+    original: tree.Expression
+    stable: tree.Expression
+    parts: Mapping[str, tree.Expression]
+
+
+def rewrites(program: tree.Module, own_functions: Collection[str]) -> dict[tree.SyntaxNode, Rewritten]:
+    """The expressions of a program that have a stable form. A function that the program itself
+    defines is not the one that a rule means."""
+    found: dict[tree.SyntaxNode, Rewritten] = {}
+    for node in tree.walk(program):
+        if not isinstance(node, tree.Expression):
+            continue
+        for rule in _RULES_BY_ROOT.get(_root(node) or "", ()):
+            parts = _match(_parsed(rule.pattern), node, program.source, own_functions)
+            if parts is not None:
+                stable = _filled(_parsed(rule.stable), parts, node.span)
+                found[node] = Rewritten(node.span, rule, node, stable, parts)
+                break
+    return found
+
+
+def stable_text(rewritten: Rewritten, source: str) -> str:
+    """The stable form as a program would write it, its parts as they stand in `source`."""
+
+    def written(match: re.Match[str]) -> str:
+        part = rewritten.parts[match["name"]]
+        text = source[part.span.start : part.span.end]
+        return f"({text})" if _is_loose(part) and match["argument"] is None else text
+
+    return _PATTERN_NAME.sub(written, rewritten.rule.stable)
+
+
+def _is_loose(node: tree.SyntaxNode) -> bool:
+    """Whether an expression needs brackets as an operand: it begins with an operand of its own."""
+    first = next(tree.children(node), None)
+    return isinstance(node, (tree.Binary, tree.Compare, tree.Logical, tree.Conditional)) and (
+        first is not None and first.span.start == node.span.start
+    )
+
+
+def _root(node: tree.SyntaxNode) -> str | None:
+    """What an expression must be, at its root, for a rule to fit."""
+    if isinstance(node, tree.Call):
+        operation = table.find(node.name)
+        return operation.name if operation else None
+    return node.operator if isinstance(node, tree.Binary) else None
+
+
+@cache
+def _parsed(text: str) -> tree.Expression:
+    return parse_expression(text)
+
+
+def _match(
+    pattern: tree.SyntaxNode, node: tree.SyntaxNode, source: str, own: Collection[str]
+) -> Mapping[str, tree.Expression] | None:
+    """What the names of `pattern` stand for in `node`, or None where it does not fit."""
+    parts: dict[str, tree.Expression] = {}
+    pairs: list[tuple[tree.SyntaxNode, tree.SyntaxNode]] = [(pattern, node)]
+    while pairs:
+        expected, given = pairs.pop()
+        if isinstance(expected, tree.Name):
+            known = parts.setdefault(expected.id, given)  # type: ignore[arg-type]
+            if _text(known, source) != _text(given, source):
+                return None
+            continue
+        below = _pairs(expected, given, own)
+        if below is None:
+            return None
+        pairs.extend(below)
+    return parts
+
+
+def _text(node: tree.SyntaxNode, source: str) -> str:
+    return "".join(source[node.span.start : node.span.end].split())
+
+
+def _pairs(
+    expected: tree.SyntaxNode, given: tree.SyntaxNode, own: Collection[str]
+) -> Sequence[tuple[tree.SyntaxNode, tree.SyntaxNode]] | None:
+    """The children that must fit each other, or None where the nodes themselves do not."""
+    if isinstance(expected, tree.Call) and isinstance(given, tree.Call):
+        if given.name in own or table.find(given.name) is not table.find(expected.name):
+            return None
+        wanted, found = _named_arguments(expected), _named_arguments(given)
+        if wanted is None or found is None or wanted.keys() != found.keys():
+            return None
+        return [(wanted[n], found[n]) for n in wanted]
+    if isinstance(expected, tree.Binary) and isinstance(given, tree.Binary):
+        same = expected.operator == given.operator
+        return [(expected.left, given.left), (expected.right, given.right)] if same else None
+    if isinstance(expected, tree.Unary) and isinstance(given, tree.Unary):
+        return [(expected.operand, given.operand)] if expected.operator == given.operator else None
+    if isinstance(expected, tree.Number) and isinstance(given, tree.Number):
+        return [] if expected.value == given.value else None
+    return None
+
+
+def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
+    """The arguments of a call by the names of the function's parameters; None where they do not fit."""
+    operation = table.find(call.name)
+    assert operation is not None
+    parameters = parse_signature(operation.signature)
+    positional = tree.positional(call)
+    named = {p.name: a for p, a in zip(parameters, positional)}
+    named |= {arguments.rename(k.name, parameters): k.value for k in call.keywords}
+    return named if len(named) == len(positional) + len(call.keywords) else None
+
+
+def _filled(template: tree.Expression, parts: Mapping[str, tree.Expression], span: Span) -> Any:
+    """A template with its names replaced; what is new in it has the place of the original."""
+    if isinstance(template, tree.Name):
+        return parts[template.id]
+    return type(template)(*(_moved(getattr(template, field), parts, span) for field in template.__match_args__))
+
+
+def _moved(value: Any, parts: Mapping[str, tree.Expression], span: Span) -> Any:
+    if isinstance(value, Span):
+        return span
+    if isinstance(value, tree.SyntaxNode):
+        return _filled(value, parts, span)  # type: ignore[arg-type]
+    return tuple(_moved(v, parts, span) for v in value) if isinstance(value, tuple) else value

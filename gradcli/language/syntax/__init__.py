@@ -1,0 +1,10 @@
+"""Programs as text, to a frozen tree with places.
+
+`parse` gives the tree of a program, `parse_expression` that of a single expression; the nodes are
+in `gradcli.language.syntax.tree`. Both raise `ProgramSyntaxError` and nothing else.
+"""
+
+from gradcli.language.syntax.lexer import MAX_LENGTH, MAX_NESTING
+from gradcli.language.syntax.parser import parse, parse_expression
+
+__all__ = ["MAX_LENGTH", "MAX_NESTING", "parse", "parse_expression"]

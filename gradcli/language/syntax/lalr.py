@@ -1,0 +1,93 @@
+"""The LALR(1) automaton: tokens in, the value of the start symbol out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from gradcli.language.syntax.lexer import END, Token
+from gradcli.language.syntax.parse_tables import Tables
+
+
+class UnexpectedToken(Exception):
+    """A token that no program can have there; `expected` holds the terminals that could be."""
+
+    def __init__(self, token: Token, expected: frozenset[str]) -> None:
+        super().__init__(token, expected)
+        self.token = token
+        self.expected = expected
+
+
+def run(
+    tables: Tables,
+    start: str,
+    stream: Iterable[Token],
+    actions: Mapping[str, Callable[..., Any]],
+) -> Any:
+    """Apply the action of each rule to its children as soon as it is complete.
+
+    `stream` ends with an END. Raises UnexpectedToken at the first token that cannot follow.
+    """
+    rows, rules = tables.rows, tables.rules
+    first, last = tables.starts[start]
+    states: list[int] = [first]
+    values: list[Any] = []
+    for token in stream:
+        kind = token.type
+        while (move := rows[states[-1]].get(kind)) is not None:
+            if move >= 0:
+                states.append(move)
+                values.append(token)
+                break
+            origin, size, action, spliced = rules[~move]
+            if action == "":
+                states.pop()
+            else:
+                children = values[len(values) - size :]
+                if size:
+                    del states[-size:], values[-size:]
+                if spliced:
+                    children = _splice(children, spliced)
+                values.append(children if action is None else actions[action](*children))
+            states.append(rows[states[-1]][origin])
+        else:
+            if kind == END and states[-1] == last:
+                return values[0]
+            raise UnexpectedToken(token, _acceptable(tables, states, last))
+    raise ValueError("the tokens do not end with an END")
+
+
+def _acceptable(tables: Tables, states: list[int], last: int) -> frozenset[str]:
+    """The terminals that could follow.
+
+    A row alone says too much: it also reduces on terminals that no shift will take in the end.
+    """
+    terminals = filter(str.isupper, tables.rows[states[-1]])
+    return frozenset(t for t in terminals if _accepts(tables, states, t, last))
+
+
+def _accepts(tables: Tables, states: list[int], terminal: str, last: int) -> bool:
+    kept = len(states)  # of `states`, with `pushed` on top
+    pushed: list[int] = []
+    while True:
+        top = pushed[-1] if pushed else states[kept - 1]
+        move = tables.rows[top].get(terminal)
+        if move is None:
+            return terminal == END and top == last
+        if move >= 0:
+            return True
+        origin, size, _, _ = tables.rules[~move]
+        kept -= max(0, size - len(pushed))
+        del pushed[len(pushed) - min(size, len(pushed)) :]
+        pushed.append(tables.rows[pushed[-1] if pushed else states[kept - 1]][origin])
+
+
+def _splice(children: list[Any], places: tuple[int, ...]) -> list[Any]:
+    # A list in front is extended in place: left recursion would copy it at every step.
+    result: list[Any] = children[0] if places[0] == 0 else children[:1]
+    for place in range(1, len(children)):
+        if place in places:
+            result.extend(children[place])
+        else:
+            result.append(children[place])
+    return result

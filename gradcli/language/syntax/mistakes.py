@@ -1,0 +1,378 @@
+"""What to say of a token that cannot follow those before it, in the words of a person."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.language.syntax.lalr import UnexpectedToken
+from gradcli.language.syntax.lexer import CLOSING, END, Token, place, scan
+from gradcli.language.syntax.parse_tables import load
+from gradcli.language.syntax.words import FOREIGN_WORDS
+
+
+class Finding(NamedTuple):
+    message: str
+    hint: str | None = None
+    span: Span | None = None
+
+
+class Mistake(NamedTuple):
+    """The unexpected token and what surrounds it."""
+
+    token: Token
+    expected: frozenset[str]
+    previous: Token | None
+    following: Token | None
+    statement: list[Token]  # the tokens of the same statement so far
+    bracket: Token | None  # the innermost one still open
+    source: str
+
+    @property
+    def wants_name(self) -> bool:
+        return self.expected == {"NAME"}
+
+    @property
+    def wants_expression(self) -> bool:
+        return "NUMBER" in self.expected
+
+    @property
+    def head(self) -> str:
+        """The text of the statement's first token."""
+        return self.statement[0].value if self.statement else ""
+
+    def after(self, *texts: str) -> bool:
+        return self.previous is not None and self.previous.value in texts
+
+    @property
+    def touching(self) -> bool:
+        """Whether nothing stands between the token and the one before."""
+        return self.previous is not None and self.previous.end_pos == self.token.start_pos
+
+
+def explain(source: str, unexpected: UnexpectedToken) -> ProgramSyntaxError:
+    """The error for a token at which the parser stopped."""
+    mistake = _surroundings(source, unexpected)
+    finding = next(filter(None, (rule(mistake) for rule in _RULES)))
+    return ProgramSyntaxError(finding.message, hint=finding.hint, span=finding.span or place(mistake.token))
+
+
+def _surroundings(source: str, unexpected: UnexpectedToken) -> Mistake:
+    token = unexpected.token
+    previous: Token | None = None
+    statement: list[Token] = []
+    open_brackets: list[Token] = []
+    raw = scan(source, load())
+    for item in raw:
+        if item.start_pos >= token.start_pos:
+            break
+        inside = bool(open_brackets) and open_brackets[-1].value != "{"
+        if item.value in CLOSING:
+            open_brackets.append(item)
+        elif item.value in CLOSING.values():
+            open_brackets.pop()
+        if (item.type == "SEPARATOR" and not inside) or item.value in {"{", "}"}:
+            statement = []
+        elif item.type != "SEPARATOR":
+            statement.append(item)
+        if item.type != "SEPARATOR" or item.value == ";":
+            previous = item
+    return Mistake(
+        token,
+        unexpected.expected,
+        previous,
+        _next(raw),
+        statement,
+        open_brackets[-1] if open_brackets else None,
+        source,
+    )
+
+
+def _next(raw: object) -> Token | None:
+    try:
+        return next(raw, None)  # type: ignore[call-overload,no-any-return]
+    except ProgramSyntaxError:
+        return None
+
+
+def _quoted(token: Token) -> str:
+    text = token.value if len(token.value) <= 40 else token.value[:39] + "…"
+    return text if token.type == "STRING" else f"'{text}'"
+
+
+def _is_word(token: Token) -> bool:
+    """Whether the grammar knows the word by itself."""
+    return token.type != "NAME" and token.value.isidentifier()
+
+
+def _is_value(token: Token) -> bool:
+    return token.value in {"True", "False", "None"}
+
+
+# Each rule looks for one kind of mistake; the first that finds it has the word.
+
+
+def _foreign_word(m: Mistake) -> Finding | None:
+    for token in (m.previous, m.token):
+        if token is not None and token.type == "NAME" and token.value in FOREIGN_WORDS:
+            return Finding(
+                f"'{token.value}' is not part of the language",
+                FOREIGN_WORDS[token.value],
+                place(token),
+            )
+    return None
+
+
+def _backward_call(m: Mistake) -> Finding | None:
+    if m.token.value == "backward" and m.after("."):
+        return Finding(
+            "'.backward()' is not part of the language",
+            "leave it out: the gradients are computed anyway",
+        )
+    return None
+
+
+def _reserved_word(m: Mistake) -> Finding | None:
+    word: Token | None = None
+    if _is_word(m.token) and (m.wants_name or (m.following and m.following.value == "=")):
+        word = m.token
+    elif m.token.value == "=" and m.previous and _is_word(m.previous) and not _is_value(m.previous):
+        word = m.previous
+    if word is None:
+        return None
+    return Finding(f"'{word.value}' is a reserved word", "choose another name", place(word))
+
+
+_ARITHMETIC = {"+", "-", "*", "/", "//", "%", "@", "**", "^"}
+_COMPOUND = {
+    ":=": "write name = value, as a statement of its own",
+    "->": "a function is written f(x) = …",
+    "=>": "write '>=' to compare; a function is written f(x) = …",
+    "=<": "write '<='",
+    "<>": "write '!='",
+    "===": "write '=='",
+    "!==": "write '!='",
+    "<<": "write '*2**n'",
+    ">>": "write '//2**n'",
+}
+
+
+def _foreign_operator(m: Mistake) -> Finding | None:
+    for left, right in ((m.previous, m.token), (m.token, m.following)):
+        if left is None or right is None or left.end_pos != right.start_pos:
+            continue
+        operator = left.value + right.value
+        message = f"'{operator}' is not part of the language"
+        span = Span(left.start_pos, right.end_pos)
+        if operator in _COMPOUND:
+            return Finding(message, _COMPOUND[operator], span)
+        if right is m.token and right.value == "=" and left.value in _ARITHMETIC:
+            name = _short(m.statement[0]) if len(m.statement) == 2 else "x"
+            return Finding(message, f"write {name} = {name} {left.value} …", span)
+    return None
+
+
+def _unpacking(m: Mistake) -> Finding | None:
+    if m.token.value in {"*", "**"} and m.wants_expression and m.after("(", ",", "["):
+        return Finding(f"'{m.token.value}' cannot unpack here", "write the items or arguments one by one")
+    return None
+
+
+def _equals(m: Mistake) -> Finding | None:
+    if m.token.value != "=":
+        return None
+    if m.bracket and m.bracket.value != "{":
+        return Finding("unexpected '='", "'==' compares")
+    if not m.statement:
+        return Finding("a name should stand before '='", "write name = value")
+    if m.head in {"if", "while"} or "ELSE" in m.expected:
+        return Finding("'=' binds a name, it does not compare", "write '=='")
+    if not m.wants_expression and any(token.value == "=" for token in m.statement):
+        return Finding("assignments cannot be chained", "write one statement for each name")
+    return None
+
+
+def _colon(m: Mistake) -> Finding | None:
+    if m.token.value != ":":
+        return None
+    if m.bracket and m.bracket.value == "[":
+        hint = "an index has at most start:stop:step, as in x[1:9:2]"
+    elif m.head in {"if", "for", "while", "else"}:
+        hint = "blocks are written { … }, without ':'"
+    else:
+        hint = "':' stands in an index alone, as in x[1:3]"
+    return Finding("unexpected ':'", hint)
+
+
+def _brace(m: Mistake) -> Finding | None:
+    if m.token.value != "{":
+        return None
+    return Finding(
+        "unexpected '{'",
+        "braces hold the block of an if, for or while; [a, b] builds a tensor",
+    )
+
+
+_BLOCKS = {
+    "if": "write if condition { … }",
+    "else": "write else { … }",
+    "for": "write for name in range(n) { … }",
+    "while": "write while condition { … }",
+}
+
+
+def _no_block(m: Mistake) -> Finding | None:
+    if "LBRACE" not in m.expected:
+        return None
+    hint = _BLOCKS.get(m.head)
+    return Finding("a block { … } should follow here", hint, _gap(m))
+
+
+def _no_in(m: Mistake) -> Finding | None:
+    if "IN" not in m.expected:
+        return None
+    return Finding("'in' should follow the name of a loop", _BLOCKS["for"], _gap(m))
+
+
+def _no_else(m: Mistake) -> Finding | None:
+    ends = {END, "SEPARATOR"}
+    if "ELSE" not in m.expected or "SEPARATOR" in m.expected:
+        return None
+    if m.token.type in ends or m.token.value in {*CLOSING.values(), ",", ":"}:
+        return Finding("the condition has no 'else'", "write a if condition else b", _gap(m))
+    return None
+
+
+def _gap(m: Mistake) -> Span:
+    """The token, or the place just after the last one where the text or line ends."""
+    if m.token.type not in {END, "SEPARATOR"} or m.token.value == ";":
+        return place(m.token)
+    end = m.previous.end_pos if m.previous else 0
+    return Span(end, end)
+
+
+def _end(m: Mistake) -> Finding | None:
+    if m.token.type not in {END, "SEPARATOR"} or m.token.value == ";":
+        return None
+    if m.token.type == END and m.previous is None:
+        return Finding("the expression is empty", None, _gap(m))
+    what = "a name" if m.wants_name else "an expression"
+    where = "the program" if m.token.type == END else "the line"
+    hint = "a line goes on inside brackets" if m.token.type != END else None
+    if m.wants_name or m.wants_expression:
+        return Finding(f"{where} ends where {what} should follow", hint, _gap(m))
+    return Finding(f"{where} ends too early", _BLOCKS.get(m.head), _gap(m))
+
+
+_WORDS = {
+    "else": ("'else' without 'if'", "write if condition { … } else { … } or a if condition else b"),
+    "in": ("unexpected 'in'", "it belongs to a loop: for name in range(n) { … }"),
+    "for": ("unexpected 'for'", "a loop is a statement: for name in range(n) { … }"),
+    "while": ("unexpected 'while'", "a loop is a statement: while condition { … }"),
+    "if": ("unexpected 'if'", "within an expression, write a if condition else b"),
+    "backward": ("unexpected 'backward'", "it follows a function: f(x) = … backward(g) = …"),
+    "not": ("unexpected 'not'", "put brackets around it: (not x)"),
+}
+
+
+def _misplaced_word(m: Mistake) -> Finding | None:
+    return Finding(*_WORDS[m.token.value]) if m.token.value in _WORDS else None
+
+
+_NUMBER = re.compile(r"[\w.]+")
+
+
+def _bad_number(m: Mistake) -> Finding | None:
+    if not (m.touching and m.previous and m.previous.type == "NUMBER"):
+        return None
+    match = _NUMBER.match(m.source, m.previous.start_pos)
+    assert match is not None
+    text, tail = match.group(), m.token.value
+    if re.match(r"0[xXoObB][0-9a-fA-F]", text):
+        hint = "numbers are decimal, as in 10 or 1e-3"
+    elif tail in {"e", "E"}:
+        hint = f"an exponent has digits, as in 1e-3; write {m.previous.value}*e to multiply by e"
+    elif tail in {"j", "J"}:
+        hint = "complex numbers are not part of the language"
+    elif tail.startswith("_"):
+        hint = "write single '_' between digits, as in 1_000"
+    elif m.token.type == "NUMBER":
+        hint = "a number has one '.', as in 1.5"
+    else:
+        return None
+    shown = text if len(text) <= 40 else text[:39] + "…"
+    return Finding(f"'{shown}' is not a number", hint, Span(*match.span()))
+
+
+def _side_by_side(m: Mistake) -> Finding | None:
+    values = {"NAME", "NUMBER", "STRING"}
+    begins = m.token.type in values or _is_value(m.token) or m.token.value == "not"
+    if m.previous is None or not begins or m.wants_expression or m.wants_name:
+        return None
+    factors = {"NAME", "NUMBER"}
+    if m.previous.type in factors and m.token.type in factors:
+        hint = f"write {_short(m.previous)}*{_short(m.token)} to multiply"
+    else:
+        hint = "write '*' to multiply, ';' between statements"
+    message = f"missing operator or separator between {_quoted(m.previous)} and {_quoted(m.token)}"
+    return Finding(message, hint)
+
+
+def _short(token: Token) -> str:
+    return token.value if len(token.value) <= 40 else "…"
+
+
+def _no_expression(m: Mistake) -> Finding | None:
+    if m.wants_name:
+        return Finding(f"a name should stand before {_quoted(m.token)}")
+    if not m.wants_expression:
+        return None
+    if m.previous is None or not m.statement:
+        hint = f"an expression should stand before {_quoted(m.token)}"
+    else:
+        hint = f"an expression should follow {_quoted(m.previous)}"
+    return Finding(f"unexpected {_quoted(m.token)}", hint)
+
+
+def _names_alone(m: Mistake) -> Finding | None:
+    """Expressions with commas between them, and no '=' behind."""
+    if not {"COMMA", "EQUAL"} <= m.expected or m.bracket or m.token.type not in {"SEPARATOR", END}:
+        return None
+    comma = next((t for t in m.statement if t.value == ","), None)
+    hint = "Q, R = qr(A) names several tensors; [a, b] builds one"
+    return comma and Finding("unexpected ','", hint, place(comma))
+
+
+def _comma(m: Mistake) -> Finding | None:
+    if m.token.value != "," or (m.bracket and m.bracket.value != "{"):
+        return None
+    return Finding("unexpected ','", "[a, b] builds a tensor")
+
+
+def _anything(m: Mistake) -> Finding:
+    hint = f"'{m.bracket.value}' is still open" if m.bracket and m.bracket.value != "{" else None
+    return Finding(f"unexpected {_quoted(m.token)}", hint)
+
+
+_RULES = (
+    _foreign_word,
+    _backward_call,
+    _reserved_word,
+    _foreign_operator,
+    _unpacking,
+    _equals,
+    _colon,
+    _brace,
+    _bad_number,
+    _no_block,
+    _no_in,
+    _no_else,
+    _names_alone,
+    _end,
+    _side_by_side,
+    _misplaced_word,
+    _no_expression,
+    _comma,
+    _anything,
+)

@@ -1,0 +1,72 @@
+"""The values of the language, and what may be asked of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, ShapeError
+from gradcli.language.syntax import tree
+from gradcli.primitives.axes import whole
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.primitive import Operation
+
+# A number, an array, a Tensor; True, False or None; a text; a list of tensors to be joined; a tuple
+# of the tensors that a function such as `qr` gives.
+Value = Any
+
+
+def number(value: Value, what: str) -> Value:
+    if isinstance(value, tuple):
+        raise EvaluationError(
+            f"{what} needs a number or a tensor, and this is {len(value)} tensors",
+            hint="take one of them by its number, as in qr(A)[0], or name them all, as in Q, R = qr(A)",
+        )
+    if value is None or isinstance(value, (str, list)):
+        kind = "a text" if isinstance(value, str) else "no value" if value is None else "a list of tensors"
+        raise EvaluationError(f"{what} needs a number or a tensor, and this is {kind}")
+    return value
+
+
+def one_of(tensors: tuple[Value, ...], key: Sequence[Value]) -> Value:
+    """One of the tensors that a function gives, by its number."""
+    position = whole(key[0], "the number of a tensor") if len(key) == 1 else None
+    if position is None or not -len(tensors) <= position < len(tensors):
+        raise ShapeError(f"one of {len(tensors)} tensors is taken by its number, from 0 to {len(tensors) - 1}")
+    return tensors[position]
+
+
+def in_dtype(value: Value) -> Value:
+    """A number of the program as one of the dtype in use, beside tensors that are to be joined with it."""
+    return arrays.astype(value, arrays.default_dtype()) if type(value) in arrays.PLAIN else value
+
+
+def check_arguments(operation: Operation, positional: Sequence[Value]) -> None:
+    """A text is only for `einsum` and the order of `norm`, and None never stands for a tensor."""
+    if positional and (positional[0] is None or isinstance(positional[0], str) != (operation.name == "einsum")):
+        if operation.name == "einsum":
+            raise EvaluationError("the first argument of 'einsum' must be a text such as 'ij,jk->ik'")
+        number(positional[0], f"'{operation.name}'")
+    for value in positional:
+        if isinstance(value, tuple):
+            number(value, f"'{operation.name}'")
+    if operation.name != "norm" and any(isinstance(v, str) for v in positional[1:]):
+        raise EvaluationError(f"'{operation.name}' needs a number or a tensor, and this is a text")
+
+
+def truth(value: Value, node: tree.SyntaxNode) -> bool:
+    """Whether a condition holds. Raises EvaluationError for a tensor of several elements."""
+    condition = concrete(value)
+    if condition is None or isinstance(condition, str):
+        raise EvaluationError("a condition needs a number", span=node.span)
+    if type(condition) in arrays.PLAIN:
+        return bool(condition)
+    if math.prod(arrays.shape(condition)) != 1:
+        raise ShapeError(
+            f"a condition needs one number, and this has shape {list(arrays.shape(condition))}",
+            hint="use where(condition, a, b) to choose element by element, or any(…), all(…)",
+            span=node.span,
+        )
+    return bool(arrays.to_numpy(condition).item())

@@ -1,0 +1,1 @@
+"""One run of a program: from bindings to results, recorded and compiled programs, diagnosis, the graph."""

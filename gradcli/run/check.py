@@ -1,0 +1,85 @@
+"""The check of derivatives, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.calculus import gradcheck as calculus
+from gradcli.calculus.gradcheck import TOLERANCE, Report
+from gradcli.errors import BindingError, pointing_into
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import tree
+from gradcli.limits import MAX_STEPS
+from gradcli.run import session
+from gradcli.run.compiled import CompiledProgram, compile
+from gradcli.run.diagnose import Warning
+
+
+def gradcheck(
+    program_or_callable: str | CompiledProgram | Callable[..., Any],
+    inputs: Any,
+    order: int = 1,
+    tolerance: float = TOLERANCE,
+) -> Report:
+    """Check the derivatives of a program or of a function of Tensors against differences.
+
+    `inputs` are the values at which to check, numbers, arrays or Tensors of any shape: for a
+    program a mapping of names to them, for a function a sequence of them (or a mapping of
+    keywords). Every order up to `order` is compared with differences of the order below, within a
+    relative `tolerance`. The report is true where all agree; its `rows` are the worst entry of each
+    leaf in each order (see `Check`).
+
+    Raises what the program or function raises at `inputs`, BindingError for inputs that are no
+    mapping where they must be, and DifferentiationError where there are none.
+    """
+    if isinstance(program_or_callable, str):
+        program_or_callable = compile(program_or_callable)
+    if not isinstance(program_or_callable, CompiledProgram):
+        return calculus.check_gradients(program_or_callable, inputs, order, tolerance)
+    if not isinstance(inputs, Mapping):
+        raise BindingError("the inputs of a program are a mapping of names to values", hint="{'x': 5.0}")
+    with pointing_into(program_or_callable.program.source):
+        return calculus.check_gradients(program_or_callable, inputs, order, tolerance)
+
+
+class Checked(NamedTuple):
+    """The report on a program, and the warnings that explain what could not be compared."""
+
+    report: Report
+    warnings: Sequence[Warning]
+
+
+def check_program(
+    program: tree.Module,
+    bindings: Mapping[str, Any],
+    wrt: Sequence[str],
+    *,
+    order: int = 1,
+    tolerance: float = TOLERANCE,
+    max_steps: int = MAX_STEPS,
+) -> Checked:
+    """Check the derivatives of `program` by the names in `wrt`. Raises as `gradcheck` does."""
+
+    def function(**leaves: Any) -> Any:
+        return evaluate(program, {**bindings, **leaves}, max_steps=max_steps).value
+
+    with pointing_into(program.source):
+        report = calculus.check_gradients(function, {name: bindings[name] for name in wrt}, order, tolerance)
+    explained = any(row.problem in (calculus.KINK, calculus.NONFINITE) for row in report.rows)
+    return Checked(report, _warnings(program, bindings, wrt, max_steps) if explained else ())
+
+
+def _warnings(
+    program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], max_steps: int
+) -> Sequence[Warning]:
+    """What a run of the program says about kinks and numbers that are not finite."""
+    request = session.EvaluationRequest(program, bindings, wrt, max_steps=max_steps)
+    value = session.run(request._replace(gradient=False)).value
+    return session.run(request._replace(grad_output=arrays.ones_like(value))).warnings
+
+
+def hand_written(program: tree.Module) -> list[tree.Define]:
+    """The functions of `program` that have a `backward` clause."""
+    return [n for n in tree.walk(program) if isinstance(n, tree.Define) and n.backward is not None]

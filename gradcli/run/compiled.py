@@ -1,0 +1,318 @@
+"""A program as a Python callable: parsed once, run many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.higher_orders import derivatives
+from gradcli.calculus.jacobians import jacobians_by_either_mode
+from gradcli.errors import (
+    BindingError,
+    DifferentiationError,
+    GradcliError,
+    NotRecordableError,
+    nearest,
+    pointing_into,
+)
+from gradcli.executors import scalars
+from gradcli.language import scope
+from gradcli.language.interpreter import Evaluation, evaluate
+from gradcli.language.syntax import parse
+from gradcli.language.syntax.tree import Module
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.operators import operand
+from gradcli.run.recordings import Outcome, Recordings, Wanted, abstract, recording
+
+# So many functions for scalars are kept.
+_MOST_SCALAR = 32
+
+
+def compile(program: str) -> CompiledProgram:
+    """Parse `program`. Raises ProgramSyntaxError, with the place, where it is none."""
+    return CompiledProgram(parse(program))
+
+
+class CompiledProgram:
+    """A parsed program.
+
+    Its inputs are Python numbers, arrays, nested lists or Tensors; results come back as numbers
+    and arrays, or as Tensors, with their graph, where an input is a Tensor.
+
+    When it is called again with inputs of the same shapes and dtypes, its value and gradients come
+    from a recording, unless what it does depends on their numbers.
+    """
+
+    def __init__(self, program: Module) -> None:
+        self.program = program
+        self._recordings = Recordings(program)
+        # Functions for scalar inputs, by the names of these and those to differentiate by.
+        self._scalar: dict[Any, Callable[..., Any]] = {}
+        reads = scope.outer_reads(program).values()
+        # A constant such as `pi` is an input only where a value is given for it.
+        self.inputs = tuple(r.name for r in reads if r.name not in scope.CONSTANTS and not r.maybe_assigned)
+        self._accepted = frozenset(r.name for r in reads)
+
+    def __repr__(self) -> str:
+        return f"<program {self.program.source!r}>"
+
+    def __call__(self, /, **values: Any) -> Any:
+        """The value of the program, its inputs given by name."""
+        found = self._scalar_value_and_grad(values, ())
+        if found is not None:
+            return found[0]
+        bindings = self._bindings(values)
+        if any(isinstance(v, Tensor) for v in values.values()):
+            return self._run(bindings).value
+        outcome = self._recorded(bindings, Wanted(()))
+        if outcome is None:
+            return _plain(self._run(bindings).value, bindings)
+        self._prepare_scalar(tuple(values), (), values)
+        return _plain(outcome.value, {})
+
+    def value_and_grad(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, grad_output: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """The value, and its gradient by each name in `wrt` (all inputs, where that is None).
+
+        `grad_output` is the cotangent of a value that is no scalar. A gradient is None where the
+        value does not depend on the input. Raises DifferentiationError for a value that is no
+        scalar without `grad_output`.
+        """
+        if grad_output is None:
+            found = self._scalar_value_and_grad(values, wrt)
+            if found is not None:
+                return found
+        bindings, names = self._leaves(values, wrt)
+        outcome = self._recorded(bindings, Wanted(tuple(names)), grad_output)
+        if outcome is not None:
+            if grad_output is None:
+                self._prepare_scalar(tuple(values), tuple(names), values)
+            return _plain(outcome.value, {}), outcome.derivatives
+        return self._eager_value_and_grad(values, wrt, grad_output)
+
+    def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
+        """A function of the inputs `names`, by position, that gives `(value, gradients)`: the
+        gradients by each of `wrt` (all of `names`, where that is None), as a tuple.
+
+        Raises BindingError where `names` are not what the program reads, and NotRecordableError
+        where what it does depends on the numbers: then there is nothing to compile.
+        """
+        names, leaves = tuple(names), tuple(names if wrt is None else wrt)
+        self._leaves(dict.fromkeys(names, 1.0), leaves)
+        missing = [n for n in self.inputs if n not in names]
+        if missing:
+            raise BindingError(f"the program reads '{missing[0]}', which is not among the inputs")
+
+        def general(*values: Any) -> Any:
+            if len(values) != len(names):
+                raise BindingError(f"{len(values)} values do not fit the inputs {', '.join(names)}")
+            value, found = self.value_and_grad(dict(zip(names, values)), leaves)
+            return value, tuple(found[n] for n in leaves)
+
+        return self._scalar_function(names, leaves, general) or general
+
+    def _scalar_function(
+        self, names: Sequence[str], wrt: Sequence[str], otherwise: Callable[..., Any]
+    ) -> Callable[..., Any] | None:
+        """The program as a function of floats, which is `otherwise` for what it does not fit; None
+        where it is no program on scalars."""
+        number = abstract(0.0)
+        try:
+            made = recording(self.program, dict.fromkeys(names, number), wrt)
+        except NotRecordableError:
+            raise
+        except GradcliError:
+            return None
+        if not scalars.fits(made.trace.program):
+            return None
+        positions = made.trace.positions.values()
+
+        def result(outputs: Sequence[str]) -> str:
+            found = ("None" if i is None else outputs[i] for i in positions)
+            return f"({outputs[0]}, ({''.join(f'{text}, ' for text in found)}))"
+
+        return scalars.function(made.trace.program, result, raised=otherwise, refused=otherwise)
+
+    def _scalar_value_and_grad(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None
+    ) -> tuple[Any, dict[str, Any]] | None:
+        """What `value_and_grad` gives, where the inputs are floats and it was called so before."""
+        names = tuple(values)
+        leaves = names if wrt is None else tuple(wrt)
+        run = self._scalar.get((names, leaves))
+        found = None if run is None else run(*values.values())
+        return None if found is None else (found[0], dict(zip(leaves, found[1])))
+
+    def _prepare_scalar(self, names: tuple[str, ...], wrt: tuple[str, ...], values: Mapping[str, Any]) -> None:
+        """Have a function for the next call with floats of these names."""
+        if (names, wrt) in self._scalar or len(self._scalar) >= _MOST_SCALAR:
+            return
+        if all(type(v) is float for v in values.values()):
+            self._scalar[names, wrt] = self._scalar_function(names, wrt, _nothing) or _nothing
+
+    def _recorded(self, bindings: Mapping[str, Any], wanted: Wanted, grad_output: Any = None) -> Outcome | None:
+        """The outcome from a recording; None where there is none, or none for these inputs."""
+        if isinstance(grad_output, Tensor) or any(isinstance(b, Tensor) for b in bindings.values()):
+            return None
+        cotangent = None if grad_output is None else operand(grad_output)
+        with arrays.using_dtype(_dtype(bindings)):
+            return self._recordings.run(bindings, wanted, cotangent)
+
+    def _eager_value_and_grad(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        leaves, value = self._differentiable(values, wrt)
+        with pointing_into(self.program.source):
+            found = gradients(value, list(leaves.values()), grad_output, retain_graph=False)
+        return _plain(value, leaves), {name: _plain(g, leaves) for name, g in zip(leaves, found)}
+
+    def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
+        """The Jacobian by each input, of shape value.shape + input.shape; None as in `value_and_grad`."""
+        bindings, names = self._leaves(values, wrt)
+        outcome = self._recorded(bindings, Wanted(tuple(names), "jacobians"))
+        if outcome is not None:
+            return outcome.derivatives
+        leaves, value = self._differentiable(values, wrt)
+        with pointing_into(self.program.source):
+            found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}).value, leaves, value)
+        return {name: _plain(j, leaves) for name, j in found.items()}
+
+    def hessian(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
+    ) -> dict[str, Any]:
+        """The second derivatives of a scalar value, keyed `"x,x"`, `"x,q"`, …; each mixed one once.
+
+        Their shape is the shapes of both inputs joined; None where the value does not depend on
+        an input. With `sparse` they are `Coordinates` of matrices, with a row for each element of
+        the first input and a column for each of the second: no dense matrix is made on the way.
+
+        Raises DifferentiationError for a value that is no scalar; with `sparse` NotRecordableError
+        where what the program does depends on the numbers, and LimitError where most second
+        derivatives are there.
+        """
+        bindings, names = self._leaves(values, wrt)
+        if not names:
+            return {}
+        outcome = self._recorded(bindings, Wanted(tuple(names), "sparse" if sparse else "hessian"))
+        if outcome is not None:
+            return outcome.derivatives
+        if sparse:
+            return self._coordinates(bindings, names)
+        _, found = self._eager_derivatives(bindings, names, 2)
+        return {key: d for key, d in found.items() if "," in key}
+
+    def _coordinates(self, bindings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        # SciPy is loaded for it.
+        from gradcli.run.hessians import program_hessian
+
+        given = {name: concrete(value) for name, value in bindings.items()}
+        with arrays.using_dtype(_dtype(given)):
+            return program_hessian(self.program, given, names).at(given)
+
+    def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
+        """All derivatives of a scalar value up to `order`.
+
+        With one scalar input the list [f, f', f'', …]; else a dict keyed by inputs joined with
+        commas. Raises DifferentiationError for a value that is no scalar.
+        """
+        if order < 0:
+            raise DifferentiationError("the order of a derivative must not be negative")
+        value, found = self._all_derivatives(values, wrt, order)
+        names = self._names(values, wrt)
+        if len(names) == 1 and not arrays.shape(operand(values[names[0]])):
+            return [value, *(0.0 if d is None else d for d in found.values())]
+        return found
+
+    def _all_derivatives(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int
+    ) -> tuple[Any, dict[str, Any]]:
+        bindings, names = self._leaves(values, wrt)
+        outcome = self._recorded(bindings, Wanted(tuple(names), "derivatives", order))
+        if outcome is not None:
+            return _plain(outcome.value, {}), outcome.derivatives
+        return self._eager_derivatives(bindings, names, order)
+
+    def _eager_derivatives(
+        self, bindings: Mapping[str, Any], names: Sequence[str], order: int
+    ) -> tuple[Any, dict[str, Any]]:
+        leaves = {n: concrete(bindings[n]) for n in names}
+        with enable_grad(), pointing_into(self.program.source):
+            value, found = derivatives(lambda given: self._run({**bindings, **given}).value, leaves, order)
+        return _plain(value, bindings), {key: _plain(d, bindings) for key, d in found.items()}
+
+    def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
+        """The leaves to differentiate by, and the value with its graph."""
+        bindings, names = self._leaves(values, wrt)
+        leaves = {n: _leaf(bindings[n]) for n in names}
+        with enable_grad():
+            return leaves, self._run(bindings | leaves).value
+
+    def _leaves(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Any], list[str]]:
+        """The inputs as arrays, and the names to differentiate by."""
+        names = self._names(values, wrt)
+        return self._bindings(values), names
+
+    def _names(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
+        """The inputs to differentiate by, all of them where `wrt` is None."""
+        names = [n for n in values if n in self._accepted] if wrt is None else list(wrt)
+        missing = [n for n in names if n not in values]
+        if missing:
+            raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
+        return names
+
+    def _run(self, bindings: Mapping[str, Any]) -> Evaluation:
+        namespace = arrays.foreign_namespace(concrete(b) for b in bindings.values())
+        with arrays.using_dtype(_dtype(bindings)), arrays.using_namespace(namespace):
+            return evaluate(self.program, bindings)
+
+    def _bindings(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        for name in values:
+            if name not in self._accepted:
+                close = nearest(name, self._accepted)
+                hint = f"did you mean '{close}'?" if close else f"it reads {', '.join(self.inputs) or 'no names'}"
+                raise BindingError(f"the program does not read '{name}'", hint=hint)
+        bindings = {name: _input(value) for name, value in values.items()}
+        foreign = arrays.foreign_namespace(map(concrete, bindings.values()))
+        if foreign is None:
+            return bindings
+        return {name: _beside(value, foreign) for name, value in bindings.items()}
+
+
+def _nothing(*_values: Any) -> None:
+    """What a function for scalars gives where it does not fit its inputs."""
+
+
+def _input(value: Any) -> Any:
+    """A number, array, list or Tensor as a value of the language, where all numbers are floats."""
+    if isinstance(value, Tensor):
+        return value
+    array = operand(value)
+    return array if arrays.is_floating(array) else arrays.astype(array, "float64")
+
+
+def _beside(value: Any, namespace: Any) -> Any:
+    """An input that is an array of NumPy, beside others of a namespace, as one of it."""
+    return value if isinstance(value, Tensor) or type(value) in arrays.PLAIN else namespace.asarray(value)
+
+
+def _dtype(bindings: Mapping[str, Any]) -> str:
+    """float32 where every array is; a number alone has no say."""
+    given = {arrays.dtype_name(concrete(b)) for b in bindings.values() if type(concrete(b)) is not float}
+    return "float32" if given == {"float32"} else "float64"
+
+
+def _leaf(value: Any) -> Tensor:
+    return Tensor(value.data if isinstance(value, Tensor) else value).requires_grad_()
+
+
+def _plain(value: Any, inputs: Mapping[str, Any]) -> Any:
+    """A result as a number, or an array apart from the `inputs`; truth values as 0 and 1."""
+    array = concrete(value)
+    if array is None or arrays.is_floating(array):
+        return arrays.unshared(array, map(concrete, inputs.values()))
+    return arrays.astype(array, "float64")

@@ -1,0 +1,183 @@
+"""Where a nan, an infinity or a kink came from: warnings with a place in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.engine import observing
+from gradcli.autograd.modes import current_span
+from gradcli.autograd.node import Node, ShapeOnly
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.errors import Span
+from gradcli.kinds import taylor
+from gradcli.kinds.batch import stacked
+from gradcli.kinds.taylor import Jet
+from gradcli.language.operations import operation_at
+from gradcli.language.syntax.tree import Module
+from gradcli.primitives.arithmetic import equal, isfinite
+from gradcli.primitives.bind import Kind, assume, constant
+
+
+class Warning(NamedTuple):
+    """Something about a result that a user should know; `span` is its place in the program."""
+
+    code: str
+    phase: str
+    operation: str
+    span: Span
+    message: str
+
+
+class Watch:
+    """Collects warnings while a program runs forward and backward."""
+
+    def __init__(self, program: Module) -> None:
+        self.program = program
+        self.nonfinite: dict[str, Warning] = {}
+        self.nonsmooth: dict[Span, Warning] = {}
+        # A coefficient that is not finite of a series that was made at a place, of finite ones.
+        self.unseen: dict[Span | None, Any] = {}
+        # What the program calls the operation at a place, and its latest operands there.
+        self.seen: dict[Span, tuple[str, list[Any]]] = {}
+
+    @contextmanager
+    def derivatives(self, *, nonfinite: bool) -> Iterator[None]:
+        """Within the block, backward passes are watched for kinks, and where `nonfinite`, they and
+        Taylor series for numbers that are not finite."""
+        series = taylor.observer.set(self._see_series if nonfinite else None)
+        try:
+            with observing(self._see_node if nonfinite else self.see_kink):
+                yield
+        finally:
+            taylor.observer.reset(series)
+
+    def _see_node(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
+        self.see_kink(node, cotangents, pulled)
+        self.see_backward(node, cotangents, pulled)
+
+    def see_kinks(self, value: Any) -> None:
+        """Note every node of the graph of `value` that is not smooth; one without influence on the
+        first derivative may have some on the second."""
+        stack = [value.grad_fn] if isinstance(value, Tensor) else []
+        seen = set()
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Node) and node not in seen:
+                seen.add(node)
+                self.see_kink(node, (1.0,), ())
+                stack.extend(edge[0] for edge in node.edges if edge is not None)
+
+    def see_kink(self, node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
+        """Note a node that is differentiated where its function is not smooth."""
+        if not isinstance(node, PrimitiveNode) or node.primitive.smooth is None:
+            return
+        if node.span is None or node.span in self.nonsmooth:
+            return
+        operands = [constant(o) for o in node.saved or ()]
+        if not operands or any(isinstance(o, ShapeOnly) for o in operands) or _all_zero(cotangents[0]):
+            return
+        if not node.primitive.smooth(*operands, **node.params):
+            name = operation_at(self.program, node.span) or node.primitive.name
+            message = f"'{name}' is not differentiable here, for {_describe(operands, None)}"
+            self.nonsmooth[node.span] = Warning("nonsmooth", "backward", name, node.span, message)
+
+    def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
+        """Note the first operation whose result is not finite though its operands are, and the
+        first whose operands were not finite already."""
+        arguments = [constant(o) for o in operands]
+        self.seen[span] = operation, arguments
+        self._see_coefficient(span)
+        phase = "forward" if all(map(_finite, arguments)) else "inputs"
+        self._see(phase, span, [result], "'{}' gives {}")
+
+    def see_backward(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
+        """Note the first node whose operands' cotangents are not finite though its own are."""
+        self._see_coefficient(node.span)
+        if node.span in self.seen and all_finite(*cotangents):
+            results = [p for p in pulled if p is not None]
+            self._see("backward", node.span, results, "the derivative of '{}' is {}")
+
+    def _see_series(self, operands: Sequence[Any], result: Jet) -> None:
+        bad = next((c for c in result.coefficients if not _finite(c)), None)
+        given = (c for o in operands if isinstance(o, Jet) for c in o.coefficients)
+        if bad is not None and all_finite(*given):
+            self.unseen[current_span.get()] = bad
+
+    def _see_coefficient(self, span: Span | None) -> None:
+        """Note what a series had at this place, now that the operands there are known."""
+        bad = self.unseen.pop(span, None)
+        if bad is not None and span in self.seen:
+            self._see("backward", span, [bad], "the derivative of '{}' is {}")
+
+    def _see(self, phase: str, span: Span, results: Sequence[Any], text: str) -> None:
+        bad = next((r for r in results if not _finite(r)), None)
+        if bad is None or phase in self.nonfinite:
+            return
+        name, operands = self.seen[span]
+        number, where = _first_nonfinite(bad)
+        message = f"{text.format(name, _kind(number, where))} for {_describe(operands, where)}"
+        written = "backward" if phase == "backward" else "forward"
+        self.nonfinite[phase] = Warning("nonfinite", written, name, span, message)
+
+    def warnings(self, *, finite: bool, value_is_finite: bool) -> list[Warning]:
+        """What was noted, where `finite` says so of all results.
+
+        A nan of the value was born forward, or came with an input; it explains those that follow
+        backward. Where the value is finite, what was born forward did not reach it.
+        """
+        if finite:
+            return [*self.nonsmooth.values()]
+        phases = ("backward",) if value_is_finite else ("forward", "inputs")
+        last = self.program.body[-1].span
+        unborn = Warning("nonfinite", "forward", "input", last, "a result is not finite, as an input is not")
+        return [next((self.nonfinite[p] for p in phases if p in self.nonfinite), unborn), *self.nonsmooth.values()]
+
+
+def _finite(value: Any) -> bool:
+    return not (arrays.is_array(value) or isinstance(value, Kind)) or assume(isfinite(constant(value)))
+
+
+def _all_zero(value: Any) -> bool:
+    return assume(equal(constant(value), 0))
+
+
+def all_finite(*values: Any) -> bool:
+    """Whether every number in `values`, None among them aside, is finite."""
+    return all(_finite(v) for v in values if v is not None)
+
+
+def _first_nonfinite(value: Any) -> tuple[float, tuple[int, ...]]:
+    """The first such number, and its place; in a batch, its place in its row."""
+    array = arrays.on_host(stacked(constant(value)))
+    if not arrays.shape(array):
+        return float(array), ()
+    xp = arrays.numpy_namespace()
+    place = tuple(int(i) for i in xp.argwhere(~xp.isfinite(array))[0])
+    return float(array[place]), place[len(place) - len(arrays.shape(value)) :]
+
+
+def _kind(number: float, where: tuple[int, ...]) -> str:
+    return f"{number!r} at {list(where)}" if where else repr(number)
+
+
+def _describe(operands: Sequence[Any], where: tuple[int, ...] | None) -> str:
+    """The operands as people read them: numbers, or the number at the place in question."""
+    texts = [_operand_text(o, where) for o in operands if arrays.is_array(o)]
+    if not texts:
+        return "its operands"
+    return f"{'operand' if len(texts) == 1 else 'operands'} {' and '.join(texts)}"
+
+
+def _operand_text(operand: Any, where: tuple[int, ...] | None) -> str:
+    shape = arrays.shape(operand)
+    if not shape:
+        return repr(float(operand))
+    if where is not None and len(where) >= len(shape):
+        tail = where[len(where) - len(shape) :]
+        place = tuple(0 if size == 1 else i for i, size in zip(tail, shape))
+        if all(i < size for i, size in zip(place, shape)):
+            return repr(float(operand[place]))
+    return f"of shape {list(shape)}"

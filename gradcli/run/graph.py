@@ -1,0 +1,199 @@
+"""The graph of a run as data: its operations, what they depend on, and which call or loop each belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.engine import observer
+from gradcli.autograd.function import FunctionNode
+from gradcli.autograd.node import Node, recorder
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.errors import DifferentiationError, Span, pointing_into
+from gradcli.language.interpreter import evaluate
+from gradcli.language.provenance import Log
+from gradcli.language.stable import Rewritten
+from gradcli.language.syntax import tree
+from gradcli.limits import MAX_STEPS
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.exponential import whole_power
+from gradcli.run.groups import Group, Grouping, grouped
+
+
+class GraphRequest(NamedTuple):
+    """What to show. `bindings` are arrays by name, `wrt` those of them to differentiate by.
+
+    With `values` every vertex gets its value and, with `gradient`, the gradient of the program's
+    value by it.
+    """
+
+    program: tree.Module
+    bindings: Mapping[str, Any]
+    wrt: Sequence[str] = ()
+    values: bool = False
+    gradient: bool = True
+    grad_output: Any = None
+    rewrite: bool = True
+    max_steps: int = MAX_STEPS
+
+
+class Vertex(NamedTuple):
+    """A recorded operation, or a leaf, which has no `operation`.
+
+    `name` is the first that the program gave it, `span` the place where it was computed,
+    `operands` the numbers of the vertices that a gradient goes on to and `group` the number of
+    the innermost group that it belongs to.
+    """
+
+    operation: str | None
+    grad_fn: str | None
+    name: str | None
+    span: Span | None
+    shape: tuple[int, ...]
+    operands: tuple[int, ...]
+    group: int | None
+    value: Any
+    grad: Any
+
+
+class Graph(NamedTuple):
+    """A run: its value, and what was recorded. Operands stand before the operations that use them,
+    and the last vertex is the value, the only one where it depends on no leaf."""
+
+    program: tree.Module
+    value: Any
+    vertices: Sequence[Vertex]
+    groups: Sequence[Group]
+    rewritten: Sequence[Rewritten]
+
+
+def run(request: GraphRequest) -> Graph:
+    """Run a program and collect its graph.
+
+    Raises what `evaluate` raises, and DifferentiationError where the gradients of a value that is
+    no scalar are asked for without a cotangent.
+    """
+    leaves = {n: Tensor(v).requires_grad_(n in request.wrt) for n, v in request.bindings.items()}
+    log = Log()
+    results: dict[Any, Any] = {}
+    with _set(recorder, results.__setitem__):
+        evaluation = evaluate(
+            request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, provenance=log
+        )
+    value = evaluation.value
+    nodes = _nodes_above(value)
+    gradients = _gradients(request, value) if request.values and request.gradient else {}
+    grouping = grouped(request.program, nodes, log.frames)
+    vertices = _vertices(request, value, nodes, log, grouping, results, gradients)
+    return Graph(request.program, _plain(value), vertices, grouping.groups, evaluation.rewritten)
+
+
+@contextmanager
+def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def _nodes_above(value: Any) -> list[Node]:
+    """The operations that a value depends on, in the order in which they ran."""
+    stack = [value.grad_fn] if isinstance(value, Tensor) and value.grad_fn is not None else []
+    seen = set(stack)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None and isinstance(edge[0], Node) and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return sorted(seen, key=lambda node: node.sequence)
+
+
+def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
+    """The gradient of the value by each operation and leaf that a backward pass reaches."""
+    found: dict[Any, Any] = {}
+    if not isinstance(value, Tensor) or not value.requires_grad:
+        return found
+    source = request.program.source
+    with pointing_into(source, request.program.body[-1].span):
+        if value.shape and request.grad_output is None:
+            raise DifferentiationError(
+                "grad can be implicitly created only for scalar outputs",
+                hint=f"the value has shape {list(value.shape)}: --grad-output EXPR weights its elements, "
+                "--no-grad shows values alone",
+            )
+
+        def see(node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
+            found[node] = cotangents[0]
+
+        with _set(observer, see), arrays.max_steps(request.max_steps):
+            value.backward(request.grad_output)
+    return found
+
+
+def _vertices(
+    request: GraphRequest,
+    value: Any,
+    nodes: Sequence[Node],
+    log: Log,
+    grouping: Grouping,
+    results: Mapping[Any, Any],
+    gradients: Mapping[Any, Any],
+) -> list[Vertex]:
+    leaves = _leaves(value, nodes)
+    numbers = {item: i for i, item in enumerate([*leaves, *nodes])}
+    vertices = [_leaf(leaf, log.names, request) for leaf in leaves]
+    places = {n.operator_span: n.span for n in tree.walk(request.program) if isinstance(n, tree.Binary)}
+    for node, group, called in zip(nodes, grouping.group_of, grouping.called):
+        result = results[node]
+        vertices.append(
+            Vertex(
+                operation=called or _operation(node),
+                grad_fn=node.name,
+                name=log.names.get(node),
+                span=node.span and places.get(node.span, node.span),
+                shape=arrays.shape(result),
+                operands=tuple(numbers[edge[0]] for edge in node.edges if edge is not None),
+                group=group,
+                value=_plain(result) if request.values else None,
+                grad=_plain(gradients.get(node)),
+            )
+        )
+    return vertices
+
+
+def _operation(node: Node) -> str:
+    if isinstance(node, PrimitiveNode):
+        return "pow" if node.primitive is whole_power else node.primitive.name
+    return node.function.__name__ if isinstance(node, FunctionNode) else node.name
+
+
+def _leaves(value: Any, nodes: Sequence[Node]) -> list[Any]:
+    """The leaves, in the order in which they are first used; the value alone where it is one itself."""
+    edges = (edge[0] for node in nodes for edge in node.edges if edge is not None)
+    return [*dict.fromkeys(target for target in edges if not isinstance(target, Node))] if nodes else [value]
+
+
+def _leaf(leaf: Any, names: Mapping[Any, str], request: GraphRequest) -> Vertex:
+    tensor = leaf if isinstance(leaf, Tensor) else Tensor(leaf)
+    grad = tensor.grad if request.values else None
+    return Vertex(
+        operation=None,
+        grad_fn=None,
+        name=names.get(tensor) if tensor.requires_grad else None,
+        span=None,
+        shape=tensor.shape,
+        operands=(),
+        group=None,
+        value=_plain(leaf) if request.values else None,
+        grad=_plain(grad),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A result as a number or an array of NumPy in the dtype in use; truth values as 0 and 1."""
+    array = concrete(value)
+    return None if array is None else arrays.on_host(arrays.astype(array, arrays.default_dtype()))

@@ -1,0 +1,99 @@
+"""Which call or loop of a program each of its operations belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gradcli.autograd.node import Node
+from gradcli.errors import Span
+from gradcli.language import scope
+from gradcli.language.provenance import Frame
+from gradcli.language.syntax import tree
+
+
+class Group(NamedTuple):
+    """The operations of a call or a loop.
+
+    `kind` is `function` for a function of the program, `operation` for one of the language that
+    takes several steps, or `loop`, which went round `times` times. `parent` is the number of the
+    group around it, a smaller one.
+    """
+
+    kind: str
+    name: str
+    span: Span
+    times: int
+    parent: int | None
+
+
+class Grouping(NamedTuple):
+    """The groups; and for each operation the number of the innermost group around it, and the
+    function of the language that was called, where it is all that the call recorded."""
+
+    groups: Sequence[Group]
+    group_of: Sequence[int | None]
+    called: Sequence[str | None]
+
+
+def grouped(program: tree.Module, nodes: Sequence[Node], frames: Sequence[Frame]) -> Grouping:
+    """The groups of operations, given in the order in which they ran, as the frames began."""
+    frame_of = _innermost(nodes, frames)
+    sizes = _sizes(frame_of, frames)
+    functions = scope.defined_functions(program)
+    groups: list[Group] = []
+    around: list[int | None] = []
+    called: list[str | None] = []
+    for frame, size in zip(frames, sizes):
+        parent = None if frame.parent is None else around[frame.parent]
+        group = _group(frame, functions, parent)
+        single = group.kind == "operation" and size == 1
+        called.append(group.name if single else None)
+        if size and not single:
+            groups.append(group)
+            parent = len(groups) - 1
+        around.append(parent)
+    return Grouping(
+        groups,
+        [None if number is None else around[number] for number in frame_of],
+        [None if number is None else called[number] for number in frame_of],
+    )
+
+
+def _innermost(nodes: Sequence[Node], frames: Sequence[Frame]) -> list[int | None]:
+    """The innermost frame around each operation."""
+    found: list[int | None] = []
+    open_frames: list[int] = []
+    number = 0
+    for node in nodes:
+        while number < len(frames) and frames[number].begin < node.sequence:
+            if frames[number].end > node.sequence:
+                open_frames.append(number)
+            number += 1
+        while open_frames and frames[open_frames[-1]].end < node.sequence:
+            open_frames.pop()
+        found.append(open_frames[-1] if open_frames else None)
+    return found
+
+
+def _sizes(frame_of: Sequence[int | None], frames: Sequence[Frame]) -> list[int]:
+    """The number of operations in each frame and those inside it."""
+    sizes = [0] * len(frames)
+    for number in frame_of:
+        if number is not None:
+            sizes[number] += 1
+    for number in reversed(range(len(frames))):
+        parent = frames[number].parent
+        if parent is not None:
+            sizes[parent] += sizes[number]
+    return sizes
+
+
+def _group(frame: Frame, functions: frozenset[str], parent: int | None) -> Group:
+    node = frame.node
+    if isinstance(node, tree.Call):
+        kind = "function" if node.name in functions else "operation"
+        return Group(kind, node.name, node.span, 1, parent)
+    if isinstance(node, tree.For):
+        return Group("loop", "for", Span(node.span.start, node.iterable.span.end), frame.times, parent)
+    return Group("loop", "while", Span(node.span.start, node.test.span.end), frame.times, parent)

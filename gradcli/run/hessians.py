@@ -1,0 +1,108 @@
+"""Hessians of programs, along few directions where they are sparse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.calculus.sparse import SparseHessian
+from gradcli.errors import LimitError, NotRecordableError
+from gradcli.executors.choose import Executable, executable
+from gradcli.language.syntax import tree
+from gradcli.primitives.arithmetic import isfinite
+from gradcli.primitives.bind import assume
+from gradcli.program.ir import Program
+from gradcli.program.passes import optimise, without_dead_code
+from gradcli.program.record import record
+from gradcli.run.recordings import Outcome
+from gradcli.run.trace import gradients_of_scalar
+
+# The directions of fewer variables cost no more than finding out which of them are needed.
+_FEW = 16
+
+
+class ProgramHessian(NamedTuple):
+    """How the second derivatives of a program are found; those by one of `absent`, leaves that the
+    value does not depend on, are None."""
+
+    sparse: SparseHessian
+    absent: frozenset[str]
+
+    def named(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        """The parts that there are for the keys of all derivatives."""
+        return {key: None if key.split(",")[0] in self.absent else part for key, part in parts.items()}
+
+    def coordinates(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The matrices with these entries."""
+        return self.named({key: block.coordinates(values[key]) for key, block in self.sparse.blocks.items()})
+
+    def at(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The matrices at `inputs`, which must be like those that the program was recorded with."""
+        return self.coordinates(self.sparse.values(inputs))
+
+
+def program_hessian(
+    program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any
+) -> ProgramHessian:
+    """Find out how the second derivatives of `program` by `wrt` depend on `inputs`, arrays by name.
+
+    The `options` and what is raised are those of `gradients_of_scalar`; LimitError too, where the
+    Hessian is not sparse.
+    """
+    trace = gradients_of_scalar(program, inputs, wrt, **options)
+    found = {name: None if i is None else trace.program.outputs[i] for name, i in trace.positions.items()}
+    gradient = tuple(arrays.zeros_like(inputs[name]) if atom is None else atom for name, atom in found.items())
+    recorded = without_dead_code(optimise(trace.program._replace(outputs=gradient)))
+    return ProgramHessian(SparseHessian(recorded, wrt), frozenset(n for n, atom in found.items() if atom is None))
+
+
+class HessianRecording:
+    """A recorded program for the second derivatives of a program, as coordinates or as whole tensors."""
+
+    def __init__(self, hessian: ProgramHessian, program: Program, whole: bool) -> None:
+        self.hessian = hessian
+        self.whole = whole
+        self.run: Executable = executable(optimise(program))
+
+    def outcome(self, inputs: Sequence[Any]) -> Outcome | None:
+        """What it computes for `inputs`; None where its guards do not hold."""
+        outputs = self.run(inputs)
+        if outputs is None:
+            return None
+        own = {key: arrays.unshared(o, inputs) for key, o in zip(self.hessian.sparse.blocks, outputs)}
+        return Outcome(None, self.hessian.named(own) if self.whole else self.hessian.coordinates(own))
+
+
+def coordinates_recording(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> HessianRecording:
+    """Record the second derivatives as coordinates. Raises as `program_hessian` does."""
+    hessian = program_hessian(program, inputs, wrt)
+    traced = record(lambda **given: [*hessian.sparse.values(given).values()], inputs)
+    return HessianRecording(hessian, traced.program, whole=False)
+
+
+def hessian_recording(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> HessianRecording | None:
+    """Record the second derivatives as whole tensors; None where they are not sparse, or not finite:
+    what is not finite in one would reach others along the same direction."""
+    if sum(math.prod(arrays.shape(inputs[name])) for name in wrt) < _FEW:
+        return None
+    try:
+        hessian = program_hessian(program, inputs, wrt)
+        sparse = hessian.sparse
+        if sparse.colouring.number == sparse.variables:
+            return None
+        shapes = {name: arrays.shape(inputs[name]) for name in wrt}
+
+        def run(**given: Any) -> list[Any]:
+            values = sparse.values(given)
+            if not all(assume(isfinite(v)) for v in values.values()):
+                raise NotRecordableError("a second derivative is not finite")
+            return [
+                block.dense(values[key], [size for name in key.split(",") for size in shapes[name]])
+                for key, block in sparse.blocks.items()
+            ]
+
+        return HessianRecording(hessian, record(run, inputs).program, whole=True)
+    except (LimitError, NotRecordableError):
+        return None

@@ -1,0 +1,198 @@
+"""Programs of the language as recorded programs, for each shape and dtype of their inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from gradcli import arrays
+from gradcli.errors import BackendError, GradcliError
+from gradcli.executors.choose import Executable, executable
+from gradcli.language.syntax import tree
+from gradcli.program.abstract import Abstract
+from gradcli.program.ir import Variable
+from gradcli.program.passes import optimise
+from gradcli.run.trace import Trace, value_and_derivatives, value_and_gradients, value_and_hessian, value_and_jacobians
+from gradcli.run.worth import worth
+
+# An input with more elements is recorded by its shape alone.
+_LARGE = 2**18
+# So many kinds of inputs are known at a time, and so many recordings of each, under different guards.
+_MOST_KINDS = 32
+_MOST_VERSIONS = 4
+
+
+class Wanted(NamedTuple):
+    """Which derivatives by the inputs `wrt`: `gradients`, `jacobians`, all `derivatives` up to `order`, or
+    the second ones alone, as tensors (`hessian`) or coordinates (`sparse`)."""
+
+    wrt: tuple[str, ...]
+    kind: str = "gradients"
+    order: int = 1
+
+
+class Outcome(NamedTuple):
+    """The value of a program, unless second derivatives alone are wanted, and its derivatives, None by a
+    leaf that it does not depend on."""
+
+    value: Any
+    derivatives: dict[str, Any]
+
+
+# The second derivatives are found by SciPy, on NumPy's arrays.
+_ON_HOST_ALONE = frozenset({"hessian", "sparse"})
+
+
+class Recording(NamedTuple):
+    """A trace that can be run."""
+
+    trace: Trace
+    run: Executable
+
+    def outcome(self, inputs: Sequence[Any]) -> Outcome | None:
+        """What it computes for `inputs`; None where its guards do not hold."""
+        outputs = self.run(inputs)
+        if outputs is None:
+            return None
+        constants = [a for a in self.trace.program.outputs if not isinstance(a, Variable)]
+        own: list[Any] = []
+        for output in outputs:
+            own.append(arrays.unshared(output, [*inputs, *constants, *own]))
+        positions = self.trace.positions.items()
+        return Outcome(own[0], {name: None if i is None else own[i] for name, i in positions})
+
+
+def recording(
+    program: tree.Module,
+    inputs: Mapping[str, Any],
+    wrt: Sequence[str],
+    cotangent: Any = None,
+    namespace: Any = None,
+    **options: Any,
+) -> Recording:
+    """Record `program` for `inputs`, numbers or arrays of NumPy, to be run on the arrays of a namespace.
+
+    The `options` and what is raised are those of `value_and_gradients`.
+    """
+    # What a program makes from numbers are constants of the recording.
+    with arrays.using_namespace(None):
+        trace = value_and_gradients(program, inputs, wrt, cotangent=cotangent, **options)
+    return _executable(trace, namespace)
+
+
+def _recording_of(
+    program: tree.Module, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, namespace: Any
+) -> Replay:
+    """Record `program` and the derivatives that are wanted for `inputs`."""
+    if wanted.kind == "gradients":
+        return recording(program, inputs, wanted.wrt, cotangent, namespace)
+    if wanted.kind == "jacobians":
+        return _executable(value_and_jacobians(program, inputs, wanted.wrt), namespace)
+    if wanted.kind == "derivatives":
+        return _executable(value_and_derivatives(program, inputs, wanted.wrt, wanted.order), namespace)
+    # SciPy is loaded for sparse ones.
+    from gradcli.run.hessians import coordinates_recording, hessian_recording
+
+    if wanted.kind == "sparse":
+        return coordinates_recording(program, inputs, wanted.wrt)
+    return hessian_recording(program, inputs, wanted.wrt) or _executable(value_and_hessian(program, inputs, wanted.wrt))
+
+
+def _executable(trace: Trace, namespace: Any = None) -> Recording:
+    trace = trace._replace(program=optimise(trace.program))
+    return Recording(trace, executable(trace.program, namespace))
+
+
+def abstract(array: Any) -> Abstract:
+    """An array's shape and dtype alone."""
+    return Abstract(arrays.shape(array), arrays.dtype_name(array))
+
+
+class Replay(Protocol):
+    """Anything that may give an outcome for inputs."""
+
+    def outcome(self, inputs: Sequence[Any]) -> Outcome | None: ...
+
+
+class _Known:
+    """The recordings for one kind of inputs; None where they cannot be recorded."""
+
+    def __init__(self) -> None:
+        self.versions: list[Replay] | None = []
+
+
+class Recordings:
+    """The recordings of a program, made when it is run again with inputs of a kind that it was run with before."""
+
+    def __init__(self, program: tree.Module) -> None:
+        self.program = program
+        self._known: dict[Any, _Known] = {}
+
+    def run(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None) -> Outcome | None:
+        """The outcome for `inputs`, arrays by name; None where it must be computed eagerly."""
+        namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
+        least = worth(namespace)
+        if least is None or (namespace is not None and wanted.kind in _ON_HOST_ALONE):
+            return None
+        key = (namespace, wanted, *map(_kind, inputs.items()), _kind(("", cotangent)))
+        known = self._known.get(key)
+        largest = max(map(_size, inputs.values()), default=1)
+        if known is None:
+            known = self._add(key)
+            if wanted.kind != "gradients" or largest < least.first:
+                return None
+        if known.versions is None or largest < least.again:
+            return None
+        try:
+            return self._outcome(known, inputs, wanted, cotangent)
+        except BackendError:
+            # A compiler that fails once is not asked again.
+            known.versions = None
+            return None
+        except (GradcliError, MemoryError):
+            # Eager evaluation tells where in the program an error comes from.
+            return None
+
+    def _add(self, key: Any) -> _Known:
+        if len(self._known) >= _MOST_KINDS:
+            self._known.pop(next(iter(self._known)), None)
+        return self._known.setdefault(key, _Known())
+
+    def _outcome(self, known: _Known, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any) -> Outcome | None:
+        values = [*inputs.values(), *([] if cotangent is None else [cotangent])]
+        versions = known.versions
+        assert versions is not None
+        for version in versions:
+            outcome = version.outcome(values)
+            if outcome is not None:
+                # The next inputs are likely to meet the same guards.
+                known.versions = [version, *(v for v in versions if v is not version)]
+                return outcome
+        if len(versions) >= _MOST_VERSIONS:
+            return None
+        try:
+            made = self._record(inputs, wanted, cotangent, by_shape=not versions)
+        except GradcliError:
+            known.versions = versions or None
+            raise
+        known.versions = [*versions, made]
+        return made.outcome(values)
+
+    def _record(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, *, by_shape: bool) -> Replay:
+        namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
+        large = any(_size(a) > _LARGE for a in inputs.values())
+        seen = abstract if by_shape and wanted.kind == "gradients" and large else arrays.on_host
+        given = None if cotangent is None else seen(cotangent)
+        return _recording_of(self.program, {n: seen(a) for n, a in inputs.items()}, wanted, given, namespace)
+
+
+def _kind(item: tuple[str, Any]) -> Any:
+    name, array = item
+    if type(array) is float or array is None:
+        return name, array is None
+    return name, arrays.shape(array), arrays.dtype_name(array)
+
+
+def _size(array: Any) -> int:
+    return math.prod(arrays.shape(array))

@@ -1,0 +1,276 @@
+"""One run of a program: its value, and the derivatives that were asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.engine import observing
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.calculus.higher_orders import Function, derivatives
+from gradcli.calculus.jacobians import jacobians_by_either_mode
+from gradcli.errors import (
+    BackendError,
+    DifferentiationError,
+    GradcliError,
+    LimitError,
+    NotRecordableError,
+    UnknownNameError,
+    nearest,
+    pointing_into,
+)
+from gradcli.language.interpreter import Evaluation, evaluate
+from gradcli.language.stable import Rewritten
+from gradcli.language.syntax.tree import Module
+from gradcli.limits import MAX_STEPS
+from gradcli.primitives.bind import concrete, constant
+from gradcli.run.diagnose import Warning, Watch, all_finite
+from gradcli.run.worth import worth
+
+EXECUTORS = ("eager", "compiled")
+
+
+class EvaluationRequest(NamedTuple):
+    """What to compute. `bindings` are arrays by name, `wrt` those of them to differentiate by, and
+    `executor` is one of EXECUTORS, or None for the one that suits. With `sparse` derivatives of
+    order 2 are found as coordinates."""
+
+    program: Module
+    bindings: Mapping[str, Any]
+    wrt: Sequence[str] = ()
+    gradient: bool = True
+    grad_output: Any = None
+    jacobian: bool = False
+    order: int | None = None
+    sparse: bool = False
+    retain: Sequence[str] = ()
+    nodes: bool = False
+    rewrite: bool = True
+    max_steps: int = MAX_STEPS
+    executor: str | None = None
+
+
+class Result:
+    """What was computed, as arrays of NumPy; None for what was not asked for, or does not exist."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.grad: dict[str, Any] | None = None
+        self.derivatives: dict[str, Any] | None = None
+        self.coordinates: dict[str, Any] | None = None
+        self.jacobian: dict[str, Any] | None = None
+        self.retained: dict[str, Any] | None = None
+        self.nodes: list[dict[str, Any]] | None = None
+        self.rewritten: tuple[Rewritten, ...] = ()
+        self.warnings: list[Warning] = []
+        self.finite = True
+
+
+def run(request: EvaluationRequest) -> Result:
+    """Evaluate and differentiate.
+
+    Large arrays, where a value and gradients are all that is asked for, are computed by a recorded
+    program; whatever that is not good for is evaluated eagerly. Raises what `evaluate` raises,
+    NotRecordableError where the program cannot be recorded and `executor` asks for it,
+    DifferentiationError for a value that is no scalar where
+    neither a Jacobian nor a cotangent was asked for, and UnknownNameError for an intermediate
+    that does not exist.
+    """
+    if _suits(request):
+        compiled = _compiled(request)
+        if compiled is not None:
+            return compiled
+    with pointing_into(request.program.source):
+        watch = Watch(request.program)
+        result = _run(request, watch, None)
+        result.finite = all_finite(result.value, *_numbers(result))
+        if not result.finite:
+            watch = Watch(request.program)
+            _run(request, watch, watch.see_forward)
+        result.warnings = watch.warnings(finite=result.finite, value_is_finite=all_finite(result.value))
+        return result
+
+
+def _suits(request: EvaluationRequest) -> bool:
+    """Whether to try a recorded program."""
+    if request.executor is None:
+        least = worth(arrays.chosen_namespace())
+        if least is None or max(map(_size, request.bindings.values()), default=1) < least.once:
+            return False
+    return request.executor != "eager" and not _beyond_gradients(request)
+
+
+def _beyond_gradients(request: EvaluationRequest) -> bool:
+    return bool(request.jacobian or request.order is not None or request.retain or request.nodes)
+
+
+def _size(array: Any) -> int:
+    return math.prod(arrays.shape(array))
+
+
+def _compiled(request: EvaluationRequest) -> Result | None:
+    """The result of a recorded program, if there is nothing to warn of; None where there may be,
+    or where the program cannot be recorded."""
+    from gradcli.run.recordings import abstract, recording
+
+    bindings, cotangent = request.bindings, request.grad_output
+    wrt = tuple(request.wrt) if request.gradient else ()
+    try:
+        with arrays.apart(), observing(_assume_smooth):
+            made = recording(
+                request.program,
+                {name: abstract(array) for name, array in bindings.items()},
+                wrt,
+                None if cotangent is None else abstract(cotangent),
+                arrays.chosen_namespace(),
+                rewrite=request.rewrite,
+                max_steps=request.max_steps,
+            )
+            outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
+    except (NotRecordableError, BackendError) as error:
+        if request.executor is None:
+            return None
+        error.hint = error.hint or "--executor eager evaluates it as it goes"
+        raise
+    except (GradcliError, MemoryError):
+        # Eager evaluation tells where in the program it comes from.
+        return None
+    if outcome is None or not all_finite(outcome.value, *outcome.derivatives.values()):
+        return None
+    result = Result(_plain(outcome.value))
+    if request.gradient:
+        result.grad = {name: _plain(g) for name, g in outcome.derivatives.items()}
+    return result
+
+
+def _assume_smooth(node: Node, _cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
+    """Have a recorded program be good only where the function of a node is smooth."""
+    if isinstance(node, PrimitiveNode) and node.primitive.smooth is not None:
+        operands = [constant(o) for o in node.saved or ()]
+        if not node.primitive.smooth(*operands, **node.params):
+            raise NotRecordableError(f"'{node.primitive.name}' is not differentiable here")
+
+
+def _numbers(result: Result) -> list[Any]:
+    entries = {key: None if c is None else c.value for key, c in (result.coordinates or {}).items()}
+    parts = (result.grad, result.jacobian, result.derivatives, entries, result.retained)
+    return [v for part in parts for v in (part or {}).values()]
+
+
+def _run(request: EvaluationRequest, watch: Watch, observe: Any) -> Result:
+    leaves = {n: _leaf(v, request.gradient and n in request.wrt) for n, v in request.bindings.items()}
+    evaluation = _evaluate(request, leaves, observe)
+    result = Result(_plain(evaluation.value))
+    retained = {name: _retained(request, evaluation, name) for name in request.retain}
+
+    def again(given: Mapping[str, Any]) -> Any:
+        return _evaluate(request, {**request.bindings, **given}, observe).value
+
+    by = {name: leaves[name] for name in request.wrt}
+    last = request.program.body[-1]
+    places = pointing_into(request.program.source, last.span)
+    with watch.derivatives(nonfinite=observe is not None), places, arrays.max_steps(request.max_steps):
+        if request.gradient:
+            _backward(request, evaluation.value, by, result)
+        # Taken before further passes, which would add to them.
+        if request.retain:
+            result.retained = {name: _plain(_grad(t)) for name, t in retained.items()}
+        if request.nodes:
+            result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
+            result.rewritten = evaluation.rewritten
+        if request.order is not None and request.order > 1:
+            watch.see_kinks(evaluation.value)
+        _further(request, evaluation.value, by, again, result)
+    # What is recorded has no numbers to watch.
+    if request.sparse and by:
+        result.coordinates = _coordinates(request)
+    return result
+
+
+def _coordinates(request: EvaluationRequest) -> dict[str, Any]:
+    # SciPy is loaded for it.
+    from gradcli.run.hessians import program_hessian
+
+    options: dict[str, Any] = {"rewrite": request.rewrite, "max_steps": request.max_steps}
+    last = request.program.body[-1]
+    with pointing_into(request.program.source, last.span), arrays.max_steps(request.max_steps):
+        try:
+            found = program_hessian(request.program, request.bindings, request.wrt, **options).at(request.bindings)
+        except (LimitError, NotRecordableError) as error:
+            error.hint = error.hint or "leave out --sparse"
+            raise
+    return {key: None if c is None else c._replace(value=_plain(c.value)) for key, c in found.items()}
+
+
+def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: Any) -> Evaluation:
+    return evaluate(request.program, bindings, max_steps=request.max_steps, rewrite=request.rewrite, observe=observe)
+
+
+def _leaf(array: Any, requires_grad: bool) -> Tensor:
+    return Tensor(array).requires_grad_(requires_grad)
+
+
+def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], result: Result) -> None:
+    """The gradients, unless Jacobians alone were asked for."""
+    shape = arrays.shape(value)
+    if shape and request.grad_output is None:
+        if request.jacobian:
+            return
+        raise DifferentiationError(
+            "grad can be implicitly created only for scalar outputs",
+            hint=f"the value has shape {list(shape)}: --jacobian differentiates each element, "
+            "--grad-output EXPR weights them, --no-grad gives the value alone",
+        )
+    if isinstance(value, Tensor) and value.requires_grad:
+        value.backward(request.grad_output, retain_graph=request.jacobian or request.order is not None)
+    result.grad = {name: _plain(_grad(leaf)) for name, leaf in by.items()}
+
+
+def _further(
+    request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], run_again: Function, result: Result
+) -> None:
+    if request.jacobian:
+        result.jacobian = {n: _plain(j) for n, j in jacobians_by_either_mode(run_again, by, value).items()}
+    if request.order is not None and not request.sparse:
+        _, found = derivatives(run_again, {name: leaf.data for name, leaf in by.items()}, request.order)
+        result.derivatives = {key: _plain(d) for key, d in found.items() if "," in key}
+
+
+def _retained(request: EvaluationRequest, evaluation: Evaluation, name: str) -> Any:
+    if name not in evaluation.names:
+        close = nearest(name, evaluation.names)
+        raise UnknownNameError(
+            f"the program gives no value to '{name}', which --retain asks for",
+            hint=f"did you mean '{close}'?" if close else None,
+        )
+    value = evaluation.names[name]
+    if isinstance(value, Tensor) and value.requires_grad:
+        value.retain_grad()
+    return value
+
+
+def _grad(value: Any) -> Any:
+    if not isinstance(value, Tensor) or not (value.is_leaf or value.retains_grad):
+        return None
+    return value.grad
+
+
+def _node_row(name: str, value: Any) -> dict[str, Any]:
+    tensor = value if isinstance(value, Tensor) else Tensor(value)
+    return {
+        "name": name,
+        "requires_grad": tensor.requires_grad,
+        "is_leaf": tensor.is_leaf,
+        "retains_grad": tensor.retains_grad,
+        "grad_fn": tensor.grad_fn.name if tensor.grad_fn else None,
+        "grad": _plain(_grad(tensor)),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A result as a number or an array of NumPy in the dtype in use; truth values as 0 and 1."""
+    array = concrete(value)
+    return None if array is None else arrays.on_host(arrays.astype(array, arrays.default_dtype()))

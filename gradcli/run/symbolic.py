@@ -1,0 +1,171 @@
+"""The derivatives of a program as formulas: recorded, and simplified."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.errors import (
+    DifferentiationError,
+    NotRecordableError,
+    ShapeError,
+    pointing_into,
+)
+from gradcli.formulas.formula import formula
+from gradcli.language import scope
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import parse, tree
+from gradcli.limits import MAX_STEPS
+from gradcli.primitives.arithmetic import cast, isfinite
+from gradcli.primitives.bind import assume, constant
+from gradcli.program.ir import Program
+from gradcli.program.passes import optimise
+from gradcli.program.record import RecordedRun, record
+
+# Where names without a value are recorded, one after the other, until every number is finite. They are
+# irrational, so that what is equal there is equal everywhere.
+_SCALES = (0.5641895835477563, 1.6487212707001282, 0.1353352832366127, 3.0419241001047387, -0.5641895835477563)
+_STEP = 0.0728771355234467
+
+
+class Formulas(NamedTuple):
+    """The value of a program, as it stands, and its simplified derivatives by the names that they
+    are taken by, joined with commas. Each is a program with one output."""
+
+    value: Program
+    derivatives: dict[str, Program]
+
+
+def derivatives_as_formulas(
+    program: tree.Module,
+    bindings: Mapping[str, Any],
+    wrt: Sequence[str],
+    order: int = 1,
+    *,
+    max_steps: int = MAX_STEPS,
+) -> Formulas:
+    """The derivatives of `order` of a program's value by the names `wrt`, each mixed one once.
+
+    A number among `bindings` is put in for its name, unless the name is in `wrt`; a tensor gives
+    its name the shape that the formula is for. Every other name stands for any number. Raises
+    NotRecordableError where there is no single formula, as the course of the program depends on
+    numbers, and DifferentiationError for a value that is no scalar.
+    """
+    traced = _recorded(program, bindings, wrt, order, max_steps)
+    value, *found = ([output] for output in traced.program.outputs)
+    keys = [",".join(names) for names in itertools.combinations_with_replacement(wrt, order)]
+    derivatives = {k: formula(traced.program._replace(outputs=tuple(d))) for k, d in zip(keys, found, strict=True)}
+    return Formulas(optimise(traced.program._replace(outputs=tuple(value))), derivatives)
+
+
+def parsed_formula(text: str, like: Program) -> Program:
+    """A formula in the expression language, of the inputs of another program, as a program."""
+    inputs = {v.name or "": _example(v.shape, i, _SCALES[0]) for i, v in enumerate(like.inputs)}
+    program = parse(text)
+    traced = record(lambda **given: [_value(program, given, MAX_STEPS)], inputs)
+    return optimise(traced.program._replace(guards=()))
+
+
+def _recorded(
+    program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int, max_steps: int
+) -> RecordedRun:
+    """The program of the value and its derivatives, at a point where all of them are finite."""
+    traced = None
+    for inputs, fixed in _points(program, bindings, wrt):
+        traced = _recorded_at(program, inputs, fixed, wrt, order, max_steps)
+        if all(assume(isfinite(v)) for v in traced.values):
+            break
+    assert traced is not None
+    return traced
+
+
+def _points(
+    program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Values for the names of a formula, and those that are put in as numbers."""
+    given = {*bindings, *wrt}
+    reads = [n for n, r in scope.outer_reads(program).items() if n in given or not _has_value(n, r)]
+    fixed = {n: v for n, v in bindings.items() if n not in wrt and not arrays.shape(v)}
+    names = [n for n in reads if n not in fixed]
+    for scale in _SCALES:
+        yield (
+            {n: bindings[n] if n in bindings else _example((), i, scale) for i, n in enumerate(names)},
+            fixed,
+        )
+
+
+def _has_value(name: str, read: scope.Read) -> bool:
+    return name in scope.CONSTANTS or read.maybe_assigned
+
+
+def _example(shape: tuple[int, ...], i: int, scale: float) -> Any:
+    """The value of the ith name without one."""
+    value = scale * (1.0 + i * _STEP)
+    if not shape:
+        return value
+    size = 1
+    for n in shape:
+        size *= n
+    xp = arrays.numpy_namespace()
+    return xp.reshape(value + _STEP * xp.arange(size), shape)
+
+
+def _recorded_at(
+    program: tree.Module,
+    inputs: Mapping[str, Any],
+    fixed: Mapping[str, Any],
+    wrt: Sequence[str],
+    order: int,
+    max_steps: int,
+) -> RecordedRun:
+    def run(**given: Any) -> list[Any]:
+        leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in given.items()}
+        with enable_grad():
+            value = _value(program, {**leaves, **fixed}, max_steps)
+            return [value, *_derivatives(value, leaves, wrt, order)]
+
+    try:
+        place = pointing_into(program.source, program.body[-1].span)
+        with arrays.quiet(), place, arrays.max_steps(max_steps):
+            return record(run, inputs)
+    except NotRecordableError as error:
+        error.message = "there is no single formula: what is computed here depends on the numbers"
+        error.hint = (
+            "where(condition, a, b) chooses inside a formula; a name that counts something needs a value, as in n=3"
+        )
+        raise
+    except ShapeError as error:
+        free = [n for n in inputs if n not in wrt or not arrays.shape(inputs[n])]
+        if free:
+            error.hint = f"'{free[0]}' stands for a number; a tensor gives it a shape, as in {free[0]}=[1,2]"
+        raise
+
+
+def _value(program: tree.Module, values: Mapping[str, Any], max_steps: int) -> Any:
+    value = evaluate(program, values, rewrite=False, max_steps=max_steps).value
+    return value if arrays.is_floating(constant(value)) else cast(value, "float64")
+
+
+def _derivatives(value: Any, leaves: Mapping[str, Tensor], wrt: Sequence[str], order: int) -> list[Any]:
+    """By repeated reverse mode, so that every derivative is a formula of those below it."""
+    if arrays.shape(value):
+        raise DifferentiationError(
+            f"a formula is the derivative of a scalar, and the value has shape {list(arrays.shape(value))}",
+            hint="sum(…) of it is a scalar",
+        )
+    known: dict[tuple[str, ...], Any] = {(): value}
+    for n in range(1, order + 1):
+        for key in itertools.combinations_with_replacement(wrt, n):
+            known[key] = _differentiated(known[key[:-1]], leaves[key[-1]])
+    return [known[key] for key in itertools.combinations_with_replacement(wrt, order)]
+
+
+def _differentiated(value: Any, leaf: Tensor) -> Any:
+    differentiate = jacobians if arrays.shape(value) else gradients
+    found = differentiate(value, (leaf,), create_graph=True)[0]
+    return arrays.zeros(arrays.shape(value) + leaf.shape, leaf.dtype) if found is None else found

@@ -1,0 +1,140 @@
+"""Recording a program's value and derivatives as a straight-line program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.higher_orders import Function, derivatives, scalar
+from gradcli.calculus.jacobians import jacobians_by_either_mode
+from gradcli.errors import pointing_into
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import tree
+from gradcli.limits import MAX_STEPS
+from gradcli.program.ir import Program
+from gradcli.program.record import record
+
+# What the cotangent is called among the inputs of a recording; no name of the language.
+_COTANGENT = "gradient of the value"
+
+# From a program and its inputs by name to the value, and the derivatives by what they are called.
+Differentiate = Callable[[Function, Mapping[str, Any]], tuple[Any, Mapping[str, Any]]]
+
+
+class Trace(NamedTuple):
+    """A straight-line program whose first output is the value, and the outputs' values at recording.
+
+    `positions` says which output each derivative is; None for one by a leaf that the value does
+    not depend on.
+    """
+
+    program: Program
+    values: tuple[Any, ...]
+    positions: dict[str, int | None]
+
+
+def value_and_gradients(
+    program: tree.Module,
+    inputs: Mapping[str, Any],
+    wrt: Sequence[str],
+    *,
+    cotangent: Any = None,
+    rewrite: bool = True,
+    max_steps: int = MAX_STEPS,
+) -> Trace:
+    """Record the value of `program` for `inputs`, arrays by name, and its gradient by each of `wrt`.
+
+    The `cotangent` of a value that is no scalar is one more input, behind the others. Raises
+    NotRecordableError, with the place, where what is computed depends on the numbers of an input,
+    and what `evaluate` and `gradients` raise.
+    """
+
+    def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+        weights = None if cotangent is None else Tensor(given[_COTANGENT])
+        leaves = _leaves(given, wrt)
+        value = run(leaves)
+        return value, dict(zip(wrt, gradients(value, [*leaves.values()], weights, retain_graph=False)))
+
+    given = inputs if cotangent is None else {**inputs, _COTANGENT: cotangent}
+    return _traced(program, given, differentiate, rewrite=rewrite, max_steps=max_steps)
+
+
+def value_and_jacobians(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
+    """As `value_and_gradients`, with the Jacobian by each of `wrt`."""
+
+    def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+        leaves = _leaves(given, wrt)
+        value = run(leaves)
+        return value, jacobians_by_either_mode(run, leaves, value)
+
+    return _traced(program, inputs, differentiate)
+
+
+def gradients_of_scalar(
+    program: tree.Module,
+    inputs: Mapping[str, Any],
+    wrt: Sequence[str],
+    *,
+    rewrite: bool = True,
+    max_steps: int = MAX_STEPS,
+) -> Trace:
+    """As `value_and_gradients`, for further derivatives: raises DifferentiationError for a value
+    that is no scalar."""
+
+    def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+        leaves = _leaves(given, wrt)
+        value = scalar(run(leaves))
+        return value, dict(zip(wrt, gradients(value, [*leaves.values()], retain_graph=False)))
+
+    return _traced(program, inputs, differentiate, rewrite=rewrite, max_steps=max_steps)
+
+
+def value_and_derivatives(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
+    """As `value_and_gradients`, with all derivatives up to `order`, called as `derivatives` does."""
+    return _traced(program, inputs, lambda run, given: derivatives(run, {name: given[name] for name in wrt}, order))
+
+
+def value_and_hessian(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
+    """As `value_and_gradients`, with the second derivatives alone."""
+
+    def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+        value, found = derivatives(run, {name: given[name] for name in wrt}, 2)
+        return value, {key: d for key, d in found.items() if "," in key}
+
+    return _traced(program, inputs, differentiate)
+
+
+def _leaves(given: Mapping[str, Any], wrt: Sequence[str]) -> dict[str, Tensor]:
+    return {name: Tensor(given[name]).requires_grad_() for name in wrt}
+
+
+def _traced(
+    program: tree.Module,
+    inputs: Mapping[str, Any],
+    differentiate: Differentiate,
+    *,
+    rewrite: bool = True,
+    max_steps: int = MAX_STEPS,
+) -> Trace:
+    positions: dict[str, int | None] = {}
+
+    def run(**given: Any) -> list[Any]:
+        bindings = {name: value for name, value in given.items() if name != _COTANGENT}
+
+        def function(leaves: Mapping[str, Any]) -> Any:
+            return evaluate(program, {**bindings, **leaves}, rewrite=rewrite, max_steps=max_steps).value
+
+        with enable_grad():
+            value, found = differentiate(function, given)
+        outputs = [value]
+        for name, derivative in found.items():
+            positions[name] = None if derivative is None else len(outputs)
+            outputs += [] if derivative is None else [derivative]
+        return outputs
+
+    with pointing_into(program.source, program.body[-1].span):
+        traced = record(run, inputs)
+    return Trace(traced.program, traced.values, positions)
