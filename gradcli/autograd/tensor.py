@@ -13,6 +13,7 @@ from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.node import RELEASED, Edge, Hook, Node, ShapeOnly, recorder
 from gradcli.autograd.selection import drop_untaken
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
+from gradcli.kinds.order import TENSOR
 from gradcli.primitives import arithmetic, exponential, table
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.operators import Operators, operand
@@ -50,7 +51,7 @@ class Tensor(Operators):
         "output_nr",
         "version",
     )
-    level = 4
+    level = TENSOR
     differential = True
 
     def __init__(self, data: Any, grad_fn: Node | None = None, output_nr: int = 0) -> None:

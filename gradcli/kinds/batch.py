@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.errors import NotBatchableError
+from gradcli.kinds.order import BATCHED
 from gradcli.primitives.batching import exchange
 from gradcli.primitives.bind import Kind, assume
 from gradcli.primitives.operators import Operators
@@ -26,7 +27,7 @@ class Batched(Operators):
     """
 
     __slots__ = ("nesting", "rows")
-    level = 2
+    level = BATCHED
 
     def __init__(self, rows: Any, nesting: int) -> None:
         self.rows = rows

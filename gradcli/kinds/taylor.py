@@ -10,6 +10,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import LimitError
+from gradcli.kinds.order import JET
 from gradcli.primitives.arithmetic import add, cast, divide, multiply, zeros_like
 from gradcli.primitives.bind import bind
 from gradcli.primitives.operators import Operators
@@ -41,7 +42,7 @@ class Jet(Operators):
     """
 
     __slots__ = ("_begun", "_growing", "_images", "_known", "_rest", "order")
-    level = 3
+    level = JET
     differential = True
 
     def __init__(self, coefficients: Sequence[Any], order: int) -> None:

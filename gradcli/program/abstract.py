@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, NotRecordableError
+from gradcli.kinds.order import ABSTRACT
 from gradcli.primitives import linear, reductions, shape
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.primitive import Primitive
@@ -32,7 +33,7 @@ class Abstract(Kind):
     """
 
     __slots__ = ("_dtype", "_shape")
-    level = 0
+    level = ABSTRACT
 
     def __init__(self, shape: Shape, dtype: str) -> None:
         self._shape = shape

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gradcli.kinds.order import PATTERN
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import constants
@@ -25,7 +26,7 @@ class Pattern(Operators):
     """A part with a name, or a primitive applied to patterns and numbers."""
 
     __slots__ = ("name", "operands", "params", "primitive")
-    level = 5
+    level = PATTERN
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class Term(Operators):
     """An atom of a program that is being built: a primitive applied to terms adds an equation."""
 
     __slots__ = ("atom", "builder")
-    level = 5
+    level = PATTERN
 
     def __init__(self, builder: Builder, atom: Atom) -> None:
         self.builder = builder

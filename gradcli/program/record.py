@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import NotRecordableError
+from gradcli.kinds.order import RECORDED
 from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
@@ -31,11 +32,11 @@ class Recorded(Operators):
     way cannot be recorded.
     """
 
-    __slots__ = ("example", "recording", "variable")
-    level = 1
+    __slots__ = ("example", "tape", "variable")
+    level = RECORDED
 
-    def __init__(self, recording: Tape, variable: Variable, example: Any) -> None:
-        self.recording = recording
+    def __init__(self, tape: Tape, variable: Variable, example: Any) -> None:
+        self.tape = tape
         self.variable = variable
         self.example = example
 
@@ -54,18 +55,18 @@ class Recorded(Operators):
     def assume(self) -> bool:
         if not assume(self.example):
             return False
-        self.recording.guards.append(self.variable)
+        self.tape.guards.append(self.variable)
         return True
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Recorded:
-        recording = next(o.recording for o in operands if isinstance(o, Recorded))
+        tape = next(o.tape for o in operands if isinstance(o, Recorded))
         examples = [o.example if isinstance(o, Recorded) else o for o in operands]
         example = bind(primitive, examples, params)
         output = Variable(arrays.shape(example), arrays.dtype_name(example))
         inputs = tuple(o.variable if isinstance(o, Recorded) else arrays.owned(o) for o in operands)
-        recording.equations.append(Equation(primitive, inputs, params, output))
-        return Recorded(recording, output, example)
+        tape.equations.append(Equation(primitive, inputs, params, output))
+        return Recorded(tape, output, example)
 
     def __repr__(self) -> str:
         return f"<recorded {self.variable!r}>"
@@ -85,15 +86,13 @@ def record(function: Callable[..., Sequence[Any]], inputs: Mapping[str, Any]) ->
     What it returns may be of any kinds around the recorded one; derivatives are stripped. Raises
     NotRecordableError where the computation depends on the numbers of an input.
     """
-    recording = Tape()
+    tape = Tape()
     given = {
-        name: Recorded(recording, Variable(arrays.shape(array), arrays.dtype_name(array), name), array)
+        name: Recorded(tape, Variable(arrays.shape(array), arrays.dtype_name(array), name), array)
         for name, array in inputs.items()
     }
     results = [constant(value) for value in function(**given)]
     outputs = tuple(r.variable if isinstance(r, Recorded) else r for r in results)
     values = tuple(r.example if isinstance(r, Recorded) else r for r in results)
-    program = Program(
-        tuple(r.variable for r in given.values()), tuple(recording.equations), outputs, tuple(recording.guards)
-    )
+    program = Program(tuple(r.variable for r in given.values()), tuple(tape.equations), outputs, tuple(tape.guards))
     return RecordedRun(check(program), values)
