@@ -17,7 +17,7 @@ from strategies import NAMES, expressions, programs
 from test_conformance import CASES, numbers
 
 import gradcli
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, NotRecordableError
 from gradcli.executors import kernel, scalars, schedule, stepwise
 from gradcli.executors.blocks import Blocks
@@ -111,7 +111,7 @@ def assert_compiled_as_eager(text: str, values: dict[str, Any]) -> bool:
     values = {n: v for n, v in values.items() if n in program._accepted}
     expected: Any
     try:
-        with arrays.max_elements(10**6):
+        with limits.max_elements(10**6):
             expected = eager(text, values)
     except GradcliError as error:
         expected = error

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import NAMES, programs
 
 import gradcli
-from gradcli import arrays
+from gradcli import limits
 from gradcli.errors import ExitStatus, GradcliError
 from gradcli.language.syntax import parse
 from gradcli.run import session
@@ -26,7 +26,7 @@ def outcome(text: str, values: dict[str, object], order: int | None) -> session.
     """What a run gives, None for a GradcliError."""
     try:
         program = parse(text)
-        with arrays.max_elements(10**6):
+        with limits.max_elements(10**6):
             return session.run(
                 session.EvaluationRequest(
                     program=program, bindings=values, wrt=tuple(values), order=order, nodes=True, max_steps=5000

@@ -1,4 +1,4 @@
-"""The only door to array libraries: choosing a namespace, dtypes, conversion, limits.
+"""The only door to array libraries: choosing a namespace, dtypes, conversion.
 
 An *array* here is a Python float (or bool, or int), standing for a 0-d array in float64 (bool,
 int64), or an array of a library. Results of zero dimensions in those dtypes come back as Python
@@ -292,81 +292,3 @@ def guard_memory(make: Callable[[Any], Array]) -> Array:
         return tidy(make(numpy_namespace()))
     except (MemoryError, ValueError, OverflowError) as error:
         raise LimitError(f"a tensor of this size does not fit into memory: {error}") from None
-
-
-class Budget:
-    """How much of something a run may still use."""
-
-    __slots__ = ("hint", "left", "limit", "text")
-
-    def __init__(self, limit: int, text: str, hint: str) -> None:
-        self.limit = limit
-        self.left = limit
-        self.text = text
-        self.hint = hint
-
-    def charge(self, amount: int = 1) -> None:
-        self.left -= amount
-        if self.left < 0:
-            raise LimitError(self.text.format(self.limit), hint=self.hint)
-
-
-_budget: ContextVar[Budget | None] = ContextVar("gradcli_budget", default=None)
-_steps: ContextVar[Budget | None] = ContextVar("gradcli_steps", default=None)
-
-
-def limited() -> bool:
-    """Whether this run has a limit on array elements."""
-    return _budget.get() is not None
-
-
-def charge(elements: int) -> None:
-    """Count array elements that are about to be made against the limit of this run, if it has one."""
-    budget = _budget.get()
-    if budget is not None:
-        budget.charge(elements)
-
-
-@contextmanager
-def max_elements(limit: int) -> Iterator[None]:
-    """Within the block, computing more than `limit` array elements in all is a LimitError."""
-    hint = "raise the limit with --max-elements, or make the arrays smaller"
-    token = _budget.set(Budget(limit, "the program computes more than {:,} array elements", hint))
-    try:
-        yield
-    finally:
-        _budget.reset(token)
-
-
-@contextmanager
-def apart() -> Iterator[None]:
-    """Within the block, elements are charged to a budget of its own, with as much left as the run's."""
-    budget = _budget.get()
-    token = _budget.set(None if budget is None else Budget(budget.left, budget.text, budget.hint))
-    try:
-        yield
-    finally:
-        _budget.reset(token)
-
-
-def steps() -> Budget | None:
-    """How many steps this run may still take, if it has a limit."""
-    return _steps.get()
-
-
-def charge_step() -> None:
-    """Count one step against the limit of this run, if it has one."""
-    budget = _steps.get()
-    if budget is not None:
-        budget.charge()
-
-
-@contextmanager
-def max_steps(limit: int) -> Iterator[None]:
-    """Within the block, taking more than `limit` steps, forward and backward, is a LimitError."""
-    hint = "a loop may not end; raise the limit with --max-steps"
-    token = _steps.set(Budget(limit, "the program takes more than {:,} steps", hint))
-    try:
-        yield
-    finally:
-        _steps.reset(token)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Node, next_sequence
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
@@ -113,7 +113,7 @@ class _Pass:
         self.leaves: dict[Tensor, Any] = {}
         self.captured = {(t.grad_fn, t.output_nr): None for t in targets or () if t.grad_fn is not None}
         self.observe = observer.get()
-        self.steps = arrays.steps()
+        self.steps = limits.steps()
         self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
         self.roots = roots
         self.useful = None if targets is None else _nodes_above(roots, targets)

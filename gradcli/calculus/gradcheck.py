@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
@@ -133,7 +133,7 @@ def _neighbours(point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _with_entry(array: Any, index: tuple[int, ...], value: float) -> Any:
     if not index:
         return value
-    arrays.charge(array.size)
+    limits.charge(array.size)
     changed = array.copy()
     changed[index] = value
     return changed

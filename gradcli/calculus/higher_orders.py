@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians, zeros
 from gradcli.calculus.interpolation import Counts, counts, directions, weights
@@ -100,10 +100,10 @@ class _Directions:
         self.value: Any = None
         # For each direction and leaf the coefficients of the gradient; None where there is no gradient.
         self.gradients: dict[Counts, dict[str, Sequence[Any] | None]] = {}
-        budget = arrays.steps()
+        budget = limits.steps()
         if budget is not None:
             budget.charge(math.comb(first + order - 2, order - 1))
-        arrays.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
+        limits.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
         waiting = directions(first, order - 1)
         at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, _MOST_ELEMENTS // first)
         while chunk := [*itertools.islice(waiting, at_once)]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.calculus.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Check, Report
 from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
@@ -33,7 +33,7 @@ def run(options: CheckOptions, environment: Environment) -> ExitStatus:
     """Compare derivatives with differences, print; see `gradcli check --help`."""
     _check(options)
     namespace = arrays.chosen(options.backend, options.device)
-    with arrays.using_namespace(namespace), arrays.max_elements(options.max_elements):
+    with arrays.using_namespace(namespace), limits.max_elements(options.max_elements):
         program, bindings, wrt = inputs.gather(options, environment, "float64")
         if not wrt:
             raise UsageError("there is no derivative to check", hint="gradcli check 'log(x**q)' x=5 q=3")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import limits
 from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
 from gradcli.cli.options import DiffOptions
@@ -24,7 +24,7 @@ _SHORT = 40
 def run(options: DiffOptions, environment: Environment) -> ExitStatus:
     """Differentiate, simplify, print; see `gradcli diff --help`."""
     _check(options)
-    with arrays.max_elements(options.max_elements):
+    with limits.max_elements(options.max_elements):
         program, bindings = inputs.read(options, environment, "float64")
         wrt = _names(program, options)
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order, max_steps=options.max_steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradcli import arrays, timing
+from gradcli import arrays, limits, timing
 from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
 from gradcli.cli.opening import opening
@@ -24,12 +24,12 @@ _MOST_ENTRIES = 200
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
     """Evaluate, differentiate, print; see `gradcli eval --help`."""
     _check(options)
-    limits = arrays.max_elements(options.max_elements)
+    budget = limits.max_elements(options.max_elements)
     with timing.measured(options.timing) as stopwatch:
         namespace = arrays.chosen(options.backend, options.device)
         if namespace is not None:
             stopwatch.synchronise = namespace.synchronise
-        with arrays.using_namespace(namespace), arrays.using_dtype(options.dtype), limits:
+        with arrays.using_namespace(namespace), arrays.using_dtype(options.dtype), budget:
             with timing.phase("read"):
                 request = _request(options, environment)
             with timing.phase("run"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.cli import inputs
 from gradcli.cli.drawing.labels import Label, Texts, labels
 from gradcli.cli.environment import Environment
@@ -24,7 +24,7 @@ def run(options: GraphOptions, environment: Environment) -> ExitStatus:
     """Run a program and show its graph; see `gradcli graph --help`."""
     form = _format(options)
     namespace = arrays.chosen(options.backend, options.device)
-    with arrays.using_namespace(namespace), arrays.max_elements(options.max_elements):
+    with arrays.using_namespace(namespace), limits.max_elements(options.max_elements):
         request = _request(options, environment)
         graph = graphs.run(request)
     if form == "json":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.function import Function
 from gradcli.autograd.modes import current_span, enable_grad
 from gradcli.autograd.tensor import Tensor
@@ -33,7 +33,6 @@ from gradcli.language.provenance import UNKNOWN, Provenance
 from gradcli.language.stable import Rewritten, rewrites
 from gradcli.language.syntax import tree
 from gradcli.language.values import check_arguments, in_dtype, number, one_of, truth
-from gradcli.limits import MAX_DEPTH, MAX_STEPS
 from gradcli.primitives import arithmetic, table
 from gradcli.primitives.axes import whole
 from gradcli.primitives.indexing import index
@@ -68,7 +67,7 @@ def evaluate(
     program: tree.Module,
     bindings: Mapping[str, Value],
     *,
-    max_steps: int = MAX_STEPS,
+    max_steps: int = limits.MAX_STEPS,
     rewrite: bool = True,
     observe: Observer | None = None,
     provenance: Provenance = UNKNOWN,
@@ -84,7 +83,7 @@ def evaluate(
     """
     scope.check(program, bindings)
     stable = rewrites(program, scope.defined_functions(program)) if rewrite else {}
-    with arrays.max_steps(max_steps):
+    with limits.max_steps(max_steps):
         return _Interpreter(program, bindings, stable, observe, provenance).run()
 
 
@@ -160,7 +159,7 @@ class _Interpreter:
                 if asked in self.held:
                     value = self.held[asked]
                     continue
-                arrays.charge_step()
+                limits.charge_step()
                 asked = self.stable.get(asked, asked)
                 tasks.append((_HANDLERS[type(asked)](self, asked), asked, names, opaque))
                 value = None
@@ -245,7 +244,7 @@ class _Interpreter:
         items = yield from self._items(node.iterable)
         self.provenance.enter(node)
         for item in items:
-            arrays.charge_step()
+            limits.charge_step()
             self.provenance.repeat()
             self._bind(node.name, item)
             value = yield from self._block(node.body)
@@ -276,7 +275,7 @@ class _Interpreter:
         value = None
         self.provenance.enter(node)
         while truth((yield node.test), node.test):
-            arrays.charge_step()
+            limits.charge_step()
             self.provenance.repeat()
             value = yield from self._block(node.body)
         self.provenance.leave()
@@ -471,8 +470,10 @@ class _Interpreter:
         names = [p.name for p in define.parameters]
         values = [number(v, f"'{define.name}'") for v in (dict(zip(names, positional)) | keywords).values()]
         named = dict(zip(dict.fromkeys([*names[: len(positional)], *keywords]), values))
-        if self.depth == MAX_DEPTH:
-            raise LimitError(f"functions call each other more than {MAX_DEPTH:,} deep", hint="a recursion may not end")
+        if self.depth == limits.MAX_DEPTH:
+            raise LimitError(
+                f"functions call each other more than {limits.MAX_DEPTH:,} deep", hint="a recursion may not end"
+            )
         self.depth += 1
         try:
             return (yield from self._call_body(define, names, named))

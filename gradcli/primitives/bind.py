@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, ShapeError
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     """
     xp = arrays.foreign_namespace(operands) or arrays.default_namespace()
     try:
-        if arrays.limited():
-            arrays.charge(primitive.elements([arrays.shape(o) for o in operands], params))
+        if limits.limited():
+            limits.charge(primitive.elements([arrays.shape(o) for o in operands], params))
         operands = xp.promoted(operands, truths=primitive.truths)
         with xp.quiet():
             result = primitive.forward(xp, *operands, **params)

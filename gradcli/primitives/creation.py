@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import CallError, EvaluationError, ShapeError
 from gradcli.primitives.axes import Shape, whole, whole_numbers
 from gradcli.primitives.bind import concrete
@@ -18,7 +18,7 @@ def _sizes(shape: tuple[Any, ...]) -> Shape:
     sizes = whole_numbers(shape[0] if len(shape) == 1 else shape, "a size") if shape else ()
     if any(s < 0 for s in sizes):
         raise ShapeError(f"a size must not be negative: {list(sizes)}")
-    arrays.charge(math.prod(sizes))
+    limits.charge(math.prod(sizes))
     return sizes
 
 
@@ -73,7 +73,7 @@ def _arange(start: Any, stop: Any = None, step: Any = 1.0) -> Any:
     first, last, by = (_number(v, "arange") for v in ((0.0, start, step) if stop is None else (start, stop, step)))
     if by == 0 or not all(map(math.isfinite, (first, last, by))):
         raise EvaluationError("'arange' needs finite numbers and a step that is not 0")
-    arrays.charge(max(0, math.ceil(min((last - first) / by, 1e18))))
+    limits.charge(max(0, math.ceil(min((last - first) / by, 1e18))))
     return arrays.made(lambda xp: xp.arange(first, last, by, dtype=arrays.default_dtype()))
 
 

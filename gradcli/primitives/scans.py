@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import divide, equal, multiply, nowhere, ones_like, usable_divisor, where
@@ -55,7 +55,7 @@ def _leave_one_out(x: Any) -> Any:
     """Rows of x, one for each element of its last axis, in which that element is 1."""
     sizes = arrays.shape(x)
     rows = reshape(x, (*sizes[:-1], 1, sizes[-1]))
-    arrays.charge(sizes[-1] ** 2)
+    limits.charge(sizes[-1] ** 2)
     return where(arrays.numpy_namespace().eye(sizes[-1], dtype=bool), 1.0, rows)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.axes import diagonal_number, normalize_axes, normalize_axis, whole_array, whole_numbers
@@ -358,7 +358,7 @@ def _repeated_positions(repeats: Any, size: int) -> Any:
     counts = whole_array(concrete(repeats), "a number of repeats").ravel()
     if counts.size not in (1, size) or (counts < 0).any():
         raise ShapeError(f"{counts.size:,} numbers of repeats do not fit an axis of size {size:,}")
-    arrays.charge(sum(counts.tolist()) * (size if counts.size == 1 else 1))
+    limits.charge(sum(counts.tolist()) * (size if counts.size == 1 else 1))
     return arrays.guard_memory(lambda xp: xp.repeat(xp.arange(size), counts))
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, NotRecordableError
 from gradcli.kinds.order import ABSTRACT
 from gradcli.primitives import linear, reductions, shape
@@ -58,7 +58,7 @@ class Abstract(Kind):
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Abstract:
         shapes = [arrays.shape(o) for o in operands]
         elements = primitive.elements(shapes, params)
-        arrays.charge(elements)
+        limits.charge(elements)
         if primitive.elementwise:
             return Abstract(_broadcast(shapes), _dtype(primitive, operands, params))
         # Whether a reduction of nothing has a value, it knows itself.

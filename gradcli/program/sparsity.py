@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays import sparsity_patterns
 from gradcli.arrays.sparsity_patterns import Pattern
 from gradcli.errors import LimitError
@@ -171,6 +171,6 @@ def _by_letters(x: Any, term: Sequence[Any], result: Sequence[Any]) -> Any:
 
 
 def _charge(entries: int) -> None:
-    arrays.charge(entries)
+    limits.charge(entries)
     if entries > _MOST_ENTRIES:
         raise LimitError("too many elements depend on too many variables: this is not sparse")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.engine import observer
 from gradcli.autograd.function import FunctionNode
 from gradcli.autograd.node import Node, recorder
@@ -17,7 +17,6 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.provenance import Log
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
-from gradcli.limits import MAX_STEPS
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.exponential import whole_power
 from gradcli.run.groups import Group, Grouping, grouped
@@ -37,7 +36,7 @@ class GraphRequest(NamedTuple):
     gradient: bool = True
     grad_output: Any = None
     rewrite: bool = True
-    max_steps: int = MAX_STEPS
+    max_steps: int = limits.MAX_STEPS
 
 
 class Vertex(NamedTuple):
@@ -129,7 +128,7 @@ def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
         def see(node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
             found[node] = cotangents[0]
 
-        with _set(observer, see), arrays.max_steps(request.max_steps):
+        with _set(observer, see), limits.max_steps(request.max_steps):
             value.backward(request.grad_output)
     return found
 

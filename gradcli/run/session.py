@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.engine import observing
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
@@ -25,7 +25,6 @@ from gradcli.errors import (
 from gradcli.language.interpreter import Evaluation, evaluate
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module
-from gradcli.limits import MAX_STEPS
 from gradcli.primitives.bind import concrete, constant
 from gradcli.run.diagnose import Warning, Watch, all_finite
 from gradcli.run.worth import worth
@@ -49,7 +48,7 @@ class EvaluationRequest(NamedTuple):
     retain: Sequence[str] = ()
     nodes: bool = False
     rewrite: bool = True
-    max_steps: int = MAX_STEPS
+    max_steps: int = limits.MAX_STEPS
     executor: str | None = None
 
 
@@ -119,7 +118,7 @@ def _compiled(request: EvaluationRequest) -> Result | None:
     bindings, cotangent = request.bindings, request.grad_output
     wrt = tuple(request.wrt) if request.gradient else ()
     try:
-        with arrays.apart(), observing(_assume_smooth):
+        with limits.apart(), observing(_assume_smooth):
             made = recording(
                 request.program,
                 {name: abstract(array) for name, array in bindings.items()},
@@ -172,7 +171,7 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any) -> Result:
     by = {name: leaves[name] for name in request.wrt}
     last = request.program.body[-1]
     places = pointing_into(request.program.source, last.span)
-    with watch.derivatives(nonfinite=observe is not None), places, arrays.max_steps(request.max_steps):
+    with watch.derivatives(nonfinite=observe is not None), places, limits.max_steps(request.max_steps):
         if request.gradient:
             _backward(request, evaluation.value, by, result)
         # Taken before further passes, which would add to them.
@@ -196,7 +195,7 @@ def _coordinates(request: EvaluationRequest) -> dict[str, Any]:
 
     options: dict[str, Any] = {"rewrite": request.rewrite, "max_steps": request.max_steps}
     last = request.program.body[-1]
-    with pointing_into(request.program.source, last.span), arrays.max_steps(request.max_steps):
+    with pointing_into(request.program.source, last.span), limits.max_steps(request.max_steps):
         try:
             found = program_hessian(request.program, request.bindings, request.wrt, **options).at(request.bindings)
         except (LimitError, NotRecordableError) as error:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
@@ -20,7 +20,6 @@ from gradcli.formulas.formula import formula
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse, tree
-from gradcli.limits import MAX_STEPS
 from gradcli.primitives.arithmetic import cast, isfinite
 from gradcli.primitives.bind import assume, constant
 from gradcli.program.ir import Program
@@ -47,7 +46,7 @@ def derivatives_as_formulas(
     wrt: Sequence[str],
     order: int = 1,
     *,
-    max_steps: int = MAX_STEPS,
+    max_steps: int = limits.MAX_STEPS,
 ) -> Formulas:
     """The derivatives of `order` of a program's value by the names `wrt`, each mixed one once.
 
@@ -67,7 +66,7 @@ def parsed_formula(text: str, like: Program) -> Program:
     """A formula in the expression language, of the inputs of another program, as a program."""
     inputs = {v.name or "": _example(v.shape, i, _SCALES[0]) for i, v in enumerate(like.inputs)}
     program = parse(text)
-    traced = record(lambda **given: [_value(program, given, MAX_STEPS)], inputs)
+    traced = record(lambda **given: [_value(program, given, limits.MAX_STEPS)], inputs)
     return optimise(traced.program._replace(guards=()))
 
 
@@ -131,7 +130,7 @@ def _recorded_at(
 
     try:
         place = pointing_into(program.source, program.body[-1].span)
-        with arrays.quiet(), place, arrays.max_steps(max_steps):
+        with arrays.quiet(), place, limits.max_steps(max_steps):
             return record(run, inputs)
     except NotRecordableError as error:
         error.message = "there is no single formula: what is computed here depends on the numbers"
