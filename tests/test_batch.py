@@ -20,7 +20,7 @@ from gradcli.kinds.batch import Batched, batched, new_nesting, row_by_row, unbat
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse
 from gradcli.primitives import decompositions, indexing, linear, matrices, reductions, scans, shape, table
-from gradcli.primitives.arithmetic import cast
+from gradcli.primitives.conversions import cast
 from gradcli.primitives.primitive import Composite, NotImplementedRule, Primitive
 from gradcli.program.record import record
 from tests.test_conformance import CASES as PROGRAMS

@@ -15,7 +15,7 @@ from strategies import NAMES, expressions
 from gradcli import arrays
 from gradcli.errors import GradcliError
 from gradcli.language.syntax import parse
-from gradcli.primitives import arithmetic, exponential, reductions, shape, special, trigonometric
+from gradcli.primitives import arithmetic, conversions, exponential, reductions, special, trigonometric
 from gradcli.primitives.arithmetic import where
 from gradcli.primitives.bind import assume, bind
 from gradcli.primitives.linear import matmul
@@ -130,8 +130,8 @@ def test_a_result_keeps_its_shape_and_dtype():
         (lambda x: abs(-x), ["abs"]),
         (lambda x: where(x > 0, x, x), []),
         (lambda x: where(arithmetic.logical_not(x > 0), x, 1.0), ["greater", "where"]),
-        (lambda x: shape.reshape(x * 2.0, x.shape), ["multiply"]),
-        (lambda x: arithmetic.cast(x, "float64"), []),
+        (lambda x: conversions.reshape(x * 2.0, x.shape), ["multiply"]),
+        (lambda x: conversions.cast(x, "float64"), []),
         (lambda x: arithmetic.zeros_like(x) + x, ["add"]),
     ],
 )
@@ -165,13 +165,13 @@ def test_transposes():
 
     assert names(both, x=MATRIX) == ["permute", "matmul"]
     assert names(lambda x: matmul(x.T, x).T, x=MATRIX, fast=True) == ["permute", "matmul"]
-    assert names(lambda x: shape.reshape(shape.reshape(x, 6), (3, 2)), x=MATRIX) == ["reshape"]
-    assert names(lambda x: shape.reshape(x, (6, 1)).T, x=MATRIX) == ["reshape"]
+    assert names(lambda x: conversions.reshape(conversions.reshape(x, 6), (3, 2)), x=MATRIX) == ["reshape"]
+    assert names(lambda x: conversions.reshape(x, (6, 1)).T, x=MATRIX) == ["reshape"]
 
 
 def test_what_is_repeated_is_computed_once():
-    assert names(lambda x: shape.broadcast_to(x, (1000,)) * 2.0, x=1.5) == ["multiply", "broadcast_to"]
-    assert names(lambda x, y: shape.broadcast_to(x, (3,)) * y, x=1.5, y=VECTOR) == ["multiply"]
+    assert names(lambda x: conversions.broadcast_to(x, (1000,)) * 2.0, x=1.5) == ["multiply", "broadcast_to"]
+    assert names(lambda x, y: conversions.broadcast_to(x, (3,)) * y, x=1.5, y=VECTOR) == ["multiply"]
 
 
 def test_guards_are_facts():
@@ -317,11 +317,11 @@ def _applied(operation: Any, operands: list[Any]) -> Any:
     if operation == "whole_power":
         return exponential.whole_power(a, n=2.0)
     if operation == "reshape":
-        return shape.reshape(a, (1, *arrays.shape(a)))[0]
+        return conversions.reshape(a, (1, *arrays.shape(a)))[0]
     if operation == "broadcast":
-        return shape.broadcast_to(a, (3,))
+        return conversions.broadcast_to(a, (3,))
     if operation == "sum":
-        return reductions.sum_(shape.broadcast_to(a, (3,)))
+        return reductions.sum_(conversions.broadcast_to(a, (3,)))
     if operation == "assume":
         assume(arithmetic.greater(a, 0.0))
         return None

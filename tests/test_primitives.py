@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gradcli import Tensor, arrays, grad, tensor
+from gradcli import Tensor, arrays, grad, limits, tensor
 from gradcli.primitives import decompositions, shape, table
-from gradcli.primitives.arithmetic import cast
+from gradcli.primitives.conversions import cast
 from gradcli.primitives.exponential import exp
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Operation, Primitive, parse_signature
@@ -246,7 +246,7 @@ def test_the_number_of_elements_is_known_beforehand(case):
     if isinstance(case.entry, Primitive):
         seen = []
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(arrays, "charge", seen.append)
+            patch.setattr(limits, "charge", seen.append)
             value = case.call(*map(np.atleast_1d, case.operands))
         assert not seen or seen[0] >= data(value).size
 

@@ -13,8 +13,8 @@ from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Node, next_sequence
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.errors import DifferentiationError, GradcliError
-from gradcli.primitives.arithmetic import cast
 from gradcli.primitives.bind import Kind
+from gradcli.primitives.conversions import cast
 from gradcli.primitives.operators import operand
 
 # Called with each node, its cotangents and the operands' cotangents that came of them.

@@ -14,7 +14,7 @@ from gradcli.autograd.node import RELEASED, Edge, Hook, Node, ShapeOnly, recorde
 from gradcli.autograd.selection import drop_untaken
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.kinds.order import TENSOR
-from gradcli.primitives import arithmetic, exponential, table
+from gradcli.primitives import arithmetic, conversions, exponential, table
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.operators import Operators, operand
 from gradcli.primitives.primitive import Primitive
@@ -325,7 +325,7 @@ class Tensor(Operators):
 
     def copy_(self, source: Any) -> Tensor:
         """Take over the values of `source`, broadcast to this shape and converted to this dtype."""
-        return self._in_place(_replaced, arithmetic.cast(operand(source), self.dtype))
+        return self._in_place(_replaced, conversions.cast(operand(source), self.dtype))
 
     def __iadd__(self, other: Any) -> Tensor:
         return self._in_place(arithmetic.add, other)

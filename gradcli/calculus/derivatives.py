@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.autograd.engine import grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.rows import gradients_of_elements
-from gradcli.primitives.shape import reshape
+from gradcli.primitives.conversions import reshape
 
 
 def gradients(

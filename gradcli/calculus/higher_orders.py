@@ -17,7 +17,8 @@ from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet, check_order
 from gradcli.primitives.arithmetic import add, isfinite, multiply
 from gradcli.primitives.bind import assume
-from gradcli.primitives.shape import iter_first_axis, permute, reshape, stack
+from gradcli.primitives.conversions import permute, reshape
+from gradcli.primitives.shape import iter_first_axis, stack
 
 # Interpolation leaves half of the digits at this order.
 _HIGHEST_OF_SEVERAL = 16

@@ -9,9 +9,10 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import PrimitiveNode, Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.arithmetic import cast, identity
+from gradcli.primitives.arithmetic import identity
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import constant
+from gradcli.primitives.conversions import cast
 
 
 def tracked(value: Any) -> Any:

@@ -16,7 +16,8 @@ from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives.arithmetic import isfinite
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.shape import concat, permute, reshape
+from gradcli.primitives.conversions import permute, reshape
+from gradcli.primitives.shape import concat
 
 # Of the directions that are followed at once, in the value.
 _MOST_ELEMENTS = 2**22

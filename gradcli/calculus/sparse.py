@@ -13,8 +13,9 @@ from gradcli.calculus.colouring import Colouring, colouring
 from gradcli.executors import stepwise
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
+from gradcli.primitives.conversions import reshape
 from gradcli.primitives.indexing import index, scatter
-from gradcli.primitives.shape import concat, reshape
+from gradcli.primitives.shape import concat
 from gradcli.program.ir import Program
 from gradcli.program.sparsity import dependence
 

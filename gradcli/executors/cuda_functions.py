@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays import definitions
-from gradcli.primitives import arithmetic, special
+from gradcli.primitives import conversions, special
 from gradcli.primitives.exponential import by_squaring
 from gradcli.program.ir import Atom, Equation, Variable
 
@@ -222,7 +222,7 @@ class Statements:
         primitive = equation.primitive
         functions = Functions(self, _working_dtype(equation))
         given = [functions.given(o, truths=primitive.truths) for o in operands]
-        same = primitive is arithmetic.cast
+        same = primitive is conversions.cast
         result = given[0] if same else primitive.forward(functions, *given, **equation.params)
         return functions.converted(result.term, equation.output.dtype)
 
@@ -233,7 +233,7 @@ def _working_dtype(equation: Equation) -> str:
     if equation.primitive in _WIDE:
         return "float64"
     output = equation.output.dtype
-    if equation.primitive is arithmetic.cast and output in _FLOATING:
+    if equation.primitive is conversions.cast and output in _FLOATING:
         return output
     strong = {dtype_of(a) for a in equation.inputs if not _is_weak(a)}
     return next((d for d in _FLOATING if d in strong), output if output in _FLOATING else "float64")

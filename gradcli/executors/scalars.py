@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, exponential, reductions, shape, special, trigonometric
+from gradcli.primitives import arithmetic, conversions, exponential, reductions, special, trigonometric
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -84,7 +84,9 @@ _TEMPLATES: dict[Primitive, str] = {
     reductions.flat_sqrt: "sqrt({0})",
 }
 # What moves or reduces the one element of a scalar leaves it as it is.
-_UNCHANGED = frozenset({shape.reshape, shape.permute, shape.broadcast_to, reductions.max_, reductions.min_})
+_UNCHANGED = frozenset(
+    {conversions.reshape, conversions.permute, conversions.broadcast_to, reductions.max_, reductions.min_}
+)
 
 
 def fits(program: Program) -> bool:
@@ -163,7 +165,7 @@ class _FunctionWriter:
         if primitive is exponential.whole_power:
             n = equation.params["n"]
             return f"{operands[0]} * {operands[0]}" if n == 2 else f"pow({operands[0]}, {float(n)!r})"
-        if primitive in _UNCHANGED or (primitive is arithmetic.cast and equation.output.dtype == "float64"):
+        if primitive in _UNCHANGED or (primitive is conversions.cast and equation.output.dtype == "float64"):
             return self._float(inputs[0]) if equation.output.dtype == "float64" else operands[0]
         template = _TEMPLATES.get(primitive)
         # A choice between a number and a truth value is of the kind that was chosen.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, linear, reductions, shape
+from gradcli.primitives import arithmetic, conversions, linear, reductions
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
 Shape = tuple[int, ...]
@@ -29,7 +29,7 @@ _CHEAP = 8
 REDUCTIONS = frozenset(
     {reductions.sum_, reductions.mean, reductions.prod, reductions.max_, reductions.min_}
 )  # fmt: skip
-_MAY_BE_THE_SAME = (arithmetic.identity, arithmetic.cast)
+_MAY_BE_THE_SAME = (arithmetic.identity, conversions.cast)
 _FLOATING = ("float64", "float32")
 
 
@@ -136,7 +136,7 @@ class _Scheduler:
     def _source(self, atom: Atom) -> Atom:
         if isinstance(atom, Variable):
             made = self.made.get(atom)
-            return made.inputs[0] if made is not None and made.primitive is shape.broadcast_to else atom
+            return made.inputs[0] if made is not None and made.primitive is conversions.broadcast_to else atom
         return _unstretched(atom)
 
     def _place(self, equation: Equation) -> None:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, exponential, reductions, special, trigonometric
+from gradcli.primitives import arithmetic, conversions, exponential, reductions, special, trigonometric
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Variable
 
@@ -67,7 +67,7 @@ def _table() -> Mapping[Primitive, Into]:
         arithmetic.reciprocal: lambda x, out: np.divide(1.0, x, out),
         arithmetic.zeros_like: lambda _x, out: out.fill(0.0),
         arithmetic.ones_like: lambda _x, out: out.fill(1.0),
-        arithmetic.cast: lambda x, out: np.copyto(out, x, casting="unsafe"),
+        conversions.cast: lambda x, out: np.copyto(out, x, casting="unsafe"),
         arithmetic.where: where,
         exponential.rsqrt: rsqrt,
         exponential.sigmoid: sigmoid,

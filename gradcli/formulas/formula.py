@@ -16,11 +16,11 @@ from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol,
 from gradcli.formulas.forms import Forms
 from gradcli.formulas.identities import BILINEAR, EVEN, IDENTITIES, LINEAR, ODD, number
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
+from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.exponential import exp, general_power, sqrt, whole_power
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import mean, sum_
-from gradcli.primitives.shape import broadcast_to, reshape
 from gradcli.program import constants
 from gradcli.program.builder import broadcast, frozen
 from gradcli.program.checker import check

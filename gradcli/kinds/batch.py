@@ -13,9 +13,9 @@ from gradcli.errors import NotBatchableError
 from gradcli.kinds.order import BATCHED
 from gradcli.primitives.batching import exchange
 from gradcli.primitives.bind import Kind, assume
+from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.shape import broadcast_to
 
 
 class Batched(Operators):

@@ -11,11 +11,11 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import LimitError
 from gradcli.kinds.order import JET
-from gradcli.primitives.arithmetic import add, cast, divide, multiply, zeros_like
+from gradcli.primitives.arithmetic import add, divide, multiply, zeros_like
 from gradcli.primitives.bind import bind
+from gradcli.primitives.conversions import broadcast_to, cast
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.shape import broadcast_to
 
 _NO_PARAMS: Mapping[str, Any] = {}
 

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import assume, constant
@@ -107,18 +106,6 @@ identity = elementwise(
     derivative="g",
     node_name="CloneBackward0",
     samples=(0.7, [-1.0, 2.0]),
-)  # fmt: skip
-
-cast = elementwise(
-    "cast", "x, dtype", "x in another dtype",
-    jet=linear,
-    truths=True,
-    forward=lambda _xp, x, *, dtype: arrays.astype(x, dtype),
-    vjp=(lambda g, _y, _x, **_params: g,),
-    prepare=lambda x, dtype: ((x,), {"dtype": dtype}),
-    derivative="g",
-    node_name="ToCopyBackward0",
-    samples=((0.7, "float64"), ([-1.0, 2.0], "float64")),
 )  # fmt: skip
 
 zeros_like = elementwise(

@@ -41,6 +41,11 @@ def whole_numbers(value: Any, what: str) -> Shape:
         raise EvaluationError(f"{what} must be made of whole numbers") from None
 
 
+def gathered(numbers: tuple[Any, ...], what: str) -> Shape:
+    """Whole numbers given one by one or as one sequence."""
+    return whole_numbers(numbers[0] if len(numbers) == 1 else numbers, what)
+
+
 def whole_array(value: Any, what: str) -> Any:
     """An array of integers with the numbers of `value`. Raises EvaluationError where they are not whole."""
     xp = arrays.numpy_namespace()

@@ -13,7 +13,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.primitives.bind import bind
-from gradcli.primitives.primitive import Primitive, Shape
+from gradcli.primitives.conversions import broadcast_to, cast, permute, reshaped, with_rank
+from gradcli.primitives.primitive import Primitive
 
 Operands = Sequence[Any]
 Flags = Sequence[bool]
@@ -22,29 +23,8 @@ Params = Mapping[str, Any]
 _NO_PARAMS: Params = {}
 
 
-# The entries of `shape` name the rules of this file, so they can be imported only when a rule is used.
-def _reshape(x: Any, shape: Sequence[int]) -> Any:
-    from gradcli.primitives.shape import reshape
-
-    return x if arrays.shape(x) == tuple(shape) else bind(reshape, (x,), {"shape": tuple(shape)})
-
-
 def _permute(x: Any, axes: Sequence[int]) -> Any:
-    from gradcli.primitives.shape import permute
-
     return bind(permute, (x,), {"axes": tuple(axes)})
-
-
-def _broadcast(x: Any, shape: Shape) -> Any:
-    from gradcli.primitives.shape import broadcast_to
-
-    return bind(broadcast_to, (x,), {"shape": shape})
-
-
-def _cast(x: Any, dtype: str) -> Any:
-    from gradcli.primitives.arithmetic import cast
-
-    return bind(cast, (x,), {"dtype": dtype})
 
 
 def exchange(x: Any, first: int, second: int) -> Any:
@@ -64,22 +44,18 @@ def _size(operands: Operands, batched: Flags) -> int:
     return int(next(arrays.shape(o)[0] for o, b in zip(operands, batched) if b))
 
 
-def _with_rank(x: Any, rank: int) -> Any:
-    """A batched operand with axes of size 1 behind the batch axis, up to `rank` axes of its own."""
-    rows, *sizes = arrays.shape(x)
-    return _reshape(x, (rows, *(1,) * (rank - len(sizes)), *sizes))
-
-
 def _aligned(operands: Operands, batched: Flags) -> list[Any]:
     """The operands so that the batch axes meet when they are broadcast together."""
     rank = max(_ranks(operands, batched))
-    return [_with_rank(o, rank) if b else o for o, b in zip(operands, batched)]
+    return [with_rank(o, rank) if b else o for o, b in zip(operands, batched)]
 
 
 def _all_batched(operands: Operands, batched: Flags) -> list[Any]:
     """The operands, those without a batch axis repeated along a new one."""
     rows = _size(operands, batched)
-    return [o if b else _broadcast(o, (rows, *arrays.shape(o))) for o, b in zip(operands, batched)]
+    return [
+        o if b else bind(broadcast_to, (o,), {"shape": (rows, *arrays.shape(o))}) for o, b in zip(operands, batched)
+    ]
 
 
 # --- element by element
@@ -99,7 +75,7 @@ def _in_one_dtype(operands: Operands, batched: Flags) -> Operands:
     others = {dtype for dtype, number in zip(dtypes, numbers) if not number}
     if "float32" not in others or "float64" in others:
         return operands
-    return [_cast(o, "float32") if number and b else o for o, number, b in zip(operands, numbers, batched)]
+    return [cast(o, "float32") if number and b else o for o, number, b in zip(operands, numbers, batched)]
 
 
 # --- one operand, and axes by number
@@ -122,25 +98,12 @@ def position(primitive: Primitive, operands: Operands, batched: Flags, params: P
     if params["axis"] is not None:
         return along_axis(primitive, operands, batched, params)
     rows, *sizes = arrays.shape(operands[0])
-    flat = _reshape(operands[0], (rows, math.prod(sizes)))
+    flat = reshaped(operands[0], (rows, math.prod(sizes)))
     found = bind(primitive, (flat,), {"axis": 1, "keepdims": False})
-    return _reshape(found, (rows, *(1 for _ in sizes))) if params["keepdims"] else found
+    return reshaped(found, (rows, *(1 for _ in sizes))) if params["keepdims"] else found
 
 
 # --- moving elements
-
-
-def reshape(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
-    return bind(primitive, operands, {"shape": (_size(operands, batched), *params["shape"])})
-
-
-def broadcast_to(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
-    shape = params["shape"]
-    return bind(primitive, (_with_rank(operands[0], len(shape)),), {"shape": (_size(operands, batched), *shape)})
-
-
-def permute(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
-    return bind(primitive, operands, {"axes": (0, *(a + 1 for a in params["axes"]))})
 
 
 def roll(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
@@ -148,8 +111,8 @@ def roll(primitive: Primitive, operands: Operands, _batched: Flags, params: Para
     if axis is not None:
         return bind(primitive, operands, {"shift": shift, "axis": tuple(a + 1 for a in axis)})
     shape = arrays.shape(operands[0])
-    flat = _reshape(operands[0], (shape[0], math.prod(shape[1:])))
-    return _reshape(bind(primitive, (flat,), {"shift": (shift,), "axis": (1,)}), shape)
+    flat = reshaped(operands[0], (shape[0], math.prod(shape[1:])))
+    return reshaped(bind(primitive, (flat,), {"shift": (shift,), "axis": (1,)}), shape)
 
 
 def joined(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
@@ -198,23 +161,23 @@ def matmul(primitive: Primitive, operands: Operands, batched: Flags, params: Par
     matrices = [_as_row(a) if left == 1 else a, _as_column(b) if right == 1 else b]
     product = bind(primitive, _aligned(matrices, batched), params)
     *sizes, m, n = arrays.shape(product)
-    return _reshape(product, (*sizes, *(m,) * (left > 1), *(n,) * (right > 1)))
+    return reshaped(product, (*sizes, *(m,) * (left > 1), *(n,) * (right > 1)))
 
 
 def _as_row(x: Any) -> Any:
     *sizes, n = arrays.shape(x)
-    return _reshape(x, (*sizes, 1, n))
+    return reshaped(x, (*sizes, 1, n))
 
 
 def _as_column(x: Any) -> Any:
-    return _reshape(x, (*arrays.shape(x), 1))
+    return reshaped(x, (*arrays.shape(x), 1))
 
 
 def _rows_times(matmul: Primitive, rows: Any, b: Any) -> Any:
     """The product of every vector along the last axis of `rows` with one vector or matrix."""
     *sizes, n = arrays.shape(rows)
-    product = bind(matmul, (_reshape(rows, (math.prod(sizes), n)), b), _NO_PARAMS)
-    return _reshape(product, (*sizes, *arrays.shape(product)[1:]))
+    product = bind(matmul, (reshaped(rows, (math.prod(sizes), n)), b), _NO_PARAMS)
+    return reshaped(product, (*sizes, *arrays.shape(product)[1:]))
 
 
 def contract(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
@@ -233,12 +196,12 @@ def solve(primitive: Primitive, operands: Operands, batched: Flags, params: Para
         solution = _solve_columns(primitive, a, b)
     else:
         solution = bind(primitive, _aligned((a, b), batched), params)
-    return _reshape(solution, arrays.shape(solution)[:-1]) if right == 1 else solution
+    return reshaped(solution, arrays.shape(solution)[:-1]) if right == 1 else solution
 
 
 def _solve_columns(solve: Primitive, a: Any, b: Any) -> Any:
     """The solutions for a stack of right sides, all beside each other in one matrix."""
     first = exchange(b, 0, -2)
     sizes = arrays.shape(first)
-    columns = _reshape(first, (sizes[0], math.prod(sizes[1:])))
-    return exchange(_reshape(bind(solve, (a, columns), _NO_PARAMS), sizes), 0, -2)
+    columns = reshaped(first, (sizes[0], math.prod(sizes[1:])))
+    return exchange(reshaped(bind(solve, (a, columns), _NO_PARAMS), sizes), 0, -2)

@@ -9,8 +9,8 @@ from gradcli import arrays, limits
 from gradcli.errors import CallError, EvaluationError, ShapeError
 from gradcli.primitives.axes import Shape, whole, whole_numbers
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.primitive import Composite
-from gradcli.primitives.shape import broadcast_to
 
 
 def _sizes(shape: tuple[Any, ...]) -> Shape:

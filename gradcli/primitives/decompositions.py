@@ -32,6 +32,7 @@ from gradcli.primitives.arithmetic import (
     zeros_like,
 )
 from gradcli.primitives.bind import assume
+from gradcli.primitives.conversions import reshape
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
@@ -40,7 +41,7 @@ from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.reductions import finite_scale, max_, sum_
 from gradcli.primitives.scans import scan_smooth
 from gradcli.primitives.series import Coefficients, integrated, products
-from gradcli.primitives.shape import concat, flip, matrix_transpose, reshape, tril, triu
+from gradcli.primitives.shape import concat, flip, matrix_transpose, tril, triu
 
 _SYMMETRIC = [[2.0, 0.5], [0.5, 3.0]]
 _SYMMETRIC_BATCH = [_SYMMETRIC, [[1.0, 0.2], [0.2, -2.0]]]

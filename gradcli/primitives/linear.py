@@ -10,12 +10,13 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import take_diagonal
 from gradcli.primitives.primitive import Composite, work
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import multilinear
-from gradcli.primitives.shape import matrix_transpose, moveaxis, permute, reshape
+from gradcli.primitives.shape import matrix_transpose, moveaxis
 
 Shape = tuple[int, ...]
 

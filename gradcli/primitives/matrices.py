@@ -16,6 +16,7 @@ from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like, usable_divisor
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
+from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.exponential import by_squaring
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
@@ -23,7 +24,7 @@ from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Composite, Primitive, largest_operand, work
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import Coefficients, integrated, products
-from gradcli.primitives.shape import matrix_transpose, permute, reshape, roll
+from gradcli.primitives.shape import matrix_transpose, roll
 
 Shape = tuple[int, ...]
 

@@ -26,12 +26,13 @@ from gradcli.primitives.arithmetic import (
 )
 from gradcli.primitives.axes import normalize_axes, normalize_axis
 from gradcli.primitives.bind import assume, concrete, constant
+from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.exponential import exp, log, power, square
 from gradcli.primitives.families import elementwise, structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.series import Coefficients, integrated, linear, locally_constant
-from gradcli.primitives.shape import broadcast_to, concat, expand_dims, permute, reshape, stack
+from gradcli.primitives.shape import concat, expand_dims, stack
 
 Shape = tuple[int, ...]
 

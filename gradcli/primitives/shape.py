@@ -9,8 +9,16 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.axes import diagonal_number, normalize_axes, normalize_axis, whole_array, whole_numbers
+from gradcli.primitives.axes import (
+    diagonal_number,
+    gathered,
+    normalize_axes,
+    normalize_axis,
+    whole_array,
+    whole_numbers,
+)
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.conversions import broadcast_to, permutation, permute, reshape
 from gradcli.primitives.families import moving
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
@@ -21,71 +29,16 @@ _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 
 
-def _spread(numbers: tuple[Any, ...], what: str) -> Shape:
-    """Whole numbers given one by one or as one sequence."""
-    return whole_numbers(numbers[0] if len(numbers) == 1 else numbers, what)
-
-
-def _new_shape(old: Shape, asked: Shape) -> Shape:
-    known = math.prod(s for s in asked if s != -1)
-    new = asked
-    if asked.count(-1) == 1 and known > 0 and math.prod(old) % known == 0:
-        new = tuple(math.prod(old) // known if s == -1 else s for s in asked)
-    if any(s < 0 for s in new) or math.prod(new) != math.prod(old):
-        raise ShapeError(f"cannot reshape {list(old)} to {list(asked)}")
-    return new
-
-
-reshape: Primitive = moving(
-    "reshape", "x, *shape", "the same elements in another shape; one size may be -1",
-    forward=lambda xp, x, *, shape: xp.reshape(x, shape),
-    vjp=(lambda g, _y, _x, **_params: reshape(g, _x.shape),),
-    prepare=lambda x, *sizes, shape=None: (
-        (x,),
-        {"shape": _new_shape(arrays.shape(x), _spread(sizes if shape is None else (shape,), "a shape"))},
-    ),
-    batch=batching.reshape,
-    derivative="reshape(g, x.shape)",
-    node_name="ViewBackward0",
-    aliases=("view",),
-    samples=((_MATRIX, (3, 2)), (_MATRIX, -1)),
-)  # fmt: skip
-
-
 def _transpose_axes(ndim: int, axes: tuple[Any, ...]) -> Shape:
     if not axes or (len(axes) == 1 and axes[0] is None):
         return tuple(reversed(range(ndim)))
-    numbers = tuple(normalize_axis(a, ndim) for a in _spread(axes, "an axis"))
+    numbers = tuple(normalize_axis(a, ndim) for a in gathered(axes, "an axis"))
     if len(axes) == 2:
         swapped = list(range(ndim))
         swapped[numbers[0]], swapped[numbers[1]] = numbers[1], numbers[0]
         return tuple(swapped)
-    return _permutation(ndim, numbers)
+    return permutation(ndim, numbers)
 
-
-def _permutation(ndim: int, axes: tuple[Any, ...]) -> Shape:
-    numbers = tuple(normalize_axis(a, ndim) for a in _spread(axes, "an axis"))
-    if sorted(numbers) != list(range(ndim)):
-        raise ShapeError(f"{list(numbers)} is no order of the {ndim} axes of the tensor")
-    return numbers
-
-
-def _inverse(axes: Shape) -> Shape:
-    return tuple(axes.index(i) for i in range(len(axes)))
-
-
-permute: Primitive = moving(
-    "permute", "x, *axes", "the axes in the given order",
-    forward=lambda xp, x, *, axes: xp.permute_dims(x, axes),
-    vjp=(lambda g, _y, _x, *, axes: permute(g, _inverse(axes)),),
-    prepare=lambda x, *order, axes=None: (
-        (x,), {"axes": _permutation(len(arrays.shape(x)), order if axes is None else (axes,))}
-    ),
-    batch=batching.permute,
-    derivative="g with its axes in the old order",
-    aliases=("permute_dims",),
-    samples=((_MATRIX, (1, 0)), ([_MATRIX], (2, 0, 1))),
-)  # fmt: skip
 
 transpose = Composite(
     "transpose", "x, *axes",
@@ -162,29 +115,6 @@ ravel = Composite(
     derivative="reshape(g, x.shape)",
     aliases=("flatten",),
     samples=((_MATRIX,), 0.7),
-)  # fmt: skip
-
-
-def _broadcast_call(x: Any, *sizes: Any, shape: Any = None) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    asked = _spread(sizes if shape is None else (shape,), "a shape")
-    if -1 in asked:
-        old = arrays.shape(x)
-        kept = (-1,) * (len(asked) - len(old)) + old
-        asked = tuple(known if size == -1 else size for size, known in zip(asked, kept))
-    return (x,), {"shape": asked}
-
-
-broadcast_to = moving(
-    "broadcast_to", "x, *shape", "repeated along new axes and axes of size 1, up to a shape; -1 keeps a size",
-    forward=lambda xp, x, *, shape: xp.broadcast_to(x, shape),
-    vjp=(lambda g, _y, _x, **_params: g,),
-    prepare=_broadcast_call,
-    batch=batching.broadcast_to,
-    derivative="g summed over the axes that were repeated",
-    elements=lambda _shapes, params: math.prod(params["shape"]),
-    node_name="ExpandBackward0",
-    aliases=("expand",),
-    samples=((_VECTOR, (2, 3)), (0.7, (2, 2))),
 )  # fmt: skip
 
 
@@ -326,7 +256,7 @@ roll: Primitive = moving(
 
 
 def _tile(x: Any, *repeats: Any) -> Any:
-    counts = _spread(repeats, "a number of repeats")
+    counts = gathered(repeats, "a number of repeats")
     sizes = arrays.shape(x)
     rank = max(len(counts), len(sizes))
     counts = (1,) * (rank - len(counts)) + counts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.primitives import (
     arithmetic,
+    conversions,
     creation,
     decompositions,
     exponential,
@@ -19,6 +20,7 @@ from gradcli.primitives import (
 from gradcli.primitives.primitive import Operation
 
 _MODULES = (
+    conversions,
     arithmetic,
     exponential,
     trigonometric,
@@ -66,9 +68,9 @@ SUBJECTS: dict[str, tuple[Operation, ...]] = {
         scans.cumprod, scans.softmax, scans.log_softmax, scans.sort,
     ),
     "shape": (
-        shape.reshape, shape.transpose, shape.permute, shape.moveaxis, shape.squeeze, shape.expand_dims,
-        shape.broadcast_to, shape.concat, shape.stack, shape.vstack, shape.hstack, shape.flip, shape.roll, shape.tile,
-        shape.repeat, shape.ravel, indexing.diag, shape.tril, shape.triu, shape.take,
+        conversions.reshape, shape.transpose, conversions.permute, shape.moveaxis, shape.squeeze, shape.expand_dims,
+        conversions.broadcast_to, shape.concat, shape.stack, shape.vstack, shape.hstack, shape.flip, shape.roll,
+        shape.tile, shape.repeat, shape.ravel, indexing.diag, shape.tril, shape.triu, shape.take,
     ),
     "linear algebra": (
         linear.matmul, linear.dot, linear.outer, linear.einsum, linear.trace, linear.diagonal, matrices.tensordot,

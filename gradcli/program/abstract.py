@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, NotRecordableError
 from gradcli.kinds.order import ABSTRACT
-from gradcli.primitives import linear, reductions, shape
+from gradcli.primitives import conversions, linear, reductions
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.primitive import Primitive
 
@@ -20,7 +20,7 @@ _REDUCTIONS = (
     reductions.all_,
 )  # fmt: skip
 # What they give is a view of an array that has one element in memory.
-_VIEWS = (shape.reshape, shape.permute, shape.broadcast_to)
+_VIEWS = (conversions.reshape, conversions.permute, conversions.broadcast_to)
 # So many elements are computed to see a shape, where there is no rule for it.
 _FEW = 10_000
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError
-from gradcli.primitives import arithmetic, exponential
+from gradcli.primitives import arithmetic, conversions, exponential
 from gradcli.primitives.bind import bind
+from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.shape import broadcast_to
 from gradcli.program import constants
 from gradcli.program.ir import Atom, Equation, Shape, Variable
 from gradcli.program.patterns import COMMUTATIVE
@@ -30,7 +30,7 @@ _ROUNDED_ALIKE = frozenset({
     arithmetic.reciprocal, arithmetic.absolute, arithmetic.where, arithmetic.less, arithmetic.less_equal,
     arithmetic.greater, arithmetic.greater_equal, arithmetic.equal, arithmetic.not_equal,
     arithmetic.logical_and, arithmetic.logical_or, arithmetic.logical_not, arithmetic.isfinite,
-    arithmetic.isnan, arithmetic.maximum, arithmetic.minimum, arithmetic.identity, arithmetic.cast, exponential.sqrt,
+    arithmetic.isnan, arithmetic.maximum, arithmetic.minimum, arithmetic.identity, conversions.cast, exponential.sqrt,
 })  # fmt: skip
 
 
@@ -81,7 +81,7 @@ class Builder:
             same = arrays.shape(atom) == new_shape and arrays.dtype_name(atom) == dtype
             return atom if same else _broadcast_constant(arrays.astype(atom, dtype), new_shape)
         if atom.dtype != dtype:
-            atom = self.apply(arithmetic.cast, [atom], {"dtype": dtype}, atom.shape, dtype)
+            atom = self.apply(conversions.cast, [atom], {"dtype": dtype}, atom.shape, dtype)
         if arrays.shape(atom) != new_shape:
             atom = self.apply(broadcast_to, [atom], {"shape": new_shape}, new_shape, dtype)
         return atom

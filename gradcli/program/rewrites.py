@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.primitives.arithmetic import (
-    cast,
     equal,
     greater,
     greater_equal,
@@ -35,10 +34,10 @@ from gradcli.primitives.arithmetic import (
     where,
     zeros_like,
 )
+from gradcli.primitives.conversions import broadcast_to, cast, permute, reshape
 from gradcli.primitives.exponential import exp, general_power, log, sqrt, whole_power
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.shape import broadcast_to, permute, reshape
 from gradcli.primitives.special import relu
 from gradcli.program.ir import Atom, Shape
 from gradcli.program.patterns import Parts, Template, Term, match, parts_of, template

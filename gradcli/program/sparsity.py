@@ -14,15 +14,15 @@ from gradcli import arrays, limits
 from gradcli.arrays import sparsity_patterns
 from gradcli.arrays.sparsity_patterns import Pattern
 from gradcli.errors import LimitError
-from gradcli.primitives import batching, indexing, linear, shape
+from gradcli.primitives import batching, conversions, indexing, linear, shape
 from gradcli.program.ir import Atom, Equation, Program, Shape, Variable
 
 # Of any intermediate result.
 _MOST_ENTRIES = 2**24
 # The result is made of elements of the operands, each at one place or several, and of zeros.
 _MOVING = frozenset({
-    indexing.index, shape.reshape, shape.permute, shape.broadcast_to, shape.concat, shape.stack, shape.flip, shape.roll,
-    shape.tril, shape.triu,
+    indexing.index, conversions.reshape, conversions.permute, conversions.broadcast_to, shape.concat, shape.stack,
+    shape.flip, shape.roll, shape.tril, shape.triu,
 })  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.executors import cuda_functions, cuda_text, cupy_kernels, schedule
 from gradcli.language.syntax import parse
-from gradcli.primitives import arithmetic, exponential, matrices, reductions, trigonometric
+from gradcli.primitives import arithmetic, conversions, exponential, matrices, reductions, trigonometric
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program, Variable
@@ -304,8 +304,8 @@ def test_numbers_take_the_dtype_of_arrays():
         (arithmetic.where, (truths, 1.5, 0), {}, "float64"),
         (arithmetic.where, (truths, truths, False), {}, "bool"),
         (arithmetic.where, (truths, single, double), {}, "float64"),
-        (arithmetic.cast, (truths,), {"dtype": "float32"}, "float32"),
-        (arithmetic.cast, (double,), {"dtype": "float32"}, "float32"),
+        (conversions.cast, (truths,), {"dtype": "float32"}, "float32"),
+        (conversions.cast, (double,), {"dtype": "float32"}, "float32"),
         (arithmetic.identity, (truths,), {}, "bool"),
         (arithmetic.isfinite, (truths,), {}, "bool"),
     ]
