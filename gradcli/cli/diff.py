@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from gradcli import limits
 from gradcli.cli import inputs
@@ -11,14 +10,11 @@ from gradcli.cli.environment import Environment
 from gradcli.cli.options import DiffOptions
 from gradcli.errors import ExitStatus, UnknownNameError, UsageError, nearest
 from gradcli.formulas import languages
+from gradcli.formulas.documents import Formulas
 from gradcli.io import json_text
 from gradcli.language import scope
 from gradcli.language.syntax import tree
-from gradcli.program.ir import Program
-from gradcli.run.symbolic import Formulas, derivatives_as_formulas, parsed_formula
-
-# A part of a formula that stands in it twice is named where it has more characters.
-_SHORT = 40
+from gradcli.run.symbolic import derivatives_as_formulas, parsed_formula
 
 
 def run(options: DiffOptions, environment: Environment) -> ExitStatus:
@@ -30,11 +26,12 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order, max_steps=options.max_steps)
         if options.simplify:
             formulas = _simplified(formulas)
-    texts = _texts(formulas, program.source, options)
+    document = languages.find(options.to).document(formulas)
     if options.json:
-        environment.write(json_text.dumps(_json(program.source, wrt, options, texts)) + "\n")
+        record = {"schema": "gradcli/1", "program": program.source, "wrt": list(wrt), "order": options.order}
+        environment.write(json_text.dumps(record | {"to": options.to} | document.members) + "\n")
     else:
-        environment.write(_shown(texts, options.to) + "\n")
+        environment.write(document.text + "\n")
     return ExitStatus.SUCCESS
 
 
@@ -66,55 +63,3 @@ def _simplified(formulas: Formulas) -> Formulas:
 
     found = {key: parsed_formula(simplified(d), like=d) for key, d in formulas.derivatives.items()}
     return formulas._replace(derivatives=found)
-
-
-def _texts(formulas: Formulas, source: str, options: DiffOptions) -> dict[str, str]:
-    """What is printed, by the names that it is the derivative by; one text for all columns of SQL."""
-    if options.to == "sql":
-        from gradcli.formulas.sql import sql
-
-        columns = {_identifier("d", key): d for key, d in formulas.derivatives.items()}
-        return {"": sql({"value": formulas.value, **columns})}
-    return {key: _text(d, key, source, options.to) for key, d in formulas.derivatives.items()}
-
-
-def _text(program: Program, key: str, source: str, to: str) -> str:
-    if to == "text":
-        from gradcli.formulas.text import text
-
-        return text(program, short=_SHORT)
-    if to == "latex":
-        from gradcli.formulas.latex import latex
-
-        return latex(program)
-    doc = f"The derivative of {' '.join(source.split())} by {key.replace(',', ', ')}."
-    if to == "python":
-        from gradcli.formulas.python import python
-
-        return python(program, name=_identifier("derivative", key), doc=doc, short=_SHORT)
-    from gradcli.formulas.c import c
-
-    return c(program, name=_identifier("derivative", key), doc=doc, short=_SHORT)
-
-
-def _identifier(stem: str, key: str) -> str:
-    return f"{stem}_{key.replace(',', '_')}"
-
-
-def _shown(texts: Mapping[str, str], to: str) -> str:
-    if len(texts) == 1:
-        return next(iter(texts.values()))
-    if to in ("python", "c"):
-        return "\n\n\n".join(texts.values())
-    return "\n".join(f"{key}: {text}" if "\n" not in text else f"{key}:\n{text}" for key, text in texts.items())
-
-
-def _json(source: str, wrt: Sequence[str], options: DiffOptions, texts: Mapping[str, str]) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "schema": "gradcli/1",
-        "program": source,
-        "wrt": list(wrt),
-        "order": options.order,
-        "to": options.to,
-    }
-    return record | ({"select": texts[""]} if options.to == "sql" else {"derivatives": dict(texts)})

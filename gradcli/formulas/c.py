@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
+from gradcli.formulas.documents import separate_functions
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
     ATOM,
@@ -37,7 +38,7 @@ _RESERVED = frozenset(
 )
 
 
-def c(program: Program, *, name: str, doc: str, short: int = 0) -> str:
+def c(program: Program, *, name: str, doc: str, short: int) -> str:
     """A program with one output, of numbers alone, as a function of doubles."""
     for variable in program.inputs:
         if variable.shape:
@@ -145,6 +146,7 @@ LANGUAGE = Language(
     },
     number=number,
     array=_array,
+    document=lambda formulas: separate_functions(formulas, c),
     variable=_variable,
     reserved=_RESERVED,
 )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.formulas.documents import separate_formulas
 from gradcli.formulas.numbers import simple_fraction
 from gradcli.formulas.text import key_text, sizes
 from gradcli.formulas.writing import ATOM, COMPARE, POWER, PRODUCT, SUM, TIMES, UNARY, Language, Piece, write
@@ -230,6 +231,7 @@ LANGUAGE = Language(
     }),
     number=_number,
     array=_array,
+    document=lambda formulas: separate_formulas(formulas, latex),
     variable=variable,
     parts=False,
 )  # fmt: skip

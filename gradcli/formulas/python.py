@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.formulas.documents import separate_functions
 from gradcli.formulas.text import axis_text, indexed, negated, one_minus_square, permuted, sizes
 from gradcli.formulas.text import number as plain_number
 from gradcli.formulas.writing import (
@@ -32,7 +33,7 @@ from gradcli.primitives.linear import latin
 from gradcli.program.ir import Equation, Program
 
 
-def python(program: Program, *, name: str, doc: str, short: int = 0) -> str:
+def python(program: Program, *, name: str, doc: str, short: int) -> str:
     """A program with one output as a function of the program's inputs, with the imports that it needs."""
     written = write(program, LANGUAGE, short=short)
     parameters = ", ".join(LANGUAGE.variable(v.name or "") for v in program.inputs)
@@ -180,6 +181,7 @@ LANGUAGE = Language(
     },
     number=_number,
     array=_array,
+    document=lambda formulas: separate_functions(formulas, python),
     variable=_variable,
     reserved=("np", "special"),
 )  # fmt: skip

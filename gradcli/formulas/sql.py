@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
+from gradcli.formulas.documents import Document, Formulas, identifier
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
     COMPARE,
@@ -37,9 +38,11 @@ _RESERVED = frozenset(
 )
 
 
-def sql(columns: Mapping[str, Program]) -> str:
-    """Programs with one output each, of numbers alone, as the columns of a SELECT, by their names."""
-    return "SELECT\n" + ",\n".join(f"    {_expression(p)} AS {name}" for name, p in columns.items())
+def sql(formulas: Formulas) -> Document:
+    """The value and its derivatives, of numbers alone, as the columns of a SELECT."""
+    columns = {"value": formulas.value} | {identifier("d", key): d for key, d in formulas.derivatives.items()}
+    select = "SELECT\n" + ",\n".join(f"    {_expression(p)} AS {name}" for name, p in columns.items())
+    return Document(select, {"select": select})
 
 
 def _expression(program: Program) -> str:
@@ -139,6 +142,7 @@ LANGUAGE = Language(
     },
     number=_number,
     array=_array,
+    document=sql,
     variable=column,
     parts=False,
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
+from gradcli.formulas.documents import SHORT, separate_formulas
 from gradcli.formulas.numbers import simple_fraction
 from gradcli.formulas.writing import (
     ATOM,
@@ -265,6 +266,7 @@ LANGUAGE = Language(
     },
     number=number,
     array=array,
+    document=lambda formulas: separate_formulas(formulas, lambda program: text(program, short=SHORT)),
     with_parts={"scatter": _scattered},
     reserved=("e", "pi", "tau", "inf", "nan"),
 )

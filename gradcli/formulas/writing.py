@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, LimitError
+from gradcli.formulas.documents import Document, Formulas
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import without_dead_code
 
@@ -44,12 +45,14 @@ SpellingWithPart = Callable[[Equation, Sequence[Piece], Callable[[str], str]], P
 
 class Language(NamedTuple):
     """How a language writes programs. `functions` are its spellings by the name of the primitive,
-    `with_parts` those that name a part; `parts` says whether a program can give names to its parts."""
+    `with_parts` those that name a part; `document` writes derivatives; `parts` says whether a program can
+    give names to its parts."""
 
     name: str
     functions: Mapping[str, Spelling]
     number: Callable[[Any], Piece]
     array: Callable[[Any], Piece]
+    document: Callable[[Formulas], Document]
     variable: Callable[[str], str] = str
     reserved: Collection[str] = ()
     parts: bool = True

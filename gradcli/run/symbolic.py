@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
@@ -16,6 +16,7 @@ from gradcli.errors import (
     ShapeError,
     pointing_into,
 )
+from gradcli.formulas.documents import Formulas
 from gradcli.formulas.formula import formula
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
@@ -31,14 +32,6 @@ from gradcli.program.record import RecordedRun, record
 # irrational, so that what is equal there is equal everywhere.
 _SCALES = (0.5641895835477563, 1.6487212707001282, 0.1353352832366127, 3.0419241001047387, -0.5641895835477563)
 _STEP = 0.0728771355234467
-
-
-class Formulas(NamedTuple):
-    """The value of a program, as it stands, and its simplified derivatives by the names that they
-    are taken by, joined with commas. Each is a program with one output."""
-
-    value: Program
-    derivatives: dict[str, Program]
 
 
 def derivatives_as_formulas(
@@ -60,7 +53,7 @@ def derivatives_as_formulas(
     value, *found = ([output] for output in traced.program.outputs)
     keys = [",".join(names) for names in itertools.combinations_with_replacement(wrt, order)]
     derivatives = {k: formula(traced.program._replace(outputs=tuple(d))) for k, d in zip(keys, found, strict=True)}
-    return Formulas(optimise(traced.program._replace(outputs=tuple(value))), derivatives)
+    return Formulas(program.source, optimise(traced.program._replace(outputs=tuple(value))), derivatives)
 
 
 def parsed_formula(text: str, like: Program) -> Program:

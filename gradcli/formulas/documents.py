@@ -1,0 +1,58 @@
+"""The derivatives of a program, each written in a language, as one document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from gradcli.program.ir import Program
+
+# A part of a formula that stands in it twice is named where it has more characters.
+SHORT = 40
+
+
+class Formulas(NamedTuple):
+    """The text of a program; its value, as it stands, and its simplified derivatives by the names that
+    they are taken by, joined with commas. Each is a program with one output."""
+
+    source: str
+    value: Program
+    derivatives: Mapping[str, Program]
+
+
+class Document(NamedTuple):
+    """What a language makes of derivatives: the text, and the same as members of a JSON object."""
+
+    text: str
+    members: dict[str, Any]
+
+
+class WriteFunction(Protocol):
+    """Writes a program with one output as a function with a name and a line that says what it is."""
+
+    def __call__(self, program: Program, *, name: str, doc: str, short: int) -> str: ...
+
+
+def separate_formulas(formulas: Formulas, write: Callable[[Program], str]) -> Document:
+    """Each derivative as a formula, which where there are several stands behind the names that it is by."""
+    texts = {key: write(program) for key, program in formulas.derivatives.items()}
+    if len(texts) == 1:
+        text = next(iter(texts.values()))
+    else:
+        text = "\n".join(f"{key}: {text}" if "\n" not in text else f"{key}:\n{text}" for key, text in texts.items())
+    return Document(text, {"derivatives": texts})
+
+
+def separate_functions(formulas: Formulas, write: WriteFunction) -> Document:
+    """Each derivative as a function that is called `derivative` and the names that it is by."""
+    of = f"The derivative of {' '.join(formulas.source.split())}"
+    texts = {
+        key: write(program, name=identifier("derivative", key), doc=f"{of} by {key.replace(',', ', ')}.", short=SHORT)
+        for key, program in formulas.derivatives.items()
+    }
+    return Document("\n\n\n".join(texts.values()), {"derivatives": texts})
+
+
+def identifier(stem: str, key: str) -> str:
+    """The name of the derivative by the names in `key`."""
+    return f"{stem}_{key.replace(',', '_')}"
