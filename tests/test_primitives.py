@@ -7,14 +7,17 @@ operands, which are differentiated by; everything else is a parameter or a const
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from gradcli import Tensor, arrays, grad, limits, tensor
-from gradcli.primitives import decompositions, shape, table
+from gradcli.errors import LimitError
+from gradcli.primitives import bind, creation, decompositions, linear, shape, table
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.exponential import exp
 from gradcli.primitives.families import elementwise
@@ -28,6 +31,14 @@ WITHOUT_SAMPLES = {"contract", "rand", "randn", "qr", "eigh"}
 PARAMETERS = {"n", "ord"}
 # Here all arguments are parameters.
 CREATION = {e for e in table.SUBJECTS["creation"] if e.derivative == "none"}
+CREATION_BY_SHAPE = [e for e in table.SUBJECTS["creation"] if not isinstance(e, Primitive) and e.samples]
+# Their work is that of a product of matrices.
+DECOMPOSITIONS = {
+    "inv", "det", "logdet", "solve", "cholesky", "eigenvectors", "eigvalsh", "svdvals", "orthonormal", "pinv",
+    "matrix_exp",
+}  # fmt: skip
+# They look at more elements than they give.
+SEARCHES = {"argmax", "argmin", "order_statistic"}
 # Functions of all these numbers, plain or in an array.
 NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e-300, 800.0, -800.0, 1e308, np.inf, -np.inf, np.nan]
 
@@ -241,14 +252,99 @@ def test_arrays_and_tensors_give_the_same_value(case):
     assert isinstance(recorded, Tensor) == bool(case.operands)
 
 
+class Made(NamedTuple):
+    """What one application of a primitive was charged for, and what it made of operands of which sizes."""
+
+    primitive: Primitive
+    charged: int
+    size: int
+    operands: tuple[tuple[int, ...], ...]
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Every application of a primitive to arrays in the run; there is a limit, so that each is charged."""
+    seen: list[Made] = []
+    compute = bind.compute
+
+    def counted(primitive: Primitive, operands: Sequence[Any], params: Any) -> Any:
+        shapes = tuple(map(arrays.shape, operands))
+        charged: list[int] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(limits, "charge", charged.append)
+            result = compute(primitive, operands, params)
+        parts = result if isinstance(result, list) else [result]
+        seen.append(Made(primitive, sum(charged), sum(math.prod(arrays.shape(p)) for p in parts), shapes))
+        return result
+
+    monkeypatch.setattr(bind, "compute", counted)
+    with limits.max_elements(10**9):
+        yield seen
+
+
+def assert_all_is_charged(made: Sequence[Made]) -> None:
+    """The elements of the result, or all that are looked at for it; and work, of which 64 multiplications are one more."""
+    for primitive, charged, size, shapes in made:
+        largest = max((math.prod(s) for s in shapes), default=1)
+        if primitive.name in DECOMPOSITIONS:
+            assert charged == largest + largest * shapes[0][-1] // 64, primitive
+        elif primitive.name == "matmul":
+            assert charged == size + size * shapes[0][-1] // 64, shapes
+        elif primitive.name == "contract":
+            assert size <= charged <= size + size * largest // 64, shapes
+        else:
+            assert charged == (largest if primitive.name in SEARCHES else size), primitive
+
+
 @every_case
-def test_the_number_of_elements_is_known_beforehand(case):
-    if isinstance(case.entry, Primitive):
-        seen = []
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(limits, "charge", seen.append)
-            value = case.call(*map(np.atleast_1d, case.operands))
-        assert not seen or seen[0] >= data(value).size
+def test_the_number_of_elements_is_known_beforehand(case, made):
+    operands = leaves(map(np.atleast_1d, case.operands))
+    value = case.call(*operands)
+    if isinstance(case.entry, Primitive) and operands:
+        assert made[-1].primitive is case.entry
+    if operands and value.requires_grad:
+        grad(value, operands, np.ones(value.shape), allow_unused=True)
+    assert_all_is_charged(made)
+
+
+@pytest.mark.parametrize(
+    "entry", [e for e in PRIMITIVES if e.name == "matmul" or e.name in DECOMPOSITIONS], ids=lambda e: e.name
+)
+def test_the_work_of_large_matrices_is_known_beforehand(entry, made):
+    matrix = np.eye(24) * np.arange(1.0, 25.0) + 0.01
+    entry(*[matrix] * len(parse_signature(entry.signature)))
+    assert any(m.charged > 1.3 * matrix.size for m in made)
+    assert_all_is_charged(made)
+
+
+def test_the_work_of_a_contraction_is_known_beforehand(made):
+    a, b, c = np.ones((30, 40)), np.ones((40, 50)), np.ones(50)
+    linear.einsum("ij,jk,k->i", a, b, c)
+    assert [(m.primitive.name, m.charged) for m in made] == [("contract", 30 + (40 * 50 + 30 * 40) // 64)]
+
+
+@pytest.mark.parametrize("entry", [p for p in PRIMITIVES if p.elementwise], ids=lambda e: e.name)
+def test_an_elementwise_function_makes_what_its_operands_broadcast_to(entry):
+    count = len(parse_signature(entry.signature))
+    for shapes in itertools.permutations([(2, 1), (4,), (), (3, 1, 1)][:count]):
+        assert entry.elements(shapes, {}) == math.prod(np.broadcast_shapes(*shapes))
+
+
+@pytest.mark.parametrize(
+    ("entry", "arguments"),
+    [
+        *((e, s if isinstance(s, tuple) else (s,)) for e in CREATION_BY_SHAPE for s in e.samples),
+        (partial(creation.rand, seed=0), (2, 3)),
+        (partial(creation.randn, seed=0), (2, 3)),
+    ],
+)
+def test_what_is_made_of_parameters_alone_is_charged(entry, arguments):
+    size = math.prod(arrays.shape(entry(*arguments)))
+    with limits.max_elements(size - 1), pytest.raises(LimitError):
+        entry(*arguments)
+    # What is broadcast is counted twice.
+    with limits.max_elements(2 * size):
+        entry(*arguments)
 
 
 @pytest.mark.parametrize("entry", [e for e in PRIMITIVES if e.elementwise and e.signature == "x"], ids=lambda e: e.name)
