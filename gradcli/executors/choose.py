@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli.executors import scalars, stepwise
-from gradcli.program.ir import Program
+from gradcli.program.ir import Executable, Program
 from gradcli.timing import phase
-
-# From inputs to outputs; None where a guard does not hold.
-Executable = Callable[[Sequence[Any]], Sequence[Any] | None]
 
 
 @phase("compile")

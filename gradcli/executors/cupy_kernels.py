@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.executors import cuda_text
 from gradcli.executors.cuda_functions import takes
 from gradcli.executors.schedule import Fusion, Segment, last_uses, schedule
 from gradcli.primitives.bind import bind
-from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.ir import Atom, Equation, Executable, Program, Variable
 from gradcli.timing import phase
-
-if TYPE_CHECKING:
-    from gradcli.executors.choose import Executable
 
 Strides = tuple[tuple[int, ...], ...]
 Known = dict[Variable, Any]

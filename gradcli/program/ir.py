@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli.primitives.primitive import Primitive
@@ -44,3 +44,7 @@ class Program(NamedTuple):
     equations: tuple[Equation, ...]
     outputs: tuple[Atom, ...]
     guards: tuple[Variable, ...] = ()
+
+
+# A program that can be run: from inputs to outputs; None where a guard does not hold.
+Executable = Callable[[Sequence[Any]], Sequence[Any] | None]

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
 from gradcli.errors import BackendError, GradcliError
-from gradcli.executors.choose import Executable, executable
+from gradcli.executors.choose import executable
 from gradcli.language.syntax import tree
 from gradcli.program.abstract import Abstract
-from gradcli.program.ir import Variable
+from gradcli.program.ir import Executable, Variable
 from gradcli.program.passes import optimise
 from gradcli.run.trace import Trace, value_and_derivatives, value_and_gradients, value_and_hessian, value_and_jacobians
 from gradcli.run.worth import worth
