@@ -26,7 +26,8 @@ from gradcli.language.syntax import parse
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
-from gradcli.run.recordings import Outcome, Recordings, Wanted, abstract, recording
+from gradcli.run.recordings import Recordings, Wanted, abstract, recording
+from gradcli.run.trace import Outcome
 
 # So many functions for scalars are kept.
 _MOST_SCALAR = 32
@@ -207,7 +208,7 @@ class CompiledProgram:
         return {key: d for key, d in found.items() if "," in key}
 
     def _coordinates(self, bindings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        # SciPy is loaded for it.
+        # Most programs do without, and it takes milliseconds to load.
         from gradcli.run.hessians import program_hessian
 
         given = {name: concrete(value) for name, value in bindings.items()}

@@ -16,8 +16,7 @@ from gradcli.primitives.bind import assume
 from gradcli.program.ir import Executable, Program
 from gradcli.program.passes import optimise, without_dead_code
 from gradcli.program.record import record
-from gradcli.run.recordings import Outcome
-from gradcli.run.trace import gradients_of_scalar
+from gradcli.run.trace import Outcome, gradients_of_scalar
 
 # The directions of fewer variables cost no more than finding out which of them are needed.
 _FEW = 16

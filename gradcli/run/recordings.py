@@ -13,7 +13,14 @@ from gradcli.language.syntax import tree
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Executable, Variable
 from gradcli.program.passes import optimise
-from gradcli.run.trace import Trace, value_and_derivatives, value_and_gradients, value_and_hessian, value_and_jacobians
+from gradcli.run.trace import (
+    Outcome,
+    Trace,
+    value_and_derivatives,
+    value_and_gradients,
+    value_and_hessian,
+    value_and_jacobians,
+)
 from gradcli.run.worth import worth
 
 # An input with more elements is recorded by its shape alone.
@@ -30,14 +37,6 @@ class Wanted(NamedTuple):
     wrt: tuple[str, ...]
     kind: str = "gradients"
     order: int = 1
-
-
-class Outcome(NamedTuple):
-    """The value of a program, unless second derivatives alone are wanted, and its derivatives, None by a
-    leaf that it does not depend on."""
-
-    value: Any
-    derivatives: dict[str, Any]
 
 
 # The second derivatives are found by SciPy, on NumPy's arrays.
@@ -91,7 +90,7 @@ def _recording_of(
         return _executable(value_and_jacobians(program, inputs, wanted.wrt), namespace)
     if wanted.kind == "derivatives":
         return _executable(value_and_derivatives(program, inputs, wanted.wrt, wanted.order), namespace)
-    # SciPy is loaded for sparse ones.
+    # Most programs do without, and it takes milliseconds to load.
     from gradcli.run.hessians import coordinates_recording, hessian_recording
 
     if wanted.kind == "sparse":

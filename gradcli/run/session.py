@@ -113,6 +113,7 @@ def _size(array: Any) -> int:
 def _compiled(request: EvaluationRequest) -> Result | None:
     """The result of a recorded program, if there is nothing to warn of; None where there may be,
     or where the program cannot be recorded."""
+    # What small inputs do without.
     from gradcli.run.recordings import abstract, recording
 
     bindings, cotangent = request.bindings, request.grad_output
@@ -190,7 +191,7 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any) -> Result:
 
 
 def _coordinates(request: EvaluationRequest) -> dict[str, Any]:
-    # SciPy is loaded for it.
+    # Most programs do without, and it takes milliseconds to load.
     from gradcli.run.hessians import program_hessian
 
     options: dict[str, Any] = {"rewrite": request.rewrite, "max_steps": request.max_steps}

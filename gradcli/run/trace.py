@@ -36,6 +36,14 @@ class Trace(NamedTuple):
     positions: dict[str, int | None]
 
 
+class Outcome(NamedTuple):
+    """The value of a program, unless second derivatives alone are wanted, and its derivatives, None by a
+    leaf that it does not depend on."""
+
+    value: Any
+    derivatives: dict[str, Any]
+
+
 def value_and_gradients(
     program: tree.Module,
     inputs: Mapping[str, Any],
