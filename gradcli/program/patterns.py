@@ -8,18 +8,32 @@ A pattern is an ordinary Python function of its parts, as `lambda x: exp(log(x))
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from gradcli.kinds.order import PATTERN
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import constants
-from gradcli.program.ir import Atom, Equation, Variable
-
-if TYPE_CHECKING:
-    from gradcli.program.builder import Builder
+from gradcli.program.ir import Atom, Equation, Shape, Variable
 
 Parts = dict[str, Atom]
+
+
+class Draft(Protocol):
+    """A program that is being built, as far as rules read it and add to it; see `gradcli.program.builder.Builder`."""
+
+    @property
+    def definitions(self) -> Mapping[Variable, Equation]: ...
+
+    def definition(self, atom: Atom) -> Equation | None: ...
+
+    def holds(self, predicate: Primitive, inputs: Sequence[Atom]) -> bool: ...
+
+    def apply(
+        self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape, dtype: str
+    ) -> Atom: ...
+
+    def elementwise(self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> Atom: ...
 
 
 class Pattern(Operators):
@@ -48,18 +62,18 @@ class Pattern(Operators):
 class Term(Operators):
     """An atom of a program that is being built: a primitive applied to terms adds an equation."""
 
-    __slots__ = ("atom", "builder")
+    __slots__ = ("atom", "draft")
     level = PATTERN
 
-    def __init__(self, builder: Builder, atom: Atom) -> None:
-        self.builder = builder
+    def __init__(self, draft: Draft, atom: Atom) -> None:
+        self.draft = draft
         self.atom = atom
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Term:
-        builder = next(o.builder for o in operands if isinstance(o, Term))
+        draft = next(o.draft for o in operands if isinstance(o, Term))
         atoms = [o.atom if isinstance(o, Term) else o for o in operands]
-        return Term(builder, builder.elementwise(primitive, atoms, params))
+        return Term(draft, draft.elementwise(primitive, atoms, params))
 
 
 class Template(NamedTuple):

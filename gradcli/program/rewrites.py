@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.primitives.arithmetic import (
@@ -40,10 +40,7 @@ from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.special import relu
 from gradcli.program.ir import Atom, Shape
-from gradcli.program.patterns import Parts, Template, Term, match, parts_of, template
-
-if TYPE_CHECKING:
-    from gradcli.program.builder import Builder
+from gradcli.program.patterns import Draft, Parts, Template, Term, match, parts_of, template
 
 EXACT, FAST = "exact", "fast"
 
@@ -62,7 +59,7 @@ class Rewrite(NamedTuple):
 
 
 class MovingRewrite(NamedTuple):
-    """`function(builder, inputs, params, shape)` is what `primitive` may be computed as, or None: for
+    """`function(draft, inputs, params, shape)` is what `primitive` may be computed as, or None: for
     functions that move elements, of which patterns cannot speak."""
 
     primitive: Primitive
@@ -71,18 +68,18 @@ class MovingRewrite(NamedTuple):
     why: str
 
 
-def _simpler_permute(builder: Builder, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape) -> Atom | None:
+def _simpler_permute(draft: Draft, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape) -> Atom | None:
     axes = params["axes"]
     if axes == tuple(range(len(axes))):
         return inputs[0]
     sizes = arrays.shape(inputs[0])
     if [a for a in axes if sizes[a] != 1] == [a for a in range(len(axes)) if sizes[a] != 1]:
-        return builder.apply(reshape, inputs, {"shape": shape}, shape, inputs[0].dtype)
-    inner = builder.definition(inputs[0])
+        return draft.apply(reshape, inputs, {"shape": shape}, shape, inputs[0].dtype)
+    inner = draft.definition(inputs[0])
     if inner is None or inner.primitive is not permute:
         return None
     both = {"axes": tuple(inner.params["axes"][a] for a in axes)}
-    return builder.apply(permute, inner.inputs, both, shape, inputs[0].dtype)
+    return draft.apply(permute, inner.inputs, both, shape, inputs[0].dtype)
 
 
 def _last_axes_exchanged(params: Mapping[str, Any]) -> bool:
@@ -90,45 +87,43 @@ def _last_axes_exchanged(params: Mapping[str, Any]) -> bool:
     return len(axes) > 1 and axes == (*range(len(axes) - 2), len(axes) - 1, len(axes) - 2)
 
 
-def _transposed_product(
-    builder: Builder, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape
-) -> Atom | None:
-    product = builder.definition(inputs[0])
+def _transposed_product(draft: Draft, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape) -> Atom | None:
+    product = draft.definition(inputs[0])
     if product is None or product.primitive is not matmul or not _last_axes_exchanged(params):
         return None
     if any(len(arrays.shape(a)) != len(shape) for a in product.inputs):
         return None
-    if not any(_is_transposed(builder, a) for a in product.inputs):
+    if not any(_is_transposed(draft, a) for a in product.inputs):
         return None
-    first, second = (_transposed(builder, a, params) for a in product.inputs)
-    return builder.apply(matmul, [second, first], {}, shape, inputs[0].dtype)
+    first, second = (_transposed(draft, a, params) for a in product.inputs)
+    return draft.apply(matmul, [second, first], {}, shape, inputs[0].dtype)
 
 
-def _is_transposed(builder: Builder, atom: Atom) -> bool:
-    equation = builder.definition(atom)
+def _is_transposed(draft: Draft, atom: Atom) -> bool:
+    equation = draft.definition(atom)
     return equation is not None and equation.primitive is permute and _last_axes_exchanged(equation.params)
 
 
-def _transposed(builder: Builder, atom: Atom, params: Mapping[str, Any]) -> Atom:
+def _transposed(draft: Draft, atom: Atom, params: Mapping[str, Any]) -> Atom:
     *batch, rows, columns = arrays.shape(atom)
-    return builder.apply(permute, [atom], params, (*batch, columns, rows), arrays.dtype_name(atom))
+    return draft.apply(permute, [atom], params, (*batch, columns, rows), arrays.dtype_name(atom))
 
 
 def _from_the_first(primitive: Primitive) -> Callable[..., Atom | None]:
     """Of two applications of `primitive` only the last counts; none, where it changes nothing."""
 
-    def rule(builder: Builder, inputs: Sequence[Atom], _params: Mapping[str, Any], shape: Shape) -> Atom | None:
+    def rule(draft: Draft, inputs: Sequence[Atom], _params: Mapping[str, Any], shape: Shape) -> Atom | None:
         if arrays.shape(inputs[0]) == shape:
             return inputs[0]
-        inner = builder.definition(inputs[0])
+        inner = draft.definition(inputs[0])
         if inner is None or inner.primitive is not primitive:
             return None
-        return builder.apply(primitive, inner.inputs, {"shape": shape}, shape, inputs[0].dtype)
+        return draft.apply(primitive, inner.inputs, {"shape": shape}, shape, inputs[0].dtype)
 
     return rule
 
 
-def _same_dtype(_builder: Builder, inputs: Sequence[Atom], params: Mapping[str, Any], _shape: Shape) -> Atom | None:
+def _same_dtype(_draft: Draft, inputs: Sequence[Atom], params: Mapping[str, Any], _shape: Shape) -> Atom | None:
     return inputs[0] if arrays.dtype_name(inputs[0]) == params["dtype"] else None
 
 
@@ -259,7 +254,7 @@ class Rewrites:
 
     def rewritten(
         self,
-        builder: Builder,
+        draft: Draft,
         primitive: Primitive,
         inputs: Sequence[Atom],
         params: Mapping[str, Any],
@@ -269,13 +264,13 @@ class Rewrites:
         """What `primitive` applied to `inputs` is rewritten to; None where no rule fits."""
         for rule in self._rules.get(primitive, ()):
             if isinstance(rule, MovingRewrite):
-                found = rule.function(builder, inputs, params, shape)
+                found = rule.function(draft, inputs, params, shape)
                 if found is not None:
                     return found
                 continue
-            parts = match(rule.template, inputs, params, builder.definitions)
-            if parts is not None and (rule.given is None or _holds(builder, rule.given, parts)):
-                return _replaced(builder, rule, parts)
+            parts = match(rule.template, inputs, params, draft.definitions)
+            if parts is not None and (rule.given is None or _holds(draft, rule.given, parts)):
+                return _replaced(draft, rule, parts)
         return None
 
 
@@ -289,12 +284,12 @@ def _prepared(rule: Rewrite) -> _Prepared:
     return _Prepared(template(rule.pattern), rule.replacement, parts_of(rule.replacement), given)
 
 
-def _holds(builder: Builder, given: Template, parts: Parts) -> bool:
+def _holds(draft: Draft, given: Template, parts: Parts) -> bool:
     atoms = [getattr(o, "name", None) for o in given.root.operands]
     inputs = [o if name is None else parts[name] for o, name in zip(given.root.operands, atoms)]
-    return builder.holds(given.primitive, inputs)
+    return draft.holds(given.primitive, inputs)
 
 
-def _replaced(builder: Builder, rule: _Prepared, parts: Parts) -> Atom:
-    result = rule.replacement(**{name: Term(builder, parts[name]) for name in rule.replacement_parts})
+def _replaced(draft: Draft, rule: _Prepared, parts: Parts) -> Atom:
+    result = rule.replacement(**{name: Term(draft, parts[name]) for name in rule.replacement_parts})
     return result.atom if isinstance(result, Term) else result
