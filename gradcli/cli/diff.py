@@ -26,7 +26,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order, max_steps=options.max_steps)
         if options.simplify:
             formulas = _simplified(formulas)
-    document = languages.find(options.to).document(formulas)
+    document = languages.document(options.to, formulas)
     if options.json:
         record = {"schema": "gradcli/1", "program": program.source, "wrt": list(wrt), "order": options.order}
         environment.write(json_text.dumps(record | {"to": options.to} | document.members) + "\n")

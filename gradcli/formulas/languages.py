@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from gradcli.formulas.writing import Language
+from gradcli.formulas.documents import Document, Formulas
+from gradcli.formulas.writing import LackingError, Language
 
 NAMES = ("text", "latex", "python", "c", "sql")
 
@@ -14,3 +15,14 @@ def find(name: str) -> Language:
     module = import_module(f"gradcli.formulas.{name}")
     language: Language = module.LANGUAGE
     return language
+
+
+def document(name: str, formulas: Formulas) -> Document:
+    """Derivatives in the language with this name; an error for a function that it lacks says which others have it."""
+    try:
+        return find(name).document(formulas)
+    except LackingError as error:
+        others = [n for n in NAMES if n != name and find(n).writes(error.primitive)]
+        if others:
+            error.hint = f"--to {' or '.join(others)} can"
+        raise

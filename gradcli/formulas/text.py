@@ -18,11 +18,11 @@ from gradcli.formulas.writing import (
     SUM,
     TIMES,
     UNARY,
+    LackingError,
     Language,
     Piece,
     calls,
     function,
-    lacking,
     listed,
     minus,
     operator,
@@ -179,7 +179,7 @@ def _of_order(*names: str) -> Any:
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         n = equation.params["n"]
         if n >= len(names):
-            raise lacking(equation, "text")
+            raise LackingError(equation, "text")
         return function(names[n], operands[0].text)
 
     return spelling
@@ -187,7 +187,7 @@ def _of_order(*names: str) -> Any:
 
 def _cast(equation: Equation, operands: Sequence[Piece]) -> Piece:
     if equation.params["dtype"] != "float64":
-        raise lacking(equation, "text")
+        raise LackingError(equation, "text")
     return Piece(f"1*{operands[0].at(UNARY)}", PRODUCT)
 
 

@@ -63,6 +63,14 @@ class Language(NamedTuple):
         return primitive in self.functions or primitive in self.with_parts
 
 
+class LackingError(DifferentiationError):
+    """A primitive that a language has no text for."""
+
+    def __init__(self, equation: Equation, language: str) -> None:
+        self.primitive = equation.primitive.name
+        super().__init__(f"'{self.primitive}' cannot be written as {language}", hint="gradcli eval computes it")
+
+
 class Written(NamedTuple):
     """The named parts of a program, in their order, and its result."""
 
@@ -74,7 +82,7 @@ def write(program: Program, language: Language, *, short: int = 0) -> Written:
     """A program with one output in a language.
 
     What is used once, or has at most `short` characters, stands where it is used; the rest is named.
-    Raises DifferentiationError for a function that the language lacks, LimitError for a text that is
+    Raises LackingError for a function that the language lacks, LimitError for a text that is
     too long.
     """
     program = without_dead_code(program._replace(guards=()))
@@ -107,7 +115,7 @@ class _TextWriter:
     def _spelled(self, equation: Equation, operands: Sequence[Piece]) -> Piece:
         name = equation.primitive.name
         if not self.language.writes(name):
-            raise lacking(equation, self.language.name)
+            raise LackingError(equation, self.language.name)
         if name in self.language.with_parts:
             piece = self.language.with_parts[name](equation, operands, self._named)
         else:
@@ -140,16 +148,6 @@ class _TextWriter:
             number += 1
         self.taken.add(f"v{number}")
         return f"v{number}"
-
-
-def lacking(equation: Equation, language: str) -> DifferentiationError:
-    """The error for a primitive that a language has no text for."""
-    from gradcli.formulas import languages
-
-    name = equation.primitive.name
-    others = [n for n in languages.NAMES if languages.find(n).writes(name) and n != language]
-    hint = f"--to {' or '.join(others)} can" if others else "gradcli eval computes it"
-    return DifferentiationError(f"'{name}' cannot be written as {language}", hint=hint)
 
 
 # --- spellings that languages have in common
