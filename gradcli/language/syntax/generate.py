@@ -21,8 +21,9 @@ def fingerprint(grammar: bytes) -> str:
 
 
 def generate(grammar: bytes) -> dict[str, Any]:
-    """The fields of `tables.Tables`. Takes a tenth of a second, most of it in Lark."""
+    """The fields of `parse_tables.Tables`. Takes a tenth of a second, most of it in Lark."""
     from lark import Lark
+    from lark.grammar import Rule
 
     lark = Lark(
         grammar.decode(),
@@ -32,43 +33,52 @@ def generate(grammar: bytes) -> dict[str, Any]:
         keep_all_tokens=True,
         maybe_placeholders=False,
     )
-    table = lark.parser.parser._parse_table
-    order = _order(table)
-    rules = {rule: index for index, rule in enumerate(lark.rules)}
+    # What `Lark.save` writes; each rule stands in it as a number.
+    saved, _ = lark.memo_serialize([Rule])
+    table = saved["parser"]["parser"]
+    starts, ends = table["start_states"], table["end_states"]
+    states = _states(table, [rule["@"] for rule in saved["rules"]])
+    order = _order(states, starts)
     pattern, literals = _lexicon(list(lark.terminals), lark.ignore_tokens)
     return {
         "pattern": pattern,
         "literals": literals,
-        "rows": tuple(_row(table.states[state], order, rules) for state in order),
+        "rows": tuple({s: order[n] if n >= 0 else n for s, n in states[state].items()} for state in order),
         "rules": tuple(_rule(rule) for rule in lark.rules),
-        "starts": {name: (order[table.start_states[name]], order[table.end_states[name]]) for name in START},
+        "starts": {name: (order[starts[name]], order[ends[name]]) for name in START},
     }
 
 
 def module_text(grammar: bytes) -> str:
-    """A module that holds the tables of `grammar`, for `tables.load` to find."""
+    """A module that holds the tables of `grammar`, for `parse_tables.load` to find."""
     fields = {"fingerprint": fingerprint(grammar), **generate(grammar)}
     return "".join(f"{name} = {value!r}\n" for name, value in fields.items())
 
 
-def _order(table: Any) -> dict[int, int]:
+def _states(table: dict[str, Any], rules: list[int]) -> dict[int, dict[str, int]]:
+    """For each of Lark's states its shifts and gotos as the next state, its reductions as ~rule."""
+    places = {rule: ~place for place, rule in enumerate(rules)}
+    return {
+        state: dict(
+            sorted(
+                (table["tokens"][token], places[argument["@"]] if reduces else argument)
+                for token, (reduces, argument) in actions.items()
+            )
+        )
+        for state, actions in table["states"].items()
+    }
+
+
+def _order(states: dict[int, dict[str, int]], starts: dict[str, int]) -> dict[int, int]:
     """New numbers for the states, as Lark's differ from run to run: by the shortest way there."""
-    order = {table.start_states[name]: index for index, name in enumerate(START)}
+    order = {starts[name]: index for index, name in enumerate(START)}
     queue = list(order)
     for state in queue:
-        for _, (action, argument) in sorted(table.states[state].items(), key=lambda item: item[0]):
-            if action.name == "Shift" and argument not in order:
-                order[argument] = len(order)
-                queue.append(argument)
+        for following in states[state].values():
+            if following >= 0 and following not in order:
+                order[following] = len(order)
+                queue.append(following)
     return order
-
-
-def _row(actions: dict[str, tuple[Any, Any]], order: dict[int, int], rules: dict[Any, int]) -> dict[str, int]:
-    """A state's shifts and gotos as the next state, its reductions as ~rule."""
-    return {
-        symbol: order[argument] if action.name == "Shift" else ~rules[argument]
-        for symbol, (action, argument) in sorted(actions.items(), key=lambda item: item[0])
-    }
 
 
 def _rule(rule: Any) -> tuple[str, int, str | None, tuple[int, ...]]:
