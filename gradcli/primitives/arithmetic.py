@@ -24,7 +24,6 @@ def _sum_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
 
 add = elementwise(
     "add", "x, y", "x + y",
-    forward=lambda xp, x, y: xp.add(x, y),
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: g),
     jet=_sum_series,
     derivative="g, g",
@@ -45,7 +44,6 @@ def _difference_series(_primitive: Primitive, _y: Any, a: Any, b: Any) -> Coeffi
 
 subtract: Primitive = elementwise(
     "subtract", "x, y", "x - y",
-    forward=lambda xp, x, y: xp.subtract(x, y),
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: -g),
     jet=_difference_series,
     derivative="g, -g",
@@ -56,7 +54,6 @@ subtract: Primitive = elementwise(
 
 multiply = elementwise(
     "multiply", "x, y", "x * y",
-    forward=lambda xp, x, y: xp.multiply(x, y),
     vjp=(lambda g, _y, _a, b: g * b, lambda g, _y, a, _b: g * a),
     jet=multilinear,
     derivative="g*y, g*x",
@@ -75,7 +72,6 @@ def _quotient_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficie
 
 divide: Primitive = elementwise(
     "divide", "x, y", "x / y",
-    forward=lambda xp, x, y: xp.divide(x, y),
     vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -g * divide(y, b)),
     jet=_quotient_series,
     derivative="g/y, -g*x/y**2",
@@ -89,7 +85,6 @@ divide: Primitive = elementwise(
 negative: Primitive = elementwise(
     "negative", "x", "-x",
     jet=linear,
-    forward=lambda xp, x: xp.negative(x),
     vjp=(lambda g, _y, _x: -g,),
     derivative="-g",
     node_name="NegBackward0",
@@ -110,7 +105,6 @@ identity = elementwise(
 
 zeros_like = elementwise(
     "zeros_like", "x", "zeros in the shape of x",
-    forward=lambda xp, x: xp.zeros_like(x),
     vjp=None,
     derivative="none",
     samples=(0.7, [-1.0, 2.0]),
@@ -118,7 +112,6 @@ zeros_like = elementwise(
 
 ones_like = elementwise(
     "ones_like", "x", "ones in the shape of x",
-    forward=lambda xp, x: xp.ones_like(x),
     vjp=None,
     derivative="none",
     samples=(0.7, [-1.0, 2.0]),
@@ -137,7 +130,6 @@ reciprocal = elementwise(
 
 remainder: Primitive = elementwise(
     "remainder", "x, y", "x - y*floor(x/y), with the sign of y; the operator %",
-    forward=lambda xp, x, y: xp.remainder(x, y),
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * floor_divide(a, b)),
     derivative="g, -g*floor(x/y)",
     domain="y != 0; smooth where x/y is not whole",
@@ -149,7 +141,6 @@ remainder: Primitive = elementwise(
 
 fmod: Primitive = elementwise(
     "fmod", "x, y", "x - y*trunc(x/y), with the sign of x",
-    forward=lambda xp, x, y: xp.fmod(x, y),
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(constant(a), constant(b)))),
     derivative="g, -g*trunc(x/y)",
     domain="y != 0; smooth where x/y is not whole, or is 0",
@@ -160,7 +151,6 @@ fmod: Primitive = elementwise(
 
 floor_divide: Primitive = elementwise(
     "floor_divide", "x, y", "floor(x/y); the operator //",
-    forward=lambda xp, x, y: xp.floor_divide(x, y),
     vjp=(lambda g, _y, _a, _b: zeros_like(g), lambda g, _y, _a, _b: zeros_like(g)),
     jet=locally_constant,
     derivative="0, 0",
@@ -172,7 +162,6 @@ floor_divide: Primitive = elementwise(
 
 absolute = elementwise(
     "abs", "x", "absolute value",
-    forward=lambda xp, x: xp.abs(x),
     vjp=(lambda g, _y, x: g * sign(x),),
     derivative="g*sign(x), 0 at 0",
     domain="smooth where x != 0",
@@ -183,10 +172,9 @@ absolute = elementwise(
 )  # fmt: skip
 
 
-def _piecewise_constant(name: str, doc: str, forward: Any, jumps: Any, edges: Sequence[str] = (), **fields: Any) -> Any:
+def _piecewise_constant(name: str, doc: str, jumps: Any, edges: Sequence[str] = (), **fields: Any) -> Any:
     return elementwise(
         name, "x", doc,
-        forward=forward,
         vjp=(lambda _g, _y, x: zeros_like(x),),
         jet=locally_constant,
         derivative="0",
@@ -198,18 +186,12 @@ def _piecewise_constant(name: str, doc: str, forward: Any, jumps: Any, edges: Se
 
 
 sign: Primitive = _piecewise_constant(
-    "sign", "-1, 0 or 1", lambda xp, x: xp.sign(x), lambda x: equal(x, 0),
+    "sign", "-1, 0 or 1", lambda x: equal(x, 0),
     edges=("sign(0) = 0",), aliases=("sgn",),
 )  # fmt: skip
-floor: Primitive = _piecewise_constant(
-    "floor", "the largest whole number <= x", lambda xp, x: xp.floor(x), lambda x: equal(x, floor(x))
-)
-ceil = _piecewise_constant(
-    "ceil", "the smallest whole number >= x", lambda xp, x: xp.ceil(x), lambda x: equal(x, floor(x))
-)
-_round = _piecewise_constant(
-    "round", "the nearest whole number, halves to even", lambda xp, x: xp.round(x), lambda x: equal(x - floor(x), 0.5)
-)
+floor: Primitive = _piecewise_constant("floor", "the largest whole number <= x", lambda x: equal(x, floor(x)))
+ceil = _piecewise_constant("ceil", "the smallest whole number >= x", lambda x: equal(x, floor(x)))
+_round = _piecewise_constant("round", "the nearest whole number, halves to even", lambda x: equal(x - floor(x), 0.5))
 
 
 def _round_call(x: Any, decimals: Any = 0) -> Any:
@@ -234,7 +216,7 @@ round_ = Composite(
 )  # fmt: skip
 
 trunc: Primitive = _piecewise_constant(
-    "trunc", "x without its fraction", lambda xp, x: xp.trunc(x),
+    "trunc", "x without its fraction",
     lambda x: logical_and(equal(x, floor(x)), not_equal(x, 0)), aliases=("fix",),
 )  # fmt: skip
 
@@ -255,7 +237,6 @@ def _larger_or_smaller(name: str, doc: str, sign: str, loses: Any) -> Primitive:
     # A nan operand compares false with everything: it neither loses nor ties, and keeps its cotangent.
     return elementwise(
         name, "x, y", doc,
-        forward=lambda xp, x, y: getattr(xp, name)(x, y),
         vjp=(
             lambda g, _y, a, b: _share(g, logical_not(loses(a, b)), equal(a, b)),
             lambda g, _y, a, b: _share(g, logical_not(loses(b, a)), equal(a, b)),
@@ -308,7 +289,6 @@ clip = Composite(
 where: Primitive = elementwise(
     "where", "condition, x, y", "x where the condition is true, else y",
     truths=True,
-    forward=lambda xp, c, x, y: xp.where(c, x, y),
     jet=linear,
     vjp=(
         None,
@@ -324,7 +304,6 @@ where: Primitive = elementwise(
 
 heaviside = elementwise(
     "heaviside", "x, y", "0 where x < 0, y where x = 0, 1 where x > 0",
-    forward=lambda xp, x, y: xp.heaviside(x, y),
     vjp=(
         lambda g, _y, _a, _b: zeros_like(g),
         lambda g, _y, a, _b: where(equal(a, 0), g, 0.0),
@@ -338,7 +317,6 @@ heaviside = elementwise(
 
 copysign = elementwise(
     "copysign", "x, y", "the magnitude of x with the sign of y",
-    forward=lambda xp, x, y: xp.copysign(x, y),
     vjp=(
         lambda g, y, a, _b: g * (sign(a) * sign(y)),
         lambda g, _y, _a, _b: zeros_like(g),
@@ -350,37 +328,17 @@ copysign = elementwise(
     samples=_PAIRS,
 )  # fmt: skip
 
-less: Primitive = predicate("less", "x, y", "x < y", forward=lambda xp, x, y: xp.less(x, y), samples=_PAIRS)
-less_equal: Primitive = predicate(
-    "less_equal", "x, y", "x <= y", forward=lambda xp, x, y: xp.less_equal(x, y), samples=_PAIRS
-)
-greater: Primitive = predicate("greater", "x, y", "x > y", forward=lambda xp, x, y: xp.greater(x, y), samples=_PAIRS)
-greater_equal: Primitive = predicate(
-    "greater_equal", "x, y", "x >= y", forward=lambda xp, x, y: xp.greater_equal(x, y), samples=_PAIRS
-)
-equal: Primitive = predicate("equal", "x, y", "x == y", forward=lambda xp, x, y: xp.equal(x, y), samples=_PAIRS)
-not_equal: Primitive = predicate(
-    "not_equal", "x, y", "x != y", forward=lambda xp, x, y: xp.not_equal(x, y), samples=_PAIRS
-)
-isfinite = predicate(
-    "isfinite",
-    "x",
-    "whether x is neither infinite nor nan",
-    forward=lambda xp, x: xp.isfinite(x),
-    samples=(0.7, [-1.0, 2.0]),
-)
-isnan = predicate("isnan", "x", "whether x is nan", forward=lambda xp, x: xp.isnan(x), samples=(0.7, [-1.0, 2.0]))
-logical_not: Primitive = predicate(
-    "logical_not", "x", "not x", forward=lambda xp, x: xp.logical_not(x), samples=(True, [True, False])
-)
-logical_and: Primitive = predicate(
-    "logical_and", "x, y", "x and y",
-    forward=lambda xp, x, y: xp.logical_and(x, y), samples=((True, False),),
-)  # fmt: skip
-logical_or: Primitive = predicate(
-    "logical_or", "x, y", "x or y",
-    forward=lambda xp, x, y: xp.logical_or(x, y), samples=((True, False),),
-)  # fmt: skip
+less: Primitive = predicate("less", "x, y", "x < y", samples=_PAIRS)
+less_equal: Primitive = predicate("less_equal", "x, y", "x <= y", samples=_PAIRS)
+greater: Primitive = predicate("greater", "x, y", "x > y", samples=_PAIRS)
+greater_equal: Primitive = predicate("greater_equal", "x, y", "x >= y", samples=_PAIRS)
+equal: Primitive = predicate("equal", "x, y", "x == y", samples=_PAIRS)
+not_equal: Primitive = predicate("not_equal", "x, y", "x != y", samples=_PAIRS)
+isfinite = predicate("isfinite", "x", "whether x is neither infinite nor nan", samples=(0.7, [-1.0, 2.0]))
+isnan = predicate("isnan", "x", "whether x is nan", samples=(0.7, [-1.0, 2.0]))
+logical_not: Primitive = predicate("logical_not", "x", "not x", samples=(True, [True, False]))
+logical_and: Primitive = predicate("logical_and", "x, y", "x and y", samples=((True, False),))
+logical_or: Primitive = predicate("logical_or", "x, y", "x or y", samples=((True, False),))
 
 
 def usable_divisor(x: Any) -> Any:

@@ -93,7 +93,6 @@ def _power_term(x: Any, y: Any, q: Any, j: int, k: int) -> Any:
 
 general_power: Primitive = elementwise(
     "pow", "x, q", "x to the power q, for any q",
-    forward=lambda xp, x, q: xp.pow(x, q),
     vjp=(_power_by_base, _power_by_exponent),
     jet=_power_series,
     derivative="g*q*x**(q-1), g*x**q*log(x)",
@@ -181,7 +180,6 @@ square = Composite(
 
 sqrt = elementwise(
     "sqrt", "x", "square root",
-    forward=lambda xp, x: xp.sqrt(x),
     vjp=(lambda g, y, _x: divide(g, 2.0 * y),),
     derivative="g/(2*sqrt(x))",
     domain="x >= 0; smooth where x > 0",
@@ -201,7 +199,6 @@ rsqrt = elementwise(
 
 cbrt = elementwise(
     "cbrt", "x", "cube root, negative for negative x",
-    forward=lambda xp, x: xp.cbrt(x),
     vjp=(lambda g, y, _x: divide(divide(g, y), 3.0 * y),),
     derivative="g/(3*cbrt(x)**2)",
     domain="smooth where x != 0",
@@ -211,7 +208,6 @@ cbrt = elementwise(
 
 exp = elementwise(
     "exp", "x", "e to the power x",
-    forward=lambda xp, x: xp.exp(x),
     vjp=(lambda g, y, _x: g * y,),
     derivative="g*exp(x)",
     samples=_ANYWHERE,
@@ -219,7 +215,6 @@ exp = elementwise(
 
 exp2 = elementwise(
     "exp2", "x", "2 to the power x",
-    forward=lambda xp, x: xp.exp2(x),
     vjp=(lambda g, y, _x: g * (_LN2 * y),),
     derivative="g*log(2)*2**x",
     samples=_ANYWHERE,
@@ -227,7 +222,6 @@ exp2 = elementwise(
 
 expm1 = elementwise(
     "expm1", "x", "exp(x) - 1, accurate near 0",
-    forward=lambda xp, x: xp.expm1(x),
     # Not y + 1, which has lost its digits for x far below 0.
     vjp=(lambda g, _y, x: g * exp(x),),
     derivative="g*exp(x)",
@@ -236,7 +230,6 @@ expm1 = elementwise(
 
 log = elementwise(
     "log", "x", "natural logarithm",
-    forward=lambda xp, x: xp.log(x),
     vjp=(lambda g, _y, x: divide(g, x),),
     derivative="g/x",
     domain="x > 0",
@@ -247,7 +240,6 @@ log = elementwise(
 
 log2 = elementwise(
     "log2", "x", "logarithm to base 2",
-    forward=lambda xp, x: xp.log2(x),
     vjp=(lambda g, _y, x: divide(g, _LN2 * x),),
     derivative="g/(x*log(2))",
     domain="x > 0",
@@ -257,7 +249,6 @@ log2 = elementwise(
 
 log10 = elementwise(
     "log10", "x", "logarithm to base 10",
-    forward=lambda xp, x: xp.log10(x),
     vjp=(lambda g, _y, x: divide(g, _LN10 * x),),
     derivative="g/(x*log(10))",
     domain="x > 0",
@@ -267,7 +258,6 @@ log10 = elementwise(
 
 log1p = elementwise(
     "log1p", "x", "log(1 + x), accurate near 0",
-    forward=lambda xp, x: xp.log1p(x),
     vjp=(lambda g, _y, x: divide(g, 1.0 + x),),
     derivative="g/(1 + x)",
     domain="x > -1",
@@ -322,7 +312,6 @@ def _share(g: Any, a: Any, b: Any) -> Any:
 
 logaddexp = elementwise(
     "logaddexp", "x, y", "log(exp(x) + exp(y)), without overflow",
-    forward=lambda xp, x, y: xp.logaddexp(x, y),
     vjp=(lambda g, _y, a, b: _share(g, a, b), lambda g, _y, a, b: _share(g, b, a)),
     derivative="g*sigmoid(x - y), g*sigmoid(y - x)",
     edges=("a single infinite operand is the larger one, or has no share; each of two gets half of g",),

@@ -154,7 +154,9 @@ class Primitive(Operation):
     """A function with a derivative rule of its own.
 
     forward(xp, *arrays, **params)
-        the numbers, in an array namespace; a list where there are several outputs
+        the numbers, in an array namespace; a list where there are several outputs. A name stands
+        for the namespace's function of that name, and nothing for that of the entry's own name;
+        `function` is that name then, and else None
     vjp
         one rule per operand: `rule(g, y, *operands, **params)` is the cotangent of that operand,
         written in primitives; None for an operand that has no derivative. A parameter of a rule
@@ -197,6 +199,7 @@ class Primitive(Operation):
         "elements",
         "elementwise",
         "forward",
+        "function",
         "jet",
         "multilinear",
         "node_name",
@@ -215,7 +218,7 @@ class Primitive(Operation):
         signature: str,
         doc: str,
         *,
-        forward: Callable[..., Any],
+        forward: Callable[..., Any] | str | None = None,
         vjp: tuple[Vjp, ...] | Callable[..., Any] | None,
         jet: Callable[..., Any],
         batch: Callable[..., Any],
@@ -232,7 +235,9 @@ class Primitive(Operation):
         **known: Any,
     ) -> None:
         super().__init__(name, signature, doc, **known)
-        self.forward = forward
+        self._arity = len(parse_signature(signature))
+        self.function = None if callable(forward) else forward or name
+        self.forward = forward if callable(forward) else _of_namespace(forward or name, self._arity, elementwise)
         self.vjp = vjp
         self.jet = jet
         self.batch = batch
@@ -248,7 +253,6 @@ class Primitive(Operation):
         self.node_name = node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0"
         rules = (vjp,) if callable(vjp) else vjp or ()
         self._uses = tuple(_used_parameters(rule, 2 if variadic else 1) for rule in rules)
-        self._arity = len(parse_signature(signature))
         self._differentiable = sum(1 << i for i, rule in enumerate(rules) if rule is not None)
         self._saved: dict[tuple[int, int], tuple[bool, tuple[bool, ...]]] = {}
 
@@ -298,6 +302,15 @@ class Primitive(Operation):
             keep = [kinks or any(min(i, last - 1) + 1 in u for u in used) for i in range(count)]
             found = self._saved[wanted, count] = (any(0 in u for u in used), tuple(keep))
         return found
+
+
+def _of_namespace(name: str, operands: int, elementwise: bool) -> Callable[..., Any]:
+    """A namespace's function of this name, as fast as a lambda that says it where the operands are a few and all."""
+    if elementwise and operands == 1:
+        return lambda xp, x: getattr(xp, name)(x)
+    if elementwise and operands == 2:
+        return lambda xp, x, y: getattr(xp, name)(x, y)
+    return lambda xp, *operands, **params: getattr(xp, name)(*operands, **params)
 
 
 def _used_parameters(rule: Vjp, first: int) -> frozenset[int]:

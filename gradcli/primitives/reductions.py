@@ -71,12 +71,11 @@ def _reduction_name(stem: str, of_all: int = 0) -> Any:
     return name
 
 
-def _reduction(name: str, doc: str, forward: Any, rule: Any, **fields: Any) -> Primitive:
+def _reduction(name: str, doc: str, rule: Any, **fields: Any) -> Primitive:
     fields.setdefault("prepare", _reduction_call)
     fields.setdefault("node_name", _reduction_name(name.capitalize()))
     return structural(
         name, _SIGNATURE, doc,
-        forward=forward,
         vjp=None if rule is None else (rule,),
         batch=batching.along_axis,
         elements=_reduced_elements,
@@ -87,7 +86,6 @@ def _reduction(name: str, doc: str, forward: Any, rule: Any, **fields: Any) -> P
 
 sum_ = _reduction(
     "sum", "sum over the axes",
-    lambda xp, x, *, axis, keepdims: xp.sum(x, axis=axis, keepdims=keepdims),
     lambda g, _y, _x, *, axis, **_params: broadcast_to(keep_axes(g, _x.shape, axis), _x.shape),
     jet=linear,
     derivative="g for every element",
@@ -106,10 +104,10 @@ def _mean_rule(g: Any, _y: Any, _x: Any, *, axis: Shape, **_params: Any) -> Any:
 
 mean = _reduction(
     "mean", "mean over the axes",
-    lambda xp, x, *, axis, keepdims: xp.divide(
+    _mean_rule,
+    forward=lambda xp, x, *, axis, keepdims: xp.divide(
         xp.sum(x, axis=axis, keepdims=keepdims), float(_count(arrays.shape(x), axis))
     ),
-    _mean_rule,
     jet=linear,
     derivative="g/n for every element",
     edges=("the mean of no elements is nan",),
@@ -167,7 +165,6 @@ def _prod_series(primitive: Primitive, y: Any, x: Any, *, axis: Shape, keepdims:
 
 prod = _reduction(
     "prod", "product over the axes",
-    lambda xp, x, *, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims),
     _prod_rule,
     jet=_prod_series,
     reach=lambda taken, *, axis, keepdims: taken if keepdims else expand_dims(taken, axis),
@@ -220,8 +217,9 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
             raise
 
     primitive = _reduction(
-        name, doc, forward,
+        name, doc,
         lambda g, y, x, *, axis, **_params: _share_ties(g, y, x, axis),
+        forward=forward,
         jet=_chosen_series,
         derivative="g to the chosen element; ties share it evenly",
         domain="smooth where one element is chosen",
@@ -272,7 +270,7 @@ def _flat_sqrt_rule(g: Any, y: Any, x: Any) -> Any:
 # For the lengths of vectors that may be zero.
 flat_sqrt: Primitive = elementwise(
     "flat_sqrt", "x", "sqrt(x), taken as flat at 0",
-    forward=lambda xp, x: xp.sqrt(x),
+    forward="sqrt",
     vjp=(_flat_sqrt_rule,),
     derivative="g/(2*sqrt(x)), 0 at 0",
     domain="x >= 0; smooth where x > 0",
@@ -385,7 +383,7 @@ logsumexp = Composite(
 
 any_ = _reduction(
     "any", "whether some element is not 0",
-    lambda xp, x, *, axis, keepdims: xp.any(x, axis=axis, keepdims=keepdims), None,
+    None,
     truths=True,
     jet=locally_constant,
     derivative="none",
@@ -394,7 +392,7 @@ any_ = _reduction(
 
 all_ = _reduction(
     "all", "whether every element is not 0",
-    lambda xp, x, *, axis, keepdims: xp.all(x, axis=axis, keepdims=keepdims), None,
+    None,
     truths=True,
     jet=locally_constant,
     derivative="none",
@@ -410,7 +408,6 @@ def _position_call(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Seq
 def _position(name: str, doc: str) -> Primitive:
     return structural(
         name, _SIGNATURE, doc,
-        forward=lambda xp, x, *, axis, keepdims: getattr(xp, name)(x, axis=axis, keepdims=keepdims),
         vjp=None,
         jet=locally_constant,
         prepare=_position_call,

@@ -41,7 +41,6 @@ def _along_axis(taken: Any, *, axis: int) -> Any:
 
 cumsum: Primitive = structural(
     "cumsum", "x, axis=None", "cumulative sum along an axis",
-    forward=lambda xp, x, *, axis: xp.cumsum(x, axis=axis),
     vjp=(lambda g, _y, _x, *, axis: flip(cumsum(flip(g, axis), axis), axis),),
     jet=linear,
     prepare=_scan_call("cumsum", None),
@@ -83,7 +82,6 @@ def _doubled(x: Any, axis: int) -> Any:
 
 cumprod = structural(
     "cumprod", "x, axis=None", "cumulative product along an axis",
-    forward=lambda xp, x, *, axis: xp.cumprod(x, axis=axis),
     vjp=(_cumprod_rule,),
     jet=through(_doubled),
     reach=_along_axis,

@@ -222,7 +222,6 @@ hstack = Composite(
 
 flip: Primitive = moving(
     "flip", "x, axis=None", "reversed along the axes",
-    forward=lambda xp, x, *, axis: xp.flip(x, axis=axis),
     vjp=(lambda g, _y, _x, *, axis: flip(g, axis),),
     prepare=lambda x, axis=None: ((x,), {"axis": normalize_axes(axis, len(arrays.shape(x)))}),
     batch=batching.along_axis,
@@ -309,7 +308,6 @@ def _triangle_call(x: Any, k: Any, name: str) -> tuple[Sequence[Any], Mapping[st
 
 tril: Primitive = moving(
     "tril", "x, k=0", "the lower triangle of the last two axes, up to diagonal k",
-    forward=lambda xp, x, *, k: xp.tril(x, k=k),
     vjp=(lambda g, _y, _x, *, k: tril(g, k),),
     prepare=lambda x, k=0: _triangle_call(x, k, "tril"),
     batch=batching.trailing,
@@ -320,7 +318,6 @@ tril: Primitive = moving(
 
 triu: Primitive = moving(
     "triu", "x, k=0", "the upper triangle of the last two axes, from diagonal k",
-    forward=lambda xp, x, *, k: xp.triu(x, k=k),
     vjp=(lambda g, _y, _x, *, k: triu(g, k),),
     prepare=lambda x, k=0: _triangle_call(x, k, "triu"),
     batch=batching.trailing,

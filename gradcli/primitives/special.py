@@ -95,7 +95,6 @@ gelu = Composite(
 
 erf = elementwise(
     "erf", "x", "error function",
-    forward=lambda xp, x: xp.erf(x),
     vjp=(lambda g, _y, x: g * (_TWO_OVER_SQRT_PI * exp(-x * x)),),
     derivative="g*2*exp(-x**2)/sqrt(pi)",
     samples=_ANYWHERE,
@@ -103,7 +102,6 @@ erf = elementwise(
 
 erfc = elementwise(
     "erfc", "x", "1 - erf(x), accurate for large x",
-    forward=lambda xp, x: xp.erfc(x),
     vjp=(lambda g, _y, x: -g * (_TWO_OVER_SQRT_PI * exp(-x * x)),),
     derivative="-g*2*exp(-x**2)/sqrt(pi)",
     samples=_ANYWHERE,
@@ -111,7 +109,6 @@ erfc = elementwise(
 
 erfinv = elementwise(
     "erfinv", "x", "inverse of erf",
-    forward=lambda xp, x: xp.erfinv(x),
     vjp=(lambda g, y, _x: g * (exp(y * y) * (1.0 / _TWO_OVER_SQRT_PI)),),
     derivative="g*sqrt(pi)/2*exp(erfinv(x)**2)",
     domain="-1 < x < 1",
@@ -127,7 +124,6 @@ ndtr: Composite = Composite(
 
 ndtri = elementwise(
     "ndtri", "p", "inverse of ndtr",
-    forward=lambda xp, x: xp.ndtri(x),
     vjp=(lambda g, y, _x: g * (exp(0.5 * (y * y)) * math.sqrt(2 * math.pi)),),
     derivative="g*sqrt(2*pi)*exp(ndtri(p)**2/2)",
     domain="0 < p < 1",
@@ -137,7 +133,6 @@ ndtri = elementwise(
 
 gamma = elementwise(
     "gamma", "x", "gamma function",
-    forward=lambda xp, x: xp.gamma(x),
     vjp=(lambda g, y, x: g * (y * digamma(x)),),
     derivative="g*gamma(x)*digamma(x)",
     domain="x is no whole number <= 0",
@@ -146,7 +141,6 @@ gamma = elementwise(
 
 lgamma = elementwise(
     "lgamma", "x", "logarithm of the magnitude of gamma(x)",
-    forward=lambda xp, x: xp.lgamma(x),
     vjp=(lambda g, _y, x: g * digamma(x),),
     derivative="g*digamma(x)",
     domain="x is no whole number <= 0",
@@ -156,7 +150,6 @@ lgamma = elementwise(
 
 digamma: Primitive = elementwise(
     "digamma", "x", "derivative of lgamma",
-    forward=lambda xp, x: xp.digamma(x),
     vjp=(lambda g, _y, x: g * polygamma(1, x),),
     derivative="g*polygamma(1, x)",
     domain="x is no whole number <= 0",
@@ -190,7 +183,6 @@ polygamma: Primitive = elementwise(
 
 betaln = elementwise(
     "betaln", "a, b", "logarithm of beta(a, b)",
-    forward=lambda xp, a, b: xp.betaln(a, b),
     vjp=(
         lambda g, _y, a, b: g * (digamma(a) - digamma(a + b)),
         lambda g, _y, a, b: g * (digamma(b) - digamma(a + b)),

@@ -17,7 +17,6 @@ _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
 sin = elementwise(
     "sin", "x", "sine",
-    forward=lambda xp, x: xp.sin(x),
     vjp=(lambda g, _y, x: g * cos(x),),
     derivative="g*cos(x)",
     samples=_ANYWHERE,
@@ -25,7 +24,6 @@ sin = elementwise(
 
 cos: Primitive = elementwise(
     "cos", "x", "cosine",
-    forward=lambda xp, x: xp.cos(x),
     vjp=(lambda g, _y, x: -g * sin(x),),
     derivative="-g*sin(x)",
     samples=_ANYWHERE,
@@ -33,7 +31,6 @@ cos: Primitive = elementwise(
 
 tan = elementwise(
     "tan", "x", "tangent",
-    forward=lambda xp, x: xp.tan(x),
     vjp=(lambda g, y, _x: g * (1.0 + y * y),),
     derivative="g*(1 + tan(x)**2)",
     domain="x is no odd multiple of pi/2",
@@ -51,7 +48,6 @@ one_minus_square = elementwise(
 
 asin = elementwise(
     "asin", "x", "inverse sine",
-    forward=lambda xp, x: xp.asin(x),
     vjp=(lambda g, _y, x: divide(g, sqrt(one_minus_square(x))),),
     derivative="g/sqrt(1 - x**2)",
     domain="-1 <= x <= 1; smooth inside",
@@ -62,7 +58,6 @@ asin = elementwise(
 
 acos = elementwise(
     "acos", "x", "inverse cosine",
-    forward=lambda xp, x: xp.acos(x),
     vjp=(lambda g, _y, x: -divide(g, sqrt(one_minus_square(x))),),
     derivative="-g/sqrt(1 - x**2)",
     domain="-1 <= x <= 1; smooth inside",
@@ -73,7 +68,6 @@ acos = elementwise(
 
 atan = elementwise(
     "atan", "x", "inverse tangent",
-    forward=lambda xp, x: xp.atan(x),
     vjp=(lambda g, _y, x: divide(g, 1.0 + x * x),),
     derivative="g/(1 + x**2)",
     aliases=("arctan",),
@@ -93,7 +87,6 @@ def _over_square(g: Any, numerator: Any, a: Any, b: Any) -> Any:
 
 atan2 = elementwise(
     "atan2", "y, x", "the angle of the point (x, y)",
-    forward=lambda xp, a, b: xp.atan2(a, b),
     vjp=(
         lambda g, _y, a, b: _over_square(g, b, a, b),
         lambda g, _y, a, b: _over_square(g, -a, a, b),
@@ -107,7 +100,6 @@ atan2 = elementwise(
 
 hypot = elementwise(
     "hypot", "x, y", "sqrt(x**2 + y**2), without overflow",
-    forward=lambda xp, x, y: xp.hypot(x, y),
     vjp=(lambda g, y, a, _b: g * divide(a, y), lambda g, y, _a, b: g * divide(b, y)),
     derivative="g*x/hypot(x, y), g*y/hypot(x, y)",
     domain="(x, y) != (0, 0)",
@@ -117,7 +109,6 @@ hypot = elementwise(
 
 sinh = elementwise(
     "sinh", "x", "hyperbolic sine",
-    forward=lambda xp, x: xp.sinh(x),
     vjp=(lambda g, _y, x: g * cosh(x),),
     derivative="g*cosh(x)",
     samples=_ANYWHERE,
@@ -125,7 +116,6 @@ sinh = elementwise(
 
 cosh: Primitive = elementwise(
     "cosh", "x", "hyperbolic cosine",
-    forward=lambda xp, x: xp.cosh(x),
     vjp=(lambda g, _y, x: g * sinh(x),),
     derivative="g*sinh(x)",
     samples=_ANYWHERE,
@@ -133,7 +123,6 @@ cosh: Primitive = elementwise(
 
 tanh = elementwise(
     "tanh", "x", "hyperbolic tangent",
-    forward=lambda xp, x: xp.tanh(x),
     vjp=(lambda g, y, _x: g * (1.0 - y * y),),
     derivative="g*(1 - tanh(x)**2)",
     samples=_ANYWHERE,
@@ -141,7 +130,6 @@ tanh = elementwise(
 
 asinh = elementwise(
     "asinh", "x", "inverse hyperbolic sine",
-    forward=lambda xp, x: xp.asinh(x),
     vjp=(lambda g, _y, x: divide(g, hypot(x, 1.0)),),
     derivative="g/sqrt(1 + x**2)",
     aliases=("arcsinh",),
@@ -150,7 +138,6 @@ asinh = elementwise(
 
 acosh = elementwise(
     "acosh", "x", "inverse hyperbolic cosine",
-    forward=lambda xp, x: xp.acosh(x),
     vjp=(lambda g, _y, x: divide(divide(g, sqrt(x - 1.0)), sqrt(x + 1.0)),),
     derivative="g/sqrt(x**2 - 1)",
     domain="x >= 1; smooth where x > 1",
@@ -161,7 +148,6 @@ acosh = elementwise(
 
 atanh = elementwise(
     "atanh", "x", "inverse hyperbolic tangent",
-    forward=lambda xp, x: xp.atanh(x),
     vjp=(lambda g, _y, x: divide(g, one_minus_square(x)),),
     derivative="g/(1 - x**2)",
     domain="-1 < x < 1",
