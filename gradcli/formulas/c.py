@@ -118,11 +118,7 @@ def _sinc(equation: Equation, operands: Sequence[Piece]) -> Piece:
 LANGUAGE = Language(
     name="c",
     functions={
-        **calls(
-            "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh "
-            "acosh atanh hypot pow abs:fabs floor ceil round:nearbyint trunc maximum:fmax minimum:fmin copysign "
-            "fmod erf erfc gamma:tgamma lgamma isfinite isnan flat_sqrt:sqrt"
-        ),
+        **calls("c"),
         **FORMULAS,
         "rsqrt": lambda _equation, operands: Piece(f"1.0/sqrt({operands[0].text})", TIMES),
         "add": operator(" + ", SUM),

@@ -49,12 +49,6 @@ _LETTERS = dict(
         ],
     )
 )
-# Commands of LaTeX by the names of primitives; other functions are set by \operatorname.
-_COMMANDS = {
-    "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan",
-    "sinh": r"\sinh", "cosh": r"\cosh", "tanh": r"\tanh", "log": r"\log", "log2": r"\log_2", "log10": r"\log_{10}",
-    "det": r"\det", "gamma": r"\Gamma", "digamma": r"\psi", "lgamma": r"\log\Gamma", "sigmoid": r"\sigma",
-}  # fmt: skip
 
 
 def latex(program: Program) -> str:
@@ -149,8 +143,8 @@ def _around(begin: str, end: str, level: int = ATOM) -> Any:
 
 def _called(equation: Equation, operands: Sequence[Piece]) -> Piece:
     """Any function: its name, its operands, and its parameters by name."""
-    name = equation.primitive.name
-    command = _COMMANDS.get(name, f"\\operatorname{{{name}}}".replace("_", r"\_"))
+    name, command = equation.primitive.name, equation.primitive.spelling.get("latex")
+    called = f"\\{command}" if command else f"\\operatorname{{{name}}}".replace("_", r"\_")
     ndim = len(arrays.shape(equation.inputs[0]))
     shown = {
         k: v
@@ -158,7 +152,7 @@ def _called(equation: Equation, operands: Sequence[Piece]) -> Piece:
         if v not in (False, None) and not (k == "axis" and v == tuple(range(ndim)))
     }
     params = [f"\\mathrm{{{k}}}={_param(v)}" for k, v in shown.items()]
-    return Piece(f"{command}\\left({', '.join([*(o.text for o in operands), *params])}\\right)")
+    return Piece(f"{called}\\left({', '.join([*(o.text for o in operands), *params])}\\right)")
 
 
 def _param(value: Any) -> str:

@@ -115,21 +115,8 @@ def _whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
 LANGUAGE = Language(
     name="python",
     functions={
-        **calls(
-            "sqrt:np.sqrt cbrt:np.cbrt exp:np.exp exp2:np.exp2 expm1:np.expm1 log:np.log log2:np.log2 log10:np.log10 "
-            "log1p:np.log1p sin:np.sin cos:np.cos tan:np.tan asin:np.arcsin acos:np.arccos atan:np.arctan "
-            "atan2:np.arctan2 sinh:np.sinh cosh:np.cosh tanh:np.tanh asinh:np.arcsinh acosh:np.arccosh "
-            "atanh:np.arctanh hypot:np.hypot abs:np.abs sign:np.sign floor:np.floor ceil:np.ceil round:np.round "
-            "trunc:np.trunc maximum:np.maximum minimum:np.minimum copysign:np.copysign fmod:np.fmod "
-            "logaddexp:np.logaddexp heaviside:np.heaviside clip:np.clip where:np.where "
-            "logical_and:np.logical_and logical_or:np.logical_or logical_not:np.logical_not "
-            "isfinite:np.isfinite isnan:np.isnan zeros_like:np.zeros_like ones_like:np.ones_like flat_sqrt:np.sqrt "
-            "sigmoid:special.expit logsigmoid:special.log_expit erf:special.erf erfc:special.erfc "
-            "erfinv:special.erfinv gamma:special.gamma lgamma:special.gammaln digamma:special.digamma "
-            "betaln:special.betaln ndtri:special.ndtri xlogy:special.xlogy xlog1py:special.xlog1py "
-            "inv:np.linalg.inv det:np.linalg.det solve:np.linalg.solve cholesky:np.linalg.cholesky "
-            "eigvalsh:np.linalg.eigvalsh svdvals:np.linalg.svdvals pinv:np.linalg.pinv"
-        ),
+        **calls("scipy", "special.{}".format),
+        **calls("numpy", "np.{}".format),
         "add": operator(" + ", SUM),
         "subtract": operator(" - ", SUM),
         "multiply": times("*"),

@@ -9,21 +9,9 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, UsageError
 from gradcli.formulas.numbers import factors
+from gradcli.primitives import table
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
-
-# Functions of the language by their names in SymPy.
-_FUNCTIONS = {
-    "Abs": "abs", "sign": "sign", "exp": "exp", "log": "log", "sqrt": "sqrt", "sin": "sin", "cos": "cos",
-    "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "atan2": "atan2", "sinh": "sinh",
-    "cosh": "cosh", "tanh": "tanh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh", "erf": "erf",
-    "erfc": "erfc", "gamma": "gamma", "loggamma": "lgamma", "digamma": "digamma", "floor": "floor",
-    "ceiling": "ceil", "Max": "maximum", "Min": "minimum",
-}  # fmt: skip
-_OURS = {ours: theirs for theirs, ours in _FUNCTIONS.items()}
-_RELATIONS = {
-    "less": "Lt", "less_equal": "Le", "greater": "Gt", "greater_equal": "Ge", "equal": "Eq", "not_equal": "Ne",
-    "logical_and": "And", "logical_or": "Or", "logical_not": "Not",
-}  # fmt: skip
 
 
 def simplified(program: Program) -> str:
@@ -73,10 +61,16 @@ def _applied(sympy: Any, equation: Equation, operands: list[Any]) -> Any:
     arithmetic = _arithmetic(sympy).get(name)
     if arithmetic is not None:
         return arithmetic(*operands, **equation.params)
-    theirs = _OURS.get(name) or _RELATIONS.get(name)
+    theirs = equation.primitive.spelling.get("sympy")
     if theirs is None or equation.params:
         raise _unknown(f"'{name}'")
     return getattr(sympy, theirs)(*operands)
+
+
+@functools.cache
+def _ours() -> dict[str, str]:
+    """Functions of the language by their names in SymPy."""
+    return {e.spelling["sympy"]: e.name for e in table.entries() if isinstance(e, Primitive) and "sympy" in e.spelling}
 
 
 @functools.cache
@@ -112,16 +106,12 @@ def _written(sympy: Any, expression: Any) -> str:
             arguments = [self._print(a) for a in call.args]
             if name == "polygamma":
                 return f"polygamma({', '.join(arguments)})"
-            if name not in _FUNCTIONS:
+            if name not in _ours():
                 raise _unknown(f"this formula without '{name}'")
-            return f"{_FUNCTIONS[name]}({', '.join(arguments)})"
+            return f"{_ours()[name]}({', '.join(arguments)})"
 
         def _print_LatticeOp(self, call: Any) -> str:
-            name = {"And": "logical_and", "Or": "logical_or"}.get(
-                type(call).__name__, _FUNCTIONS.get(type(call).__name__)
-            )
-            if name is None:
-                raise _unknown(f"this formula without '{type(call).__name__}'")
+            name = _ours()[type(call).__name__]
             arguments: list[str] = [self._print(a) for a in call.args]
             return functools.reduce(lambda a, b: f"{name}({a}, {b})", arguments)
 

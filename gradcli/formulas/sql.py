@@ -91,11 +91,7 @@ def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
 LANGUAGE = Language(
     name="sql",
     functions={
-        **calls(
-            "sqrt:SQRT exp:EXP log:LN sin:SIN cos:COS tan:TAN asin:ASIN acos:ACOS atan:ATAN atan2:ATAN2 sinh:SINH "
-            "cosh:COSH tanh:TANH asinh:ASINH acosh:ACOSH atanh:ATANH pow:POWER abs:ABS sign:SIGN floor:FLOOR "
-            "ceil:CEIL flat_sqrt:SQRT"
-        ),
+        **calls("sql", str.upper),
         "add": operator(" + ", SUM),
         "subtract": operator(" - ", SUM),
         "multiply": times("*"),

@@ -21,11 +21,11 @@ from gradcli.formulas.writing import (
     LackingError,
     Language,
     Piece,
-    calls,
     function,
     listed,
     minus,
     operator,
+    plain_call,
     times,
     write,
 )
@@ -221,17 +221,10 @@ _COMPARISONS = {
     "not_equal": " != ",
 }
 
-# Functions that are called by the name of their primitive, with their operands and nothing else.
-_PLAIN = {
-    operation.name: operation.name
-    for operation in table.entries()
-    if getattr(operation, "elementwise", False) and table.find(operation.name) is not None
-}
-
 LANGUAGE = Language(
     name="text",
     functions={
-        **calls(" ".join(_PLAIN)),
+        **{name: plain_call("text", name) for name in table.names()},
         "add": operator(" + ", SUM),
         "subtract": operator(" - ", SUM),
         "multiply": times("*"),
@@ -245,7 +238,7 @@ LANGUAGE = Language(
         **{name: operator(symbol, COMPARE, left=SUM, right=SUM) for name, symbol in _COMPARISONS.items()},
         "identity": lambda _equation, operands: operands[0],
         "cast": _cast,
-        "flat_sqrt": calls("sqrt")["sqrt"],
+        "flat_sqrt": plain_call("text", "sqrt"),
         "flat_root": _root,
         "one_minus_square": one_minus_square,
         "polygamma": lambda equation, operands: function("polygamma", str(equation.params["n"]), operands[0].text),
@@ -262,7 +255,6 @@ LANGUAGE = Language(
         "index": indexed,
         "order_statistic": _ranked,
         "contract": _contraction,
-        **calls("inv det logdet solve cholesky eigvalsh svdvals pinv matrix_exp"),
     },
     number=number,
     array=array,

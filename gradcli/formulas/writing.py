@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, LimitError
 from gradcli.formulas.documents import Document, Formulas
+from gradcli.primitives import table
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import without_dead_code
 
@@ -21,6 +23,7 @@ _LONGEST = 2_000
 _DEEPEST = 60
 # A text in a language without names for parts is at most this long.
 _LONGEST_WITHOUT_NAMES = 200_000
+_PRIMITIVES = [entry for entry in table.entries() if isinstance(entry, Primitive)]
 
 
 class Piece(NamedTuple):
@@ -182,10 +185,6 @@ def minus(operand: Piece) -> Piece:
     return Piece(f"-{operand.text}", min(operand.level, UNARY))
 
 
-def call(name: str) -> Spelling:
-    return lambda _equation, operands: function(name, *(o.text for o in operands))
-
-
 def function(name: str, *arguments: str) -> Piece:
     return Piece(f"{name}({', '.join(arguments)})")
 
@@ -195,10 +194,20 @@ def template(text: str, level: int = ATOM, *, inner: int = ATOM) -> Spelling:
     return lambda _equation, operands: Piece(text.format(*[o.at(inner) for o in operands]), level)
 
 
-def calls(names: str) -> dict[str, Spelling]:
-    """Functions that are called as `name` or, where it stands as `primitive:name`, otherwise."""
-    pairs = (word.partition(":") for word in names.split())
-    return {primitive: call(name or primitive) for primitive, _, name in pairs}
+def calls(language: str, form: Callable[[str], str] = str) -> dict[str, Spelling]:
+    """The functions of the table that a language has, called by the names that `form` makes of their spellings."""
+    return {p.name: plain_call(language, form(p.spelling[language])) for p in _PRIMITIVES if language in p.spelling}
+
+
+def plain_call(language: str, name: str) -> Spelling:
+    """A call with the operands and nothing else."""
+
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        if equation.params:
+            raise lacking(equation, language)
+        return function(name, *(o.text for o in operands))
+
+    return spelling
 
 
 def listed(value: Any, number: Callable[[Any], str]) -> str:

@@ -10,7 +10,7 @@ from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.families import elementwise, predicate
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, linear, locally_constant, multilinear, products
 
 # Beyond it a power of ten is no float.
@@ -142,6 +142,7 @@ remainder: Primitive = elementwise(
 fmod: Primitive = elementwise(
     "fmod", "x, y", "x - y*trunc(x/y), with the sign of x",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(constant(a), constant(b)))),
+    spelling=spelled("c"),
     derivative="g, -g*trunc(x/y)",
     domain="y != 0; smooth where x/y is not whole, or is 0",
     edges=("where x/y is whole, the derivative by y is -x/y", "fmod(x, 0) is nan"),
@@ -163,6 +164,7 @@ floor_divide: Primitive = elementwise(
 absolute = elementwise(
     "abs", "x", "absolute value",
     vjp=(lambda g, _y, x: g * sign(x),),
+    spelling=spelled("sql", c="fabs", sympy="Abs"),
     derivative="g*sign(x), 0 at 0",
     domain="smooth where x != 0",
     edges=("abs'(0) = 0",),
@@ -187,11 +189,20 @@ def _piecewise_constant(name: str, doc: str, jumps: Any, edges: Sequence[str] = 
 
 sign: Primitive = _piecewise_constant(
     "sign", "-1, 0 or 1", lambda x: equal(x, 0),
-    edges=("sign(0) = 0",), aliases=("sgn",),
+    spelling=spelled("sql sympy"), edges=("sign(0) = 0",), aliases=("sgn",),
 )  # fmt: skip
-floor: Primitive = _piecewise_constant("floor", "the largest whole number <= x", lambda x: equal(x, floor(x)))
-ceil = _piecewise_constant("ceil", "the smallest whole number >= x", lambda x: equal(x, floor(x)))
-_round = _piecewise_constant("round", "the nearest whole number, halves to even", lambda x: equal(x - floor(x), 0.5))
+floor: Primitive = _piecewise_constant(
+    "floor", "the largest whole number <= x", lambda x: equal(x, floor(x)),
+    spelling=spelled("c sql sympy"),
+)  # fmt: skip
+ceil = _piecewise_constant(
+    "ceil", "the smallest whole number >= x", lambda x: equal(x, floor(x)),
+    spelling=spelled("c sql", sympy="ceiling"),
+)  # fmt: skip
+_round = _piecewise_constant(
+    "round", "the nearest whole number, halves to even", lambda x: equal(x - floor(x), 0.5),
+    spelling=spelled(c="nearbyint"),
+)  # fmt: skip
 
 
 def _round_call(x: Any, decimals: Any = 0) -> Any:
@@ -217,7 +228,8 @@ round_ = Composite(
 
 trunc: Primitive = _piecewise_constant(
     "trunc", "x without its fraction",
-    lambda x: logical_and(equal(x, floor(x)), not_equal(x, 0)), aliases=("fix",),
+    lambda x: logical_and(equal(x, floor(x)), not_equal(x, 0)),
+    spelling=spelled("c"), aliases=("fix",),
 )  # fmt: skip
 
 frac = Composite(
@@ -241,6 +253,7 @@ def _larger_or_smaller(name: str, doc: str, sign: str, loses: Any) -> Primitive:
             lambda g, _y, a, b: _share(g, logical_not(loses(a, b)), equal(a, b)),
             lambda g, _y, a, b: _share(g, logical_not(loses(b, a)), equal(a, b)),
         ),
+        spelling=spelled(c=f"f{name[:3]}", sympy=name[:3].capitalize()),
         derivative=f"g where x {sign} y, g/2 where x = y, else 0; the rest to y",
         domain="smooth where x != y",
         edges=("where x = y, each gets half of g", "nan where x or y is nan"),
@@ -263,6 +276,7 @@ _clip = elementwise(
         lambda g, _y, x, low, high: where(logical_and(less(x, low), less_equal(low, high)), g, 0.0),
         lambda g, _y, x, low, high: where(greater(maximum(x, low), high), g, 0.0),
     ),
+    spelling=spelled("numpy"),
     derivative="g where min <= x <= max, else 0; the rest to the bound that holds",
     domain="smooth where x is on no bound",
     selects=True,
@@ -321,6 +335,7 @@ copysign = elementwise(
         lambda g, y, a, _b: g * (sign(a) * sign(y)),
         lambda g, _y, _a, _b: zeros_like(g),
     ),
+    spelling=spelled("c"),
     derivative="g*sign(x)*sign(y), 0",
     domain="smooth where x != 0 and y != 0",
     edges=("the sign of -0.0 is negative", "where x = 0, the derivative is 0"),
@@ -328,17 +343,31 @@ copysign = elementwise(
     samples=_PAIRS,
 )  # fmt: skip
 
-less: Primitive = predicate("less", "x, y", "x < y", samples=_PAIRS)
-less_equal: Primitive = predicate("less_equal", "x, y", "x <= y", samples=_PAIRS)
-greater: Primitive = predicate("greater", "x, y", "x > y", samples=_PAIRS)
-greater_equal: Primitive = predicate("greater_equal", "x, y", "x >= y", samples=_PAIRS)
-equal: Primitive = predicate("equal", "x, y", "x == y", samples=_PAIRS)
-not_equal: Primitive = predicate("not_equal", "x, y", "x != y", samples=_PAIRS)
-isfinite = predicate("isfinite", "x", "whether x is neither infinite nor nan", samples=(0.7, [-1.0, 2.0]))
-isnan = predicate("isnan", "x", "whether x is nan", samples=(0.7, [-1.0, 2.0]))
-logical_not: Primitive = predicate("logical_not", "x", "not x", samples=(True, [True, False]))
-logical_and: Primitive = predicate("logical_and", "x, y", "x and y", samples=((True, False),))
-logical_or: Primitive = predicate("logical_or", "x, y", "x or y", samples=((True, False),))
+less: Primitive = predicate("less", "x, y", "x < y", spelling=spelled(torch="lt", sympy="Lt"), samples=_PAIRS)
+less_equal: Primitive = predicate(
+    "less_equal", "x, y", "x <= y", spelling=spelled(torch="le", sympy="Le"), samples=_PAIRS
+)
+greater: Primitive = predicate("greater", "x, y", "x > y", spelling=spelled(torch="gt", sympy="Gt"), samples=_PAIRS)
+greater_equal: Primitive = predicate(
+    "greater_equal", "x, y", "x >= y", spelling=spelled(torch="ge", sympy="Ge"), samples=_PAIRS
+)
+equal: Primitive = predicate("equal", "x, y", "x == y", spelling=spelled(torch="eq", sympy="Eq"), samples=_PAIRS)
+not_equal: Primitive = predicate(
+    "not_equal", "x, y", "x != y", spelling=spelled(torch="ne", sympy="Ne"), samples=_PAIRS
+)
+isfinite = predicate(
+    "isfinite", "x", "whether x is neither infinite nor nan", spelling=spelled("c"), samples=(0.7, [-1.0, 2.0])
+)
+isnan = predicate("isnan", "x", "whether x is nan", spelling=spelled("c"), samples=(0.7, [-1.0, 2.0]))
+logical_not: Primitive = predicate(
+    "logical_not", "x", "not x", spelling=spelled(sympy="Not"), samples=(True, [True, False])
+)
+logical_and: Primitive = predicate(
+    "logical_and", "x, y", "x and y", spelling=spelled(sympy="And"), samples=((True, False),)
+)
+logical_or: Primitive = predicate(
+    "logical_or", "x, y", "x or y", spelling=spelled(sympy="Or"), samples=((True, False),)
+)
 
 
 def usable_divisor(x: Any) -> Any:

@@ -37,7 +37,7 @@ from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic, solve, square_matrix
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import finite_scale, max_, sum_
 from gradcli.primitives.scans import scan_smooth
 from gradcli.primitives.series import Coefficients, integrated, products
@@ -108,6 +108,7 @@ cholesky: Primitive = structural(
     prepare=square_matrix("cholesky"),
     elements=cubic,
     batch=batching.trailing,
+    spelling=spelled(numpy="linalg.cholesky"),
     derivative="S + S.T over 2, S = inv(L).T@P@inv(L), P = tril(L.T@g) with its diagonal halved",
     domain="A symmetric and positive definite",
     edges=(
@@ -148,6 +149,7 @@ eigvalsh: Primitive = structural(
     prepare=square_matrix("eigvalsh"),
     elements=cubic,
     batch=batching.trailing,
+    spelling=spelled(numpy="linalg.eigvalsh"),
     derivative="V@diag(g)@V.T, with the eigenvectors V",
     domain="A symmetric; smooth where no two eigenvalues are equal",
     edges=_EIGENVALUE_EDGES,
@@ -285,6 +287,7 @@ svdvals: Primitive = structural(
     prepare=_matrix("svdvals"),
     elements=cubic,
     batch=batching.trailing,
+    spelling=spelled(numpy="linalg.svdvals"),
     derivative="U@diag(g)@V.T, with the singular vectors U and V",
     domain="smooth where no two singular values are equal, and none is 0",
     edges=(
@@ -324,6 +327,7 @@ pinv = structural(
     prepare=_matrix("pinv"),
     elements=cubic,
     batch=batching.trailing,
+    spelling=spelled(numpy="linalg.pinv"),
     derivative="-P.T@g@P.T + (I - A@P)@g.T@P@P.T + P.T@P@g.T@(I - P@A), with P = pinv(A)",
     domain="smooth where the rank of A is that of the matrices near it",
     samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),

@@ -27,7 +27,7 @@ from gradcli.primitives.arithmetic import (
 )
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, from_derivative, integrated
 
 _LN2 = math.log(2)
@@ -95,6 +95,7 @@ general_power: Primitive = elementwise(
     "pow", "x, q", "x to the power q, for any q",
     vjp=(_power_by_base, _power_by_exponent),
     jet=_power_series,
+    spelling=spelled("c", numpy="power", sql="power"),
     derivative="g*q*x**(q-1), g*x**q*log(x)",
     domain="x > 0; with a whole q everywhere",
     node_name=_power_node_name,
@@ -181,6 +182,7 @@ square = Composite(
 sqrt = elementwise(
     "sqrt", "x", "square root",
     vjp=(lambda g, y, _x: divide(g, 2.0 * y),),
+    spelling=spelled("c sql sympy"),
     derivative="g/(2*sqrt(x))",
     domain="x >= 0; smooth where x > 0",
     edges=("sqrt'(0) = inf", "nan where x < 0"),
@@ -200,6 +202,7 @@ rsqrt = elementwise(
 cbrt = elementwise(
     "cbrt", "x", "cube root, negative for negative x",
     vjp=(lambda g, y, _x: divide(divide(g, y), 3.0 * y),),
+    spelling=spelled("c"),
     derivative="g/(3*cbrt(x)**2)",
     domain="smooth where x != 0",
     edges=("cbrt'(0) = inf; higher derivatives at 0 are those on its right, at -0.0 those on its left",),
@@ -209,6 +212,7 @@ cbrt = elementwise(
 exp = elementwise(
     "exp", "x", "e to the power x",
     vjp=(lambda g, y, _x: g * y,),
+    spelling=spelled("c sql sympy"),
     derivative="g*exp(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -216,6 +220,7 @@ exp = elementwise(
 exp2 = elementwise(
     "exp2", "x", "2 to the power x",
     vjp=(lambda g, y, _x: g * (_LN2 * y),),
+    spelling=spelled("c"),
     derivative="g*log(2)*2**x",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -224,6 +229,7 @@ expm1 = elementwise(
     "expm1", "x", "exp(x) - 1, accurate near 0",
     # Not y + 1, which has lost its digits for x far below 0.
     vjp=(lambda g, _y, x: g * exp(x),),
+    spelling=spelled("c"),
     derivative="g*exp(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -231,6 +237,7 @@ expm1 = elementwise(
 log = elementwise(
     "log", "x", "natural logarithm",
     vjp=(lambda g, _y, x: divide(g, x),),
+    spelling=spelled("c sympy latex", sql="ln"),
     derivative="g/x",
     domain="x > 0",
     edges=("log(0) = -inf, log'(0) = inf", "nan where x < 0"),
@@ -241,6 +248,7 @@ log = elementwise(
 log2 = elementwise(
     "log2", "x", "logarithm to base 2",
     vjp=(lambda g, _y, x: divide(g, _LN2 * x),),
+    spelling=spelled("c", latex="log_2"),
     derivative="g/(x*log(2))",
     domain="x > 0",
     edges=("log2(0) = -inf, log2'(0) = inf", "nan where x < 0"),
@@ -250,6 +258,7 @@ log2 = elementwise(
 log10 = elementwise(
     "log10", "x", "logarithm to base 10",
     vjp=(lambda g, _y, x: divide(g, _LN10 * x),),
+    spelling=spelled("c", latex="log_{10}"),
     derivative="g/(x*log(10))",
     domain="x > 0",
     edges=("log10(0) = -inf, log10'(0) = inf", "nan where x < 0"),
@@ -259,6 +268,7 @@ log10 = elementwise(
 log1p = elementwise(
     "log1p", "x", "log(1 + x), accurate near 0",
     vjp=(lambda g, _y, x: divide(g, 1.0 + x),),
+    spelling=spelled("c"),
     derivative="g/(1 + x)",
     domain="x > -1",
     edges=("log1p(-1) = -inf, log1p'(-1) = inf", "nan where x < -1"),
@@ -278,6 +288,7 @@ sigmoid: Primitive = elementwise(
     # Not 1 - y, which has lost its digits for x far above 0.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
     jet=_sigmoid_series,
+    spelling=spelled(scipy="expit", latex="sigma"),
     derivative="g*sigmoid(x)*sigmoid(-x)",
     aliases=("expit",),
     samples=_ANYWHERE,
@@ -287,6 +298,7 @@ logsigmoid = elementwise(
     "logsigmoid", "x", "log(sigmoid(x)), without overflow",
     forward=lambda xp, x: xp.negative(xp.logaddexp(0.0, xp.negative(x))),
     vjp=(lambda g, _y, x: g * sigmoid(-x),),
+    spelling=spelled(scipy="log_expit"),
     derivative="g*sigmoid(-x)",
     aliases=("log_sigmoid", "log_expit"),
     samples=_ANYWHERE,
@@ -336,6 +348,7 @@ xlogy = elementwise(
         lambda g, _y, a, b: g * log(where(logical_and(equal(a, 0), less_equal(b, 0)), 1.0, b)),
         lambda g, _y, a, b: g * divide(a, b),
     ),
+    spelling=spelled("scipy"),
     derivative="g*log(y), g*x/y; by x it is 0 where x = 0 and y <= 0",
     domain="y > 0",
     edges=("0 where x = 0, also at y <= 0; there the derivative by x is 0",),
@@ -351,6 +364,7 @@ xlog1py = elementwise(
         lambda g, _y, a, b: g * log1p(where(logical_and(equal(a, 0), less_equal(b, -1)), 0.0, b)),
         lambda g, _y, a, b: g * divide(a, 1.0 + b),
     ),
+    spelling=spelled("scipy"),
     derivative="g*log(1 + y), g*x/(1 + y); by x it is 0 where x = 0 and y <= -1",
     domain="y > -1",
     edges=("0 where x = 0, also at y <= -1; there the derivative by x is 0",),

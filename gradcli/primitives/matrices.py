@@ -21,7 +21,7 @@ from gradcli.primitives.exponential import by_squaring
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
-from gradcli.primitives.primitive import Composite, Primitive, largest_operand, work
+from gradcli.primitives.primitive import Composite, Primitive, largest_operand, spelled, work
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import matrix_transpose, roll
@@ -70,6 +70,7 @@ inv: Primitive = structural(
     prepare=square_matrix("inv"),
     elements=cubic,
     batch=batching.trailing,
+    spelling=spelled(numpy="linalg.inv"),
     derivative="-inv(A).T@g@inv(A).T",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
@@ -109,6 +110,7 @@ det: Primitive = structural(
     prepare=square_matrix("det"),
     elements=cubic,
     batch=batching.trailing,
+    spelling=spelled("latex", numpy="linalg.det"),
     derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
     edges=("where A is singular, the derivative is the matrix of cofactors",),
     samples=((_SQUARE,), (_BATCH,), ([[1.0, 2.0], [2.0, 4.0]],)),
@@ -184,6 +186,7 @@ solve: Primitive = structural(
     prepare=_solve_call,
     elements=cubic,
     batch=batching.solve,
+    spelling=spelled(numpy="linalg.solve"),
     derivative="-w@x.T, w, where w = solve(A.T, g)",
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),

@@ -53,6 +53,12 @@ def _read_list(value: Any, parameter: Parameter) -> Any:
     return arrays.asarray(value)
 
 
+def spelled(same: str = "", **other: str) -> Mapping[str, str]:
+    """What a function is called elsewhere: `same` are the libraries and languages that have it under its own
+    name, and for `other`s their names, as in `spelled("c sql", numpy="arcsin")`."""
+    return {**dict.fromkeys(same.split(), ""), **other}
+
+
 class NotImplementedRule:
     """A rule that is missing on purpose; using it raises NotImplementedError with the reason."""
 
@@ -169,6 +175,11 @@ class Primitive(Operation):
         the rule for one more leading axis, see `gradcli.primitives.batching`
     prepare(*arguments)
         operands and params from the arguments of a call, where they are not simply the operands
+    spelling
+        what it is called elsewhere, as `spelled` says it. For languages and libraries whose functions
+        cannot be looked up (c, sql, sympy, latex, cuda, and scipy, which is loaded late) the name says
+        that they have it. For the array libraries (numpy, torch, jax, cupy) it is there where it is not
+        the name of the entry; NumPy has every `function` that is not from SciPy
     truths
         whether truth values are operands as they are; else they count as the numbers 0 and 1
     elementwise
@@ -207,6 +218,7 @@ class Primitive(Operation):
         "reach",
         "selects",
         "smooth",
+        "spelling",
         "truths",
         "variadic",
         "vjp",
@@ -223,6 +235,7 @@ class Primitive(Operation):
         jet: Callable[..., Any],
         batch: Callable[..., Any],
         prepare: Callable[..., Prepared] | None = None,
+        spelling: Mapping[str, str] = _NO_PARAMS,
         truths: bool = False,
         elementwise: bool = False,
         selects: bool = False,
@@ -242,6 +255,9 @@ class Primitive(Operation):
         self.jet = jet
         self.batch = batch
         self.prepare = prepare
+        self.spelling = {library: other or name for library, other in spelling.items()}
+        if self.function is not None and "scipy" not in spelling:
+            self.spelling.setdefault("numpy", self.function)
         self.truths = truths
         self.elementwise = elementwise
         self.selects = selects
@@ -310,6 +326,8 @@ def _of_namespace(name: str, operands: int, elementwise: bool) -> Callable[..., 
         return lambda xp, x: getattr(xp, name)(x)
     if elementwise and operands == 2:
         return lambda xp, x, y: getattr(xp, name)(x, y)
+    if elementwise and operands == 3:
+        return lambda xp, x, y, z: getattr(xp, name)(x, y, z)
     return lambda xp, *operands, **params: getattr(xp, name)(*operands, **params)
 
 

@@ -30,7 +30,7 @@ from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.exponential import exp, log, power, square
 from gradcli.primitives.families import elementwise, structural
 from gradcli.primitives.indexing import index
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated, linear, locally_constant
 from gradcli.primitives.shape import concat, expand_dims, stack
 
@@ -272,6 +272,7 @@ flat_sqrt: Primitive = elementwise(
     "flat_sqrt", "x", "sqrt(x), taken as flat at 0",
     forward="sqrt",
     vjp=(_flat_sqrt_rule,),
+    spelling=spelled(c="sqrt", sql="sqrt"),
     derivative="g/(2*sqrt(x)), 0 at 0",
     domain="x >= 0; smooth where x > 0",
     selects=True,

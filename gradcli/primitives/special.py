@@ -12,7 +12,7 @@ from gradcli.primitives.arithmetic import equal, greater, less_equal, logical_an
 from gradcli.primitives.axes import whole
 from gradcli.primitives.exponential import exp, expm1, sigmoid
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Composite, Primitive, spelled
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
@@ -96,6 +96,7 @@ gelu = Composite(
 erf = elementwise(
     "erf", "x", "error function",
     vjp=(lambda g, _y, x: g * (_TWO_OVER_SQRT_PI * exp(-x * x)),),
+    spelling=spelled("c scipy sympy"),
     derivative="g*2*exp(-x**2)/sqrt(pi)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -103,6 +104,7 @@ erf = elementwise(
 erfc = elementwise(
     "erfc", "x", "1 - erf(x), accurate for large x",
     vjp=(lambda g, _y, x: -g * (_TWO_OVER_SQRT_PI * exp(-x * x)),),
+    spelling=spelled("c scipy sympy"),
     derivative="-g*2*exp(-x**2)/sqrt(pi)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -110,6 +112,7 @@ erfc = elementwise(
 erfinv = elementwise(
     "erfinv", "x", "inverse of erf",
     vjp=(lambda g, y, _x: g * (exp(y * y) * (1.0 / _TWO_OVER_SQRT_PI)),),
+    spelling=spelled("scipy cuda"),
     derivative="g*sqrt(pi)/2*exp(erfinv(x)**2)",
     domain="-1 < x < 1",
     edges=("erfinv(1) = inf and erfinv(-1) = -inf, with derivative inf",),
@@ -125,6 +128,7 @@ ndtr: Composite = Composite(
 ndtri = elementwise(
     "ndtri", "p", "inverse of ndtr",
     vjp=(lambda g, y, _x: g * (exp(0.5 * (y * y)) * math.sqrt(2 * math.pi)),),
+    spelling=spelled("scipy", cuda="normcdfinv"),
     derivative="g*sqrt(2*pi)*exp(ndtri(p)**2/2)",
     domain="0 < p < 1",
     edges=("ndtri(0) = -inf and ndtri(1) = inf, with derivative inf",),
@@ -134,6 +138,7 @@ ndtri = elementwise(
 gamma = elementwise(
     "gamma", "x", "gamma function",
     vjp=(lambda g, y, x: g * (y * digamma(x)),),
+    spelling=spelled("scipy sympy", c="tgamma", latex="Gamma"),
     derivative="g*gamma(x)*digamma(x)",
     domain="x is no whole number <= 0",
     samples=_POSITIVE,
@@ -142,6 +147,7 @@ gamma = elementwise(
 lgamma = elementwise(
     "lgamma", "x", "logarithm of the magnitude of gamma(x)",
     vjp=(lambda g, _y, x: g * digamma(x),),
+    spelling=spelled("c", scipy="gammaln", sympy="loggamma", latex=r"log\Gamma"),
     derivative="g*digamma(x)",
     domain="x is no whole number <= 0",
     aliases=("gammaln",),
@@ -151,6 +157,7 @@ lgamma = elementwise(
 digamma: Primitive = elementwise(
     "digamma", "x", "derivative of lgamma",
     vjp=(lambda g, _y, x: g * polygamma(1, x),),
+    spelling=spelled("scipy sympy", latex="psi"),
     derivative="g*polygamma(1, x)",
     domain="x is no whole number <= 0",
     aliases=("psi",),
@@ -176,6 +183,7 @@ polygamma: Primitive = elementwise(
     forward=_polygamma,
     vjp=(lambda g, _y, x, *, n: g * polygamma(n + 1, x),),
     prepare=_polygamma_call,
+    spelling=spelled("scipy"),
     derivative="g*polygamma(n + 1, x)",
     domain="x is no whole number <= 0",
     samples=((1, 0.7), (2, [0.4, 2.5])),
@@ -187,6 +195,7 @@ betaln = elementwise(
         lambda g, _y, a, b: g * (digamma(a) - digamma(a + b)),
         lambda g, _y, a, b: g * (digamma(b) - digamma(a + b)),
     ),
+    spelling=spelled("scipy"),
     derivative="g*(digamma(a) - digamma(a + b)), g*(digamma(b) - digamma(a + b))",
     domain="a > 0, b > 0",
     samples=_POSITIVE_PAIRS,
@@ -208,6 +217,7 @@ bessel_i: Primitive = elementwise(
         lambda g, _y, x, *, n: g * (0.5 * (bessel_i(x, abs(n - 1)) + bessel_i(x, n + 1))),
     ),
     prepare=lambda x, n: ((x,), {"n": n}),
+    spelling=spelled(scipy="iv"),
     derivative="g*(I(n-1, x) + I(n+1, x))/2",
     samples=((0.7, 0), ([-1.0, 2.0], 3)),
 )  # fmt: skip
@@ -223,6 +233,7 @@ bessel_j = elementwise(
     forward=lambda xp, x, *, n: (xp.j0, xp.j1)[n](x) if n < 2 else xp.jv(n, x),
     vjp=(_bessel_j_rule,),
     prepare=lambda x, n: ((x,), {"n": n}),
+    spelling=spelled(scipy="jv"),
     derivative="g*(J(n-1, x) - J(n+1, x))/2",
     samples=((0.7, 0), ([-1.0, 2.0], 3)),
 )  # fmt: skip

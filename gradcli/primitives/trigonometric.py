@@ -9,7 +9,7 @@ from gradcli.primitives.arithmetic import divide, equal, greater, where
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.exponential import sqrt
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Composite, Primitive, spelled
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
@@ -18,6 +18,7 @@ _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 sin = elementwise(
     "sin", "x", "sine",
     vjp=(lambda g, _y, x: g * cos(x),),
+    spelling=spelled("c sql sympy latex"),
     derivative="g*cos(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -25,6 +26,7 @@ sin = elementwise(
 cos: Primitive = elementwise(
     "cos", "x", "cosine",
     vjp=(lambda g, _y, x: -g * sin(x),),
+    spelling=spelled("c sql sympy latex"),
     derivative="-g*sin(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -32,6 +34,7 @@ cos: Primitive = elementwise(
 tan = elementwise(
     "tan", "x", "tangent",
     vjp=(lambda g, y, _x: g * (1.0 + y * y),),
+    spelling=spelled("c sql sympy latex"),
     derivative="g*(1 + tan(x)**2)",
     domain="x is no odd multiple of pi/2",
     samples=_ANYWHERE,
@@ -49,6 +52,7 @@ one_minus_square = elementwise(
 asin = elementwise(
     "asin", "x", "inverse sine",
     vjp=(lambda g, _y, x: divide(g, sqrt(one_minus_square(x))),),
+    spelling=spelled("c sql sympy", numpy="arcsin", latex="arcsin"),
     derivative="g/sqrt(1 - x**2)",
     domain="-1 <= x <= 1; smooth inside",
     edges=("asin'(-1) = asin'(1) = inf; higher derivatives are infinite there too", "nan outside the domain"),
@@ -59,6 +63,7 @@ asin = elementwise(
 acos = elementwise(
     "acos", "x", "inverse cosine",
     vjp=(lambda g, _y, x: -divide(g, sqrt(one_minus_square(x))),),
+    spelling=spelled("c sql sympy", numpy="arccos", latex="arccos"),
     derivative="-g/sqrt(1 - x**2)",
     domain="-1 <= x <= 1; smooth inside",
     edges=("acos'(-1) = acos'(1) = -inf; higher derivatives are infinite there too", "nan outside the domain"),
@@ -69,6 +74,7 @@ acos = elementwise(
 atan = elementwise(
     "atan", "x", "inverse tangent",
     vjp=(lambda g, _y, x: divide(g, 1.0 + x * x),),
+    spelling=spelled("c sql sympy", numpy="arctan", latex="arctan"),
     derivative="g/(1 + x**2)",
     aliases=("arctan",),
     samples=_ANYWHERE,
@@ -91,6 +97,7 @@ atan2 = elementwise(
         lambda g, _y, a, b: _over_square(g, b, a, b),
         lambda g, _y, a, b: _over_square(g, -a, a, b),
     ),
+    spelling=spelled("c sql sympy", numpy="arctan2"),
     derivative="g*x/(x**2 + y**2), -g*y/(x**2 + y**2), 0 at the origin",
     domain="(x, y) != (0, 0)",
     edges=("atan2(0, 0) = 0, with derivatives 0 of every order", "atan2(0, -1) = pi, atan2(-0.0, -1) = -pi"),
@@ -101,6 +108,7 @@ atan2 = elementwise(
 hypot = elementwise(
     "hypot", "x, y", "sqrt(x**2 + y**2), without overflow",
     vjp=(lambda g, y, a, _b: g * divide(a, y), lambda g, y, _a, b: g * divide(b, y)),
+    spelling=spelled("c"),
     derivative="g*x/hypot(x, y), g*y/hypot(x, y)",
     domain="(x, y) != (0, 0)",
     edges=("hypot(0, 0) = 0, with derivatives nan",),
@@ -110,6 +118,7 @@ hypot = elementwise(
 sinh = elementwise(
     "sinh", "x", "hyperbolic sine",
     vjp=(lambda g, _y, x: g * cosh(x),),
+    spelling=spelled("c sql sympy latex"),
     derivative="g*cosh(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -117,6 +126,7 @@ sinh = elementwise(
 cosh: Primitive = elementwise(
     "cosh", "x", "hyperbolic cosine",
     vjp=(lambda g, _y, x: g * sinh(x),),
+    spelling=spelled("c sql sympy latex"),
     derivative="g*sinh(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -124,6 +134,7 @@ cosh: Primitive = elementwise(
 tanh = elementwise(
     "tanh", "x", "hyperbolic tangent",
     vjp=(lambda g, y, _x: g * (1.0 - y * y),),
+    spelling=spelled("c sql sympy latex"),
     derivative="g*(1 - tanh(x)**2)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -131,6 +142,7 @@ tanh = elementwise(
 asinh = elementwise(
     "asinh", "x", "inverse hyperbolic sine",
     vjp=(lambda g, _y, x: divide(g, hypot(x, 1.0)),),
+    spelling=spelled("c sql sympy", numpy="arcsinh"),
     derivative="g/sqrt(1 + x**2)",
     aliases=("arcsinh",),
     samples=_ANYWHERE,
@@ -139,6 +151,7 @@ asinh = elementwise(
 acosh = elementwise(
     "acosh", "x", "inverse hyperbolic cosine",
     vjp=(lambda g, _y, x: divide(divide(g, sqrt(x - 1.0)), sqrt(x + 1.0)),),
+    spelling=spelled("c sql sympy", numpy="arccosh"),
     derivative="g/sqrt(x**2 - 1)",
     domain="x >= 1; smooth where x > 1",
     edges=("acosh'(1) = inf; higher derivatives are infinite there too", "nan outside the domain"),
@@ -149,6 +162,7 @@ acosh = elementwise(
 atanh = elementwise(
     "atanh", "x", "inverse hyperbolic tangent",
     vjp=(lambda g, _y, x: divide(g, one_minus_square(x)),),
+    spelling=spelled("c sql sympy", numpy="arctanh"),
     derivative="g/(1 - x**2)",
     domain="-1 < x < 1",
     edges=("atanh(1) = inf and atanh(-1) = -inf, with derivative inf",),
