@@ -204,7 +204,7 @@ def plain_call(language: str, name: str) -> Spelling:
 
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         if equation.params:
-            raise lacking(equation, language)
+            raise LackingError(equation, language)
         return function(name, *(o.text for o in operands))
 
     return spelling
