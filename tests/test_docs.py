@@ -1,41 +1,50 @@
-"""What README.md and examples/ show is what the program prints.
+"""What README.md, docs/ and examples/ show is what the program prints.
 
-In README.md a `console` block holds `$ command` lines (which go on in `> ` lines) and what they print,
-standard error included; a `python` block is a doctest. An example says how it is run in its
-`# Run:` comment, and beside it stands its output, `<example>.out`. `python -m tests.test_docs`
-writes the outputs anew, those of the doctests aside.
+On a page a `console` block holds `$ command` lines (which go on in `> ` lines) and what they print,
+standard error included; a `python` block is a doctest. Those that call PyTorch are run in tests/backends, where
+it is installed. An example says how it is run in its `# Run:` comment, and beside it stands its output, `<example>.out`.
+`python -m tests.test_docs` writes the outputs anew, those of the doctests aside.
 """
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import io
 import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 import gradcli
+from gradcli.cli.environment import Environment
+from gradcli.cli.main import main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
 EXAMPLES = sorted(p for suffix in ("sh", "py", "grad") for p in (ROOT / "examples").glob(f"*.{suffix}"))
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RUN = re.compile(r"^# Run: ((?:.*\\\n)*.*)", re.MULTILINE)
 _FLOAT = re.compile(r"(?:\d+\.\d*|\.\d+|\d+(?=e[+-]?\d))(?:e[+-]?\d+)?")
+# What a shell does something with, where it does not stand in single quotes.
+_SHELL = re.compile(r"""[|&;<>$`"\\*?\[\](){}#~\n]""")
 
 
 class Block(NamedTuple):
-    """A fenced block of README.md and the line at which it begins."""
+    """A fenced block of a page and the line at which it begins."""
 
+    page: str
     language: str
     text: str
     line: int
@@ -49,8 +58,9 @@ class Step(NamedTuple):
     output: str
 
 
-def blocks(readme: str) -> list[Block]:
-    return [Block(m[1], m[2], readme.count("\n", 0, m.start(2)) + 1) for m in _FENCE.finditer(readme)]
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [Block(page.name, m[1], m[2], text.count("\n", 0, m.start(2)) + 1) for m in _FENCE.finditer(text)]
 
 
 def steps(block: Block) -> Iterator[Step]:
@@ -59,6 +69,16 @@ def steps(block: Block) -> Iterator[Step]:
         end = next((i for i, line in enumerate(lines) if i and not line.startswith("> ")), len(lines))
         command = "".join(line[2:] for line in lines[:end])
         yield Step("".join(lines[:end]), command, "".join(lines[end:]))
+
+
+def words_of(command: str) -> list[str] | None:
+    """The arguments of a single call of gradcli; None for what takes a shell, and for help, which Typer
+    prints to the standard output of the process."""
+    command = command.strip()
+    if "--help" in command or _SHELL.search(re.sub(r"'[^']*'", "", command)):
+        return None
+    program, *words = shlex.split(command)
+    return words if program == "gradcli" else None
 
 
 def command_of(example: Path) -> str:
@@ -84,14 +104,28 @@ class Workspace:
             program = programs / name
             program.write_text(f"#!/bin/sh\nexec '{sys.executable}' {arguments} \"$@\"\n", encoding="utf-8")
             program.chmod(0o755)
-        self.variables = os.environ | {
+        # Where these are set, Typer prints help for a terminal of another width, or with colours.
+        unwanted = {"TERMINAL_WIDTH", "GITHUB_ACTIONS", "FORCE_COLOR", "PY_COLORS"}
+        self.variables = {name: value for name, value in os.environ.items() if name not in unwanted} | {
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "PYTHONPATH": str(Path(gradcli.__file__).resolve().parent.parent),
             "PYTHONUTF8": "1",
+            "COLUMNS": "100",
         }
 
     def run(self, command: str) -> str:
         """What a command prints, standard output and error together."""
+        words = words_of(command)
+        return self.run_in_shell(command) if words is None else self.run_here(words)
+
+    def run_here(self, words: list[str]) -> str:
+        """What a call of gradcli prints, in this process, which saves its start."""
+        printed = io.StringIO()
+        with contextlib.chdir(self.directory):
+            main(words, Environment(io.StringIO(), printed, printed, {}))
+        return printed.getvalue()
+
+    def run_in_shell(self, command: str) -> str:
         done = subprocess.run(
             ["sh", "-c", command],
             cwd=self.directory,
@@ -134,17 +168,17 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
-ALL_BLOCKS = blocks(README.read_text(encoding="utf-8"))
-CONSOLE_BLOCKS = [block for block in ALL_BLOCKS if block.language == "console"]
+BLOCKS = {page.name: blocks(page) for page in PAGES}
+CONSOLE_BLOCKS = [block for found in BLOCKS.values() for block in found if block.language == "console"]
 
 
-@pytest.mark.parametrize("block", CONSOLE_BLOCKS, ids=lambda block: f"line-{block.line}")
-def test_a_console_block_of_the_readme_is_true(block: Block, workspace: Workspace) -> None:
+@pytest.mark.parametrize("block", CONSOLE_BLOCKS, ids=lambda block: f"{block.page}-{block.line}")
+def test_a_console_block_is_true(block: Block, workspace: Workspace) -> None:
     need_jq(block.text)
     assert block.text.startswith("$ ")
     for step in steps(block):
         check(
-            f"README.md, the block at line {block.line}",
+            f"{block.page}, the block at line {block.line}",
             step.command,
             step.output,
             workspace.run(step.command),
@@ -156,27 +190,104 @@ class _Checker(doctest.OutputChecker):
         return super().check_output(want, got, optionflags) or same(want, got)
 
 
-def test_the_python_sessions_of_the_readme_are_true(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions = [block for block in ALL_BLOCKS if block.language == "python"]
-    assert sessions
-    monkeypatch.chdir(workspace.directory)
+def calls_pytorch(session: Block) -> bool:
+    return "torch." in session.text
+
+
+def sessions(page: Path, *, of_pytorch: bool) -> list[Block]:
+    found = [block for block in BLOCKS[page.name] if block.language == "python"]
+    return [block for block in found if calls_pytorch(block) == of_pytorch]
+
+
+def check_sessions(page: Path, found: Iterable[Block]) -> None:
+    """Run Python sessions, each of which knows the names of those before it."""
     report: list[str] = []
     runner = doctest.DocTestRunner(_Checker(), verbose=False)
     names: dict[str, object] = {}
-    for session in sessions:
-        test = doctest.DocTestParser().get_doctest(session.text, names, "README.md", str(README), session.line - 1)
+    for session in found:
+        test = doctest.DocTestParser().get_doctest(session.text, names, page.name, str(page), session.line - 1)
         assert test.examples
         runner.run(test, out=report.append, clear_globs=False)
         names |= test.globs
     assert not report, "".join(report)
 
 
-def test_every_block_of_the_readme_is_checked_or_sets_up() -> None:
+WITH_SESSIONS = [page for page in PAGES if sessions(page, of_pytorch=False)]
+WITH_PYTORCH = [page for page in PAGES if sessions(page, of_pytorch=True)]
+
+
+def test_there_are_python_sessions() -> None:
+    assert README in WITH_SESSIONS
+
+
+@pytest.mark.parametrize("page", WITH_SESSIONS, ids=lambda page: page.name)
+def test_the_python_sessions_of_a_page_are_true(
+    page: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace.directory)
+    check_sessions(page, sessions(page, of_pytorch=False))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_of_a_page_is_checked_or_sets_up(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(re.findall("^ *```", text, re.MULTILINE)) == 2 * len(BLOCKS[page.name])
+    languages = [block.language for block in BLOCKS[page.name]]
+    if page == README:
+        assert set(languages) == {"bash", "console", "python"}
+        assert languages.count("bash") == 2
+    else:
+        assert set(languages) <= {"console", "python"}
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 200
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as addresses."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"(?<!`)\[[^\]\n]+\]\(([^)\s]+)\)", text):
+        if not target.startswith("https://"):
+            path, _, anchor = target.partition("#")
+            found = (page.parent / path).resolve() if path else page
+            assert found.exists(), target
+            assert found.is_relative_to(ROOT)
+            assert not anchor or anchor in anchors(found), target
+
+
+def test_every_page_is_named_in_the_readme() -> None:
     text = README.read_text(encoding="utf-8")
-    assert len(re.findall("^ *```", text, re.MULTILINE)) == 2 * len(ALL_BLOCKS)
-    languages = [block.language for block in ALL_BLOCKS]
-    assert set(languages) == {"bash", "console", "python"}
-    assert languages.count("bash") == 2
+    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("gradcli eval 'log(x**q)' x=5\n", ["eval", "log(x**q)", "x=5"]),
+        ("gradcli eval '\ny = x\ny' x=5", ["eval", "\ny = x\ny", "x=5"]),
+        ("gradcli eval 'x' x=5 | jq .value", None),
+        ("gradcli eval x x=$HOME", None),
+        ("gradcli eval --help", None),
+        ("sh examples/sweep.sh", None),
+    ],
+)
+def test_what_takes_no_shell_is_run_in_this_process(command: str, words: list[str] | None) -> None:
+    assert words_of(command) == words
+
+
+@pytest.mark.parametrize("program", ["log(x**q)", "log(x*", "log(0*x)"])
+def test_a_command_prints_the_same_in_this_process(program: str, workspace: Workspace) -> None:
+    words = ["eval", program, "x=5"] + ["q=3"] * ("q" in program)
+    printed = workspace.run_here(words)
+    assert printed == workspace.run_in_shell(shlex.join(["gradcli", *words]))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
@@ -223,18 +334,30 @@ def test_texts_that_differ(expected: str, actual: str) -> None:
 
 
 def update() -> None:
-    """Write what is printed into README.md and the .out files."""
+    """Write what is printed into the pages and the .out files."""
     with tempfile.TemporaryDirectory() as directory:
-        for number, example in enumerate(EXAMPLES):
-            (here := Path(directory, f"example-{number}")).mkdir()
-            _rewrite(output_of(example), Workspace(here).run(command_of(example)))
-        text = README.read_text(encoding="utf-8")
-        for number, block in enumerate(CONSOLE_BLOCKS):
-            (here := Path(directory, f"block-{number}")).mkdir()
-            workspace = Workspace(here)
-            printed = "".join(step.written + workspace.run(step.command) for step in steps(block))
-            text = text.replace(f"```console\n{block.text}```", f"```console\n{printed}```", 1)
-        _rewrite(README, text)
+        numbers = iter(range(1_000_000))
+
+        def workspace() -> Workspace:
+            (here := Path(directory, str(next(numbers)))).mkdir()
+            return Workspace(here)
+
+        for example in EXAMPLES:
+            _rewrite(output_of(example), workspace().run(command_of(example)))
+        for page in PAGES:
+            text = page.read_text(encoding="utf-8")
+            for block in BLOCKS[page.name]:
+                if block.language == "console":
+                    text = text.replace(
+                        f"```console\n{block.text}```", f"```console\n{_printed(block, workspace())}```", 1
+                    )
+            _rewrite(page, text)
+
+
+def _printed(block: Block, workspace: Workspace) -> str:
+    """A block with what its commands print, without spaces at the ends of lines."""
+    printed = "".join(step.written + workspace.run(step.command) for step in steps(block))
+    return re.sub(r"[ \t]+$", "", printed, flags=re.MULTILINE)
 
 
 def _rewrite(path: Path, text: str) -> None:

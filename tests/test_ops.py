@@ -1,5 +1,5 @@
 """`gradcli ops`: it lists, describes and shows every function; the conventions that it states hold; the
-page of functions, examples/functions.md, is current. `python -m tests.test_ops` writes the page anew.
+page of functions, docs/functions.md, is current. `python -m tests.test_ops` writes the page anew.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gradcli.errors import GradcliError
 from gradcli.language import operations, reference, scope
 from gradcli.primitives import table
 
-PAGE = Path(__file__).resolve().parent.parent / "examples" / "functions.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "functions.md"
 ENTRIES = reference.entries()
 NAMES = [entry.operation.name for entry in ENTRIES]
 ALIASES = [alias for entry in ENTRIES for alias in entry.operation.aliases]

@@ -1,0 +1,19 @@
+"""What the pages of docs/ show of PyTorch is what it prints; what they show of gradcli is in tests/test_docs.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_docs import WITH_PYTORCH, check_sessions, sessions
+
+
+def test_there_is_such_a_page() -> None:
+    assert [page.name for page in WITH_PYTORCH] == ["coming-from-pytorch.md"]
+
+
+@pytest.mark.parametrize("page", WITH_PYTORCH, ids=lambda page: page.name)
+def test_the_sessions_with_pytorch_are_true(page: Path) -> None:
+    pytest.importorskip("torch")
+    check_sessions(page, sessions(page, of_pytorch=True))

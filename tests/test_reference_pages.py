@@ -1,0 +1,163 @@
+"""The tables of docs/ say what the code has: the commands, the keys of JSON, the kinds of errors, the names in Python."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import gradcli
+from gradcli import errors, limits
+from gradcli.cli.main import app
+from gradcli.language.syntax import lexer
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def text_of(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def sections(page: str) -> dict[str, str]:
+    """The text under each heading of the second level."""
+    heads = re.split(r"^## (.*)\n", text_of(page), flags=re.MULTILINE)[1:]
+    return dict(zip(heads[::2], heads[1::2]))
+
+
+def rows(text: str) -> Iterator[list[str]]:
+    """The cells of the tables in a text, heads aside."""
+    for found in re.findall(r"^\| .*\n\|-.*\n((?:\|.*\n?)*)", text, re.MULTILINE):
+        yield from ([cell.strip() for cell in row.split("|")[1:-1]] for row in found.splitlines())
+
+
+# --- commands
+
+
+def test_every_command_has_its_help_on_the_page() -> None:
+    command: Any = typer.main.get_command(app)
+    shown = re.findall(r"^\$ (gradcli .*)--help$", text_of("commands.md"), re.MULTILINE)
+    assert [words.strip() for words in shown] == ["gradcli", *(f"gradcli {name}" for name in command.commands)]
+    assert [*sections("commands.md")] == [words.strip() for words in shown]
+
+
+# --- JSON
+
+# Their keys are names of the program.
+NAMED = ("grad", "derivatives", "jacobian", "retained", "timing")
+# What is in them is described elsewhere.
+CLOSED = ("functions", "example.output")
+# What no block of the page shows in full.
+FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
+    "gradcli eval": (("eval", "x", "x=1", "--timing", "--json"),),
+    "gradcli ops": (("ops", "--json"),),
+    "gradcli backends": (("backends", "--json"),),
+}
+JSON = sections("json.md")
+
+
+def keys_of(value: Any, path: str = "") -> Iterator[str]:
+    """The places in an object of numbers, texts, and lists of them."""
+    if path in CLOSED or not isinstance(value, (dict, list)):
+        yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from keys_of(item, f"{path}.*" if path in NAMED else f"{path}.{key}".removeprefix("."))
+    elif any(isinstance(item, dict) for item in value):
+        for item in value:
+            yield from keys_of(item, f"{path}[]")
+    else:
+        yield path
+
+
+@pytest.mark.parametrize("title", JSON)
+def test_the_keys_of_json_are_those_on_the_page(title: str, run: Any) -> None:
+    documented = {key for row in rows(JSON[title]) for key in re.findall("`(.*?)`", row[0])}
+    printed = re.findall(r"^\{.*\}$", JSON[title], re.MULTILINE)
+    printed += [run(*words).out for words in FURTHER.get(title, ())]
+    found = {key for line in printed for key in keys_of(json.loads(line))}
+    # An empty list may be one of objects, whose keys are on the page.
+    of_objects = {key.rpartition("[]")[0] for key in documented}
+    assert documented == found - of_objects
+
+
+# --- errors
+
+
+def kinds() -> list[type[errors.GradcliError]]:
+    return [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, errors.GradcliError)]
+
+
+def also_a(kind: type[errors.GradcliError]) -> Iterator[str]:
+    """The built-in exceptions, but for the general ones, that catch a kind of error."""
+    for name in ("ValueError", "NameError", "TypeError", "RuntimeError"):
+        if issubclass(kind, getattr(builtins, name)):
+            yield name
+
+
+def test_the_kinds_of_errors_are_those_on_the_page() -> None:
+    documented = {
+        (re.findall("`(.*?)`", name)[0], int(status), kind.strip("`"), frozenset(re.findall("`(.*?)`", also)))
+        for kind, status, name, also, _ in rows(sections("errors.md")["Kinds of errors"])
+    }
+    found = {(e.__name__, int(e.exit_status), e.kind, frozenset(also_a(e))) for e in kinds()}
+    assert documented == found
+
+
+def test_every_exit_status_is_on_the_page() -> None:
+    found = [int(status) for status, _ in rows(sections("errors.md")["Exit status"])]
+    assert found == [int(status) for status in errors.ExitStatus]
+
+
+# --- limits
+
+
+def test_the_limits_are_those_on_the_page() -> None:
+    documented = {what: int(much.split()[0].replace(",", "")) for what, much, _ in rows(text_of("limits.md"))}
+    assert documented == {
+        "length of a program": lexer.MAX_LENGTH,
+        "brackets within brackets": lexer.MAX_NESTING,
+        "length of a name": lexer.MAX_NAME,
+        "calls within calls": limits.MAX_DEPTH,
+        "steps: operations, and rounds of loops": limits.MAX_STEPS,
+        "elements of all arrays that it computes": limits.MAX_ELEMENTS,
+    }
+
+
+# --- Python
+
+
+def names_in(title: str, prefix: str = "") -> set[str]:
+    """The names at the beginning of the codes in the first column of a section of python.md."""
+    codes = [code for row in rows(sections("python.md")[title]) for code in re.findall("`(.*?)`", row[0])]
+    found = [re.match(rf"{re.escape(prefix)}(\w+)", code) for code in codes]
+    return {match[1] for match in found if match}
+
+
+def test_every_name_of_the_module_is_on_the_page() -> None:
+    assert names_in("Names") == set(gradcli.__all__)
+
+
+def test_every_method_of_a_program_is_on_the_page() -> None:
+    program = gradcli.compile("x")
+    public = {name for name in [*dir(type(program)), *vars(program)] if not name.startswith("_")}
+    assert names_in("Programs", "f.") == public
+
+
+def test_what_the_page_says_of_tensors_is_there() -> None:
+    names = names_in("Tensors and gradients", "x.")
+    assert {"backward", "grad", "grad_fn", "requires_grad", "is_leaf", "retain_grad", "detach"} <= names
+    assert [name for name in names if not hasattr(gradcli.tensor([[1.0]]), name)] == []
+
+
+def test_the_parameters_on_the_page_are_those_of_the_functions() -> None:
+    for row in rows(sections("python.md")["Names"]):
+        for name, parameters in re.findall(r"`(\w+)\((.*?)\)`", row[0]):
+            written = [parameter.strip().rstrip("=") for parameter in parameters.split(",") if parameter]
+            assert written == [*inspect.signature(getattr(gradcli, name)).parameters]
