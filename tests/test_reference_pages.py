@@ -1,4 +1,4 @@
-"""The tables of docs/ say what the code has: the commands, the keys of JSON, the kinds of errors, the names in Python."""
+"""The tables of docs/ say what the code has: commands, keys of JSON, kinds of errors, names in Python, limits, folders."""
 
 from __future__ import annotations
 
@@ -161,3 +161,12 @@ def test_the_parameters_on_the_page_are_those_of_the_functions() -> None:
         for name, parameters in re.findall(r"`(\w+)\((.*?)\)`", row[0]):
             written = [parameter.strip().rstrip("=") for parameter in parameters.split(",") if parameter]
             assert written == [*inspect.signature(getattr(gradcli, name)).parameters]
+
+
+# --- architecture
+
+
+def test_every_folder_of_the_package_is_on_the_page() -> None:
+    package = Path(gradcli.__file__).parent
+    folders = [f"gradcli/{path.parent.name}" for path in package.glob("*/__init__.py")]
+    assert sorted(row[0].strip("`") for row in rows(sections("architecture.md")["Folders"])) == sorted(folders)
