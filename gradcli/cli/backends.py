@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.arrays import backends
 from gradcli.arrays.backends import Device, Found
+from gradcli.cli import options as opt
+from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, show
 from gradcli.errors import ExitStatus
 
 _HEADER = ("backend", "version", "device", "what it is", "memory", "free")
 
+_HELP = """\
+Examples:
 
-def run(json: bool, environment: Environment) -> ExitStatus:
+  gradcli backends
+
+  gradcli backends --json
+"""
+
+
+class BackendsOptions(NamedTuple):
+    """What `gradcli backends` was asked for."""
+
+    json: opt.Json = False
+    traceback: opt.Traceback = False
+
+
+def run(options: BackendsOptions, environment: Environment) -> ExitStatus:
     """List the backends; see `gradcli backends --help`."""
     found = [*backends.found()]
-    if json:
+    if options.json:
         from gradcli.io import json_text
 
         record = {"schema": "gradcli/1", "backends": [_json(f) for f in found]}
@@ -50,3 +67,6 @@ def _cells(device: Device) -> tuple[str, ...]:
 
 def _size(count: int | None) -> str:
     return "-" if count is None else f"{count / 2**30:.1f} GiB"
+
+
+COMMAND = Command(BackendsOptions, run, _HELP)

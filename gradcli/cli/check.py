@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from gradcli import arrays, limits
 from gradcli.calculus.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Check, Report
 from gradcli.cli import inputs
+from gradcli.cli import options as opt
+from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.opening import opening
-from gradcli.cli.options import CheckOptions
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import DifferentiationError, ExitStatus, UsageError
 from gradcli.io import json_text
 from gradcli.language.syntax.tree import Module
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run.check import Checked, check_program, hand_written
 
 _HEADER = ("leaf", "order", "index", "reverse", "difference", "digits", "agrees")
@@ -27,6 +31,40 @@ _WORDS = {
 }
 # The warnings that explain a problem.
 _CODES = {NONFINITE: "nonfinite", KINK: "nonsmooth"}
+
+_HELP = """\
+A row for each leaf, of its worst entry, with the number of digits that are known to agree. The exit
+status is 1 where a derivative does not agree, or cannot be checked at this point.
+
+Examples:
+
+  gradcli check 'log(x**q)' x=5 q=3
+
+  gradcli check 'cube(t) = t**3 backward(g) = 3*g*t**2; sum(cube(x))' x=[1,2] --order 2
+"""
+
+
+class CheckOptions(NamedTuple):
+    """What `gradcli check` was asked for."""
+
+    words: opt.Words = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    wrt: opt.Wrt = None
+    const: opt.Const = None
+    backend: opt.Backend = "numpy"
+    device: opt.Device = None
+    json: opt.Json = False
+    order: Annotated[
+        int, typer.Option("--order", metavar="N", help="Check every order up to N against the one below it.")
+    ] = 1
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
+    ] = 1e-6
+    quiet: opt.Quiet = False
+    traceback: opt.Traceback = False
+    max_steps: opt.MaxSteps = MAX_STEPS
+    max_elements: opt.MaxElements = MAX_ELEMENTS
 
 
 def run(options: CheckOptions, environment: Environment) -> ExitStatus:
@@ -123,3 +161,6 @@ def _mismatch(message: str, program: Module) -> DifferentiationError:
         span=clauses[0][1],
         source=program.source,
     )
+
+
+COMMAND = Command(CheckOptions, run, _HELP)

@@ -3,18 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import typer
 
 from gradcli import limits
 from gradcli.cli import inputs
+from gradcli.cli import options as opt
+from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
-from gradcli.cli.options import DiffOptions
 from gradcli.errors import ExitStatus, UnknownNameError, UsageError, nearest
 from gradcli.formulas import languages
 from gradcli.formulas.documents import Formulas
 from gradcli.io import json_text
 from gradcli.language import scope
 from gradcli.language.syntax import tree
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run.symbolic import derivatives_as_formulas, parsed_formula
+
+_HELP = """\
+A name without a value stands for any number. A number that is given as NAME=VALUE is put in for its
+name, unless the derivative is by that name; a tensor gives its name a shape. The formulas are
+simplified as for real numbers where the functions are smooth: at a kink or a pole, eval has the
+conventions, and the formula need not.
+
+Examples:
+
+  gradcli diff 'log(x**q)' --wrt x
+
+  gradcli diff 'a*exp(-x**2/2)' --wrt x --order 2 --to latex
+
+  gradcli diff 'sum((X@w - y)**2)' X='eye(3, 2)' w=[1,2] y=[1,2,3] --wrt w --to python
+"""
+
+
+class DiffOptions(NamedTuple):
+    """What `gradcli diff` was asked for."""
+
+    words: opt.Words = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    wrt: Annotated[
+        str | None,
+        typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),
+    ] = None
+    order: Annotated[int, typer.Option("--order", metavar="N", help="The derivatives of order N.")] = 1
+    to: Annotated[
+        str, typer.Option("--to", metavar="|".join(languages.NAMES), help="The language of the formulas.")
+    ] = "text"
+    simplify: Annotated[
+        bool, typer.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")
+    ] = False
+    json: opt.Json = False
+    traceback: opt.Traceback = False
+    max_steps: opt.MaxSteps = MAX_STEPS
+    max_elements: opt.MaxElements = MAX_ELEMENTS
 
 
 def run(options: DiffOptions, environment: Environment) -> ExitStatus:
@@ -63,3 +106,6 @@ def _simplified(formulas: Formulas) -> Formulas:
 
     found = {key: parsed_formula(simplified(d), like=d) for key, d in formulas.derivatives.items()}
     return formulas._replace(derivatives=found)
+
+
+COMMAND = Command(DiffOptions, run, _HELP)

@@ -3,22 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from gradcli import arrays, limits, timing
 from gradcli.cli import inputs
+from gradcli.cli import options as opt
+from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.opening import opening
-from gradcli.cli.options import EvalOptions
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import ExitStatus, UsageError, caret_text, position
 from gradcli.io import json_text, output
 from gradcli.language.stable import Rewritten
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import session
 from gradcli.run.diagnose import Warning
 
 # Of a sparse matrix for people.
 _MOST_ENTRIES = 200
+
+_HELP = """\
+Examples:
+
+  gradcli eval 'log(x**q)' x=5 q=3
+
+  gradcli eval 'sum((X@w - y)**2)' X=@data.npz:X y=@data.npz:y w=[0,0] --wrt w --json
+
+  gradcli eval 'sin(x)*exp(x)' x=1 --order 4
+
+  gradcli eval 'sum(log(x**q)*sin(x))' x=@x.npy q=3 --backend torch --device cuda
+"""
+
+
+class EvalOptions(NamedTuple):
+    """What `gradcli eval` was asked for."""
+
+    words: opt.Words = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    wrt: opt.Wrt = None
+    const: opt.Const = None
+    dtype: Annotated[
+        str, typer.Option("--dtype", metavar="|".join(arrays.DTYPES), help="The precision of every number.")
+    ] = "float64"
+    backend: opt.Backend = "numpy"
+    device: opt.Device = None
+    json: opt.Json = False
+    order: Annotated[int | None, typer.Option("--order", metavar="N", help="All derivatives up to order N.")] = None
+    sparse: Annotated[
+        bool, typer.Option("--sparse", help="The derivatives of order 2 as coordinates: those that may differ from 0.")
+    ] = False
+    jacobian: Annotated[
+        bool, typer.Option("--jacobian", help="The derivative of each element of the value by each leaf.")
+    ] = False
+    grad_output: opt.GradOutput = None
+    retain: Annotated[
+        str | None, typer.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")
+    ] = None
+    nodes: Annotated[bool, typer.Option("--nodes", help="A row for every named value and its place in the graph.")] = (
+        False
+    )
+    save: Annotated[
+        str | None, typer.Option("--save", metavar="PATH.npz", help="Write the arrays in full precision.")
+    ] = None
+    no_grad: opt.NoGrad = False
+    no_rewrite: opt.NoRewrite = False
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            "--executor",
+            metavar="|".join(session.EXECUTORS),
+            help="How to compute value and gradients: operation by operation, or as one recorded program, which the "
+            "backend compiles; default: compiled for large arrays.",
+        ),
+    ] = None
+    timing: Annotated[
+        bool,
+        typer.Option(
+            "--timing",
+            help="The seconds spent on import (of array libraries), parse (of the program), read (the values of its names), "
+            "record, compile, transfer (to the device and back) and run; 0 for what did not happen.",
+        ),
+    ] = False
+    fail_on_nonfinite: Annotated[
+        bool, typer.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
+    ] = False
+    quiet: opt.Quiet = False
+    traceback: opt.Traceback = False
+    max_steps: opt.MaxSteps = MAX_STEPS
+    max_elements: opt.MaxElements = MAX_ELEMENTS
 
 
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
@@ -219,3 +294,6 @@ def _entries(result: session.Result) -> list[tuple[str, ...]]:
 
 def _rows(part: dict[str, Any]) -> list[tuple[str, ...]]:
     return [(name, number_text(array)) for name, array in part.items()]
+
+
+COMMAND = Command(EvalOptions, run, _HELP)

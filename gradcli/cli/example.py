@@ -7,9 +7,8 @@ import shlex
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from gradcli.cli import eval as evaluation
 from gradcli.cli.environment import Environment
-from gradcli.cli.options import EvalOptions
+from gradcli.cli.eval import EvalOptions, run
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.primitive import Operation, Parameter, parse_signature
 
@@ -34,7 +33,7 @@ def worked(operation: Operation, *, json: bool) -> Example:
 
 def _printed(options: EvalOptions) -> str:
     out = io.StringIO()
-    evaluation.run(options, Environment(None, out, out, {}))
+    run(options, Environment(None, out, out, {}))
     return out.getvalue()
 
 

@@ -2,22 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from gradcli import arrays, limits
 from gradcli.cli import inputs
+from gradcli.cli import options as opt
+from gradcli.cli.command import Command
 from gradcli.cli.drawing.labels import Label, Texts, labels
 from gradcli.cli.environment import Environment
 from gradcli.cli.opening import opening
-from gradcli.cli.options import GraphOptions
 from gradcli.cli.render import Table, number_text, show
 from gradcli.errors import ExitStatus, UsageError, nearest
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import graph as graphs
 from gradcli.run.graph import Graph, GraphRequest, Vertex
 from gradcli.run.groups import Group
 from gradcli.run.outline import outline
 
 _FORMATS = ("tree", "dot", "mermaid", "svg", "json")
+
+_HELP = """\
+Calls of the program's functions, long loops and long runs of one operation
+are drawn as one; --expand shows what is in them. JSON has every operation.
+
+Examples:
+
+  gradcli graph 'y = x**q; z = log(y) + sqrt(y)' x=5 q=3 --values
+
+  gradcli graph 'sum(tanh(W@x)**2)' W=[[1,2],[3,4]] x=[5,6] --to svg > graph.svg
+"""
+
+
+class GraphOptions(NamedTuple):
+    """What `gradcli graph` was asked for."""
+
+    words: opt.Words = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    wrt: opt.Wrt = None
+    const: opt.Const = None
+    backend: opt.Backend = "numpy"
+    device: opt.Device = None
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="tree, dot, mermaid, svg or json.")] = "tree"
+    json: opt.Json = False
+    values: Annotated[bool, typer.Option("--values", help="The value of each node and the gradient by it.")] = False
+    expand: Annotated[bool, typer.Option("--expand", help="Every operation by itself.")] = False
+    grad_output: opt.GradOutput = None
+    no_grad: opt.NoGrad = False
+    no_rewrite: opt.NoRewrite = False
+    traceback: opt.Traceback = False
+    max_steps: opt.MaxSteps = MAX_STEPS
+    max_elements: opt.MaxElements = MAX_ELEMENTS
 
 
 def run(options: GraphOptions, environment: Environment) -> ExitStatus:
@@ -138,3 +175,6 @@ def _group_json(number: int, group: Group, texts: Texts) -> dict[str, Any]:
         "times": group.times,
         "parent": group.parent,
     }
+
+
+COMMAND = Command(GraphOptions, run, _HELP)

@@ -4,18 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
+import typer
+
+from gradcli.cli import options as opt
+from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, show
 from gradcli.errors import ExitStatus
 from gradcli.language import reference
 from gradcli.language.reference import Entry
 
+_HELP = """\
+NAME may be an alias or an operator. In the derivative g is the derivative by the function's result.
 
-def run(name: str | None, json: bool, environment: Environment) -> ExitStatus:
+Examples:
+
+  gradcli ops
+
+  gradcli ops atan2
+
+  gradcli ops '**' --json
+"""
+
+
+class OpsOptions(NamedTuple):
+    """What `gradcli ops` was asked for."""
+
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A function, constant or operator.", show_default=False)
+    ] = None
+    json: opt.Json = False
+    traceback: opt.Traceback = False
+
+
+def run(options: OpsOptions, environment: Environment) -> ExitStatus:
     """List all functions, or describe one; see `gradcli ops --help`."""
-    if json:
+    name = options.name
+    if options.json:
         from gradcli.io import json_text
 
         record = _listing_json() if name is None else _description_json(reference.find(name))
@@ -133,3 +160,6 @@ def _prose(text: str) -> str:
 def _markdown(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [header, ("---",) * len(header), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+COMMAND = Command(OpsOptions, run, _HELP)

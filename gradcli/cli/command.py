@@ -1,0 +1,127 @@
+"""What each file of a command declares, and how the command line is parsed by it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
+
+import typer
+
+from gradcli.cli.environment import Environment
+from gradcli.errors import ExitStatus, UsageError, nearest
+
+Options = TypeVar("Options")
+
+
+class Command(NamedTuple, Generic[Options]):
+    """A command as its file declares it, in `COMMAND`.
+
+    `options` is a class with a field for each option, annotated as Typer has it and with its default, in
+    the order of the help page. `run` is given what they are on a command line. `help` follows the line
+    that the list of commands has.
+    """
+
+    options: Callable[..., Options]
+    run: Callable[[Options, Environment], ExitStatus]
+    help: str
+
+
+def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Environment) -> ExitStatus:
+    """Call the command that a command line names; `commands` has the line of help of each.
+
+    Raises UsageError for a command line that is none, and what the command raises.
+    """
+    named = next((i for i, a in enumerate(arguments) if not a.startswith("-")), len(arguments))
+    parser = _parser(commands, "".join(arguments[named : named + 1]), environment)
+    _check_words(parser, arguments[:named])
+    if named < len(arguments):
+        _check_words(_command(parser, arguments[named]), arguments[named + 1 :])
+    try:
+        status = parser.main(args=[*arguments], prog_name="gradcli", standalone_mode=False)
+    except typer.TyperException as error:
+        path = getattr(getattr(error, "ctx", None), "command_path", "gradcli")
+        raise UsageError(_usage_message(error), hint=f"{path} --help shows the usage") from None
+    except typer.Exit as stop:
+        status = stop.exit_code
+    return ExitStatus(status or 0)
+
+
+def _parser(commands: Mapping[str, str], named: str, environment: Environment) -> Any:
+    """A parser of Click's. The file of the command that is named is loaded, of the others the help alone is known."""
+    app = typer.Typer(
+        name="gradcli",
+        help="Exact derivatives of a formula: gradcli eval 'log(x**q)' x=5 q=3",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+
+    @app.callback(invoke_without_command=True)
+    def gradcli(
+        context: typer.Context,
+        version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    ) -> None:
+        if version:
+            from gradcli import __version__
+
+            environment.write(f"gradcli {__version__}\n")
+        elif context.invoked_subcommand is None:
+            typer.echo(context.get_help())
+
+    for name, summary in commands.items():
+        if name == named:
+            _add(app, name, summary, import_module(f"gradcli.cli.{name}").COMMAND, environment)
+        else:
+            app.command(name, help=summary)(lambda: None)
+    return typer.main.get_command(app)
+
+
+def _add(app: typer.Typer, name: str, summary: str, command: Command[Options], environment: Environment) -> None:
+    def invoke(**given: Any) -> ExitStatus:
+        return command.run(command.options(**given), environment)
+
+    hints = get_type_hints(command.options, include_extras=True)
+    parameters = inspect.signature(command.options).parameters.values()
+    invoke.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [p.replace(annotation=hints[p.name]) for p in parameters]
+    )
+    # A program may start with a minus.
+    settings = {"ignore_unknown_options": "words" in hints}
+    app.command(name, help=f"{summary}\n\n{command.help}", context_settings=settings)(invoke)
+
+
+def _command(parser: Any, name: str) -> Any:
+    if name not in parser.commands:
+        close = nearest(name, parser.commands)
+        hint = f"did you mean '{close}'?" if close else f"gradcli eval {name!r} evaluates a program"
+        raise UsageError(f"there is no command {name!r}", hint=hint)
+    return parser.commands[name]
+
+
+def _check_words(command: Any, arguments: Sequence[str]) -> None:
+    """Raise UsageError for a word that starts with -- and is no option.
+
+    The parser lets unknown options through, so that a program may start with a minus.
+    """
+    options = {name: parameter for parameter in command.params for name in parameter.opts}
+    path = "gradcli" if command.name == "gradcli" else f"gradcli {command.name}"
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            return
+        if not word.startswith("--"):
+            continue
+        name, equals, _ = word.partition("=")
+        if name in options:
+            if not equals and not getattr(options[name], "is_flag", False):
+                next(words, None)
+        elif name != "--help":
+            close = nearest(name, [*options, "--help"])
+            hint = f"did you mean {close}?" if close else f"{path} --help lists the options"
+            raise UsageError(f"there is no option {name}", hint=hint)
+
+
+def _usage_message(error: Any) -> str:
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    return str(text).rstrip(".")

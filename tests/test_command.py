@@ -1,0 +1,81 @@
+"""What it takes to add to the command line: a command and a language are a file and a place in a list."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import ModuleType
+from typing import Annotated, NamedTuple
+
+import pytest
+import typer
+
+from gradcli.cli import main
+from gradcli.cli import options as opt
+from gradcli.cli.command import Command
+from gradcli.errors import ExitStatus
+from gradcli.formulas import languages
+from gradcli.formulas.documents import separate_formulas
+
+
+class ShoutOptions(NamedTuple):
+    words: opt.Words = None
+    times: Annotated[int, typer.Option("--times", metavar="N", help="How often.")] = 1
+
+
+def shout(options: ShoutOptions, environment):
+    environment.write(f"{options}\n")
+    return ExitStatus.FAILURE
+
+
+@pytest.fixture
+def with_shout(monkeypatch):
+    module = ModuleType("gradcli.cli.shout")
+    module.COMMAND = Command(ShoutOptions, shout, "Examples:\n\n  gradcli shout x\n")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(main.COMMANDS, "shout", "Say it loud.")
+
+
+@pytest.mark.usefixtures("with_shout")
+class TestAnotherCommand:
+    def test_it_is_given_its_options_and_says_how_it_went(self, run):
+        done = run("shout", "-x", "y=1", "--times", "3")
+        assert (done.status, done.err) == (1, "")
+        assert done.out == "ShoutOptions(words=['-x', 'y=1'], times=3)\n"
+        assert run("shout").out == "ShoutOptions(words=None, times=1)\n"
+
+    def test_its_options_are_checked(self, run):
+        assert "did you mean --times?" in run("shout", "--tims", "3").err
+        assert "'x' is not a valid int" in run("shout", "--times", "x").err
+        assert "did you mean 'shout'?" in run("shot").err
+
+    def test_its_help(self, run, capsys):
+        assert run("--help").status == 0
+        assert "Say it loud." in capsys.readouterr().out
+        assert run("shout", "--help").status == 0
+        page = capsys.readouterr().out
+        for text in ("Say it loud.", "gradcli shout x", "How often.", "[default: 1]", "PROGRAM [NAME=VALUE]..."):
+            assert text in page
+
+
+def test_a_command_loads_no_other():
+    code = (
+        "import sys; from gradcli.cli import main; from gradcli.cli.environment import Environment\n"
+        "main.main(sys.argv[1:], Environment.of_process())\n"
+        "print(*(name for name in main.COMMANDS if f'gradcli.cli.{name}' in sys.modules), file=sys.stderr)"
+    )
+    for words, loaded in ((["--help"], ""), (["eval", "x", "x=1"], "eval"), (["diff", "--help"], "diff")):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert done.stdout
+        assert done.stderr == loaded + "\n"
+
+
+def test_another_language(run, monkeypatch):
+    module = ModuleType("gradcli.formulas.loud")
+    text = languages.find("text")
+    module.LANGUAGE = text._replace(name="loud", document=lambda formulas: separate_formulas(formulas, lambda _: "X!"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(languages, "NAMES", (*languages.NAMES, "loud"))
+    assert run("diff", "x*y", "--to", "loud").out == "x: X!\ny: X!\n"
+    assert run("diff", "x*y", "--to", "loud", "--json").json["derivatives"] == {"x": "X!", "y": "X!"}
+    assert run("diff", "x*y", "--to", "lod").err.endswith("hint: did you mean 'loud'?\n")
