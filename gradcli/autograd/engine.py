@@ -6,17 +6,20 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 from gradcli import arrays, limits
+from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.modes import current_span, grad_enabled
-from gradcli.autograd.node import Node, next_sequence
-from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.autograd.node import Edge, Hook, Node, next_sequence
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError, GradcliError
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.operators import operand
 
+AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 # Called with each node, its cotangents and the operands' cotangents that came of them.
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
@@ -33,12 +36,12 @@ def observing(see: Observer | None) -> Iterator[None]:
 
 
 def backward(
-    root: Tensor,
+    root: TensorBase,
     gradient: Any = None,
     *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Tensor | Sequence[Tensor] | None = None,
+    inputs: TensorBase | Sequence[TensorBase] | None = None,
 ) -> None:
     """Accumulate gradients of `root` in `.grad` of the leaves, or of `inputs`; see Tensor.backward."""
     targets = None if inputs is None else _as_tuple(inputs)
@@ -53,14 +56,14 @@ def backward(
 
 
 def grad(
-    outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
+    outputs: TensorBase | Sequence[TensorBase],
+    inputs: AnyTensor | Sequence[AnyTensor],
     grad_outputs: Any = None,
     *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool = False,
-) -> tuple[Tensor | None, ...]:
+) -> tuple[AnyTensor | None, ...]:
     """The gradients of `outputs` (their sum, weighted by `grad_outputs`) by each of `inputs`.
 
     Nothing is accumulated in `.grad`. With `create_graph` the gradients can be differentiated
@@ -83,8 +86,8 @@ def grad(
     return tuple(found[leaf] for leaf in leaves)
 
 
-def _check_targets(targets: Sequence[Tensor]) -> None:
-    if not all(isinstance(t, Tensor) and t.requires_grad for t in targets):
+def _check_targets(targets: Sequence[TensorBase]) -> None:
+    if not all(isinstance(t, TensorBase) and t.requires_grad for t in targets):
         raise DifferentiationError("One of the differentiated Tensors does not require grad")
 
 
@@ -97,45 +100,57 @@ class _Pass:
 
     def __init__(
         self,
-        roots: Sequence[Tensor],
+        roots: Sequence[TensorBase],
         gradients: Sequence[Any],
-        targets: Sequence[Tensor] | None,
+        targets: Sequence[TensorBase] | None,
         create_graph: bool,
         retain_graph: bool,
     ) -> None:
+        # There is one class of tensors, which stands above this file.
+        self.tensor = type(roots[0]) if roots else TensorBase
         self.create_graph = create_graph
         self.retain_graph = retain_graph
         self.targets = targets
         self.pending: dict[Node, list[Any]] = {}
         self.queue: list[tuple[int, Node]] = []
-        # Nodes whose cotangents hold zeros that mean "not taken".
-        self.untaken: set[Node] = set()
-        self.leaves: dict[Tensor, Any] = {}
-        self.captured = {(t.grad_fn, t.output_nr): None for t in targets or () if t.grad_fn is not None}
+        # Nodes and leaves whose cotangents hold zeros that mean "not taken".
+        self.untaken: set[Any] = set()
+        self.leaves: dict[TensorBase, Any] = {}
+        self.captured = {t.edge: None for t in targets or () if t.grad_fn is not None}
         self.observe = observer.get()
         self.steps = limits.steps()
         self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
         self.roots = roots
-        self.useful = None if targets is None else _nodes_above(roots, targets)
+        self.useful = None if targets is None else _between(roots, targets)
         # Where a cotangent must go to be wanted.
         self.wanted = None if self.useful is None else self.useful.union(node for node, _ in self.captured)
 
-    def run(self) -> Iterable[tuple[Tensor, Tensor | None]]:
+    def run(self) -> Iterable[tuple[Any, Any]]:
         """The leaves (or the targets) with their gradients."""
         mode = grad_enabled.set(self.create_graph)
         span = current_span.set(None)
         try:
             with arrays.quiet():
-                for root, seed in zip(self.roots, self.seeds):
-                    self._send((root.grad_fn or root, root.output_nr), seed)
-                while self.queue:
-                    self._visit(heapq.heappop(self.queue)[1])
+                self._propagate()
                 return self._results()
         finally:
             current_span.reset(span)
             grad_enabled.reset(mode)
 
-    def _send(self, edge: tuple[Any, int], cotangent: Any) -> None:
+    def _propagate(self) -> None:
+        for root, seed in zip(self.roots, self.seeds):
+            self._send(root.edge, seed)
+        while self.queue:
+            node = heapq.heappop(self.queue)[1]
+            cotangents = self._arrived(node)
+            if self.useful is None or node in self.useful:
+                for edge, cotangent in zip(node.edges, self._pull(node, cotangents)):
+                    if edge is not None and cotangent is not None:
+                        self._send(edge, cotangent)
+                if not self.retain_graph:
+                    node.release()
+
+    def _send(self, edge: Edge, cotangent: Any) -> None:
         target, number = edge
         if not isinstance(target, Node):
             known = self.leaves.get(target)
@@ -147,7 +162,8 @@ class _Pass:
             heapq.heappush(self.queue, (-target.sequence, target))
         slots[number] = cotangent if slots[number] is None else slots[number] + cotangent
 
-    def _visit(self, node: Node) -> None:
+    def _arrived(self, node: Node) -> list[Any]:
+        """The cotangents of a node, now that all have come: after its hooks, and noted where they are asked for."""
         if self.steps is not None:
             # A visit that is itself recorded takes about as long as ten steps.
             self.steps.charge(10 if self.create_graph else 1)
@@ -157,90 +173,73 @@ class _Pass:
         for number, cotangent in enumerate(cotangents) if self.captured else ():
             if (node, number) in self.captured:
                 self.captured[node, number] = cotangent
-        if self.useful is not None and node not in self.useful:
-            return
+        return cotangents
+
+    def _pull(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
+        """The cotangents of a node's operands, guarded against zeros that mean "not taken", for whoever observes."""
         wanted = [edge is not None and (self.wanted is None or edge[0] in self.wanted) for edge in node.edges]
-        current_span.set(node.span)
         guarded = node.guarded or node in self.untaken
+        lift = self.tensor if self.create_graph else None
+        current_span.set(node.span)
         began = next_sequence()
         try:
-            pulled = node.pull(cotangents, wanted, differentiable=self.create_graph, guarded=guarded)
+            pulled = node.pull(cotangents, wanted, lift=lift, guarded=guarded)
         except GradcliError as error:
             error.locate(node.span)
             raise
         if guarded and self.create_graph:
-            _guard(pulled, began)
+            # What was recorded meets these zeros again when it is itself differentiated.
+            for made in ancestors(*pulled, after=began):
+                made.guarded = True
         if self.observe is not None:
             self.observe(node, cotangents, pulled)
-        self._distribute(node, pulled, guarded)
-        if not self.retain_graph:
-            node.release()
-
-    def _distribute(self, node: Node, pulled: Sequence[Any], guarded: bool) -> None:
-        guarded = guarded or (isinstance(node, PrimitiveNode) and node.primitive.selects)
-        for edge, cotangent in zip(node.edges, pulled):
-            if edge is not None and cotangent is not None:
-                if guarded and isinstance(edge[0], Node):
-                    self.untaken.add(edge[0])
-                self._send(edge, cotangent)
+        if guarded or (isinstance(node, PrimitiveNode) and node.primitive.selects):
+            self.untaken.update(edge[0] for edge, p in zip(node.edges, pulled) if edge is not None and p is not None)
+        return pulled
 
     def _call_hooks(self, node: Node, cotangents: list[Any]) -> None:
         for number, hooks in (node.hooks or {}).items():
             if cotangents[number] is not None:
-                cotangents[number] = _apply_hooks(hooks, cotangents[number], self.create_graph)
+                cotangents[number] = self._after_hooks(hooks, cotangents[number])
         for number, reference in (node.retained or {}).items():
             retained = reference()
             if retained is not None and cotangents[number] is not None:
-                retained.accumulate_grad(_as_tensor(cotangents[number]))
+                retained.accumulate_grad(self._as_tensor(cotangents[number]))
 
-    def _results(self) -> Iterable[tuple[Tensor, Tensor | None]]:
+    def _after_hooks(self, hooks: Sequence[Hook], cotangent: Any) -> Any:
+        for hook in tuple(hooks):
+            replacement = hook(self._as_tensor(cotangent))
+            if replacement is None:
+                continue
+            if arrays.shape(operand(replacement)) != arrays.shape(cotangent):
+                raise DifferentiationError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+            cotangent = operand(replacement)
+        return cotangent.data if isinstance(cotangent, TensorBase) and not self.create_graph else cotangent
+
+    def _results(self) -> Iterable[tuple[Any, Any]]:
         for leaf, cotangent in self.leaves.items():
             if leaf._hooks:
-                self.leaves[leaf] = _apply_hooks(leaf._hooks, cotangent, self.create_graph)
+                self.leaves[leaf] = self._after_hooks(leaf._hooks, cotangent)
         return [(t, _gradient(self._found(t), t)) for t in self.targets or self.leaves]
 
-    def _found(self, target: Tensor) -> Any:
-        if target.grad_fn is None:
-            return self.leaves.get(target)
-        return self.captured[target.grad_fn, target.output_nr]
+    def _found(self, target: TensorBase) -> Any:
+        return self.leaves.get(target) if target.grad_fn is None else self.captured[target.edge]
+
+    def _as_tensor(self, cotangent: Any) -> Any:
+        return cotangent if isinstance(cotangent, TensorBase) else self.tensor(cotangent)
 
 
-def _guard(pulled: Sequence[Any], began: int) -> None:
-    """Guard the nodes since `began` that made these cotangents of what may not have been taken."""
-    stack = [p.grad_fn for p in pulled if isinstance(p, Tensor)]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Node) and node.sequence > began and not node.guarded:
-            node.guarded = True
-            stack.extend(edge[0] for edge in node.edges if edge is not None)
-
-
-def _as_tensor(cotangent: Any) -> Any:
-    return cotangent if cotangent is None or isinstance(cotangent, Tensor) else Tensor(cotangent)
-
-
-def _gradient(cotangent: Any, tensor: Tensor) -> Tensor | None:
+def _gradient(cotangent: Any, tensor: TensorBase) -> Any:
     """A cotangent as the gradient of `tensor`, in its dtype."""
     if cotangent is None:
         return None
-    gradient: Tensor = _as_tensor(cotangent)
+    gradient = cotangent if isinstance(cotangent, TensorBase) else type(tensor)(cotangent)
     return gradient if gradient.dtype == tensor.dtype else cast(gradient, tensor.dtype)
 
 
-def _apply_hooks(hooks: list[Any], cotangent: Any, create_graph: bool) -> Any:
-    for hook in tuple(hooks):
-        replacement = hook(_as_tensor(cotangent))
-        if replacement is None:
-            continue
-        if arrays.shape(operand(replacement)) != arrays.shape(cotangent):
-            raise DifferentiationError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
-        cotangent = operand(replacement)
-    return cotangent.data if isinstance(cotangent, Tensor) and not create_graph else cotangent
-
-
-def _seed(i: int, root: Tensor, gradient: Any, create_graph: bool) -> Any:
+def _seed(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
     """The cotangent of a root: what was given, or 1 for a scalar."""
-    if not isinstance(root, Tensor) or not root.requires_grad:
+    if not isinstance(root, TensorBase) or not root.requires_grad:
         raise DifferentiationError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     if gradient is None:
         if root.size != 1:
@@ -255,21 +254,16 @@ def _seed(i: int, root: Tensor, gradient: Any, create_graph: bool) -> Any:
         )
     if create_graph:
         return _gradient(gradient, root)
-    return arrays.astype(gradient.data if isinstance(gradient, Tensor) else gradient, root.dtype)
+    return arrays.astype(gradient.data if isinstance(gradient, TensorBase) else gradient, root.dtype)
 
 
-def _nodes_above(roots: Sequence[Tensor], targets: Sequence[Tensor]) -> set[Any]:
+def _between(roots: Sequence[TensorBase], targets: Sequence[TensorBase]) -> set[Any]:
     """The targets that are leaves, and the nodes that a cotangent must pass to reach a target."""
     useful: set[Any] = {t for t in targets if t.grad_fn is None}
     captured = {t.grad_fn for t in targets if t.grad_fn is not None}
-    seen: set[Node] = set()
-    stack = [root.grad_fn for root in roots if root.grad_fn is not None]
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack.extend(edge[0] for edge in node.edges if edge is not None and isinstance(edge[0], Node))
-    for node in sorted(seen, key=lambda n: n.sequence):
-        if any(edge is not None and (edge[0] in useful or edge[0] in captured) for edge in node.edges):
-            useful.add(node)
+    for node in reversed(ancestors(*roots)):
+        for edge in node.edges:
+            if edge is not None and (edge[0] in useful or edge[0] in captured):
+                useful.add(node)
+                break
     return useful

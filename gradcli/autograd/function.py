@@ -9,9 +9,11 @@ from typing import Any, ClassVar, NoReturn
 
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled, no_grad
-from gradcli.autograd.node import RELEASED, Edge, Node, recorder
+from gradcli.autograd.node import Edge, Node, recorder
+from gradcli.autograd.primitive_node import fit
+from gradcli.autograd.saved import RELEASED, check_version, shape_only
 from gradcli.autograd.selection import drop_if_untaken
-from gradcli.autograd.tensor import Tensor, check_version, fit, shape_only
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import constant
 from gradcli.primitives.operators import operand
@@ -134,9 +136,7 @@ class FunctionNode(Node):
     def __init__(
         self, function: type[Function], context: Context, inputs: Sequence[Any], outputs: Sequence[Any]
     ) -> None:
-        edges: list[Edge | None] = [
-            (i.grad_fn or i, i.output_nr) if isinstance(i, Tensor) and i.requires_grad else None for i in inputs
-        ]
+        edges: list[Edge | None] = [i.edge if isinstance(i, Tensor) and i.requires_grad else None for i in inputs]
         super().__init__(f"{function.__name__}Backward", tuple(edges), len(outputs))
         self.function = function
         self.context = context
@@ -146,7 +146,7 @@ class FunctionNode(Node):
         context._node = weakref.ref(self)
 
     def pull(
-        self, cotangents: Sequence[Any], wanted: Sequence[bool], *, differentiable: bool, guarded: bool
+        self, cotangents: Sequence[Any], wanted: Sequence[bool], *, lift: Callable[..., Any] | None, guarded: bool
     ) -> Sequence[Any]:
         grads = [self._cotangent(c, zeros) for c, zeros in zip(cotangents, self.zeros)]
         returned = self.function.backward(self.context, *grads)
@@ -165,7 +165,7 @@ class FunctionNode(Node):
                     "but the corresponding forward input was not a Variable"
                 )
         pulled = [
-            self._checked(i, g, differentiable) if want and g is not None else None
+            self._checked(i, g, lift is not None) if want and g is not None else None
             for i, (g, want) in enumerate(zip(gradients, wanted))
         ]
         if guarded and len(cotangents) == 1:

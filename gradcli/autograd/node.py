@@ -6,15 +6,13 @@ import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.modes import current_span
 from gradcli.errors import Span
 
-if TYPE_CHECKING:
-    from gradcli.autograd.tensor import Tensor
-
-Hook = Callable[["Tensor"], "Tensor | None"]
+# Called with the gradient as a Tensor; gives another one, or None.
+Hook = Callable[[Any], Any]
 # Where a cotangent goes next: a node or a leaf Tensor, and the number of the node's output.
 Edge = tuple[Any, int]
 
@@ -22,13 +20,6 @@ next_sequence = itertools.count().__next__
 
 # Called with each operation as it is recorded, and its result.
 recorder: ContextVar[Callable[[Node, Any], None] | None] = ContextVar("gradcli_recorder", default=None)
-
-RELEASED = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they "
-    "have already been freed). Saved intermediate values of the graph are freed when you call .backward() "
-    "or gradcli.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
-    "or if you need to access saved tensors after calling backward."
-)
 
 
 class Node:
@@ -49,20 +40,25 @@ class Node:
         self.span: Span | None = current_span.get()
         self.guarded = False
         self.hooks: dict[int, list[Hook]] | None = None
-        self.retained: dict[int, weakref.ref[Tensor]] | None = None
+        self.retained: dict[int, weakref.ref[Any]] | None = None
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """Where the cotangents go: a node and the number of its output, or a leaf and 0."""
         return tuple((None, 0) if edge is None else edge for edge in self.edges)
 
+    @property
+    def targets(self) -> list[Any]:
+        """The nodes and leaves that the cotangents go to."""
+        return [edge[0] for edge in self.edges if edge is not None]
+
     def pull(
-        self, cotangents: Sequence[Any], wanted: Sequence[bool], *, differentiable: bool, guarded: bool
+        self, cotangents: Sequence[Any], wanted: Sequence[bool], *, lift: Callable[..., Any] | None, guarded: bool
     ) -> Sequence[Any]:
         """The operands' cotangents from those of the results; None for those not wanted.
 
-        Where `differentiable`, cotangents are Tensors and the work itself is recorded. Where
-        `guarded`, a zero in a cotangent may mean "not taken". Raises
+        Where the work itself is recorded, cotangents are Tensors, and `lift` makes a Tensor of data,
+        a node and the number of its output; else it is None. Where `guarded`, a zero in a cotangent may mean "not taken". Raises
         DifferentiationError where the graph was released or a saved tensor was modified since.
         """
         raise NotImplementedError
@@ -76,12 +72,3 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
-
-
-class ShapeOnly:
-    """Stands for an operand whose numbers backward does not need."""
-
-    __slots__ = ("shape",)
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape

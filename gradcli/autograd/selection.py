@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.autograd.node import ShapeOnly
+from gradcli.autograd.saved import ShapeOnly
 from gradcli.primitives.arithmetic import (
     equal,
     isfinite,

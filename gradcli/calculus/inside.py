@@ -6,7 +6,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.arithmetic import identity

@@ -8,8 +8,10 @@ from contextlib import suppress
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.node import Node, ShapeOnly
-from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.autograd.node import Node
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.saved import ShapeOnly
+from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import Function
 from gradcli.kinds import batch

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.batches import rows
+from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.engine import grad
-from gradcli.autograd.function import FunctionNode
-from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.autograd.function import Function, FunctionNode
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import NotBatchableError
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
@@ -46,7 +46,7 @@ def _in_batches(value: Tensor, leaves: Sequence[Tensor], create_graph: bool, at_
         nesting = batch.new_nesting()
         with batch.row_by_row(nesting):
             found = _gradients(value, leaves, batch.Batched(units, nesting), create_graph)
-        parts.append([None if f is None else rows(f, nesting, stop - start) for f in found])
+        parts.append([None if f is None else _rows(f, nesting, stop - start) for f in found])
     return tuple(_joined(concat, of_leaf) for of_leaf in zip(*parts))
 
 
@@ -78,19 +78,12 @@ def _joined(join: Any, parts: Sequence[Any]) -> Any:
 def _rows_at_once(value: Tensor) -> int:
     """How many rows fit into memory together, 0 where they must go one by one."""
     widest = value.size
-    seen: set[Any] = set()
-    waiting: list[Any] = [value.grad_fn or value]
-    while waiting:
-        node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if not _takes_batches(node):
-            return 0
-        if isinstance(node, Node):
-            if isinstance(node, PrimitiveNode):
-                widest = max(widest, *(_size(o) for o in node.saved or ()))
-            waiting.extend(edge[0] for edge in node.edges if edge is not None)
+    nodes = ancestors(value)
+    if not all(map(_takes_batches, {value, *nodes, *(target for node in nodes for target in node.targets)})):
+        return 0
+    for node in nodes:
+        if isinstance(node, PrimitiveNode):
+            widest = max(widest, *(_size(o) for o in node.saved or ()))
     return max(1, _MOST_ELEMENTS // max(widest, 1))
 
 
@@ -105,3 +98,38 @@ def _takes_batches(target: Any) -> bool:
 
 def _size(operand: Any) -> int:
     return math.prod(arrays.shape(batch.stacked(constant(operand))))
+
+
+class _Rows(Function):
+    """The rows of a batch along a new first axis."""
+
+    takes_batches = True
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, nesting: int, size: int) -> Any:
+        ctx.nesting = nesting
+        return batch.unbatched(x.data, nesting, size)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return _Batch.apply(g, ctx.nesting), None, None
+
+
+class _Batch(Function):
+    """The slices along the first axis as the rows of a batch."""
+
+    takes_batches = True
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, nesting: int) -> Any:
+        ctx.nesting, ctx.size = nesting, arrays.shape(x)[0]
+        return batch.batched(x.data, nesting)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return _rows(g, ctx.nesting, ctx.size), None
+
+
+def _rows(x: Any, nesting: int, size: int) -> Any:
+    """The `size` rows of a value along a new first axis, in the graph where it is a Tensor."""
+    return _Rows.apply(x, nesting, size) if isinstance(x, Tensor) else batch.unbatched(x, nesting, size)

@@ -11,11 +11,13 @@ from typing import Any, NoReturn
 from gradcli import arrays
 from gradcli.errors import NotBatchableError
 from gradcli.kinds.order import BATCHED
+from gradcli.primitives import batching
 from gradcli.primitives.batching import exchange
-from gradcli.primitives.bind import Kind, assume
+from gradcli.primitives.bind import Kind, assume, bind
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.operators import Operators
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import Primitive, not_implemented
+from gradcli.primitives.reductions import sum_
 
 
 class Batched(Operators):
@@ -51,6 +53,8 @@ class Batched(Operators):
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         nesting = max(o.nesting for o in operands if isinstance(o, Batched))
+        if primitive is sum_rows and nesting == params["nesting"]:
+            return sum_(operands[0].rows, axis=0)
         batched = [isinstance(o, Batched) and o.nesting == nesting for o in operands]
         result = primitive.batch(primitive, [o.rows if b else o for o, b in zip(operands, batched)], batched, params)
         return [Batched(r, nesting) for r in result] if type(result) is list else Batched(result, nesting)
@@ -85,6 +89,27 @@ def unbatched(x: Any, nesting: int, size: int) -> Any:
     if isinstance(x, Batched) and x.nesting > nesting:
         return Batched(exchange(unbatched(x.rows, nesting, size), 0, 1), x.nesting)
     return broadcast_to(x, (size, *arrays.shape(x)))
+
+
+sum_rows = Primitive(
+    "sum_rows", "x, nesting", "the sum of the rows of the batch that `nesting` tells, which ends with it",
+    forward=not_implemented("what is in no batch has no rows"),
+    vjp=(lambda g, _y, _x, **_params: g,),
+    jet=not_implemented("the sum of the rows of a batch has no Taylor series"),
+    batch=batching.trailing,
+    elementwise=True,
+    derivative="g",
+)  # fmt: skip
+
+
+def sum_over_rows(cotangent: Any, like: Any) -> Any:
+    """The cotangent of an operand, summed over those batches the rows of which share it.
+
+    A derivative that is computed row by row stays one for each row.
+    """
+    for nesting in nestings(cotangent) - nestings(like) - inside():
+        cotangent = bind(sum_rows, (cotangent,), {"nesting": nesting})
+    return cotangent
 
 
 def nestings(x: Any) -> frozenset[int]:

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.autograd.engine import observing
 from gradcli.autograd.modes import current_span
-from gradcli.autograd.node import Node, ShapeOnly
-from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.autograd.node import Node
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.saved import ShapeOnly
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.kinds import taylor
 from gradcli.kinds.batch import stacked

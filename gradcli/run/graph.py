@@ -11,7 +11,8 @@ from gradcli import arrays, limits
 from gradcli.autograd.engine import observer
 from gradcli.autograd.function import FunctionNode
 from gradcli.autograd.node import Node, recorder
-from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, Span, pointing_into
 from gradcli.language.interpreter import evaluate
 from gradcli.language.provenance import Log

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.autograd.engine import observing
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import PrimitiveNode, Tensor
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (

@@ -1,0 +1,28 @@
+"""The one walk over the graph: from values to the operations that they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor_base import TensorBase
+
+
+def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None = None) -> list[Node]:
+    """The operations that `values` depend on, latest first, so each before those that it depends on itself.
+
+    What is no Tensor depends on none. Those up to the sequence number `after` are left out, and with
+    them all that only they depend on; so is what is reached only by way of nodes that are not to
+    be walked `past`.
+    """
+    found: set[Node] = set()
+    waiting = [value.grad_fn for value in values if isinstance(value, TensorBase)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Node) and node.sequence > after and node not in found:
+            found.add(node)
+            if past is None or past(node):
+                waiting += [edge[0] for edge in node.edges if edge is not None]
+    return sorted(found, key=attrgetter("sequence"), reverse=True)

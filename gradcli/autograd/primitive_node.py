@@ -1,0 +1,96 @@
+"""The node of a recorded primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.node import Edge, Node
+from gradcli.autograd.saved import RELEASED, ModifiedResult, ShapeOnly, check_version, shape_only
+from gradcli.autograd.selection import drop_untaken
+from gradcli.autograd.tensor_base import TensorBase
+from gradcli.errors import DifferentiationError
+from gradcli.kinds.batch import sum_over_rows
+from gradcli.primitives.bind import Kind
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.reductions import sum_to
+
+
+class PrimitiveNode(Node):
+    """A recorded primitive, with the operands and the result that its rules need."""
+
+    __slots__ = ("params", "primitive", "result", "saved", "versions")
+
+    def __init__(
+        self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any], result: Any, wanted: int
+    ) -> None:
+        keep_result, keep = primitive.saved(wanted, len(operands))
+        edges: list[Edge | None] = []
+        saved: list[Any] = []
+        versions: list[int] = []
+        for i, item in enumerate(operands):
+            if isinstance(item, TensorBase):
+                edges.append((item.grad_fn or item, item.output_nr) if wanted >> i & 1 else None)
+                versions.append(item.version)
+                saved.append(item if keep[i] else shape_only(item.data))
+            else:
+                edges.append(None)
+                versions.append(0)
+                saved.append(arrays.owned(item) if keep[i] else shape_only(item))
+        name = primitive.node_name
+        Node.__init__(self, name if isinstance(name, str) else name(operands, params), tuple(edges))
+        self.primitive = primitive
+        self.params = params
+        self.saved: list[Any] | None = saved
+        self.versions = versions
+        self.result = result if keep_result else shape_only(result)
+
+    def pull(
+        self, cotangents: Sequence[Any], wanted: Sequence[bool], *, lift: Callable[..., Any] | None, guarded: bool
+    ) -> Sequence[Any]:
+        if self.saved is None:
+            raise DifferentiationError(RELEASED)
+        operands = []
+        for item, version in zip(self.saved, self.versions):
+            if isinstance(item, TensorBase):
+                check_version(item, version)
+                item = item.data if lift is None else item
+            operands.append(item)
+        result = self.result
+        if isinstance(result, ModifiedResult):
+            result.refuse(self)
+        if lift is not None and not isinstance(result, ShapeOnly):
+            result = lift(result, self)
+        pulled: list[Any] = []
+        for i, want in enumerate(wanted):
+            if not want:
+                pulled.append(None)
+                continue
+            cotangent = self.primitive.rule(i)(cotangents[0], result, *operands, **self.params)
+            if guarded:
+                cotangent = drop_untaken(self.primitive, i, cotangents[0], cotangent, result, operands, self.params)
+            pulled.append(fit(cotangent, operands[i]))
+        return pulled
+
+    def release(self) -> None:
+        for kept in (self.result, *(self.saved or ())):
+            if type(kept) is not ShapeOnly:
+                self.saved = self.result = None
+                return
+
+    def output_modified(self, _number: int) -> None:
+        if isinstance(self.result, ModifiedResult):
+            self.result.version += 1
+        elif self.result is not None and not isinstance(self.result, ShapeOnly):
+            self.result = ModifiedResult(self.result)
+
+
+def fit(cotangent: Any, like: Any) -> Any:
+    """A cotangent summed to the shape of an operand that was broadcast, or that the rows of a batch share."""
+    if type(cotangent) is float and type(like) is float:
+        return cotangent
+    if isinstance(cotangent.data if isinstance(cotangent, TensorBase) else cotangent, Kind):
+        cotangent = sum_over_rows(cotangent, like)
+    shape = arrays.shape(like)
+    return cotangent if arrays.shape(cotangent) == shape else sum_to(cotangent, shape)

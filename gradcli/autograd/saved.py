@@ -1,0 +1,66 @@
+"""What nodes keep of operands and results for backward, and the errors where it is gone or has changed."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from gradcli import arrays
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor_base import TensorBase
+from gradcli.errors import DifferentiationError
+from gradcli.primitives.bind import Kind
+
+RELEASED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they "
+    "have already been freed). Saved intermediate values of the graph are freed when you call .backward() "
+    "or gradcli.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
+    "or if you need to access saved tensors after calling backward."
+)
+
+_MODIFIED = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: "
+    "{} is at version {}; expected version {} instead."
+)
+
+
+class ShapeOnly:
+    """Stands for an operand whose numbers backward does not need."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+
+_SCALAR = ShapeOnly(())
+
+
+class ModifiedResult:
+    """Stands for a saved result that was modified in place, and cannot be used any more."""
+
+    __slots__ = ("dtype", "shape", "version")
+
+    def __init__(self, result: Any) -> None:
+        self.dtype = arrays.dtype_name(result)
+        self.shape = arrays.shape(result)
+        self.version = 1
+
+    def refuse(self, node: Node) -> NoReturn:
+        what = f"[{self.dtype} {list(self.shape)}], which is output 0 of {node.name},"
+        raise DifferentiationError(_MODIFIED.format(what, self.version, 0))
+
+
+def check_version(saved: TensorBase, version: int) -> None:
+    """Raise where a saved tensor was modified after it was saved."""
+    if saved.version != version:
+        what = f"[{saved.dtype} {list(saved.shape)}]"
+        if saved.grad_fn is not None:
+            what += f", which is output {saved.output_nr} of {saved.grad_fn.name},"
+        raise DifferentiationError(_MODIFIED.format(what, saved.version, version))
+
+
+def shape_only(array: Any) -> Any:
+    """What stands for an operand that is not needed; one of another kind says more than its shape."""
+    if type(array) in arrays.PLAIN:
+        return _SCALAR
+    return array if isinstance(array, Kind) else ShapeOnly(arrays.shape(array))

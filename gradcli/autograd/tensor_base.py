@@ -1,0 +1,197 @@
+"""A tensor's place in the graph: what the nodes and the engine know of it."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any, Self
+
+from gradcli import arrays
+from gradcli.autograd.node import Edge, Hook, Node
+from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
+from gradcli.kinds.order import TENSOR
+from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.operators import Operators
+
+_NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
+    "be populated during backward(). If you want it, call .retain_grad() on the non-leaf Tensor first."
+)
+
+
+class TensorBase(Operators):
+    """An array with an optional place in the graph of recorded operations.
+
+    `data` is a Python float (0-d float64), int, bool or an array; it is never written into, an
+    in-place operation puts a new array in its place. What is done with it makes a
+    `gradcli.autograd.tensor.Tensor`, the one class that is derived from this one.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_grad",
+        "_hooks",
+        "_leaf_requires_grad",
+        "_retained",
+        "data",
+        "grad_fn",
+        "output_nr",
+        "version",
+    )
+    level = TENSOR
+    differential = True
+
+    def __init__(self, data: Any, grad_fn: Node | None = None, output_nr: int = 0) -> None:
+        self.data = data
+        self.grad_fn = grad_fn
+        self.output_nr = output_nr
+        self.version = 0
+        self._leaf_requires_grad = False
+        self._retained = False
+        self._grad: Self | None = None
+        self._hooks: list[Hook] | None = None
+
+    @property
+    def inner(self) -> Any:
+        return self.data
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.grad_fn is not None or self._leaf_requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if self.grad_fn is not None:
+            if not value:
+                raise DifferentiationError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed "
+                    "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            return
+        if value and not arrays.is_floating(self.data):
+            raise DifferentiationError(
+                f"only Tensors of floating point dtype can require gradients, and this one is {self.dtype}"
+            )
+        self._leaf_requires_grad = bool(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Set `requires_grad` and return self. Raises DifferentiationError for integers and booleans."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def edge(self) -> Edge:
+        """Where a cotangent of this tensor goes."""
+        return self.grad_fn or self, self.output_nr
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._retained
+
+    def retain_grad(self) -> None:
+        """Have backward fill `.grad` of this tensor, which is no leaf."""
+        if not self.requires_grad:
+            raise DifferentiationError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.grad_fn is None or self._retained:
+            return
+        self._retained = True
+        if self.grad_fn.retained is None:
+            self.grad_fn.retained = {}
+        # A weak reference: a tensor owns its node, and a cycle would outlive both.
+        self.grad_fn.retained[self.output_nr] = weakref.ref(self)
+
+    @property
+    def grad(self) -> Self | None:
+        """The gradient that backward accumulated here, or None."""
+        if self._grad is None and self.grad_fn is not None and not self._retained:
+            warnings.warn(_NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Self | None) -> None:
+        if value is not None and not isinstance(value, TensorBase):
+            raise DifferentiationError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
+        if value is not None and value.shape != self.shape:
+            raise DifferentiationError(
+                f"attempting to assign a gradient of size {list(value.shape)} to a tensor of size {list(self.shape)}. "
+                "Please ensure that the gradient and the tensor are the same size"
+            )
+        self._grad = value
+
+    def accumulate_grad(self, cotangent: Self) -> None:
+        """Add a cotangent to `.grad`, which stays the same Tensor unless a graph is kept."""
+        known = self._grad
+        if known is None:
+            self._grad = cotangent.clone() if cotangent.requires_grad else cotangent.detach()
+        elif known.requires_grad or cotangent.requires_grad:
+            self._grad = known + cotangent
+        else:
+            known.become(known + cotangent)
+
+    def register_hook(self, hook: Callable[[Self], Self | None]) -> HookHandle:
+        """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if
+        anything, replaces the gradient. The handle's `remove()` takes the hook away."""
+        if not self.requires_grad:
+            raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is None:
+            if self._hooks is None:
+                self._hooks = []
+            return HookHandle(self._hooks, hook)
+        if self.grad_fn.hooks is None:
+            self.grad_fn.hooks = {}
+        return HookHandle(self.grad_fn.hooks.setdefault(self.output_nr, []), hook)
+
+    def clone(self) -> Self:
+        """The same values as a tensor of its own, in the same graph."""
+        copy: Self = identity(self)
+        return copy
+
+    def detach(self) -> Self:
+        """The same values as a leaf without a history."""
+        return type(self)(self.data)
+
+    def become(self, result: Any) -> Self:
+        """Take over the numbers and the place of `result`, in this dtype: what an in-place operation does.
+
+        Raises ShapeError for another shape, EvaluationError for floats that were to become integers.
+        """
+        if result.shape != self.shape:
+            raise ShapeError(
+                f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(result.shape)}"
+            )
+        if arrays.is_floating(result.data) and not arrays.is_floating(self.data):
+            raise EvaluationError(f"result type {result.dtype} can't be cast to the desired output type {self.dtype}")
+        self.data = arrays.astype(result.data, self.dtype)
+        self.version += 1
+        if self.grad_fn is not None:
+            self.grad_fn.output_modified(self.output_nr)
+        if result.grad_fn is not None:
+            self._move_to(result.grad_fn, result.output_nr)
+        return self
+
+    def _move_to(self, node: Node, number: int) -> None:
+        """Become output `number` of `node`, where the gradient is then retained, if it was."""
+        if self._retained and self.grad_fn is not None and self.grad_fn.retained:
+            self.grad_fn.retained.pop(self.output_nr)
+        self.grad_fn, self.output_nr = node, number
+        if self._retained:
+            self._retained = False
+            self.retain_grad()
+
+
+class HookHandle:
+    """Removes a hook again."""
+
+    def __init__(self, hooks: list[Hook], hook: Hook) -> None:
+        self._hooks = hooks
+        self._hook = hook
+        hooks.append(hook)
+
+    def remove(self) -> None:
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
