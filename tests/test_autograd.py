@@ -11,6 +11,7 @@ import pytest
 
 import gradcli
 from gradcli import Function, Tensor, grad, no_grad, tensor
+from gradcli.autograd.ancestors import ancestors
 from gradcli.errors import (
     CallError,
     DifferentiationError,
@@ -1273,3 +1274,58 @@ class TestJacobiansAndHessians:
     def test_a_hessian_needs_a_scalar(self):
         with pytest.raises(DifferentiationError, match=r"needs a scalar, and the function gives shape \[2\]"):
             gradcli.hessian(lambda x: x * 2, tensor([1.0, 2.0]))
+
+
+class TestAncestors:
+    def test_each_operation_comes_before_those_that_it_depends_on(self):
+        x = leaf(2.0)
+        early = gradcli.exp(x)
+        late = gradcli.sin(x)
+        value = early * late + early
+        assert [n.name for n in ancestors(value)] == ["AddBackward0", "MulBackward0", "SinBackward0", "ExpBackward0"]
+        assert ancestors(late, early, x, 3.0) == [late.grad_fn, early.grad_fn]
+
+    def test_nothing_recurses(self):
+        y = leaf(0.0)
+        for _ in range(100_000):
+            y = y + 1.0
+        assert len(ancestors(y)) == 100_000
+
+    def test_a_walk_stops_at_a_time(self):
+        x = leaf(2.0)
+        before = gradcli.exp(x)
+        between = before * x
+        after = gradcli.sin(between) + before
+        found = ancestors(after, after=before.grad_fn.sequence)
+        assert [node.name for node in found] == ["AddBackward0", "SinBackward0", "MulBackward0"]
+
+    def test_a_walk_goes_past_what_it_may_go_past(self):
+        x = leaf(2.0)
+        hidden = gradcli.exp(x)
+        wall = gradcli.sin(hidden)
+        y = wall * gradcli.cos(x)
+        found = ancestors(y, past=lambda node: node is not wall.grad_fn)
+        assert [node.name for node in found] == ["MulBackward0", "CosBackward0", "SinBackward0"]
+
+
+class TestSmoothness:
+    @pytest.mark.parametrize(
+        ("function", "point", "smooth"),
+        [
+            (gradcli.abs, 0.0, False), (gradcli.abs, [1.0, -2.0], True), (gradcli.abs, [1.0, 0.0], False),
+            (gradcli.max, [1.0, 2.0], True), (gradcli.max, [2.0, 2.0], False), (gradcli.sin, 0.0, True),
+        ],
+    )  # fmt: skip
+    def test_of_a_node_at_its_operands(self, function, point, smooth):
+        assert function(leaf(point)).grad_fn.is_smooth() is smooth
+
+    def test_through_tensors_that_are_saved(self):
+        x = leaf([1.0, 0.0])
+        (g,) = gradcli.grad(gradcli.sum(gradcli.abs(x * x)), x, create_graph=True)
+        assert [n.name for n in ancestors(g) if not n.is_smooth()] == ["SignBackward0"]
+
+    def test_what_was_freed_is_not_known_to_have_a_kink(self):
+        y = gradcli.abs(leaf(0.0))
+        node = y.grad_fn
+        y.backward()
+        assert node.is_smooth()

@@ -16,7 +16,8 @@ from gradcli.calculus import rows
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import NotBatchableError
-from gradcli.kinds.batch import Batched, batched, new_nesting, row_by_row, unbatched
+from gradcli.kinds.batch import Batched, batched, new_nesting, row_by_row, sum_over_rows, unbatched
+from gradcli.kinds.taylor import Jet
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse
 from gradcli.primitives import decompositions, indexing, linear, matrices, reductions, scans, shape, table
@@ -455,6 +456,13 @@ def test_hooks_get_one_row_at_a_time(passes):
     jacobians(z * z, (z,))
     assert seen == [[2.0, 0.0], [0.0, 4.0]]
     assert len(passes) == 4
+
+
+def test_a_sum_over_rows_has_no_series():
+    # Not every coefficient need be in the batch, and what is not does not know how many rows there are.
+    nesting = new_nesting()
+    with pytest.raises(NotImplementedError, match="no Taylor series"):
+        sum_over_rows(Jet([Batched(np.ones((3, 2)), nesting), np.ones(2)], 1), np.ones(2))
 
 
 def test_a_retained_gradient_is_the_sum_over_the_rows():

@@ -52,6 +52,10 @@ class Node:
         """The nodes and leaves that the cotangents go to."""
         return [edge[0] for edge in self.edges if edge is not None]
 
+    def is_smooth(self) -> bool:
+        """Whether the function is differentiable at its operands, as far as is known of it and of them."""
+        return True
+
     def pull(
         self, cotangents: Sequence[Any], wanted: Sequence[bool], *, lift: Callable[..., Any] | None, guarded: bool
     ) -> Sequence[Any]:

@@ -12,7 +12,7 @@ from gradcli.autograd.selection import drop_untaken
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
-from gradcli.primitives.bind import Kind
+from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_to
 
@@ -45,6 +45,15 @@ class PrimitiveNode(Node):
         self.saved: list[Any] | None = saved
         self.versions = versions
         self.result = result if keep_result else shape_only(result)
+
+    @property
+    def operands(self) -> list[Any]:
+        """The numbers of the operands, as far as they were saved; none where they were freed."""
+        return [constant(o) for o in self.saved or ()]
+
+    def is_smooth(self) -> bool:
+        smooth = self.primitive.smooth
+        return smooth is None or self.saved is None or smooth(*self.operands, **self.params)
 
     def pull(
         self, cotangents: Sequence[Any], wanted: Sequence[bool], *, lift: Callable[..., Any] | None, guarded: bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import arrays
+from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
@@ -86,22 +87,15 @@ def _or_zeros(found: Any, y: Any, x: Any) -> Any:
 
 def _passes_by(y: Tensor, x: Tensor) -> bool:
     """Whether `y` depends on what the tracked tensor `x` was made from, other than through a name."""
-    sources = set()
+    sources: set[Any] = set()
     node = x.grad_fn
-    while node is not None and _is_name(node) and node.edges[0] is not None:
-        source = node.edges[0][0]
-        sources.add(source)
-        node = source if isinstance(source, Node) else None
-    stack, seen = [y.grad_fn], set()
-    while stack:
-        node = stack.pop()
-        if node in sources:
-            return True
-        if isinstance(node, Node) and node not in seen and not _is_name(node):
-            seen.add(node)
-            stack.extend(edge[0] for edge in node.edges if edge is not None)
-    return False
+    while isinstance(node, Node) and not _is_no_name(node):
+        sources.update(node.targets)
+        node = next(iter(node.targets), None)
+    between = ancestors(y, past=_is_no_name)
+    reached = {y.grad_fn}.union(*(node.targets for node in between if _is_no_name(node)))
+    return not reached.isdisjoint(sources)
 
 
-def _is_name(node: Node) -> bool:
-    return isinstance(node, PrimitiveNode) and node.primitive is identity
+def _is_no_name(node: Node) -> bool:
+    return not isinstance(node, PrimitiveNode) or node.primitive is not identity

@@ -8,16 +8,14 @@ from contextlib import suppress
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.node import Node
-from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.autograd.saved import ShapeOnly
+from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import Function
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives.arithmetic import isfinite
-from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.bind import assume
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.shape import concat
 
@@ -35,7 +33,7 @@ def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], v
     size = math.prod(arrays.shape(value))
     fewer = [name for name, leaf in leaves.items() if 0 < math.prod(leaf.shape) < size]
     found: dict[str, Any] = {}
-    if fewer and _is_smooth(value):
+    if fewer and all(node.is_smooth() for node in ancestors(value)):
         # What has no series, such as a function with a `backward` clause, takes reverse mode.
         with suppress(NotImplementedError):
             found = {name: _forward(function, name, leaves[name].data, size) for name in fewer}
@@ -85,21 +83,3 @@ def _with_leaf_last(rows: Any, shape: Sequence[int]) -> Any:
 def _units(numbers: range, size: int, dtype: str) -> Any:
     xp = arrays.numpy_namespace()
     return xp.eye(len(numbers), size, numbers.start, dtype=dtype)
-
-
-def _is_smooth(value: Any) -> bool:
-    """Whether every function in the graph of a value is differentiable at its operands."""
-    waiting = [value.grad_fn] if isinstance(value, Tensor) else []
-    seen = set()
-    while waiting:
-        node = waiting.pop()
-        if not isinstance(node, Node) or node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, PrimitiveNode) and node.primitive.smooth is not None:
-            operands = [constant(o) for o in node.saved or ()]
-            known = operands and not any(isinstance(o, ShapeOnly) for o in operands)
-            if known and not node.primitive.smooth(*operands, **node.params):
-                return False
-        waiting.extend(edge[0] for edge in node.edges if edge is not None)
-    return True

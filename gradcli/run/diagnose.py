@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.engine import observing
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.autograd.saved import ShapeOnly
-from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.kinds import taylor
 from gradcli.kinds.batch import stacked
@@ -63,28 +62,18 @@ class Watch:
     def see_kinks(self, value: Any) -> None:
         """Note every node of the graph of `value` that is not smooth; one without influence on the
         first derivative may have some on the second."""
-        stack = [value.grad_fn] if isinstance(value, Tensor) else []
-        seen = set()
-        while stack:
-            node = stack.pop()
-            if isinstance(node, Node) and node not in seen:
-                seen.add(node)
-                self.see_kink(node, (1.0,), ())
-                stack.extend(edge[0] for edge in node.edges if edge is not None)
+        for node in ancestors(value):
+            self.see_kink(node, (1.0,), ())
 
     def see_kink(self, node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
         """Note a node that is differentiated where its function is not smooth."""
-        if not isinstance(node, PrimitiveNode) or node.primitive.smooth is None:
+        if not isinstance(node, PrimitiveNode) or node.span is None or node.span in self.nonsmooth:
             return
-        if node.span is None or node.span in self.nonsmooth:
+        if node.is_smooth() or _all_zero(cotangents[0]):
             return
-        operands = [constant(o) for o in node.saved or ()]
-        if not operands or any(isinstance(o, ShapeOnly) for o in operands) or _all_zero(cotangents[0]):
-            return
-        if not node.primitive.smooth(*operands, **node.params):
-            name = operation_at(self.program, node.span) or node.primitive.name
-            message = f"'{name}' is not differentiable here, for {_describe(operands, None)}"
-            self.nonsmooth[node.span] = Warning("nonsmooth", "backward", name, node.span, message)
+        name = operation_at(self.program, node.span) or node.primitive.name
+        message = f"'{name}' is not differentiable here, for {_describe(node.operands, None)}"
+        self.nonsmooth[node.span] = Warning("nonsmooth", "backward", name, node.span, message)
 
     def see_forward(self, span: Span, operation: str, operands: Sequence[Any], result: Any) -> None:
         """Note the first operation whose result is not finite though its operands are, and the

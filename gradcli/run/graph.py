@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
+from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.engine import observer
 from gradcli.autograd.function import FunctionNode
 from gradcli.autograd.node import Node, recorder
@@ -84,7 +85,7 @@ def run(request: GraphRequest) -> Graph:
             request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, provenance=log
         )
     value = evaluation.value
-    nodes = _nodes_above(value)
+    nodes = ancestors(value)[::-1]
     gradients = _gradients(request, value) if request.values and request.gradient else {}
     grouping = grouped(request.program, nodes, log.frames)
     vertices = _vertices(request, value, nodes, log, grouping, results, gradients)
@@ -98,18 +99,6 @@ def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
         yield
     finally:
         variable.reset(token)
-
-
-def _nodes_above(value: Any) -> list[Node]:
-    """The operations that a value depends on, in the order in which they ran."""
-    stack = [value.grad_fn] if isinstance(value, Tensor) and value.grad_fn is not None else []
-    seen = set(stack)
-    while stack:
-        for edge in stack.pop().edges:
-            if edge is not None and isinstance(edge[0], Node) and edge[0] not in seen:
-                seen.add(edge[0])
-                stack.append(edge[0])
-    return sorted(seen, key=lambda node: node.sequence)
 
 
 def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
@@ -156,7 +145,7 @@ def _vertices(
                 name=log.names.get(node),
                 span=node.span and places.get(node.span, node.span),
                 shape=arrays.shape(result),
-                operands=tuple(numbers[edge[0]] for edge in node.edges if edge is not None),
+                operands=tuple(numbers[target] for target in node.targets),
                 group=group,
                 value=_plain(result) if request.values else None,
                 grad=_plain(gradients.get(node)),
@@ -173,8 +162,8 @@ def _operation(node: Node) -> str:
 
 def _leaves(value: Any, nodes: Sequence[Node]) -> list[Any]:
     """The leaves, in the order in which they are first used; the value alone where it is one itself."""
-    edges = (edge[0] for node in nodes for edge in node.edges if edge is not None)
-    return [*dict.fromkeys(target for target in edges if not isinstance(target, Node))] if nodes else [value]
+    targets = (target for node in nodes for target in node.targets)
+    return [*dict.fromkeys(target for target in targets if not isinstance(target, Node))] if nodes else [value]
 
 
 def _leaf(leaf: Any, names: Mapping[Any, str], request: GraphRequest) -> Vertex:

@@ -26,7 +26,7 @@ from gradcli.errors import (
 from gradcli.language.interpreter import Evaluation, evaluate
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module
-from gradcli.primitives.bind import concrete, constant
+from gradcli.primitives.bind import concrete
 from gradcli.run.diagnose import Warning, Watch, all_finite
 from gradcli.run.worth import worth
 
@@ -149,10 +149,8 @@ def _compiled(request: EvaluationRequest) -> Result | None:
 
 def _assume_smooth(node: Node, _cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
     """Have a recorded program be good only where the function of a node is smooth."""
-    if isinstance(node, PrimitiveNode) and node.primitive.smooth is not None:
-        operands = [constant(o) for o in node.saved or ()]
-        if not node.primitive.smooth(*operands, **node.params):
-            raise NotRecordableError(f"'{node.primitive.name}' is not differentiable here")
+    if isinstance(node, PrimitiveNode) and not node.is_smooth():
+        raise NotRecordableError(f"'{node.primitive.name}' is not differentiable here")
 
 
 def _numbers(result: Result) -> list[Any]:
