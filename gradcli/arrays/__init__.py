@@ -8,16 +8,26 @@ numbers, so a scalar computation never pays for an array library.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
-from functools import cache
 from typing import Any
 
-from gradcli.arrays import floats
-from gradcli.arrays.namespaces import (
+from gradcli.arrays import backends, floats
+from gradcli.arrays.backends import backend_of
+from gradcli.arrays.dtypes import (
+    DTYPES,
     PLAIN,
-    backend_of,
+    Array,
+    Shape,
+    check_dtype,
+    default_dtype,
+    dtype_name,
+    is_floating,
+    shape,
+    tidy,
+    using_dtype,
+)
+from gradcli.arrays.namespaces import (
     chosen_namespace,
     default_namespace,
     foreign_namespace,
@@ -30,58 +40,27 @@ from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
 from gradcli.timing import phase
 
 __all__ = [
+    "DTYPES",
     "PLAIN",
+    "Array",
+    "Shape",
     "backend_of",
+    "check_dtype",
     "chosen_namespace",
+    "default_dtype",
     "default_namespace",
+    "dtype_name",
     "floats",
     "foreign_namespace",
+    "is_floating",
     "namespace_of",
     "numpy_namespace",
     "placed",
+    "shape",
+    "tidy",
+    "using_dtype",
     "using_namespace",
 ]
-
-Array = Any
-Shape = tuple[int, ...]
-
-DTYPES = ("float64", "float32")
-_NUMBERS = frozenset({float, int})
-_PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", bool: "bool"}
-
-
-def shape(array: Array) -> Shape:
-    """The shape of an array, of a number (), or of anything that has a `shape`."""
-    try:
-        return () if type(array) in PLAIN else tuple(array.shape)
-    except AttributeError:
-        raise EvaluationError(f"a number, an array or a tensor is needed, not {type(array).__name__}") from None
-
-
-def dtype_name(array: Array) -> str:
-    """`float64`, `float32`, `int64`, `bool`, …"""
-    known = _PLAIN_DTYPES.get(type(array))
-    if known is not None:
-        return known
-    dtype = array.dtype
-    return _dtype_name(type(dtype).__module__, dtype)
-
-
-@cache
-def _dtype_name(_library: str, dtype: Any) -> str:
-    """The name of a dtype, PyTorch's stands behind a dot; those of two libraries must not be compared."""
-    return str(dtype).rpartition(".")[2]
-
-
-def is_floating(array: Array) -> bool:
-    return type(array) is float or dtype_name(array).startswith("float")
-
-
-def tidy(array: Array) -> Array:
-    """A result as an array in the sense of this package: 0-d float64, bool and int64 as Python numbers."""
-    if type(array) in PLAIN or array.ndim:
-        return array
-    return array.item() if array.dtype.name in ("float64", "bool", "int64") else array[()]
 
 
 def is_array(value: object) -> bool:
@@ -126,25 +105,6 @@ def astype(array: Array, dtype: str) -> Array:
         return array
     foreign = foreign_namespace((array,))
     return asarray(array, dtype) if foreign is None else foreign.astype(array, dtype)
-
-
-def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
-    """Numbers and arrays of NumPy, with integers beside float32 made float32, where NumPy would make both float64.
-
-    Truth values stay what they are where `truths`, and else become the numbers 0 and 1.
-    """
-    chars = {"?" if type(o) is bool else o.dtype.char for o in operands if type(o) not in _NUMBERS}
-    if "?" in chars and not truths:
-        operands = _as_numbers(operands, chars)
-    if "f" not in chars or "d" in chars or chars.isdisjoint("ilqILQ"):
-        return operands
-    return [o if type(o) in PLAIN or o.dtype.kind not in "iu" else o.astype("float32") for o in operands]
-
-
-def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
-    """The operands, with truth values as numbers in the floating dtype of the others, or the default one."""
-    dtype = "float64" if "d" in chars else "float32" if "f" in chars else default_dtype()
-    return [astype(o, dtype) if dtype_name(o) == "bool" else o for o in operands]
 
 
 def owned(array: Array) -> Array:
@@ -239,8 +199,6 @@ def chosen(backend: str | None, device: str | None) -> Any:
     Raises UsageError for what no backend has, BackendError for what is not there.
     """
     if backend not in (None, "numpy"):
-        from gradcli.arrays import backends
-
         return backends.namespace(backend, device)
     if device not in (None, "cpu"):
         raise UsageError(f"the backend numpy has no device {device!r}", hint="its device is cpu")
@@ -255,30 +213,6 @@ def moved(array: Array, backend: str | None, device: str | None) -> Array:
         return array
     host = on_host(array)
     return host if there is None else there.asarray(host)
-
-
-def check_dtype(dtype: str | None) -> None:
-    """Raise UsageError for a dtype in which nothing is computed here."""
-    if dtype not in (None, *DTYPES):
-        raise UsageError(f"there is no dtype {dtype!r}", hint=f"the dtypes are {' and '.join(DTYPES)}")
-
-
-_default_dtype: ContextVar[str] = ContextVar("gradcli_default_dtype", default="float64")
-
-
-def default_dtype() -> str:
-    """The dtype of tensors that a program makes from numbers."""
-    return _default_dtype.get()
-
-
-@contextmanager
-def using_dtype(dtype: str) -> Iterator[None]:
-    """Within the block, new tensors have `dtype`."""
-    token = _default_dtype.set(dtype)
-    try:
-        yield
-    finally:
-        _default_dtype.reset(token)
 
 
 def made(make: Callable[[Any], Array]) -> Array:

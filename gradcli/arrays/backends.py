@@ -1,9 +1,9 @@
-"""The array libraries that can compute: what they are called, how they are installed, what they lack."""
+"""The array libraries that can compute: what they are called, how they are installed, which arrays are theirs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -15,22 +15,60 @@ from gradcli.timing import phase
 
 class Backend(NamedTuple):
     """A library by its name in Python; `home` is the module here that speaks to it, and `install` the
-    command that installs it."""
+    command that installs it. `classes` are those of its arrays, by their package and name."""
 
     name: str
     home: str
     install: str
+    classes: Sequence[tuple[str, str]]
     default_device: str = "cpu"
 
 
 BACKENDS = (
-    Backend("numpy", "gradcli.arrays.numpy_arrays", "pip install gradcli"),
-    Backend("torch", "gradcli.arrays.torch_arrays", "pip install 'gradcli[torch]'"),
-    Backend("cupy", "gradcli.arrays.cupy_arrays", "pip install 'gradcli[cupy]'", default_device="cuda"),
-    Backend("jax", "gradcli.arrays.jax_arrays", "pip install 'gradcli[jax]'"),
+    Backend(
+        "numpy",
+        home="gradcli.arrays.numpy_arrays",
+        install="pip install gradcli",
+        classes=[("numpy", "ndarray"), ("numpy", "generic")],
+    ),
+    Backend(
+        "torch",
+        home="gradcli.arrays.torch_arrays",
+        install="pip install 'gradcli[torch]'",
+        classes=[("torch", "Tensor")],
+    ),
+    Backend(
+        "cupy",
+        home="gradcli.arrays.cupy_arrays",
+        install="pip install 'gradcli[cupy]'",
+        classes=[("cupy", "ndarray")],
+        default_device="cuda",
+    ),
+    Backend(
+        "jax",
+        home="gradcli.arrays.jax_arrays",
+        install="pip install 'gradcli[jax]'",
+        classes=[("jax", "Array"), ("jaxlib", "ArrayImpl"), ("jax", "Tracer")],
+    ),
 )
+# A library that is known only to follow the Python array API.
+STANDARD = "standard"
 
 _BY_NAME = {backend.name: backend for backend in BACKENDS}
+_CLASSES = {names: backend.name for backend in BACKENDS for names in backend.classes}
+
+
+def _backend_of(kind: type) -> str | None:
+    """The library whose arrays have this type, found without importing one; STANDARD for one that is known
+    only to follow the Python array API, None for what is no array."""
+    for base in kind.__mro__:
+        found = _CLASSES.get((base.__module__.partition(".")[0], base.__name__))
+        if found is not None:
+            return found
+    return STANDARD if hasattr(kind, "__array_namespace__") else None
+
+
+backend_of: Callable[[type], str | None] = cache(_backend_of)
 
 
 class Device(NamedTuple):

@@ -1,42 +1,18 @@
-"""Which library an array is of, found without importing one, and the namespace that computes with it."""
+"""The namespace that computes with an array, and that of arrays that a program makes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
+from gradcli.arrays import backends
+from gradcli.arrays.backends import STANDARD, backend_of
+from gradcli.arrays.dtypes import PLAIN
 from gradcli.errors import EvaluationError
 from gradcli.timing import phase
-
-PLAIN = frozenset({float, bool, int})
-
-# The classes of arrays, by the package that they are in and their name.
-_CLASSES = {
-    ("numpy", "ndarray"): "numpy",
-    ("numpy", "generic"): "numpy",
-    ("torch", "Tensor"): "torch",
-    ("cupy", "ndarray"): "cupy",
-    ("jax", "Array"): "jax",
-    ("jaxlib", "ArrayImpl"): "jax",
-    ("jax", "Tracer"): "jax",
-}
-STANDARD = "standard"
-
-
-def _backend_of(kind: type) -> str | None:
-    """The library whose arrays have this type; "standard" for one that is known only to follow the
-    Python array API, None for what is no array."""
-    for base in kind.__mro__:
-        found = _CLASSES.get((base.__module__.partition(".")[0], base.__name__))
-        if found is not None:
-            return found
-    return STANDARD if hasattr(kind, "__array_namespace__") else None
-
-
-backend_of: Callable[[type], str | None] = cache(_backend_of)
 
 
 @cache
@@ -79,8 +55,6 @@ def _namespace(name: str, array: Any) -> Any:
         from gradcli.arrays import standard
 
         return standard.namespace_of(array)
-    from gradcli.arrays import backends
-
     return backends.home(name).namespace_of(array)
 
 

@@ -5,28 +5,47 @@ Every namespace has the functions that are here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gradcli import arrays
 from gradcli.arrays import scipy_special
 from gradcli.arrays.backends import Device
+from gradcli.arrays.dtypes import PLAIN, default_dtype, dtype_name, tidy
 from gradcli.arrays.memory import host, out_of_memory
 from gradcli.errors import GradcliError
 
 Array = Any
 name = "numpy"
 device_name = "cpu"
-promoted = arrays.promoted
-tidy = arrays.tidy
 quiet = partial(np.errstate, all="ignore")
+
+_NUMBERS = frozenset({float, int})
 
 
 def __getattr__(name: str) -> Any:
     return getattr(np, name) if hasattr(np, name) else getattr(scipy_special, name)
+
+
+def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
+    """Numbers and arrays of NumPy, with integers beside float32 made float32, where NumPy would make both float64.
+
+    Truth values stay what they are where `truths`, and else become the numbers 0 and 1.
+    """
+    chars = {"?" if type(o) is bool else o.dtype.char for o in operands if type(o) not in _NUMBERS}
+    if "?" in chars and not truths:
+        operands = _as_numbers(operands, chars)
+    if "f" not in chars or "d" in chars or chars.isdisjoint("ilqILQ"):
+        return operands
+    return [o if type(o) in PLAIN or o.dtype.kind not in "iu" else o.astype("float32") for o in operands]
+
+
+def _as_numbers(operands: Sequence[Array], chars: Set[str]) -> Sequence[Array]:
+    """The operands, with truth values as numbers in the floating dtype of the others, or the default one."""
+    dtype = "float64" if "d" in chars else "float32" if "f" in chars else default_dtype()
+    return [tidy(np.asarray(o, dtype)) if dtype_name(o) == "bool" else o for o in operands]
 
 
 def explained(error: Exception) -> GradcliError | None:

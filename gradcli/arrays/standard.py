@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
-from gradcli import arrays
-from gradcli.arrays import numpy_arrays
-from gradcli.arrays.namespaces import PLAIN, backend_of
+from gradcli.arrays import dtypes, numpy_arrays
+from gradcli.arrays.backends import backend_of
+from gradcli.arrays.dtypes import PLAIN
 from gradcli.errors import GradcliError
 
 Array = Any
@@ -125,8 +125,8 @@ class StandardArrays:
         elif not self.weak_numbers:
             moved = [self._number_as_array(o, moved) for o in moved]
         names = {self.dtype_name(o) for o in moved if self.owns(o)}
-        floating = next((name for name in arrays.DTYPES if name in names), None)
-        dtype = floating or arrays.default_dtype()
+        floating = next((name for name in dtypes.DTYPES if name in names), None)
+        dtype = floating or dtypes.default_dtype()
         if not truths:
             moved = [self._number(o, dtype) for o in moved]
         if floating is not None or float in map(type, moved):
@@ -141,8 +141,8 @@ class StandardArrays:
             return self.asarray(operand)
         if type(operand) is not float:
             return operand
-        floating = (self.dtype_name(o) for o in operands if self.owns(o) and arrays.is_floating(o))
-        return self.asarray(operand, next(floating, arrays.default_dtype()))
+        floating = (self.dtype_name(o) for o in operands if self.owns(o) and dtypes.is_floating(o))
+        return self.asarray(operand, next(floating, dtypes.default_dtype()))
 
     def _number(self, operand: Any, dtype: str) -> Any:
         if type(operand) is bool:
@@ -150,7 +150,7 @@ class StandardArrays:
         return self.astype(operand, dtype) if self.owns(operand) and self.dtype_name(operand) == "bool" else operand
 
     def dtype_name(self, array: Array) -> str:
-        return arrays.dtype_name(array)
+        return dtypes.dtype_name(array)
 
     @contextmanager
     def assumptions(self) -> Iterator[list[Array]]:

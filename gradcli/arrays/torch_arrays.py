@@ -13,9 +13,9 @@ import torch
 
 from gradcli.arrays import definitions, floats, numpy_arrays
 from gradcli.arrays.backends import Device
+from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.keys import check_key, forwards, has_arrays
 from gradcli.arrays.memory import host, out_of_memory
-from gradcli.arrays.namespaces import PLAIN
 from gradcli.arrays.standard import StandardArrays
 from gradcli.errors import BackendError, GradcliError, UsageError
 

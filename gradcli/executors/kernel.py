@@ -238,7 +238,7 @@ def _forward(equation: Equation) -> Callable[..., Any]:
     xp = arrays.numpy_namespace()
 
     def forward(*operands: Any) -> Any:
-        return primitive.forward(xp, *arrays.promoted(operands, truths=primitive.truths), **params)
+        return primitive.forward(xp, *xp.promoted(operands, truths=primitive.truths), **params)
 
     return forward
 

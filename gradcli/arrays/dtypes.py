@@ -1,0 +1,76 @@
+"""What an array is, whatever its library: its shape and dtype, and the dtypes in which something is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+from gradcli.errors import EvaluationError, UsageError
+
+Array = Any
+Shape = tuple[int, ...]
+
+PLAIN = frozenset({float, bool, int})
+DTYPES = ("float64", "float32")
+_PLAIN_DTYPES: dict[type, str] = {float: "float64", int: "int64", bool: "bool"}
+
+
+def shape(array: Array) -> Shape:
+    """The shape of an array, of a number (), or of anything that has a `shape`."""
+    try:
+        return () if type(array) in PLAIN else tuple(array.shape)
+    except AttributeError:
+        raise EvaluationError(f"a number, an array or a tensor is needed, not {type(array).__name__}") from None
+
+
+def dtype_name(array: Array) -> str:
+    """`float64`, `float32`, `int64`, `bool`, …"""
+    known = _PLAIN_DTYPES.get(type(array))
+    if known is not None:
+        return known
+    dtype = array.dtype
+    return _dtype_name(type(dtype).__module__, dtype)
+
+
+@cache
+def _dtype_name(_library: str, dtype: Any) -> str:
+    """The name of a dtype, PyTorch's stands behind a dot; those of two libraries must not be compared."""
+    return str(dtype).rpartition(".")[2]
+
+
+def is_floating(array: Array) -> bool:
+    return type(array) is float or dtype_name(array).startswith("float")
+
+
+def tidy(array: Array) -> Array:
+    """A result as an array in the sense of this package: 0-d float64, bool and int64 as Python numbers."""
+    if type(array) in PLAIN or array.ndim:
+        return array
+    return array.item() if array.dtype.name in ("float64", "bool", "int64") else array[()]
+
+
+def check_dtype(dtype: str | None) -> None:
+    """Raise UsageError for a dtype in which nothing is computed here."""
+    if dtype not in (None, *DTYPES):
+        raise UsageError(f"there is no dtype {dtype!r}", hint=f"the dtypes are {' and '.join(DTYPES)}")
+
+
+_default_dtype: ContextVar[str] = ContextVar("gradcli_default_dtype", default="float64")
+
+
+def default_dtype() -> str:
+    """The dtype of tensors that a program makes from numbers."""
+    return _default_dtype.get()
+
+
+@contextmanager
+def using_dtype(dtype: str) -> Iterator[None]:
+    """Within the block, new tensors have `dtype`."""
+    token = _default_dtype.set(dtype)
+    try:
+        yield
+    finally:
+        _default_dtype.reset(token)
