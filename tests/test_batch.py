@@ -22,11 +22,11 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse
 from gradcli.primitives import decompositions, indexing, linear, matrices, reductions, scans, shape, table
 from gradcli.primitives.conversions import cast
-from gradcli.primitives.primitive import Composite, NotImplementedRule, Primitive
+from gradcli.primitives.primitive import Composite, NotImplementedRule, Primitive, parse_signature
 from gradcli.program.record import record
 from tests.test_conformance import CASES as PROGRAMS
 from tests.test_conformance import numbers
-from tests.test_primitives import CASES, DIFFERENTIABLE, Case, data, slope, weights
+from tests.test_primitives import CASES, DIFFERENTIABLE, PRIMITIVES, Case, data, slope, weights
 
 ROWS = 3
 _GRID = np.arange(24.0).reshape(2, 3, 4) + 1.0
@@ -72,6 +72,12 @@ SPECIAL = [
     _case("cumprod-zeros", lambda x: scans.cumprod(x - 0.7, 0), _VECTOR),
 ]
 WITH_OPERANDS = [c for c in CASES if c.values[0].operands] + SPECIAL
+
+
+def is_elementwise(case: Any) -> bool:
+    return getattr(case.values[0].entry, "elementwise", False)
+
+
 TOLERANCE = {"rtol": 1e-11, "atol": 1e-11}
 
 
@@ -134,6 +140,33 @@ def test_a_batch_of_operands_gives_the_values_of_its_rows(case):
         assert isinstance(value, Batched)
         assert value.shape == arrays.shape(expected[0])
         assert_rows(value, mixed.nesting, expected)
+
+
+# Rows that are no more than near each other have the same floor, sign and truth.
+FAR_APART = np.array([1.0, -1.0, 0.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in WITH_OPERANDS if is_elementwise(c) or c.values[0].entry.derivative == "none"]
+)
+def test_rows_far_apart_stay_where_they_are(case):
+    nesting = new_nesting()
+    many = [np.multiply.outer(FAR_APART, o) for o in case.operands]
+    with arrays.quiet():
+        found = case.call(*(Batched(m, nesting) for m in many))
+        expected = [case.call(*(row(m, i) for m in many)) for i in range(len(FAR_APART))]
+    np.testing.assert_allclose(per_row(found, nesting), [data(e) for e in expected], **TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "entry", [e for e in PRIMITIVES if e.elementwise and e.truths and e.vjp is None], ids=lambda e: e.name
+)
+def test_truth_values_in_a_batch(entry):
+    nesting = new_nesting()
+    truths = np.array([[True, True], [True, False], [False, True], [False, False], [True, False]])
+    many = [truths, np.array([[False], [True], [False], [False], [True]])][: len(parse_signature(entry.signature))]
+    found = entry(*(Batched(m, nesting) for m in many))
+    np.testing.assert_array_equal(found.rows, [entry(*operands) for operands in zip(*many)])
 
 
 @every_case

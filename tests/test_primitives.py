@@ -454,6 +454,57 @@ def test_the_samples_are_smooth_points(case):
         assert case.entry.smooth(*map(data, node.saved), **node.params)
 
 
+# Points where a function is differentiable but for what its domain leaves out; the others everywhere.
+PROPER: dict[str, Callable[..., bool]] = {
+    "clip": lambda _x, low, high: low < high,
+    "atan2": lambda y, x: y != 0 or x > 0,
+    "hypot": lambda x, y: x != 0 or y != 0,
+    "betaln": lambda a, b: a > 0 and b > 0,
+}
+# They are not defined, or jump, at a matrix of zeros.
+REGULAR = {"eigenvectors", "orthonormal", "inv", "solve", "cholesky", "pinv"}
+
+
+def points(case: Case) -> list[list[Any]]:
+    """Operands like those of a case, the elements of each the same, at which there are zeros, ties and whole numbers."""
+    proper = PROPER.get(case.entry.name, lambda *_numbers: True)
+    count = len(case.operands)
+    numbers = itertools.product([0.0, 1.0, -1.0, 0.5, 2.5], repeat=count) if case.entry.elementwise else [[0.0] * count]
+    return [
+        [np.full(np.shape(o), n) if np.ndim(o) else n for o, n in zip(case.operands, ns)]
+        for ns in numbers
+        if proper(*ns)
+    ]
+
+
+def has_kink(case: Case, operands: Sequence[Any]) -> bool:
+    """Whether a function has other slopes in front of a point than behind it, or jumps there."""
+    random = np.random.default_rng(7)
+    ways = [random.uniform(0.5, 1.5, np.shape(o)) * random.choice([-1, 1], np.shape(o)) for o in operands]
+    with arrays.quiet():
+        below, here, above = (
+            data(total(case, [o + h * w for o, w in zip(operands, ways)])) for h in (-1e-6, 0.0, 1e-6)
+        )
+    slopes = abs(here - below) * 1e6, abs(above - here) * 1e6
+    return np.isfinite(slopes).all() and (
+        abs(above + below - 2 * here) * 1e6 > 1e-3 * (1 + sum(slopes)) or max(slopes) > 1e5
+    )
+
+
+@pytest.mark.parametrize(
+    "entry", [e for e in PRIMITIVES if e.vjp is not None and e.samples and e.name not in REGULAR], ids=lambda e: e.name
+)
+def test_a_kink_is_no_smooth_point(entry):
+    rough = []
+    for case in (c.values[0] for c in DIFFERENTIABLE if c.values[0].entry is entry):
+        for operands in points(case):
+            node = case.call(*leaves(operands)).grad_fn
+            claimed = entry.smooth is None or entry.smooth(*map(data, node.saved), **node.params)
+            assert not (claimed and has_kink(case, operands)), operands
+            rough.append(not claimed)
+    assert any(rough) == (entry.smooth is not None)
+
+
 # --- dtypes, memory, shapes
 
 
