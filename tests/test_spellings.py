@@ -1,0 +1,195 @@
+"""Every primitive in every language that has it: what is printed is evaluated, and gives the primitive's own number."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import math
+import shutil
+import sqlite3
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from scipy import special
+
+import gradcli
+from gradcli import arrays
+from gradcli.formulas import languages
+from gradcli.formulas.writing import write
+from gradcli.primitives.arithmetic import greater
+from gradcli.primitives.bind import bind
+from gradcli.primitives.primitive import Primitive, parse_signature
+from gradcli.program.ir import Program
+from gradcli.program.record import record
+from tests.test_primitives import CASES, PRIMITIVES
+
+NAMES = ("x", "y", "z")
+# Of the operands of a function of one number or two; those of three are chosen from the first ones.
+NUMBERS = (0.3, 0.8, -0.6, 1.7, 2.5, 0.0, 0.8)
+LIMIT = 1e6
+# The operands that are truth values.
+TRUTHS = {"where": 1, "logical_not": 1, "logical_and": 2, "logical_or": 2}
+
+
+class Sample(NamedTuple):
+    """A primitive as a program of itself alone, and what it gives."""
+
+    name: str
+    program: Program
+    inputs: dict[str, Any]
+    value: Any
+
+
+def sample(primitive: Primitive, operands: Sequence[Any], params: Any = None) -> Sample:
+    """Truth values are made by a comparison with 0."""
+    inputs = dict(zip(NAMES, operands))
+
+    def applied(**given: Any) -> list[Any]:
+        truths = TRUTHS.get(primitive.name, 0)
+        values = [greater(v, 0.0) if i < truths else v for i, v in enumerate(given.values())]
+        return [bind(primitive, values, params or {})]
+
+    with arrays.quiet():
+        traced = record(applied, inputs)
+    return Sample(primitive.name, traced.program, inputs, traced.values[0])
+
+
+def recorded(case: Any) -> Sample | None:
+    """A case of the table, where it is one equation."""
+    inputs = dict(zip(NAMES, case.operands))
+    traced = record(lambda **given: [case.call(*given.values())], inputs)
+    alone = len(traced.program.equations) == 1
+    return (
+        Sample(traced.program.equations[0].primitive.name, traced.program, inputs, traced.values[0]) if alone else None
+    )
+
+
+def numbers() -> Iterator[Sample]:
+    """Elementwise primitives of numbers, wherever they are defined."""
+    params: dict[str, list[Any]] = defaultdict(list)
+    for found in CASE_SAMPLES:
+        (equation,) = found.program.equations
+        if equation.primitive.elementwise and equation.params not in params[found.name]:
+            params[found.name].append(equation.params)
+    for primitive in PRIMITIVES:
+        rules = primitive.vjp or parse_signature(primitive.signature)
+        count = len(rules) if primitive.elementwise else 0
+        for chosen in params[primitive.name] or [{}]:
+            for operands in itertools.product(NUMBERS[: 7 if count < 3 else 3], repeat=count):
+                if count:
+                    made = sample(primitive, operands, chosen)
+                    if abs(made.value) < LIMIT and not (primitive.name == "clip" and operands[1] > operands[2]):
+                        yield made
+
+
+CASE_SAMPLES = [s for c in CASES if c.values[0].operands and (s := recorded(c.values[0])) is not None]
+SCALARS = [*numbers()]
+
+
+def written(language: str, made: Sample) -> list[str]:
+    """The named parts of a program, as assignments, and its result."""
+    found = write(made.program, languages.find(language))
+    return [*(f"{name} = {part}" for name, part in found.parts), found.result]
+
+
+def by_name(language: str, samples: Sequence[Sample]) -> list[Any]:
+    """The samples of each primitive that the language has."""
+    found = defaultdict(list)
+    for made in samples:
+        unnamed = language == "text" and made.program.equations[-1].params.get("n", 0) > 1 and "bessel" in made.name
+        if languages.find(language).writes(made.name) and not unnamed:
+            found[made.name].append(made)
+    return [pytest.param(s, id=name) for name, s in found.items()]
+
+
+def assert_number(found: Any, made: Sample, rtol: float = 1e-13) -> None:
+    np.testing.assert_allclose(found, made.value, rtol=rtol, atol=1e-14, err_msg=str(made))
+
+
+@pytest.mark.parametrize("samples", by_name("text", [*SCALARS, *CASE_SAMPLES]))
+def test_text(samples):
+    compiled = functools.cache(gradcli.compile)
+    for made in samples:
+        program = compiled("\n".join(written("text", made)))
+        assert_number(program(**{n: v for n, v in made.inputs.items() if n in program.inputs}), made)
+
+
+@pytest.mark.parametrize("samples", by_name("python", [*SCALARS, *CASE_SAMPLES]))
+def test_python(samples):
+    for made in samples:
+        known = {"np": np, "special": special, **made.inputs}
+        *parts, result = written("python", made)
+        with np.errstate(all="ignore"):
+            exec("\n".join(parts), known)
+            assert_number(eval(result, known), made)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
+def test_c(tmp_path):
+    samples = [s for p in by_name("c", SCALARS) for s in p.values[0]]
+    names: dict[str, str] = {}
+    called = []
+    for made in samples:
+        *parts, result = written("c", made)
+        parameters = ", ".join(f"double {n}" for n in made.inputs)
+        body = f"({parameters}) {{ {' '.join(f'double {p};' for p in parts)} return {result}; }}"
+        called.append(names.setdefault(body, f"f{len(names)}"))
+    source, library = tmp_path / "f.c", tmp_path / "f.so"
+    source.write_text(
+        "\n".join(["#include <math.h>", *(f"double {name}{body}" for body, name in names.items())]), encoding="utf-8"
+    )
+    subprocess.run(["gcc", "-std=c99", "-O0", "-shared", "-fPIC", str(source), "-lm", "-o", str(library)], check=True)
+    functions = ctypes.CDLL(str(library))
+    for name, made in zip(called, samples):
+        function = getattr(functions, name)
+        function.restype = ctypes.c_double
+        assert_number(function(*map(ctypes.c_double, made.inputs.values())), made)
+
+
+def database() -> sqlite3.Connection:
+    """With the functions that SQLite has where it was compiled with them."""
+    made = sqlite3.connect(":memory:")
+    for name in "exp sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh floor ceil".split():  # noqa: SIM905
+        made.create_function(name, 1, getattr(math, name))
+    made.create_function("ln", 1, math.log)
+    made.create_function("power", 2, math.pow)
+    made.create_function("atan2", 2, math.atan2)
+    made.create_function("sign", 1, lambda x: (x > 0) - (x < 0))
+    return made
+
+
+@pytest.mark.parametrize("samples", by_name("sql", SCALARS))
+def test_sql(samples):
+    connection = database()
+    for made in samples:
+        (result,) = written("sql", made)
+        columns = ", ".join(f"{v!r} AS {name}" for name, v in made.inputs.items())
+        ((found,),) = connection.execute(f"SELECT {result} FROM (SELECT {columns})").fetchall()
+        assert_number(found, made, 1e-12)
+
+
+# They are written alike.
+SAME_IN_LATEX = {frozenset({"sqrt", "flat_sqrt"}), frozenset({"identity", "cast"})}
+
+
+def test_latex_tells_the_functions_apart():
+    names = defaultdict(set)
+    for made in [*{(s.name, *s.inputs): s for s in SCALARS}.values(), *CASE_SAMPLES]:
+        shapes = tuple(arrays.shape(v) for v in made.inputs.values())
+        names[written("latex", made)[-1], shapes].add(made.name)
+    assert {frozenset(n) for n in names.values() if len(n) > 1} == SAME_IN_LATEX
+
+
+def test_every_function_of_a_language_is_compared():
+    for language in ("text", "python"):
+        compared = {p.id for p in by_name(language, [*SCALARS, *CASE_SAMPLES])}
+        assert {p.name for p in PRIMITIVES if languages.find(language).writes(p.name)} - compared == set()
+    for language in ("c", "sql"):
+        assert {p.name for p in PRIMITIVES if languages.find(language).writes(p.name)} == {
+            p.id for p in by_name(language, SCALARS)
+        }
