@@ -27,10 +27,11 @@ import pytest
 
 import gradcli
 from gradcli.cli.environment import Environment
-from gradcli.cli.main import main
+from gradcli.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+PACKAGE = Path(gradcli.__file__).resolve().parent.parent
 PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
 EXAMPLES = sorted(p for suffix in ("sh", "py", "grad") for p in (ROOT / "examples").glob(f"*.{suffix}"))
 
@@ -42,12 +43,18 @@ _SHELL = re.compile(r"""[|&;<>$`"\\*?\[\](){}#~\n]""")
 
 
 class Block(NamedTuple):
-    """A fenced block of a page and the line at which it begins."""
+    """A fenced block of a page, the line at which it begins, and the heading of the second level above it."""
 
     page: str
     language: str
     text: str
     line: int
+    section: str
+
+    @property
+    def of_a_worked_example(self) -> bool:
+        """Whether it is true of a copy of the package that the section changes: see tests/worked_examples.py."""
+        return self.section.startswith("How to add ")
 
 
 class Step(NamedTuple):
@@ -60,7 +67,14 @@ class Step(NamedTuple):
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
-    return [Block(page.name, m[1], m[2], text.count("\n", 0, m.start(2)) + 1) for m in _FENCE.finditer(text)]
+    return [
+        Block(page.name, m[1], m[2], text.count("\n", 0, m.start(2)) + 1, _section(text[: m.start()]))
+        for m in _FENCE.finditer(text)
+    ]
+
+
+def _section(before: str) -> str:
+    return re.findall(r"^## (.*)$", "## \n" + before, re.MULTILINE)[-1]
 
 
 def steps(block: Block) -> Iterator[Step]:
@@ -95,7 +109,7 @@ def output_of(example: Path) -> Path:
 class Workspace:
     """A directory with a copy of the examples, in which `gradcli` and `python` are those of this run."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, package: Path = PACKAGE) -> None:
         self.directory = directory / "work"
         shutil.copytree(ROOT / "examples", self.directory / "examples")
         programs = directory / "bin"
@@ -108,7 +122,7 @@ class Workspace:
         unwanted = {"TERMINAL_WIDTH", "GITHUB_ACTIONS", "FORCE_COLOR", "PY_COLORS"}
         self.variables = {name: value for name, value in os.environ.items() if name not in unwanted} | {
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-            "PYTHONPATH": str(Path(gradcli.__file__).resolve().parent.parent),
+            "PYTHONPATH": str(package),
             "PYTHONUTF8": "1",
             "COLUMNS": "100",
         }
@@ -169,7 +183,12 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 BLOCKS = {page.name: blocks(page) for page in PAGES}
-CONSOLE_BLOCKS = [block for found in BLOCKS.values() for block in found if block.language == "console"]
+CONSOLE_BLOCKS = [
+    block
+    for found in BLOCKS.values()
+    for block in found
+    if block.language == "console" and not block.of_a_worked_example
+]
 
 
 @pytest.mark.parametrize("block", CONSOLE_BLOCKS, ids=lambda block: f"{block.page}-{block.line}")
@@ -232,7 +251,7 @@ def test_the_python_sessions_of_a_page_are_true(
 def test_every_block_of_a_page_is_checked_or_sets_up(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert len(re.findall("^ *```", text, re.MULTILINE)) == 2 * len(BLOCKS[page.name])
-    languages = [block.language for block in BLOCKS[page.name]]
+    languages = [block.language for block in BLOCKS[page.name] if not block.of_a_worked_example]
     if page == README:
         assert set(languages) == {"bash", "console", "python"}
         assert languages.count("bash") == 2
@@ -343,24 +362,35 @@ def update() -> None:
             return Workspace(here)
 
         for example in EXAMPLES:
-            _rewrite(output_of(example), workspace().run(command_of(example)))
+            rewrite(output_of(example), workspace().run(command_of(example)))
+        add_commands()
         for page in PAGES:
             text = page.read_text(encoding="utf-8")
-            for block in BLOCKS[page.name]:
-                if block.language == "console":
-                    text = text.replace(
-                        f"```console\n{block.text}```", f"```console\n{_printed(block, workspace())}```", 1
-                    )
-            _rewrite(page, text)
+            for block in blocks(page):
+                if block.language == "console" and not block.of_a_worked_example:
+                    text = with_output(text, block, workspace())
+            rewrite(page, text)
 
 
-def _printed(block: Block, workspace: Workspace) -> str:
-    """A block with what its commands print, without spaces at the ends of lines."""
+def add_commands() -> None:
+    """Give each command a place on their page."""
+    page = ROOT / "docs" / "commands.md"
+    text = page.read_text(encoding="utf-8")
+    for name in COMMANDS:
+        command = f"gradcli {name}"
+        if f"\n$ {command} --help\n" not in text:
+            text += f"\n## {command}\n\n```console\n$ {command} --help\n```\n"
+    page.write_text(text, encoding="utf-8")
+
+
+def with_output(text: str, block: Block, workspace: Workspace) -> str:
+    """A page with what the commands of a block print, without spaces at the ends of lines."""
     printed = "".join(step.written + workspace.run(step.command) for step in steps(block))
-    return re.sub(r"[ \t]+$", "", printed, flags=re.MULTILINE)
+    printed = re.sub(r"[ \t]+$", "", printed, flags=re.MULTILINE)
+    return text.replace(f"```console\n{block.text}```", f"```console\n{printed}```", 1)
 
 
-def _rewrite(path: Path, text: str) -> None:
+def rewrite(path: Path, text: str) -> None:
     """Leave a file alone where it already says the same."""
     if not path.exists() or not same(path.read_text(encoding="utf-8"), text):
         path.write_text(text, encoding="utf-8")

@@ -1,0 +1,46 @@
+"""The worked examples of docs/architecture.md are true, and what they say it takes to add something is all that it takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.test_docs import check, steps
+from tests.worked_examples import Copy, changed_copy, worked_examples
+
+EXAMPLES = worked_examples()
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Copy]:
+    """A changed copy for each example."""
+    return {title: changed_copy(tmp_path_factory.mktemp("example"), example) for title, example in EXAMPLES.items()}
+
+
+def test_the_examples() -> None:
+    assert [*EXAMPLES] == [f"How to add {what}" for what in ("a command", "an output language")]
+    for example in EXAMPLES.values():
+        assert {block.language for block in example} == {"diff", "console"}
+
+
+@pytest.mark.parametrize("title", EXAMPLES)
+def test_what_an_example_shows_is_printed_in_the_changed_copy(title: str, copies: dict[str, Copy]) -> None:
+    for block in EXAMPLES[title]:
+        if block.language == "console":
+            for step in steps(block):
+                check(
+                    f"{block.page}, the block at line {block.line}",
+                    step.command,
+                    step.output,
+                    copies[title].run(step.command),
+                )
+
+
+def test_another_command_is_put_on_the_page_of_commands(copies: dict[str, Copy]) -> None:
+    copy = copies["How to add a command"]
+    copy.python("-c", "from tests import test_docs; test_docs.add_commands()")
+    assert "$ gradcli names --help" in (copy.root / "docs/commands.md").read_text(encoding="utf-8")
+    copy.python("-m", "pytest", "-q", "tests/test_reference_pages.py", "-k", "command")
+
+
+def test_another_language_is_found_by_the_tests(copies: dict[str, Copy]) -> None:
+    copies["How to add an output language"].python("-m", "pytest", "-q", "tests/test_diff.py", "-k", "every_language")
