@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.autograd.modes import grad_enabled, no_grad
 from gradcli.autograd.node import Edge, Node, recorder
 from gradcli.autograd.primitive_node import fit
 from gradcli.autograd.saved import RELEASED, check_version, shape_only
 from gradcli.autograd.selection import drop_if_untaken
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import DifferentiationError
+from gradcli.errors import DifferentiationError, ShapeError
 from gradcli.primitives.bind import constant
 from gradcli.primitives.operators import operand
 
@@ -206,7 +207,9 @@ def _zeros(output: Any) -> Callable[[], Any]:
     return functools.partial(arrays.zeros, arrays.shape(output), arrays.dtype_name(output), namespace)
 
 
-def _sums_to(have: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+def _sums_to(have: Shape, shape: Shape) -> bool:
     """Whether a tensor of `shape` broadcasts to `have`."""
-    tail = have[len(have) - len(shape) :]
-    return len(have) >= len(shape) and all(s in (1, h) for s, h in zip(shape, tail))
+    try:
+        return broadcast([have, shape]) == have
+    except ShapeError:
+        return False

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.arrays.shapes import broadcast
 from gradcli.primitives import arithmetic, conversions, linear, reductions
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
@@ -129,7 +130,7 @@ class _Scheduler:
             return equation
         sources = [self._source(a) for a in equation.inputs]
         shapes = [arrays.shape(s) for s in sources]
-        if sources and _broadcast(shapes) == equation.output.shape:
+        if sources and broadcast(shapes) == equation.output.shape:
             return equation._replace(inputs=tuple(sources))
         return equation
 
@@ -226,11 +227,6 @@ class _Scheduler:
         place = self._placed(atom)
         if place.key is not None and self._blocked(atom):
             self.segments[place.key].stored[atom] = None
-
-
-def _broadcast(shapes: Sequence[Shape]) -> Shape:
-    found: Shape = arrays.numpy_namespace().broadcast_shapes(*shapes)
-    return found
 
 
 def _unstretched(constant: Any) -> Any:

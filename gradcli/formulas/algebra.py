@@ -11,8 +11,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from gradcli.arrays.shapes import broadcast
 from gradcli.primitives.primitive import Primitive
-from gradcli.program.builder import broadcast, frozen
+from gradcli.program.builder import frozen
 from gradcli.program.ir import Shape, Variable
 
 # Powers of numbers with larger exponents are left as they are.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
+from gradcli.arrays.shapes import broadcast
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Symbol, in_order, is_call
 from gradcli.primitives.arithmetic import where
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.trigonometric import cos, cosh, sin, sinh
-from gradcli.program.builder import broadcast
 
 # Products are expanded to at most this many terms, and powers up to this exponent.
 _MOST_TERMS = 30

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import broadcast
 from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, in_order, is_call
 from gradcli.formulas.forms import Forms
 from gradcli.formulas.identities import BILINEAR, EVEN, IDENTITIES, LINEAR, ODD, number
@@ -22,7 +23,7 @@ from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import mean, sum_
 from gradcli.program import constants
-from gradcli.program.builder import broadcast, frozen
+from gradcli.program.builder import frozen
 from gradcli.program.checker import check
 from gradcli.program.ir import Atom, Equation, Program, Shape, Variable
 from gradcli.program.passes import optimise, without_dead_code

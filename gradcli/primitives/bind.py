@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli import arrays, limits
+from gradcli.arrays.shapes import broadcast
 from gradcli.errors import EvaluationError, GradcliError, ShapeError
 
 if TYPE_CHECKING:
@@ -142,19 +142,14 @@ def _refused(primitive: Primitive, operands: Sequence[Any], error: Exception) ->
     if type(error).__name__.lstrip("_") == "LinAlgError":
         return EvaluationError(f"'{primitive.name}' failed: {str(error).lower()}")
     shapes = [arrays.shape(o) for o in operands]
-    text = " and ".join(str(list(s)) for s in shapes)
     if not primitive.elementwise:
+        text = " and ".join(str(list(s)) for s in shapes)
         return ShapeError(f"'{primitive.name}' does not fit operands of shape {text}: {error}")
-    if _broadcast(shapes):
-        types = " and ".join(arrays.dtype_name(o) for o in operands)
-        return EvaluationError(f"'{primitive.name}' does not work on {types} values: {error}")
-    return ShapeError(
-        f"shapes {text} do not broadcast together in '{primitive.name}'",
-        hint="sizes must be equal or 1, counted from the last axis",
-    )
-
-
-def _broadcast(shapes: Sequence[tuple[int, ...]]) -> bool:
-    """Whether tensors of these shapes can be operands of one elementwise function."""
-    axes = itertools.zip_longest(*(reversed(s) for s in shapes), fillvalue=1)
-    return all(len(set(sizes) - {1}) <= 1 for sizes in axes)
+    try:
+        broadcast(shapes)
+    except ShapeError as misfit:
+        return ShapeError(
+            f"{misfit} in '{primitive.name}'", hint="sizes must be equal or 1, counted from the last axis"
+        )
+    types = " and ".join(arrays.dtype_name(o) for o in operands)
+    return EvaluationError(f"'{primitive.name}' does not work on {types} values: {error}")

@@ -9,7 +9,8 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple, NoReturn
 
 from gradcli import arrays
-from gradcli.errors import CallError
+from gradcli.arrays.shapes import broadcast
+from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.bind import bind
 from gradcli.primitives.keywords import rename
 
@@ -344,11 +345,13 @@ def _used_parameters(rule: Vjp, first: int) -> frozenset[int]:
 
 
 def broadcast_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
-    """The size of the result of broadcasting; an upper bound where the shapes do not fit."""
+    """The size of the result of broadcasting; 0 where the shapes do not fit, as the function will say."""
     if len(shapes) == 1:
         return math.prod(shapes[0])
-    ranks = max((len(s) for s in shapes), default=0)
-    return math.prod(max((s[-axis] for s in shapes if len(s) >= axis), default=1) for axis in range(1, ranks + 1))
+    try:
+        return math.prod(broadcast(shapes))
+    except ShapeError:
+        return 0
 
 
 def work(multiplications: int) -> int:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.errors import EvaluationError, NotRecordableError
+from gradcli.arrays.shapes import broadcast
+from gradcli.errors import NotRecordableError
 from gradcli.kinds.order import ABSTRACT
 from gradcli.primitives import conversions, linear, reductions
 from gradcli.primitives.bind import Kind, bind
@@ -60,7 +61,7 @@ class Abstract(Kind):
         elements = primitive.elements(shapes, params)
         limits.charge(elements)
         if primitive.elementwise:
-            return Abstract(_broadcast(shapes), _dtype(primitive, operands, params))
+            return Abstract(broadcast(shapes), _dtype(primitive, operands, params))
         # Whether a reduction of nothing has a value, it knows itself.
         if primitive in _REDUCTIONS and 0 not in shapes[0]:
             return Abstract(_reduced(shapes[0], **params), _dtype(primitive, operands, params))
@@ -90,20 +91,10 @@ def _dtype(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, A
     return arrays.dtype_name(bind(primitive, [_stand_in(o, (1,) * len(arrays.shape(o))) for o in operands], params))
 
 
-def _broadcast(shapes: Sequence[Shape]) -> Shape:
-    if not any(shapes):
-        return ()
-    try:
-        found: Shape = arrays.numpy_namespace().broadcast_shapes(*shapes)
-    except ValueError as error:
-        raise EvaluationError(str(error)) from None
-    return found
-
-
 def _reduced(shape: Shape, *, axis: Shape, keepdims: bool) -> Shape:
     return tuple(1 if a in axis else s for a, s in enumerate(shape) if keepdims or a not in axis)
 
 
 def _matmul(a: Shape, b: Shape) -> Shape:
     rows, columns = a[-2:-1] if len(a) > 1 else (), b[-1:] if len(b) > 1 else ()
-    return (*_broadcast([a[:-2], b[:-2]]), *rows, *columns)
+    return (*broadcast([a[:-2], b[:-2]]), *rows, *columns)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
-from itertools import zip_longest
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import broadcast
 from gradcli.errors import GradcliError
 from gradcli.primitives import arithmetic, conversions, exponential
 from gradcli.primitives.bind import bind
@@ -176,14 +176,6 @@ def _broadcast_constant(constant: Any, new_shape: Shape) -> Any:
     if arrays.shape(constant) == new_shape:
         return constant
     return arrays.numpy_namespace().broadcast_to(constant, new_shape)
-
-
-def broadcast(shapes: Sequence[Shape]) -> Shape:
-    """The shape of elementwise functions of operands of these shapes, which fit."""
-    if not any(shapes):
-        return ()
-    axes = zip_longest(*map(reversed, shapes), fillvalue=1)
-    return tuple(next((n for n in sizes if n != 1), 1) for sizes in axes)[::-1]
 
 
 def _sort(atom: Atom) -> tuple[str, bool]:
