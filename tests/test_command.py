@@ -1,4 +1,4 @@
-"""What it takes to add to the command line: a command and a language are a file and a place in a list."""
+"""What it takes to add to the command line: a command, a language and a drawing are a file and a place in a list."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Annotated, NamedTuple
 import pytest
 import typer
 
-from gradcli.cli import main
+from gradcli.cli import diff, graph, main
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.errors import ExitStatus
-from gradcli.formulas import languages
 from gradcli.formulas.documents import separate_formulas
 
 
@@ -72,10 +71,19 @@ def test_a_command_loads_no_other():
 
 def test_another_language(run, monkeypatch):
     module = ModuleType("gradcli.formulas.loud")
-    text = languages.find("text")
+    text = diff.languages.find("text")
     module.LANGUAGE = text._replace(name="loud", document=lambda formulas: separate_formulas(formulas, lambda _: "X!"))
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(languages, "NAMES", (*languages.NAMES, "loud"))
+    monkeypatch.setattr(diff.languages, "NAMES", (*diff.languages.NAMES, "loud"))
     assert run("diff", "x*y", "--to", "loud").out == "x: X!\ny: X!\n"
     assert run("diff", "x*y", "--to", "loud", "--json").json["derivatives"] == {"x": "X!", "y": "X!"}
     assert run("diff", "x*y", "--to", "lod").err.endswith("hint: did you mean 'loud'?\n")
+
+
+def test_another_drawing(run, monkeypatch):
+    module = ModuleType("gradcli.cli.drawing.boxes")
+    module.draw = lambda picture, environment: environment.write(f"{[label.title for label in picture.labels()]}\n")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(graph.formats.FORMATS, "titles", "boxes")
+    assert run("graph", "x*y", "x=1", "y=2", "--to", "titles").out == "['x', 'y', 'multiply']\n"
+    assert run("graph", "x*y", "x=1", "y=2", "--to", "title").err.endswith("hint: did you mean 'titles'?\n")

@@ -9,7 +9,7 @@ from gradcli.arrays.backends import Device, Found
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
-from gradcli.cli.render import Table, show
+from gradcli.cli.render import Table, show, show_json
 from gradcli.errors import ExitStatus
 
 _HEADER = ("backend", "version", "device", "what it is", "memory", "free")
@@ -34,10 +34,7 @@ def run(options: BackendsOptions, environment: Environment) -> ExitStatus:
     """List the backends; see `gradcli backends --help`."""
     found = [*backends.found()]
     if options.json:
-        from gradcli.io import json_text
-
-        record = {"schema": "gradcli/1", "backends": [_json(f) for f in found]}
-        environment.write(json_text.dumps(record) + "\n")
+        show_json({"backends": [_json(f) for f in found]}, environment)
     else:
         show([Table(_HEADER, [row for f in found for row in _rows(f)])], environment)
     return ExitStatus.SUCCESS

@@ -7,16 +7,13 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from gradcli import arrays, limits
 from gradcli.calculus.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Check, Report
 from gradcli.cli import inputs
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
-from gradcli.cli.opening import opening
-from gradcli.cli.render import Table, number_text, show
+from gradcli.cli.render import Table, number_text, opening, show, show_json
 from gradcli.errors import DifferentiationError, ExitStatus, UsageError
-from gradcli.io import json_text
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run.check import Checked, check_program, hand_written
@@ -70,8 +67,7 @@ class CheckOptions(NamedTuple):
 def run(options: CheckOptions, environment: Environment) -> ExitStatus:
     """Compare derivatives with differences, print; see `gradcli check --help`."""
     _check(options)
-    namespace = arrays.chosen(options.backend, options.device)
-    with arrays.using_namespace(namespace), limits.max_elements(options.max_elements):
+    with inputs.computing(options) as namespace:
         program, bindings, wrt = inputs.gather(options, environment, "float64")
         if not wrt:
             raise UsageError("there is no derivative to check", hint="gradcli check 'log(x**q)' x=5 q=3")
@@ -79,7 +75,7 @@ def run(options: CheckOptions, environment: Environment) -> ExitStatus:
             program, bindings, wrt, order=options.order, tolerance=options.tolerance, max_steps=options.max_steps
         )
     if options.json:
-        environment.write(json_text.dumps(_json(program.source, checked.report, namespace)) + "\n")
+        show_json(_json(program.source, checked.report, namespace), environment)
     else:
         show([Table(_HEADER, [*map(_cells, checked.report.rows)])], environment)
     if options.quiet or checked.report.ok:

@@ -12,10 +12,10 @@ from gradcli.cli import inputs
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
+from gradcli.cli.render import show_json
 from gradcli.errors import ExitStatus, UnknownNameError, UsageError, nearest
 from gradcli.formulas import languages
 from gradcli.formulas.documents import Formulas
-from gradcli.io import json_text
 from gradcli.language import scope
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
@@ -71,8 +71,8 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
             formulas = _simplified(formulas)
     document = languages.document(options.to, formulas)
     if options.json:
-        record = {"schema": "gradcli/1", "program": program.source, "wrt": list(wrt), "order": options.order}
-        environment.write(json_text.dumps(record | {"to": options.to} | document.members) + "\n")
+        record = {"program": program.source, "wrt": list(wrt), "order": options.order, "to": options.to}
+        show_json(record | document.members, environment)
     else:
         environment.write(document.text + "\n")
     return ExitStatus.SUCCESS

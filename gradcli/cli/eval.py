@@ -7,15 +7,14 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from gradcli import arrays, limits, timing
+from gradcli import arrays, timing
 from gradcli.cli import inputs
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
-from gradcli.cli.opening import opening
-from gradcli.cli.render import Table, number_text, show
+from gradcli.cli.render import Table, number_text, opening, show, show_json
 from gradcli.errors import ExitStatus, UsageError, caret_text, position
-from gradcli.io import json_text, output
+from gradcli.io import output
 from gradcli.language.stable import Rewritten
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import session
@@ -99,21 +98,19 @@ class EvalOptions(NamedTuple):
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
     """Evaluate, differentiate, print; see `gradcli eval --help`."""
     _check(options)
-    budget = limits.max_elements(options.max_elements)
-    with timing.measured(options.timing) as stopwatch:
-        namespace = arrays.chosen(options.backend, options.device)
+    measured = timing.measured(options.timing)
+    with measured as stopwatch, inputs.computing(options) as namespace, arrays.using_dtype(options.dtype):
         if namespace is not None:
             stopwatch.synchronise = namespace.synchronise
-        with arrays.using_namespace(namespace), arrays.using_dtype(options.dtype), budget:
-            with timing.phase("read"):
-                request = _request(options, environment)
-            with timing.phase("run"):
-                result = session.run(request)
+        with timing.phase("read"):
+            request = _request(options, environment)
+        with timing.phase("run"):
+            result = session.run(request)
     seconds = stopwatch.seconds if options.timing else None
     if options.save is not None:
         output.save_npz(options.save, _arrays(result))
     if options.json:
-        environment.write(json_text.dumps(_json(options, request, result, namespace, seconds)) + "\n")
+        show_json(_json(options, request, result, namespace, seconds), environment)
     else:
         show(_tables(result, seconds), environment)
         if not options.quiet:

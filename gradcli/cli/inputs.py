@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, nearest
 from gradcli.io import variables
@@ -32,12 +33,16 @@ class BindingOptions(Protocol):
 
 
 class ProgramOptions(BindingOptions, Protocol):
-    """Those of a command that also differentiates by names that have values."""
+    """Those of a command that also computes derivatives by names that have values."""
 
     @property
     def wrt(self) -> str | None: ...
     @property
     def const(self) -> str | None: ...
+    @property
+    def backend(self) -> str: ...
+    @property
+    def device(self) -> str | None: ...
 
 
 class Inputs(NamedTuple):
@@ -46,6 +51,15 @@ class Inputs(NamedTuple):
     program: Module
     bindings: dict[str, Any]
     wrt: tuple[str, ...]
+
+
+@contextmanager
+def computing(options: ProgramOptions) -> Iterator[Any]:
+    """Within the block the library computes that was asked for, and no more than is allowed; its namespace
+    is given, None for NumPy."""
+    namespace = arrays.chosen(options.backend, options.device)
+    with arrays.using_namespace(namespace), limits.max_elements(options.max_elements):
+        yield namespace
 
 
 def _program_text(options: BindingOptions, environment: Environment) -> tuple[str, Sequence[str]]:

@@ -11,7 +11,7 @@ import typer
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
-from gradcli.cli.render import Table, show
+from gradcli.cli.render import Table, show, show_json
 from gradcli.errors import ExitStatus
 from gradcli.language import reference
 from gradcli.language.reference import Entry
@@ -43,10 +43,7 @@ def run(options: OpsOptions, environment: Environment) -> ExitStatus:
     """List all functions, or describe one; see `gradcli ops --help`."""
     name = options.name
     if options.json:
-        from gradcli.io import json_text
-
-        record = _listing_json() if name is None else _description_json(reference.find(name))
-        environment.write(json_text.dumps({"schema": "gradcli/1"} | record) + "\n")
+        show_json(_listing_json() if name is None else _description_json(reference.find(name)), environment)
     elif name is None:
         show([*_listing()], environment)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli.cli.environment import Environment
@@ -31,6 +31,23 @@ def number_text(value: Any) -> str:
         return str(value)
     text = np.array2string(value, separator=", ", threshold=200, edgeitems=3, floatmode="unique", max_line_width=100)
     return str(text)
+
+
+def opening(program: str, namespace: Any) -> dict[str, Any]:
+    """The first members of the JSON object of a program that was run, and what computed it: NumPy where
+    `namespace` is None."""
+    return {
+        "program": program,
+        "backend": "numpy" if namespace is None else namespace.name,
+        "device": "cpu" if namespace is None else namespace.device_name,
+    }
+
+
+def show_json(members: Mapping[str, Any], environment: Environment) -> None:
+    """Write a JSON object to standard output, on one line."""
+    from gradcli.io import json_text
+
+    environment.write(json_text.dumps({"schema": "gradcli/1", **members}) + "\n")
 
 
 def show(tables: Sequence[Table], environment: Environment) -> None:

@@ -9,7 +9,7 @@ from gradcli.cli.render import number_text
 from gradcli.errors import Span
 from gradcli.language.stable import stable_text
 from gradcli.run.graph import Graph, GraphRequest, Vertex
-from gradcli.run.outline import Box
+from gradcli.run.outline import Box, outline
 
 _LONGEST = 48
 # Of an array with more elements only the first and the last are written.
@@ -39,10 +39,19 @@ class Label(NamedTuple):
         return [written[0], self.program, *written[1:]] if self.program else written
 
 
-def labels(graph: Graph, boxes: Sequence[Box], request: GraphRequest) -> list[Label]:
-    """The labels of the boxes, in the same order."""
-    texts = Texts(graph)
-    return [_label(box, graph, texts, request) for box in boxes]
+class Picture(NamedTuple):
+    """What is drawn: a graph that `namespace` computed, every operation by itself where it is to `expand`."""
+
+    graph: Graph
+    request: GraphRequest
+    expand: bool
+    namespace: Any
+
+    def labels(self) -> list[Label]:
+        """The boxes, each after its operands."""
+        texts = Texts(self.graph)
+        boxes = outline(self.graph, expand=self.expand)
+        return [_label(box, self.graph, texts, self.request) for box in boxes]
 
 
 def _label(box: Box, graph: Graph, texts: Texts, request: GraphRequest) -> Label:

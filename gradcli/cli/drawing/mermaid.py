@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from gradcli.cli.drawing.labels import Label
+from gradcli.cli.drawing.labels import Label, Picture
+from gradcli.cli.environment import Environment
 
 # How the two sides of a box are written.
 _SHAPES = {"leaf": ("([", "])"), "operation": ("[", "]"), "group": ("[[", "]]")}
@@ -13,11 +13,12 @@ _SHAPES = {"leaf": ("([", "])"), "operation": ("[", "]"), "group": ("[[", "]]")}
 _SPECIAL = re.compile(r"[^\w\s(),=/]|_", re.ASCII)
 
 
-def text(labels: Sequence[Label]) -> str:
+def draw(picture: Picture, environment: Environment) -> None:
     """Arrows lead from operands to what is computed from them."""
+    labels = picture.labels()
     nodes = [f"  n{i}{_box(label)}\n" for i, label in enumerate(labels)]
     edges = [f"  n{operand} --> n{i}\n" for i, label in enumerate(labels) for operand in label.operands]
-    return "".join(["flowchart TD\n", *nodes, *edges])
+    environment.write("".join(["flowchart TD\n", *nodes, *edges]))
 
 
 def _box(label: Label) -> str:

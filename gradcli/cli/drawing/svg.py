@@ -6,8 +6,9 @@ import unicodedata
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from gradcli.cli.drawing.labels import Label
+from gradcli.cli.drawing.labels import Label, Picture
 from gradcli.cli.drawing.layout import Layout, Point, Size, layout
+from gradcli.cli.environment import Environment
 from gradcli.errors import LimitError
 
 # The work grows with the square of the boxes, and nobody can read so many.
@@ -34,11 +35,12 @@ path {{ fill: none; stroke: #4a5568; marker-end: url(#arrow); }}
 """
 
 
-def text(labels: Sequence[Label]) -> str:
+def draw(picture: Picture, environment: Environment) -> None:
     """Arrows lead down, from operands to what is computed from them.
 
     Raises LimitError for more boxes than anybody can read.
     """
+    labels = picture.labels()
     if len(labels) > _MOST_BOXES:
         raise LimitError(
             f"a picture of {len(labels):,} boxes is too large", hint=f"draw at most {_MOST_BOXES:,}, or use --to dot"
@@ -47,7 +49,7 @@ def text(labels: Sequence[Label]) -> str:
     placed = layout(sizes, [label.operands for label in labels])
     lines = [_path(points) for points in placed.lines]
     boxes = [_box(label, size, centre) for label, size, centre in zip(labels, sizes, placed.centres)]
-    return "".join([_head(placed), *lines, *boxes, "</svg>\n"])
+    environment.write("".join([_head(placed), *lines, *boxes, "</svg>\n"]))
 
 
 def _head(placed: Layout) -> str:

@@ -10,13 +10,15 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gradcli.cli.drawing.labels import Label
+from gradcli.cli.drawing.labels import Label, Picture
+from gradcli.cli.environment import Environment
+from gradcli.cli.render import Table, number_text, show
 
 _DEEPEST = 16
 
 
 class Line(NamedTuple):
-    """A line of the tree; `label` is what it shows for the first time, None for a reference."""
+    """A line of the tree: the number of the label that it shows, for the first time or as a reference."""
 
     text: str
     number: int
@@ -31,9 +33,20 @@ class _Row(NamedTuple):
     depth: int
 
 
-def lines(labels: Sequence[Label]) -> list[Line]:
-    """The lines of the tree of the last label."""
-    return [*_Tree(labels).lines()]
+def draw(picture: Picture, environment: Environment) -> None:
+    """A table with a line of the tree and what its label says in each row."""
+    graph, labels = picture.graph, picture.labels()
+    columns = {"program": 2, "shape": 3, "value": 4, "gradient": 5}
+    used = {name: i for name, i in columns.items() if any(label[i] for label in labels)}
+    rows = []
+    for line in _Tree(labels).lines():
+        label = labels[line.number]
+        # Where a box is only referred to, its text says which it is.
+        rows.append((line.text, *(str(label[i]) if line.first or i == 2 else "" for i in used.values())))
+    tables = [Table((), [("value", number_text(graph.value))]), Table(("graph", *used), rows, drawn=True)]
+    if graph.rewritten:
+        tables.append(Table(("rewritten", "as"), [(r.rule.pattern, r.rule.stable) for r in graph.rewritten]))
+    show(tables, environment)
 
 
 class _Tree:
