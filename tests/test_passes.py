@@ -145,13 +145,11 @@ def test_exact_rewrites(function, expected, value):
     [
         (lambda x: x + 0.0, []),
         (lambda x: x * 0.0, []),
-        (lambda x: x / x, []),
-        (lambda x: x - x, []),
-        (lambda x: exponential.exp(exponential.log(x)), []),
+        (lambda x: exponential.exp(x) * (1.0 / x), ["exp", "divide"]),
         (lambda x: 2.0 * (3.0 * x), ["multiply"]),
+        (lambda x: (3.0 * x) / 2.0, ["multiply"]),
+        (lambda x: 3.0 * (x / 2.0), ["multiply"]),
         (lambda x: x * 2.0 + x * exponential.exp(x), ["exp", "add", "multiply"]),
-        (lambda x: x**3.0, ["multiply", "multiply"]),
-        (lambda x: exponential.general_power(x, 0.5), ["sqrt"]),
     ],
 )
 def test_fast_rewrites_are_made_only_when_asked_for(function, expected):
@@ -164,7 +162,7 @@ def test_transposes():
         return matmul(x.T.T, x.T)
 
     assert names(both, x=MATRIX) == ["permute", "matmul"]
-    assert names(lambda x: matmul(x.T, x).T, x=MATRIX, fast=True) == ["permute", "matmul"]
+    assert names(lambda x: matmul(x.T, x).T, x=MATRIX, fast=True) == ["permute", "matmul", "permute"]
     assert names(lambda x: conversions.reshape(conversions.reshape(x, 6), (3, 2)), x=MATRIX) == ["reshape"]
     assert names(lambda x: conversions.reshape(x, (6, 1)).T, x=MATRIX) == ["reshape"]
 
