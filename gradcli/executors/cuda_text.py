@@ -20,9 +20,7 @@ from gradcli.executors.cuda_functions import TYPES, CudaTerm, Statements, dtype_
 from gradcli.executors.schedule import Segment
 from gradcli.primitives import reductions
 from gradcli.program import constants
-from gradcli.program.ir import Atom, Equation, Variable
-
-Shape = tuple[int, ...]
+from gradcli.program.ir import Atom, Equation, Shape, Variable
 
 # Of a block.
 THREADS = 256

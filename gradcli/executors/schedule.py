@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
 from gradcli.primitives import arithmetic, conversions, linear, reductions
-from gradcli.program.ir import Atom, Equation, Program, Variable
-
-Shape = tuple[int, ...]
+from gradcli.program.ir import Atom, Equation, Program, Shape, Variable
 
 # Elements of a block: large enough for what NumPy and Python spend on each call, small enough
 # that some blocks stay in the second-level cache of a core.
@@ -203,7 +201,7 @@ class _Scheduler:
             return None
         if equation.primitive.elementwise:
             over = equation.output.shape
-        elif equation.primitive in REDUCTIONS and _dtype(equation.inputs[0]) in _FLOATING:
+        elif equation.primitive in REDUCTIONS and arrays.dtype_name(equation.inputs[0]) in _FLOATING:
             over = arrays.shape(equation.inputs[0])
             partial = len(equation.params["axis"]) < len(over)
             if partial and (math.prod(over[1:]) > self.fusion.longest_row or over[0] < 2):
@@ -236,10 +234,6 @@ def _unstretched(constant: Any) -> Any:
         return constant
     kept = constant[tuple(slice(0, 1) if step == 0 else slice(None) for step in strides)]
     return kept.reshape(())[()] if kept.size == 1 else kept
-
-
-def _dtype(atom: Atom) -> str:
-    return atom.dtype if isinstance(atom, Variable) else arrays.dtype_name(atom)
 
 
 def exclusive(program: Program) -> frozenset[Variable]:
