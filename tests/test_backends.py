@@ -229,7 +229,7 @@ class TestDefinitions:
         np.testing.assert_array_equal(np.signbit(found[found == 0]), np.signbit(expected[expected == 0]))
 
 
-def test_the_extras_are_those_that_the_hints_name():
+def test_a_backend_names_an_extra_and_modules_that_are_there():
     import tomllib
     from pathlib import Path
 
@@ -239,3 +239,4 @@ def test_the_extras_are_those_that_the_hints_name():
     assert {b.name for b in backends.BACKENDS} - {"numpy"} <= extras.keys()
     for backend in backends.BACKENDS:
         assert importlib.util.find_spec(backend.home) is not None
+        assert importlib.util.find_spec(f"gradcli.executors.{backend.executor}") is not None

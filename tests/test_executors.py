@@ -18,6 +18,7 @@ from test_conformance import CASES, numbers
 
 import gradcli
 from gradcli import arrays, limits
+from gradcli.arrays import backends
 from gradcli.errors import BindingError, GradcliError, NotRecordableError
 from gradcli.executors import kernel, scalars, schedule, stepwise
 from gradcli.executors.blocks import Blocks
@@ -26,7 +27,7 @@ from gradcli.primitives import table
 from gradcli.primitives.arithmetic import multiply
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.run import compiled as compiled_module
-from gradcli.run import session, worth
+from gradcli.run import session
 from gradcli.run.recordings import Recording, abstract, recording
 
 RNG = np.random.default_rng(0)
@@ -511,7 +512,8 @@ def test_executors_print_the_same(run, words):
 
 
 def test_large_arrays_are_compiled(run, monkeypatch):
-    monkeypatch.setitem(worth._WORTH, "numpy", worth.Worth(3, 3, 3))
+    small = backends.check_name("numpy")._replace(worth=backends.Worth(3, 3, 3))
+    monkeypatch.setitem(backends._BY_NAME, "numpy", small)
     monkeypatch.setattr(session, "_run", None)
     assert run("eval", "sum(sin(x))", "x=[1, 2, 3]", "--json").json["grad"]["x"] == list(np.cos([1.0, 2.0, 3.0]))
 

@@ -13,14 +13,26 @@ from gradcli.errors import BackendError, UsageError
 from gradcli.timing import phase
 
 
+class Worth(NamedTuple):
+    """From which size on a program is worth recording and compiling: from how many elements of its largest
+    input, if it is run once, if it is run for the first time and may be run again, and if it is run again."""
+
+    once: int
+    first: int
+    again: int
+
+
 class Backend(NamedTuple):
     """A library by its name in Python; `home` is the module here that speaks to it, and `install` the
-    command that installs it. `classes` are those of its arrays, by their package and name."""
+    command that installs it. `classes` are those of its arrays, by their package and name. `executor`
+    is the module among the executors that compiles for it, and `worth` what that takes against what it saves."""
 
     name: str
     home: str
     install: str
     classes: Sequence[tuple[str, str]]
+    executor: str
+    worth: Worth
     default_device: str = "cpu"
 
 
@@ -30,18 +42,24 @@ BACKENDS = (
         home="gradcli.arrays.numpy_arrays",
         install="pip install gradcli",
         classes=[("numpy", "ndarray"), ("numpy", "generic")],
+        executor="on_host",
+        worth=Worth(2**20, 2**18, 0),
     ),
     Backend(
         "torch",
         home="gradcli.arrays.torch_arrays",
         install="pip install 'gradcli[torch]'",
         classes=[("torch", "Tensor")],
+        executor="whole_program",
+        worth=Worth(2**26, 2**26, 2**20),
     ),
     Backend(
         "cupy",
         home="gradcli.arrays.cupy_arrays",
         install="pip install 'gradcli[cupy]'",
         classes=[("cupy", "ndarray")],
+        executor="cupy_kernels",
+        worth=Worth(2**22, 2**22, 0),
         default_device="cuda",
     ),
     Backend(
@@ -49,6 +67,8 @@ BACKENDS = (
         home="gradcli.arrays.jax_arrays",
         install="pip install 'gradcli[jax]'",
         classes=[("jax", "Array"), ("jaxlib", "ArrayImpl"), ("jax", "Tracer")],
+        executor="whole_program",
+        worth=Worth(2**16, 2**18, 0),
     ),
 )
 # A library that is known only to follow the Python array API.
@@ -95,6 +115,11 @@ def check_name(name: str) -> Backend:
         known = ", ".join(_BY_NAME)
         raise UsageError(f"there is no backend {name!r}", hint=f"the backends are {known}; gradcli backends shows them")
     return _BY_NAME[name]
+
+
+def of_namespace(namespace: Any) -> Backend | None:
+    """The backend that a namespace is of, numpy where it is None; None for one that only follows the standard."""
+    return _BY_NAME.get("numpy" if namespace is None else namespace.name)
 
 
 @cache

@@ -8,8 +8,13 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import BackendError, EvaluationError, GradcliError
-from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.ir import Atom, Equation, Executable, Program, Variable
 from gradcli.timing import phase
+
+
+def executable(program: Program, namespace: Any) -> Executable:
+    """A function that runs `program` on the arrays of a namespace with a compiler; see `WholeProgram.run`."""
+    return WholeProgram(program, namespace).run
 
 
 class WholeProgram:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
+from gradcli.arrays import backends
 from gradcli.errors import BackendError, GradcliError
 from gradcli.executors.choose import executable
 from gradcli.language.syntax import tree
@@ -21,7 +22,6 @@ from gradcli.run.trace import (
     value_and_hessian,
     value_and_jacobians,
 )
-from gradcli.run.worth import worth
 
 # An input with more elements is recorded by its shape alone.
 _LARGE = 2**18
@@ -131,17 +131,17 @@ class Recordings:
     def run(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None) -> Outcome | None:
         """The outcome for `inputs`, arrays by name; None where it must be computed eagerly."""
         namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
-        least = worth(namespace)
-        if least is None or (namespace is not None and wanted.kind in _ON_HOST_ALONE):
+        backend = backends.of_namespace(namespace)
+        if backend is None or (namespace is not None and wanted.kind in _ON_HOST_ALONE):
             return None
         key = (namespace, wanted, *map(_kind, inputs.items()), _kind(("", cotangent)))
         known = self._known.get(key)
         largest = max(map(_size, inputs.values()), default=1)
         if known is None:
             known = self._add(key)
-            if wanted.kind != "gradients" or largest < least.first:
+            if wanted.kind != "gradients" or largest < backend.worth.first:
                 return None
-        if known.versions is None or largest < least.again:
+        if known.versions is None or largest < backend.worth.again:
             return None
         try:
             return self._outcome(known, inputs, wanted, cotangent)

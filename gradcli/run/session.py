@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
+from gradcli.arrays import backends
 from gradcli.autograd.engine import observing
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
@@ -28,7 +29,6 @@ from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import concrete
 from gradcli.run.diagnose import Warning, Watch, all_finite
-from gradcli.run.worth import worth
 
 EXECUTORS = ("eager", "compiled")
 
@@ -97,8 +97,8 @@ def run(request: EvaluationRequest) -> Result:
 def _suits(request: EvaluationRequest) -> bool:
     """Whether to try a recorded program."""
     if request.executor is None:
-        least = worth(arrays.chosen_namespace())
-        if least is None or max(map(_size, request.bindings.values()), default=1) < least.once:
+        backend = backends.of_namespace(arrays.chosen_namespace())
+        if backend is None or max(map(_size, request.bindings.values()), default=1) < backend.worth.once:
             return False
     return request.executor != "eager" and not _beyond_gradients(request)
 

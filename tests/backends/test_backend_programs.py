@@ -13,11 +13,17 @@ import gradcli
 from gradcli import arrays, tensor
 from gradcli.arrays import backends
 from gradcli.errors import BackendError, EvaluationError, LimitError, ShapeError, UsageError
-from gradcli.run import compiled, worth
+from gradcli.run import compiled
 
 PROGRAM = "sum(log(x**q)*sin(x) + exp(-x*x))"
 X = "x=linspace(0.5, 2, 4)"
 EXECUTORS = ("eager", "compiled")
+
+
+def worth(monkeypatch: pytest.MonkeyPatch, backend: str, *sizes: int) -> None:
+    """Let programs be compiled from these sizes on."""
+    other = backends.check_name(backend)._replace(worth=backends.Worth(*sizes))
+    monkeypatch.setitem(backends._BY_NAME, backend, other)
 
 
 def alike(found: Any, expected: Any) -> None:
@@ -171,7 +177,7 @@ class TestEval:
         assert outcome.status == 1
         assert f"error: the backend {backend} cannot compile this program: no compiler\n" in outcome.err
         assert "--executor eager" in outcome.err
-        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
+        worth(monkeypatch, backend, 0, 0, 0)
         assert run(*words).status == 0
 
     def test_timing(self, run, backend):
@@ -279,7 +285,7 @@ class TestPython:
         assert arrays.tolist(program.hessian(values, ["x"])["x,x"]) == [[2.0, 0.0], [0.0, 8.0]]
 
     def test_programs_that_are_called_again_are_compiled(self, backend, monkeypatch):
-        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 2**20, 0))
+        worth(monkeypatch, backend, 0, 2**20, 0)
         program, xp = gradcli.compile("sum(log(x**q)*sin(x))"), backends.namespace(backend)
         values = {"x": xp.asarray([1.0, 2.0]), "q": 3.0}
         first = program.value_and_grad(values)
@@ -292,7 +298,7 @@ class TestPython:
         assert float(other[0]) == pytest.approx(sum(math.log(x**2) * math.sin(x) for x in (3.0, 4.0)))
 
     def test_a_compiled_program_for_numbers_of_another_kind(self, backend, monkeypatch):
-        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
+        worth(monkeypatch, backend, 0, 0, 0)
         program, xp = gradcli.compile("sum(log(x**2))"), backends.namespace(backend)
         for numbers in ([1.0, 2.0], [-1.0, 2.0], [-3.0, -4.0], [5.0, 6.0]):
             for _ in range(2):
@@ -304,14 +310,14 @@ class TestPython:
         if backend == "cupy":
             pytest.skip("its kernels are compiled one by one")
         asked = []
-        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
+        worth(monkeypatch, backend, 0, 0, 0)
         monkeypatch.setattr(type(backends.namespace(backend)), "compiled", lambda *_: asked.append(1) or 1 / 0)
         program, x = gradcli.compile("sum(x**2)"), backends.namespace(backend).asarray([1.0, 2.0])
         assert [float(program.value_and_grad({"x": x})[0]) for _ in range(3)] == [5.0, 5.0, 5.0]
         assert asked == [1]
 
     def test_a_compiled_program_for_arrays_with_other_strides(self, backend, monkeypatch):
-        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
+        worth(monkeypatch, backend, 0, 0, 0)
         program, xp = gradcli.compile("sum(x**2*w) + sum(x[0])"), backends.namespace(backend)
         whole, w = xp.asarray(np.arange(36.0).reshape(6, 6)), np.array([[1.0, 2.0, 3.0]])
         for x in (whole[:3, :3], whole[:3, 1:4], whole[::2, ::2], xp.asarray(np.arange(9.0).reshape(3, 3)).T):
@@ -321,7 +327,7 @@ class TestPython:
             np.testing.assert_array_equal(arrays.on_host(found["x"]), 2 * host * w + np.eye(1, 3).T)
 
     def test_compiled_jacobians(self, backend, monkeypatch):
-        monkeypatch.setitem(worth._WORTH, backend, worth.Worth(0, 0, 0))
+        worth(monkeypatch, backend, 0, 0, 0)
         program, xp = gradcli.compile("x**2*y"), backends.namespace(backend)
         values = {"x": xp.asarray([1.0, 2.0]), "y": xp.asarray(3.0)}
         for _ in range(3):
