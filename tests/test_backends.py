@@ -9,10 +9,12 @@ import types
 
 import numpy as np
 import pytest
+from namespaces import lacking, lacking_functions
 
 import gradcli
 from gradcli import arrays
 from gradcli.arrays import backends, definitions, keys, memory, numpy_arrays
+from gradcli.arrays.protocol import Namespace
 from gradcli.errors import BackendError, EvaluationError, UsageError
 
 LIBRARIES = ("torch", "cupy", "jax")
@@ -145,6 +147,25 @@ class TestRecognition:
         kinds = [type("Tensor", (), {"__module__": "torch"}), type("ndarray", (), {"__module__": "cupy"})]
         with pytest.raises(EvaluationError, match="arrays of torch and of cupy meet in one operation"):
             arrays.foreign_namespace([kind() for kind in kinds])
+
+
+class TestNamespaces:
+    """See tests/backends for those of the other libraries."""
+
+    def test_numpy_has_what_every_library_must_have(self):
+        assert lacking(numpy_arrays, Namespace) == []
+        assert lacking_functions(numpy_arrays) == []
+
+    def test_what_is_lacking_is_found(self):
+        class Other:
+            def asarray(self, value): ...
+
+        found = lacking(Other(), Namespace)
+        assert {"name", "asarray", "einsum", "promoted"} <= {*found}
+        assert "add" in lacking_functions(Other())
+
+    def test_that_of_floats_is_none(self):
+        assert {"asarray", "promoted", "quiet", "index"} <= {*lacking(arrays.floats, Namespace)}
 
 
 class TestMemory:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays import backends, floats
 from gradcli.arrays.backends import backend_of
@@ -39,10 +39,14 @@ from gradcli.arrays.namespaces import (
 from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
 from gradcli.timing import phase
 
+if TYPE_CHECKING:
+    from gradcli.arrays.protocol import Namespace
+
 __all__ = [
     "DTYPES",
     "PLAIN",
     "Array",
+    "Namespace",
     "Shape",
     "backend_of",
     "check_dtype",
@@ -139,7 +143,7 @@ def tolist(array: Array) -> Any:
     return array if type(array) in PLAIN else to_numpy(array).tolist()
 
 
-def zeros(shape: Shape, dtype: str, namespace: Any = None) -> Array:
+def zeros(shape: Shape, dtype: str, namespace: Namespace | None = None) -> Array:
     """Zeros in a namespace, in that of NumPy and plain numbers where it is None."""
     if namespace is not None:
         return namespace.zeros(shape, dtype)
@@ -193,7 +197,7 @@ def _both(one: AbstractContextManager[Any], other: AbstractContextManager[Any]) 
         yield
 
 
-def chosen(backend: str | None, device: str | None) -> Any:
+def chosen(backend: str | None, device: str | None) -> Namespace | None:
     """The namespace of a backend on a device; None for NumPy, which needs no choice.
 
     Raises UsageError for what no backend has, BackendError for what is not there.

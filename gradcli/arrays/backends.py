@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gradcli.errors import BackendError, UsageError
 from gradcli.timing import phase
+
+if TYPE_CHECKING:
+    from gradcli.arrays.protocol import Namespace
 
 
 class Worth(NamedTuple):
@@ -117,7 +120,7 @@ def check_name(name: str) -> Backend:
     return _BY_NAME[name]
 
 
-def of_namespace(namespace: Any) -> Backend | None:
+def of_namespace(namespace: Namespace | None) -> Backend | None:
     """The backend that a namespace is of, numpy where it is None; None for one that only follows the standard."""
     return _BY_NAME.get("numpy" if namespace is None else namespace.name)
 
@@ -146,13 +149,14 @@ def _installed(name: str) -> bool:
         return False
 
 
-def namespace(name: str, device: str | None = None) -> Any:
+def namespace(name: str, device: str | None = None) -> Namespace:
     """The array namespace of a backend other than numpy on a device, its default one where that is None.
 
     Raises UsageError for names that no backend has, BackendError where the library or the device is not there.
     """
     backend = check_name(name)
-    return home(name).on_device(device or backend.default_device)
+    found: Namespace = home(name).on_device(device or backend.default_device)
+    return found
 
 
 def found() -> Iterator[Found]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays import backends
 from gradcli.arrays.backends import STANDARD, backend_of
@@ -14,16 +14,21 @@ from gradcli.arrays.dtypes import PLAIN
 from gradcli.errors import EvaluationError
 from gradcli.timing import phase
 
+if TYPE_CHECKING:
+    from gradcli.arrays.protocol import Namespace
+
 
 @cache
 @phase("import")
 def numpy_namespace() -> Any:
+    """That of NumPy, with all functions that NumPy has."""
     from gradcli.arrays import numpy_arrays
 
-    return numpy_arrays
+    checked: Namespace = numpy_arrays
+    return checked
 
 
-def namespace_of(operands: Iterable[Any]) -> Any:
+def namespace_of(operands: Iterable[Any]) -> Namespace:
     """The namespace of NumPy, unless an array of another library is among the operands.
 
     Raises EvaluationError where there are arrays of two other libraries.
@@ -31,7 +36,7 @@ def namespace_of(operands: Iterable[Any]) -> Any:
     return foreign_namespace(operands) or numpy_namespace()
 
 
-def foreign_namespace(operands: Iterable[Any]) -> Any:
+def foreign_namespace(operands: Iterable[Any]) -> Namespace | None:
     """The namespace of the operands that are neither numbers nor arrays of NumPy; None where all are."""
     foreign = None
     for operand in operands:
@@ -50,23 +55,24 @@ def foreign_namespace(operands: Iterable[Any]) -> Any:
     return None if foreign is None else _namespace(*foreign)
 
 
-def _namespace(name: str, array: Any) -> Any:
+def _namespace(name: str, array: Any) -> Namespace:
     if name == STANDARD:
         from gradcli.arrays import standard
 
         return standard.namespace_of(array)
-    return backends.home(name).namespace_of(array)
+    found: Namespace = backends.home(name).namespace_of(array)
+    return found
 
 
-_default: ContextVar[Any] = ContextVar("gradcli_namespace", default=None)
+_default: ContextVar[Namespace | None] = ContextVar("gradcli_namespace", default=None)
 
 
-def default_namespace() -> Any:
+def default_namespace() -> Namespace:
     """The namespace of arrays that a program makes from numbers."""
     return _default.get() or numpy_namespace()
 
 
-def chosen_namespace() -> Any:
+def chosen_namespace() -> Namespace | None:
     """The default namespace; None for that of NumPy."""
     return _default.get()
 
@@ -84,7 +90,7 @@ def placed(array: Any) -> Any:
 
 
 @contextmanager
-def using_namespace(namespace: Any) -> Iterator[None]:
+def using_namespace(namespace: Namespace | None) -> Iterator[None]:
     """Within the block, new arrays are of `namespace`; of NumPy where that is None."""
     token = _default.set(namespace)
     try:

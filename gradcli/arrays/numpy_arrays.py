@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import scipy_special
+from gradcli.arrays import dtypes, scipy_special
 from gradcli.arrays.backends import Device
-from gradcli.arrays.dtypes import PLAIN, default_dtype, dtype_name, tidy
+from gradcli.arrays.dtypes import PLAIN, default_dtype, dtype_name
 from gradcli.arrays.memory import host, out_of_memory
 from gradcli.errors import GradcliError
 
@@ -21,12 +21,18 @@ Array = Any
 name = "numpy"
 device_name = "cpu"
 quiet = partial(np.errstate, all="ignore")
+tidy = dtypes.tidy
+linalg, asarray, astype, copy, zeros, ones, all = np.linalg, np.asarray, np.astype, np.copy, np.zeros, np.ones, np.all
 
 _NUMBERS = frozenset({float, int})
 
 
 def __getattr__(name: str) -> Any:
     return getattr(np, name) if hasattr(np, name) else getattr(scipy_special, name)
+
+
+def synchronise() -> None:
+    """NumPy has computed when it returns."""
 
 
 def promoted(operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:

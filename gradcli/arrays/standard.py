@@ -13,13 +13,14 @@ from typing import Any
 from gradcli.arrays import dtypes, numpy_arrays
 from gradcli.arrays.backends import backend_of
 from gradcli.arrays.dtypes import PLAIN
+from gradcli.arrays.protocol import Library
 from gradcli.errors import GradcliError
 
 Array = Any
 Key = tuple[Any, ...]
 
 
-class StandardArrays:
+class StandardArrays(Library):
     """A library on one of its devices.
 
     Its attributes are the functions of the library by their names in the standard. What the

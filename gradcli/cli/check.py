@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from gradcli import arrays
 from gradcli.calculus.gradcheck import KINK, MISMATCH, NONFINITE, UNRESOLVED, Check, Report
 from gradcli.cli import inputs
 from gradcli.cli import options as opt
@@ -90,7 +91,7 @@ def _check(options: CheckOptions) -> None:
         raise UsageError("--tolerance is between 0 and 1", hint="--tolerance 1e-6 asks for six digits")
 
 
-def _json(text: str, report: Report, namespace: Any) -> dict[str, Any]:
+def _json(text: str, report: Report, namespace: arrays.Namespace | None) -> dict[str, Any]:
     return opening(text, namespace) | {
         "agrees": report.ok,
         "checks": [_row_json(row) for row in report.rows],

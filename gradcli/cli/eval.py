@@ -200,7 +200,7 @@ def _json(
     options: EvalOptions,
     request: session.EvaluationRequest,
     result: session.Result,
-    namespace: Any,
+    namespace: arrays.Namespace | None,
     seconds: Mapping[str, float] | None,
 ) -> dict[str, Any]:
     text = request.program.source

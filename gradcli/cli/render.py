@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gradcli import arrays
 from gradcli.cli.environment import Environment
 
 
@@ -33,7 +34,7 @@ def number_text(value: Any) -> str:
     return str(text)
 
 
-def opening(program: str, namespace: Any) -> dict[str, Any]:
+def opening(program: str, namespace: arrays.Namespace | None) -> dict[str, Any]:
     """The first members of the JSON object of a program that was run, and what computed it: NumPy where
     `namespace` is None."""
     return {

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 from gradcli.arrays import backends
+from gradcli.arrays.protocol import Namespace
 from gradcli.program.ir import Executable, Program
 from gradcli.timing import phase
 
 
 @phase("compile")
-def executable(program: Program, namespace: Any = None) -> Executable:
+def executable(program: Program, namespace: Namespace | None = None) -> Executable:
     """A function that runs `program` on the arrays of a backend's namespace, NumPy's and numbers where that is None.
 
     It raises what the primitives raise, and BackendError where the library cannot compile the program.

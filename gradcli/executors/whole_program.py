@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.protocol import Compiler
 from gradcli.errors import BackendError, EvaluationError, GradcliError
 from gradcli.program.ir import Atom, Equation, Executable, Program, Variable
 from gradcli.timing import phase
 
 
-def executable(program: Program, namespace: Any) -> Executable:
+def executable(program: Program, namespace: Compiler) -> Executable:
     """A function that runs `program` on the arrays of a namespace with a compiler; see `WholeProgram.run`."""
     return WholeProgram(program, namespace).run
 
@@ -20,7 +21,7 @@ def executable(program: Program, namespace: Any) -> Executable:
 class WholeProgram:
     """A program on the arrays of a namespace, compiled when it is first run, for inputs like those."""
 
-    def __init__(self, program: Program, namespace: Any) -> None:
+    def __init__(self, program: Program, namespace: Compiler) -> None:
         self.namespace = namespace
         # An array among the constants is an operand too: it is moved once, and no part of the code.
         found = {id(a): a for a in _atoms(program) if not isinstance(a, Variable) and arrays.shape(a)}
@@ -63,7 +64,7 @@ def _atoms(program: Program) -> list[Atom]:
     return [*(a for e in program.equations for a in e.inputs), *program.outputs]
 
 
-def _function(program: Program, namespace: Any, constants: Sequence[int]) -> Callable[..., list[Any]]:
+def _function(program: Program, namespace: Compiler, constants: Sequence[int]) -> Callable[..., list[Any]]:
     """The outputs of `program`, and last whether its guards hold, from its inputs and the arrays
     among its constants, which are told apart by their identity."""
 
@@ -82,7 +83,7 @@ def _function(program: Program, namespace: Any, constants: Sequence[int]) -> Cal
     return run
 
 
-def _all(conditions: Sequence[Any], namespace: Any) -> Any:
+def _all(conditions: Sequence[Any], namespace: Compiler) -> Any:
     """Whether every element of all conditions is true: those of one shape together, in one reduction."""
     together: dict[Any, Any] = {(): namespace.asarray(True)}
     for condition in conditions:
@@ -91,7 +92,7 @@ def _all(conditions: Sequence[Any], namespace: Any) -> Any:
     return functools.reduce(namespace.logical_and, map(namespace.all, together.values()))
 
 
-def _computed(equation: Equation, operands: Sequence[Any], namespace: Any) -> Any:
+def _computed(equation: Equation, operands: Sequence[Any], namespace: Compiler) -> Any:
     primitive = equation.primitive
     operands = namespace.promoted(operands, truths=primitive.truths)
     result = primitive.forward(namespace, *operands, **equation.params)

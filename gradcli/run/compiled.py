@@ -296,7 +296,7 @@ def _input(value: Any) -> Any:
     return array if arrays.is_floating(array) else arrays.astype(array, "float64")
 
 
-def _beside(value: Any, namespace: Any) -> Any:
+def _beside(value: Any, namespace: arrays.Namespace) -> Any:
     """An input that is an array of NumPy, beside others of a namespace, as one of it."""
     return value if isinstance(value, Tensor) or type(value) in arrays.PLAIN else namespace.asarray(value)
 

@@ -67,7 +67,7 @@ def recording(
     inputs: Mapping[str, Any],
     wrt: Sequence[str],
     cotangent: Any = None,
-    namespace: Any = None,
+    namespace: arrays.Namespace | None = None,
     **options: Any,
 ) -> Recording:
     """Record `program` for `inputs`, numbers or arrays of NumPy, to be run on the arrays of a namespace.
@@ -81,7 +81,7 @@ def recording(
 
 
 def _recording_of(
-    program: tree.Module, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, namespace: Any
+    program: tree.Module, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, namespace: arrays.Namespace | None
 ) -> Replay:
     """Record `program` and the derivatives that are wanted for `inputs`."""
     if wanted.kind == "gradients":
@@ -98,7 +98,7 @@ def _recording_of(
     return hessian_recording(program, inputs, wanted.wrt) or _executable(value_and_hessian(program, inputs, wanted.wrt))
 
 
-def _executable(trace: Trace, namespace: Any = None) -> Recording:
+def _executable(trace: Trace, namespace: arrays.Namespace | None = None) -> Recording:
     trace = trace._replace(program=optimise(trace.program))
     return Recording(trace, executable(trace.program, namespace))
 

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from namespaces import lacking, lacking_functions
 from test_primitives import CASES, PRIMITIVES, Case, data, is_float_data, leaves, total
 
 from gradcli import arrays, grad
+from gradcli.arrays import backends
+from gradcli.arrays.protocol import Compiler, Namespace
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive
 
@@ -43,6 +46,13 @@ EXCLUDED = {
     "betaln": lambda a, b: (a < 0) | (b < 0) | np.isnan(a) | np.isnan(b) | (a > 1e4) | (b > 1e4),
 }
 ELEMENTWISE = [p for p in PRIMITIVES if p.elementwise]
+
+
+def test_a_namespace_has_what_every_library_must_have(xp):
+    backend = backends.of_namespace(xp)
+    compiles = backend is not None and backend.executor == "whole_program"
+    assert lacking(xp, Compiler if compiles else Namespace) == []
+    assert lacking_functions(xp) == []
 
 
 def operands_of(primitive: Primitive) -> Sequence[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gradcli import arrays
 from gradcli.cli.render import number_text
 from gradcli.errors import Span
 from gradcli.language.stable import stable_text
@@ -45,7 +46,7 @@ class Picture(NamedTuple):
     graph: Graph
     request: GraphRequest
     expand: bool
-    namespace: Any
+    namespace: arrays.Namespace | None
 
     def labels(self) -> list[Label]:
         """The boxes, each after its operands."""
