@@ -31,17 +31,17 @@ def read_json(source: Source) -> float | NDArray[numpy.float64]:
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig") as stream:
         text = stream.read()
     value, end = decode(text, 0, repr(source.path))
-    end = skip_space(text, end)
-    if end < len(text):
-        raise BindingError(
-            f"{source.path!r} goes on after its value",
-            hint="put a single value in it",
-            source=text,
-            span=Span(end, end + 1),
-        )
+    expect_end(text, end, f"{source.path!r} goes on after its value", "put a single value in it")
     result = numbers(value, repr(source.path))
     source.check_elements(1 if isinstance(result, float) else result.size)
     return result
+
+
+def expect_end(text: str, at: int, message: str, hint: str) -> None:
+    """Raise BindingError where JSON goes on at or after `at`."""
+    at = skip_space(text, at)
+    if at < len(text):
+        raise BindingError(message, hint=hint, source=text, span=Span(at, at + 1))
 
 
 def skip_space(text: str, at: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradcli.errors import BindingError, Span
-from gradcli.io.json_numbers import decode, numbers, skip_space
+from gradcli.io.json_numbers import decode, expect_end, numbers, skip_space
 
 if TYPE_CHECKING:
     import numpy
@@ -134,11 +134,4 @@ def _expect(character: str, text: str, at: int, where: str, wanted: str | None =
 
 
 def _expect_end(text: str, at: int, where: str) -> None:
-    at = skip_space(text, at)
-    if at < len(text):
-        raise BindingError(
-            f"{where} goes on after its object",
-            hint="put all variables in one object",
-            source=text,
-            span=Span(at, at + 1),
-        )
+    expect_end(text, at, f"{where} goes on after its object", "put all variables in one object")
