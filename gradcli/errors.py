@@ -80,6 +80,12 @@ def nearest(word: str, candidates: object) -> str | None:
     return str(found[0]) if found else None
 
 
+def did_you_mean(word: str, known: object, otherwise: str | None = None) -> str | None:
+    """The hint for a word that is not one of those `known`: the nearest of them, or else what is given."""
+    close = nearest(word, known)
+    return f"did you mean '{close}'?" if close else otherwise
+
+
 class GradcliError(Exception):
     """The base of every error that gradcli raises on purpose.
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
 import typer
 
 from gradcli.cli.environment import Environment
-from gradcli.errors import ExitStatus, UsageError, nearest
+from gradcli.errors import ExitStatus, UsageError, did_you_mean, nearest
 
 Options = TypeVar("Options")
 
@@ -93,8 +93,7 @@ def _add(app: typer.Typer, name: str, summary: str, command: Command[Options], e
 
 def _command(parser: Any, name: str) -> Any:
     if name not in parser.commands:
-        close = nearest(name, parser.commands)
-        hint = f"did you mean '{close}'?" if close else f"gradcli eval {name!r} evaluates a program"
+        hint = did_you_mean(name, parser.commands, f"gradcli eval {name!r} evaluates a program")
         raise UsageError(f"there is no command {name!r}", hint=hint)
     return parser.commands[name]
 

@@ -13,7 +13,7 @@ from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import show_json
-from gradcli.errors import ExitStatus, UnknownNameError, UsageError, nearest
+from gradcli.errors import ExitStatus, UnknownNameError, UsageError, did_you_mean
 from gradcli.formulas import languages
 from gradcli.formulas.documents import Formulas
 from gradcli.language import scope
@@ -82,8 +82,7 @@ def _check(options: DiffOptions) -> None:
     if options.order < 1:
         raise UsageError("--order is 1 or more", hint="--order 2 is the second derivative")
     if options.to not in languages.NAMES:
-        close = nearest(options.to, languages.NAMES)
-        hint = f"did you mean '{close}'?" if close else f"--to is one of {', '.join(languages.NAMES)}"
+        hint = did_you_mean(options.to, languages.NAMES, f"--to is one of {', '.join(languages.NAMES)}")
         raise UsageError(f"there is no language {options.to!r} to write formulas in", hint=hint)
 
 
@@ -95,8 +94,7 @@ def _names(program: tree.Module, options: DiffOptions) -> Sequence[str]:
         raise UsageError("the program reads no names to differentiate by", hint="gradcli diff 'log(x**q)' --wrt x")
     for name in names:
         if name not in reads:
-            close = nearest(name, reads)
-            hint = f"did you mean '{close}'?" if close else f"it reads {', '.join(reads)}"
+            hint = did_you_mean(name, reads, f"it reads {', '.join(reads)}")
             raise UnknownNameError(f"the program does not read '{name}', which --wrt asks for", hint=hint)
     return names
 

@@ -12,7 +12,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.drawing import formats
 from gradcli.cli.drawing.labels import Picture
 from gradcli.cli.environment import Environment
-from gradcli.errors import ExitStatus, UsageError, nearest
+from gradcli.errors import ExitStatus, UsageError, did_you_mean
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import graph as graphs
 from gradcli.run.graph import GraphRequest
@@ -68,8 +68,7 @@ def _format(options: GraphOptions) -> str:
         raise UsageError(f"--json and --to {options.to} contradict each other", hint="leave out one of them")
     form = "json" if options.json else options.to
     if form not in formats.FORMATS:
-        close = nearest(form, formats.FORMATS)
-        hint = f"did you mean '{close}'?" if close else f"--to {_FORMATS}"
+        hint = did_you_mean(form, formats.FORMATS, f"--to {_FORMATS}")
         raise UsageError(f"there is no format {form!r}", hint=hint)
     for option, given in (("--grad-output", options.grad_output is not None), ("--no-grad", options.no_grad)):
         if given and not options.values:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays, limits
 from gradcli.cli.environment import Environment
-from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, nearest
+from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.io import variables
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
@@ -136,9 +136,8 @@ def _name_span(word: str) -> Span:
 
 
 def _unused(name: str, reads: Mapping[str, Any], word: str) -> BindingError:
-    close = nearest(name, reads)
     read = ", ".join(f"'{r}'" for r in reads if r not in scope.CONSTANTS)
-    hint = f"did you mean '{close}'?" if close else f"it reads {read}" if read else "it reads no names"
+    hint = did_you_mean(name, reads, f"it reads {read}" if read else "it reads no names")
     return BindingError(f"the program does not read '{name}'", hint=hint, span=_name_span(word), source=word)
 
 
@@ -201,8 +200,7 @@ def _leaves(bindings: Mapping[str, Any], wrt: str | None, const: str | None) -> 
     for option, names in (("--wrt", chosen), ("--const", constant_names)):
         for name in names:
             if name not in bindings:
-                close = nearest(name, bindings)
-                hint = f"did you mean '{close}'?" if close else f"give it a value, as in {name}=1"
+                hint = did_you_mean(name, bindings, f"give it a value, as in {name}=1")
                 raise BindingError(f"{option} names '{name}', which has no value", hint=hint)
     both = [n for n in constant_names if wrt is not None and n in chosen]
     if both:

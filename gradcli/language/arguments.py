@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli.errors import CallError, nearest
+from gradcli.errors import CallError, did_you_mean
 from gradcli.primitives import keywords
 from gradcli.primitives.primitive import Parameter
 
@@ -20,8 +20,7 @@ def fit(name: str, parameters: Sequence[Parameter], positional: Sequence[Any], k
     known = [p.name for p in parameters]
     for keyword in keywords:
         if keyword not in known:
-            close = nearest(keyword, known)
-            hint = f"did you mean '{close}'?" if close else usage(name, parameters)
+            hint = did_you_mean(keyword, known, usage(name, parameters))
             raise CallError(f"'{name}' has no argument '{keyword}'", hint=hint)
     before = []
     for parameter in parameters:

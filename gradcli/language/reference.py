@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from gradcli.errors import UnknownNameError, nearest
+from gradcli.errors import UnknownNameError, did_you_mean
 from gradcli.language import scope
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Operation
@@ -105,8 +105,7 @@ def find(name: str) -> Entry:
     """The entry with this name, alias or operator. Raises UnknownNameError, with the nearest name."""
     by_name = _by_name()
     if name not in by_name:
-        close = nearest(name, by_name)
-        hint = f"did you mean '{close}'?" if close else "gradcli ops lists them all"
+        hint = did_you_mean(name, by_name, "gradcli ops lists them all")
         raise UnknownNameError(f"there is no function or constant '{name}'", hint=hint)
     return by_name[name]
 

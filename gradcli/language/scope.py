@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from gradcli.errors import CallError, Span, UnknownNameError, nearest
+from gradcli.errors import CallError, Span, UnknownNameError, did_you_mean, nearest
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 
@@ -156,6 +156,7 @@ def _unknown_function(
             span=call.name_span,
             source=source,
         )
-    close = nearest(call.name, [*functions, *table.names(), *DERIVATIVES, *DETACH])
-    hint = f"did you mean '{close}'?" if close else "define it in the program, as in f(x) = x**2"
+    hint = did_you_mean(
+        call.name, [*functions, *table.names(), *DERIVATIVES, *DETACH], "define it in the program, as in f(x) = x**2"
+    )
     return UnknownNameError(f"unknown function '{call.name}'", hint=hint, span=call.name_span, source=source)

@@ -16,7 +16,7 @@ from gradcli.errors import (
     DifferentiationError,
     GradcliError,
     NotRecordableError,
-    nearest,
+    did_you_mean,
     pointing_into,
 )
 from gradcli.executors import scalars
@@ -274,8 +274,7 @@ class CompiledProgram:
     def _bindings(self, values: Mapping[str, Any]) -> dict[str, Any]:
         for name in values:
             if name not in self._accepted:
-                close = nearest(name, self._accepted)
-                hint = f"did you mean '{close}'?" if close else f"it reads {', '.join(self.inputs) or 'no names'}"
+                hint = did_you_mean(name, self._accepted, f"it reads {', '.join(self.inputs) or 'no names'}")
                 raise BindingError(f"the program does not read '{name}'", hint=hint)
         bindings = {name: _input(value) for name, value in values.items()}
         foreign = arrays.foreign_namespace(map(concrete, bindings.values()))

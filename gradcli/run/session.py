@@ -21,7 +21,7 @@ from gradcli.errors import (
     LimitError,
     NotRecordableError,
     UnknownNameError,
-    nearest,
+    did_you_mean,
     pointing_into,
 )
 from gradcli.language.interpreter import Evaluation, evaluate
@@ -240,10 +240,9 @@ def _further(
 
 def _retained(request: EvaluationRequest, evaluation: Evaluation, name: str) -> Any:
     if name not in evaluation.names:
-        close = nearest(name, evaluation.names)
         raise UnknownNameError(
             f"the program gives no value to '{name}', which --retain asks for",
-            hint=f"did you mean '{close}'?" if close else None,
+            hint=did_you_mean(name, evaluation.names),
         )
     value = evaluation.names[name]
     if isinstance(value, Tensor) and value.requires_grad:
