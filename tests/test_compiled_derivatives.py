@@ -138,6 +138,16 @@ def test_a_leaf_with_few_elements_is_followed_forward(monkeypatch):
     np.testing.assert_allclose(found["c"], np.stack([np.exp(X), np.ones(6)], axis=1))
 
 
+def test_at_a_kink_no_leaf_is_followed_forward(monkeypatch):
+    followed = []
+    forward = by_either_mode._forward
+    monkeypatch.setattr(by_either_mode, "_forward", lambda *given: followed.append(given) or forward(*given))
+    for a, passes in ((0.0, 0), (2.0, 1)):
+        a = gradcli.tensor(a, requires_grad=True)
+        by_either_mode.jacobians_by_either_mode(lambda given: abs(given["a"]) * X, {"a": a}, abs(a) * X)
+        assert len(followed) == passes
+
+
 def test_directions_that_do_not_fit_into_memory_together_take_several_passes(monkeypatch):
     program, given = gradcli.compile("sin(outer(t, c))"), {"c": X[:5], "t": X}
     whole = program.jacobian(given, wrt=("c",))["c"]
