@@ -1,13 +1,16 @@
-"""The worked examples of docs/architecture.md are true, and what they say it takes to add something is all that it takes."""
+"""The worked examples of docs/architecture.md are true, and what they say it takes to add something is all that it takes.
+
+Those of backends are in tests/backends.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.test_docs import check, steps
-from tests.worked_examples import Copy, changed_copy, worked_examples
+from tests.worked_examples import OF_BACKENDS, Copy, changed_copy, check_console, worked_examples
 
-EXAMPLES = worked_examples()
+ALL = worked_examples()
+EXAMPLES = {title: example for title, example in ALL.items() if title not in OF_BACKENDS}
 
 
 @pytest.fixture(scope="module")
@@ -17,22 +20,14 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Copy]:
 
 
 def test_the_examples() -> None:
-    assert [*EXAMPLES] == [f"How to add {what}" for what in ("a command", "an output language")]
-    for example in EXAMPLES.values():
+    assert [*ALL] == [f"How to add {what}" for what in ("a command", "an output language", "a backend")]
+    for example in ALL.values():
         assert {block.language for block in example} == {"diff", "console"}
 
 
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_what_an_example_shows_is_printed_in_the_changed_copy(title: str, copies: dict[str, Copy]) -> None:
-    for block in EXAMPLES[title]:
-        if block.language == "console":
-            for step in steps(block):
-                check(
-                    f"{block.page}, the block at line {block.line}",
-                    step.command,
-                    step.output,
-                    copies[title].run(step.command),
-                )
+    check_console(EXAMPLES[title], copies[title])
 
 
 def test_another_command_is_put_on_the_page_of_commands(copies: dict[str, Copy]) -> None:

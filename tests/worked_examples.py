@@ -14,8 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.test_docs import ROOT, Block, Workspace, blocks, rewrite, with_output
+from tests.test_docs import ROOT, Block, Workspace, blocks, check, rewrite, steps, with_output
 
+# Their tests are in tests/backends, where the libraries are installed.
+OF_BACKENDS = ("How to add a backend",)
 PAGE = ROOT / "docs" / "architecture.md"
 _COPIED = ("gradcli", "grammar", "tests", "docs", "examples", "README.md", "pyproject.toml")
 
@@ -87,6 +89,15 @@ def changed_copy(directory: Path, example: list[Block]) -> Copy:
         if block.language == "diff":
             copy.change(block.text)
     return copy
+
+
+def check_console(example: list[Block], copy: Copy) -> None:
+    """Run what an example shows."""
+    for block in example:
+        if block.language == "console":
+            for step in steps(block):
+                where = f"{block.page}, the block at line {block.line}"
+                check(where, step.command, step.output, copy.run(step.command))
 
 
 def update() -> None:
