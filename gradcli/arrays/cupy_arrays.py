@@ -13,7 +13,7 @@ import cupyx
 import cupyx.scipy.special
 import numpy as np
 
-from gradcli.arrays import definitions
+from gradcli.arrays import definitions, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.keys import check_key
 from gradcli.arrays.memory import out_of_memory
@@ -22,17 +22,6 @@ from gradcli.errors import BackendError, GradcliError, UsageError
 
 Array = Any
 Key = tuple[Any, ...]
-
-# Our name: the name in cupyx.scipy.special.
-_SPECIAL = {
-    "erf": "erf",
-    "erfc": "erfc",
-    "erfinv": "erfinv",
-    "gamma": "gamma",
-    "digamma": "digamma",
-    "ndtri": "ndtri",
-    "zeta": "zeta",
-}
 
 
 class CupyArrays(definitions.SpecialFunctions, StandardArrays):
@@ -46,7 +35,8 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
         self.linalg = _CupyLinearAlgebra()
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(cupyx.scipy.special, _SPECIAL[name]) if name in _SPECIAL else getattr(cupy, name)
+        theirs = spellings.of(name).within("cupy", name)
+        found = getattr(cupy, theirs, None) or getattr(cupyx.scipy.special, theirs, None) or self.lacking(name)
         setattr(self, name, found)
         return found
 

@@ -209,11 +209,13 @@ def lgamma(x: float) -> float:
 
 
 def __getattr__(name: str) -> Callable[..., float]:
-    from gradcli.arrays import scipy_special
+    """What neither `math` has nor is defined here, as NumPy and SciPy compute it."""
+    from gradcli.arrays import namespaces, scipy_special, spellings
 
-    function = getattr(scipy_special, name)
+    library = scipy_special if "scipy" in spellings.of(name).names else namespaces.numpy_namespace()
+    function = getattr(library, name)
 
     def scalar(*operands: float) -> float:
-        return float(function(*operands))
+        return function(*operands).item()  # type: ignore[no-any-return]
 
     return scalar

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import jax.scipy.linalg
 import jax.scipy.special
 
-from gradcli.arrays import definitions, numpy_arrays
+from gradcli.arrays import definitions, numpy_arrays, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.keys import check_key
 from gradcli.arrays.memory import host, out_of_memory
@@ -24,7 +24,6 @@ from gradcli.errors import BackendError, GradcliError, UsageError
 Array = Any
 Key = tuple[Any, ...]
 
-_SPECIAL = frozenset({"erf", "erfc", "erfinv", "ndtri", "i0", "i1", "zeta"})
 _DEVICES_HINT = "its devices are cpu, cuda and cuda:N"
 
 
@@ -40,7 +39,8 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
         self.linalg = _JaxLinearAlgebra()
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(jax.scipy.special, name) if name in _SPECIAL else getattr(jnp, name)
+        theirs = spellings.of(name).within("jax", name)
+        found = getattr(jax.scipy.special, theirs, None) or getattr(jnp, theirs, None) or self.lacking(name)
         setattr(self, name, found)
         return found
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import dtypes, scipy_special
+from gradcli.arrays import dtypes, scipy_special, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.dtypes import PLAIN, default_dtype, dtype_name
 from gradcli.arrays.memory import host, out_of_memory
@@ -28,7 +28,8 @@ _NUMBERS = frozenset({float, int})
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(np, name) if hasattr(np, name) else getattr(scipy_special, name)
+    theirs = spellings.of(name).within("numpy", name)
+    return getattr(np, theirs) if hasattr(np, theirs) else getattr(scipy_special, name)
 
 
 def synchronise() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import array_api_compat.torch as standard_torch
 import torch
 
-from gradcli.arrays import definitions, floats, numpy_arrays
+from gradcli.arrays import definitions, floats, numpy_arrays, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.keys import check_key, forwards, has_arrays
@@ -22,46 +22,13 @@ from gradcli.errors import BackendError, GradcliError, UsageError
 Array = Any
 Key = tuple[Any, ...]
 
-# Our name, where PyTorch has another.
-_NAMES = {
-    "equal": "eq",
-    "not_equal": "ne",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
-}
-_KEEP_INTEGERS = (
-    "add subtract multiply negative abs floor ceil trunc round maximum minimum where pow remainder fmod "
-    "floor_divide equal not_equal less less_equal greater greater_equal isfinite isnan logical_and logical_or "
-    "logical_not"
-)
-_FLOATING = (
-    "divide sqrt exp exp2 expm1 log log2 log10 log1p logaddexp copysign sin cos tan asin acos atan atan2 sinh cosh "
-    "tanh asinh acosh atanh hypot erf erfc erfinv lgamma digamma i0"
-)
-_SPECIAL = ("i1", "ndtri", "zeta")
-# Functions that take a number as their second operand as it is.
-_TAKE_NUMBERS = frozenset(
-    [
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "pow",
-        "equal",
-        "not_equal",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-    ]
-)
 
-
-def _elementwise(name: str, function: Callable[..., Array], floating: bool) -> Callable[..., Array]:
-    """`function` for numbers beside tensors; where `floating`, whole numbers become floats as in NumPy."""
-    takes_numbers = name in _TAKE_NUMBERS
+def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
+    """`function`, which is `name` here, for numbers beside tensors; whole numbers become floats where they do in NumPy."""
+    spelling = spellings.of(name)
+    floating = not spelling.keeps_integers
+    # An operator takes a number as its second operand as it is.
+    takes_numbers = spelling.operator
 
     def apply(*operands: Any) -> Array:
         if takes_numbers and type(operands[1]) is float and getattr(operands[0], "is_floating_point", bool)():
@@ -106,9 +73,17 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
         super().__init__(standard_torch, device)
 
     def __getattr__(self, name: str) -> Any:
-        found = _FUNCTIONS.get(name) or getattr(self.namespace, name)
+        found = self._function(name)
         setattr(self, name, found)
         return found
+
+    def _function(self, name: str) -> Any:
+        spelling = spellings.of(name)
+        if not spelling.elementwise:
+            return getattr(self.namespace, name)
+        theirs = spelling.within("torch", name)
+        function = getattr(torch, theirs, None) or getattr(torch.special, theirs, None)
+        return self.lacking(name) if function is None else _elementwise(name, function)
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, torch.Tensor)
@@ -193,17 +168,11 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
     def heaviside(self, x: Array, y: Any) -> Array:
         return definitions.heaviside(self, x, y)
 
-    def cbrt(self, x: Array) -> Array:
-        return definitions.cbrt(self, x)
-
-    def gamma(self, x: Array) -> Array:
-        return definitions.gamma(self, x)
-
     def lgamma(self, x: Array) -> Array:
-        return definitions.lgamma(self, x, _FUNCTIONS["lgamma"])
+        return definitions.lgamma(self, x, self._function("lgamma"))
 
     def remainder(self, x: Array, y: Array) -> Array:
-        return definitions.remainder(self, x, y, _FUNCTIONS["remainder"])
+        return definitions.remainder(self, x, y, self._function("remainder"))
 
     def j0(self, x: Array) -> Array:
         return definitions.jv(self, 0, x)
@@ -217,13 +186,6 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
 
     def expm(self, x: Array) -> Array:
         return torch.linalg.matrix_exp(x)
-
-
-_FUNCTIONS = {
-    name: _elementwise(name, getattr(torch, _NAMES.get(name, name)), floating)
-    for names, floating in ((_KEEP_INTEGERS, False), (_FLOATING, True))
-    for name in names.split()
-} | {name: _elementwise(name, getattr(torch.special, name), True) for name in _SPECIAL}
 
 
 def namespace_of(array: Array) -> TorchArrays:

@@ -29,7 +29,9 @@ from gradcli.formulas.writing import (
     times,
     write,
 )
+from gradcli.primitives import special
 from gradcli.primitives.linear import latin
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program
 
 
@@ -104,7 +106,8 @@ def _split_at_zero(x: Piece, below: str) -> Piece:
     return function("np.where", f"{x.at(SUM)} > 0", x.text, below)
 
 
-def _of_order(name: str) -> Any:
+def _of_order(primitive: Primitive) -> Any:
+    name = f"special.{primitive.spelling['scipy']}"
     return lambda equation, operands: function(name, str(equation.params["n"]), operands[0].text)
 
 
@@ -145,9 +148,7 @@ LANGUAGE = Language(
         "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
         "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
         "sinc": lambda _equation, operands: function("np.sinc", operands[0].text),
-        "polygamma": _of_order("special.polygamma"),
-        "bessel_i": _of_order("special.iv"),
-        "bessel_j": _of_order("special.jv"),
+        **{p.name: _of_order(p) for p in (special.polygamma, special.bessel_i, special.bessel_j)},
         **{n: _reduction(f"np.{n}") for n in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")},
         **{n: _with(f"np.{n}", "axis") for n in ("cumsum", "cumprod", "sort", "flip")},
         "softmax": _with("special.softmax", "axis"),

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from gradcli.arrays import definitions
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import assume, constant
@@ -24,6 +25,8 @@ def _sum_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
 
 add = elementwise(
     "add", "x, y", "x + y",
+    keeps_integers=True,
+    operator="+",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: g),
     jet=_sum_series,
     derivative="g, g",
@@ -44,6 +47,8 @@ def _difference_series(_primitive: Primitive, _y: Any, a: Any, b: Any) -> Coeffi
 
 subtract: Primitive = elementwise(
     "subtract", "x, y", "x - y",
+    keeps_integers=True,
+    operator="-",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: -g),
     jet=_difference_series,
     derivative="g, -g",
@@ -54,6 +59,8 @@ subtract: Primitive = elementwise(
 
 multiply = elementwise(
     "multiply", "x, y", "x * y",
+    keeps_integers=True,
+    operator="*",
     vjp=(lambda g, _y, _a, b: g * b, lambda g, _y, a, _b: g * a),
     jet=multilinear,
     derivative="g*y, g*x",
@@ -72,6 +79,7 @@ def _quotient_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficie
 
 divide: Primitive = elementwise(
     "divide", "x, y", "x / y",
+    operator="/",
     vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -g * divide(y, b)),
     jet=_quotient_series,
     derivative="g/y, -g*x/y**2",
@@ -84,6 +92,7 @@ divide: Primitive = elementwise(
 
 negative: Primitive = elementwise(
     "negative", "x", "-x",
+    keeps_integers=True,
     jet=linear,
     vjp=(lambda g, _y, _x: -g,),
     derivative="-g",
@@ -105,6 +114,7 @@ identity = elementwise(
 
 zeros_like = elementwise(
     "zeros_like", "x", "zeros in the shape of x",
+    keeps_integers=True,
     vjp=None,
     derivative="none",
     samples=(0.7, [-1.0, 2.0]),
@@ -112,6 +122,7 @@ zeros_like = elementwise(
 
 ones_like = elementwise(
     "ones_like", "x", "ones in the shape of x",
+    keeps_integers=True,
     vjp=None,
     derivative="none",
     samples=(0.7, [-1.0, 2.0]),
@@ -130,6 +141,8 @@ reciprocal = elementwise(
 
 remainder: Primitive = elementwise(
     "remainder", "x, y", "x - y*floor(x/y), with the sign of y; the operator %",
+    keeps_integers=True,
+    operator="%",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * floor_divide(a, b)),
     derivative="g, -g*floor(x/y)",
     domain="y != 0; smooth where x/y is not whole",
@@ -141,6 +154,7 @@ remainder: Primitive = elementwise(
 
 fmod: Primitive = elementwise(
     "fmod", "x, y", "x - y*trunc(x/y), with the sign of x",
+    keeps_integers=True,
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(constant(a), constant(b)))),
     spelling=spelled("c"),
     derivative="g, -g*trunc(x/y)",
@@ -152,6 +166,8 @@ fmod: Primitive = elementwise(
 
 floor_divide: Primitive = elementwise(
     "floor_divide", "x, y", "floor(x/y); the operator //",
+    keeps_integers=True,
+    operator="//",
     vjp=(lambda g, _y, _a, _b: zeros_like(g), lambda g, _y, _a, _b: zeros_like(g)),
     jet=locally_constant,
     derivative="0, 0",
@@ -163,6 +179,7 @@ floor_divide: Primitive = elementwise(
 
 absolute = elementwise(
     "abs", "x", "absolute value",
+    keeps_integers=True,
     vjp=(lambda g, _y, x: g * sign(x),),
     spelling=spelled("sql", c="fabs", sympy="Abs"),
     derivative="g*sign(x), 0 at 0",
@@ -177,6 +194,7 @@ absolute = elementwise(
 def _piecewise_constant(name: str, doc: str, jumps: Any, edges: Sequence[str] = (), **fields: Any) -> Any:
     return elementwise(
         name, "x", doc,
+        keeps_integers=True,
         vjp=(lambda _g, _y, x: zeros_like(x),),
         jet=locally_constant,
         derivative="0",
@@ -249,6 +267,7 @@ def _larger_or_smaller(name: str, doc: str, sign: str, loses: Any) -> Primitive:
     # A nan operand compares false with everything: it neither loses nor ties, and keeps its cotangent.
     return elementwise(
         name, "x, y", doc,
+        keeps_integers=True,
         vjp=(
             lambda g, _y, a, b: _share(g, logical_not(loses(a, b)), equal(a, b)),
             lambda g, _y, a, b: _share(g, logical_not(loses(b, a)), equal(a, b)),
@@ -302,6 +321,7 @@ clip = Composite(
 
 where: Primitive = elementwise(
     "where", "condition, x, y", "x where the condition is true, else y",
+    keeps_integers=True,
     truths=True,
     jet=linear,
     vjp=(
@@ -318,6 +338,7 @@ where: Primitive = elementwise(
 
 heaviside = elementwise(
     "heaviside", "x, y", "0 where x < 0, y where x = 0, 1 where x > 0",
+    fallback=definitions.heaviside,
     vjp=(
         lambda g, _y, _a, _b: zeros_like(g),
         lambda g, _y, a, _b: where(equal(a, 0), g, 0.0),
@@ -343,31 +364,50 @@ copysign = elementwise(
     samples=_PAIRS,
 )  # fmt: skip
 
-less: Primitive = predicate("less", "x, y", "x < y", spelling=spelled(torch="lt", sympy="Lt"), samples=_PAIRS)
+less: Primitive = predicate(
+    "less", "x, y", "x < y",
+    operator="<", spelling=spelled(torch="lt", sympy="Lt"), samples=_PAIRS,
+)  # fmt: skip
 less_equal: Primitive = predicate(
-    "less_equal", "x, y", "x <= y", spelling=spelled(torch="le", sympy="Le"), samples=_PAIRS
-)
-greater: Primitive = predicate("greater", "x, y", "x > y", spelling=spelled(torch="gt", sympy="Gt"), samples=_PAIRS)
+    "less_equal", "x, y", "x <= y",
+    operator="<=", spelling=spelled(torch="le", sympy="Le"), samples=_PAIRS,
+)  # fmt: skip
+greater: Primitive = predicate(
+    "greater", "x, y", "x > y",
+    operator=">", spelling=spelled(torch="gt", sympy="Gt"), samples=_PAIRS,
+)  # fmt: skip
 greater_equal: Primitive = predicate(
-    "greater_equal", "x, y", "x >= y", spelling=spelled(torch="ge", sympy="Ge"), samples=_PAIRS
-)
-equal: Primitive = predicate("equal", "x, y", "x == y", spelling=spelled(torch="eq", sympy="Eq"), samples=_PAIRS)
+    "greater_equal", "x, y", "x >= y",
+    operator=">=", spelling=spelled(torch="ge", sympy="Ge"), samples=_PAIRS,
+)  # fmt: skip
+equal: Primitive = predicate(
+    "equal", "x, y", "x == y",
+    operator="==", spelling=spelled(torch="eq", sympy="Eq"), samples=_PAIRS,
+)  # fmt: skip
 not_equal: Primitive = predicate(
-    "not_equal", "x, y", "x != y", spelling=spelled(torch="ne", sympy="Ne"), samples=_PAIRS
-)
+    "not_equal", "x, y", "x != y",
+    operator="!=", spelling=spelled(torch="ne", sympy="Ne"), samples=_PAIRS,
+)  # fmt: skip
 isfinite = predicate(
-    "isfinite", "x", "whether x is neither infinite nor nan", spelling=spelled("c"), samples=(0.7, [-1.0, 2.0])
-)
-isnan = predicate("isnan", "x", "whether x is nan", spelling=spelled("c"), samples=(0.7, [-1.0, 2.0]))
+    "isfinite", "x", "whether x is neither infinite nor nan",
+    spelling=spelled("c"), samples=(0.7, [-1.0, 2.0]),
+)  # fmt: skip
+isnan = predicate(
+    "isnan", "x", "whether x is nan",
+    spelling=spelled("c"), samples=(0.7, [-1.0, 2.0]),
+)  # fmt: skip
 logical_not: Primitive = predicate(
-    "logical_not", "x", "not x", spelling=spelled(sympy="Not"), samples=(True, [True, False])
-)
+    "logical_not", "x", "not x",
+    spelling=spelled(sympy="Not"), samples=(True, [True, False]),
+)  # fmt: skip
 logical_and: Primitive = predicate(
-    "logical_and", "x, y", "x and y", spelling=spelled(sympy="And"), samples=((True, False),)
-)
+    "logical_and", "x, y", "x and y",
+    spelling=spelled(sympy="And"), samples=((True, False),),
+)  # fmt: skip
 logical_or: Primitive = predicate(
-    "logical_or", "x, y", "x or y", spelling=spelled(sympy="Or"), samples=((True, False),)
-)
+    "logical_or", "x, y", "x or y",
+    spelling=spelled(sympy="Or"), samples=((True, False),),
+)  # fmt: skip
 
 
 def usable_divisor(x: Any) -> Any:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.arrays import definitions
 from gradcli.primitives.arithmetic import (
     absolute,
     divide,
@@ -93,6 +94,8 @@ def _power_term(x: Any, y: Any, q: Any, j: int, k: int) -> Any:
 
 general_power: Primitive = elementwise(
     "pow", "x, q", "x to the power q, for any q",
+    operator="**",
+    keeps_integers=True,
     vjp=(_power_by_base, _power_by_exponent),
     jet=_power_series,
     spelling=spelled("c", numpy="power", sql="power"),
@@ -201,6 +204,7 @@ rsqrt = elementwise(
 
 cbrt = elementwise(
     "cbrt", "x", "cube root, negative for negative x",
+    fallback=definitions.cbrt,
     vjp=(lambda g, y, _x: divide(divide(g, y), 3.0 * y),),
     spelling=spelled("c"),
     derivative="g/(3*cbrt(x)**2)",

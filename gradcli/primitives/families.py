@@ -17,7 +17,7 @@ def elementwise(name: str, signature: str, doc: str, **fields: Any) -> Primitive
 
 def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """An elementwise function with truth values, which has no derivative."""
-    return elementwise(name, signature, doc, truths=True, vjp=None, derivative="none", **fields)
+    return elementwise(name, signature, doc, keeps_integers=True, truths=True, vjp=None, derivative="none", **fields)
 
 
 def structural(name: str, signature: str, doc: str, **fields: Any) -> Primitive:

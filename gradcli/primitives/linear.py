@@ -90,6 +90,7 @@ def _matmul_name(operands: Sequence[Any], _params: Mapping[str, Any]) -> str:
 
 matmul = structural(
     "matmul", "a, b", "matrix product over the last two axes; the operator @",
+    operator="@",
     vjp=(_matmul_left, _matmul_right),
     jet=multilinear,
     prepare=_matmul_call,

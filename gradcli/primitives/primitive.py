@@ -9,7 +9,9 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple, NoReturn
 
 from gradcli import arrays
+from gradcli.arrays import spellings
 from gradcli.arrays.shapes import broadcast
+from gradcli.arrays.spellings import Spelling
 from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.bind import bind
 from gradcli.primitives.keywords import rename
@@ -181,6 +183,12 @@ class Primitive(Operation):
         cannot be looked up (c, sql, sympy, latex, cuda, and scipy, which is loaded late) the name says
         that they have it. For the array libraries (numpy, torch, jax, cupy) it is there where it is not
         the name of the entry; NumPy has every `function` that is not from SciPy
+    fallback(xp, *arrays, **params)
+        the numbers where the library of the namespace lacks the function, in others that it has
+    operator
+        the operator that calls it in Python's syntax
+    keeps_integers
+        whether it gives whole numbers for whole numbers, which else become floats
     truths
         whether truth values are operands as they are; else they count as the numbers 0 and 1
     elementwise
@@ -215,6 +223,7 @@ class Primitive(Operation):
         "jet",
         "multilinear",
         "node_name",
+        "operator",
         "prepare",
         "reach",
         "selects",
@@ -237,6 +246,9 @@ class Primitive(Operation):
         batch: Callable[..., Any],
         prepare: Callable[..., Prepared] | None = None,
         spelling: Mapping[str, str] = _NO_PARAMS,
+        fallback: Callable[..., Any] | None = None,
+        operator: str | None = None,
+        keeps_integers: bool = False,
         truths: bool = False,
         elementwise: bool = False,
         selects: bool = False,
@@ -259,7 +271,9 @@ class Primitive(Operation):
         self.spelling = {library: other or name for library, other in spelling.items()}
         if self.function is not None and "scipy" not in spelling:
             self.spelling.setdefault("numpy", self.function)
+        self.operator = operator
         self.truths = truths
+        spellings.declare(name, Spelling(self.spelling, elementwise, keeps_integers, operator is not None, fallback))
         self.elementwise = elementwise
         self.selects = selects
         self.multilinear = multilinear

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays import definitions
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import equal, greater, less_equal, logical_and, not_equal, nowhere, where
 from gradcli.primitives.axes import whole
@@ -137,6 +138,7 @@ ndtri = elementwise(
 
 gamma = elementwise(
     "gamma", "x", "gamma function",
+    fallback=definitions.gamma,
     vjp=(lambda g, y, x: g * (y * digamma(x)),),
     spelling=spelled("scipy sympy", c="tgamma", latex="Gamma"),
     derivative="g*gamma(x)*digamma(x)",
