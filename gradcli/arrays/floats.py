@@ -11,15 +11,40 @@ import math
 import operator
 from collections.abc import Callable
 from math import copysign, inf, isfinite, isinf, isnan, nan
+from types import BuiltinFunctionType
+from typing import Any, TypeVar
 
 __all__ = ["copysign", "isfinite", "isinf", "isnan"]
 
 Unary = Callable[[float], float]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# What raises where a function here has nan or inf, and else gives the same, by that function.
+_raising: dict[Any, Any] = {}
+
+
+def _catching(raising: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Says of a function that it catches what `raising` raises."""
+
+    def mark(function: Function) -> Function:
+        _raising[function] = raising
+        return function
+
+    return mark
+
+
+def raising(name: str) -> Any:
+    """The built-in function of Python that gives what the function `name` gives here, or raises where that is
+    nan or infinite; None where there is none."""
+    function = globals().get(name)
+    found = _raising.get(function, function)
+    return found if isinstance(found, BuiltinFunctionType) else None
 
 
 def _ieee(function: Unary) -> Unary:
     """`function` with nan outside its domain and inf where it overflows."""
 
+    @_catching(function)
     def guarded(x: float) -> float:
         try:
             return function(x)
@@ -78,6 +103,7 @@ round = _whole(builtins.round)
 trunc = _whole(math.trunc)
 
 
+@_catching(operator.truediv)
 def divide(x: float, y: float) -> float:
     try:
         return x / y
@@ -87,6 +113,7 @@ def divide(x: float, y: float) -> float:
         return float(x) / float(y)
 
 
+@_catching(math.pow)
 def pow(x: float, y: float) -> float:
     try:
         return math.pow(x, y)
@@ -137,6 +164,7 @@ def exp2(x: float) -> float:
 
 
 def _logarithm(function: Unary, pole: float) -> Unary:
+    @_catching(function)
     def logarithm(x: float) -> float:
         if x > pole:
             return function(x)
@@ -151,6 +179,7 @@ log10 = _logarithm(math.log10, 0.0)
 log1p = _logarithm(math.log1p, -1.0)
 
 
+@_catching(math.sinh)
 def sinh(x: float) -> float:
     try:
         return math.sinh(x)
@@ -158,6 +187,7 @@ def sinh(x: float) -> float:
         return copysign(inf, x)
 
 
+@_catching(math.atanh)
 def atanh(x: float) -> float:
     try:
         return math.atanh(x)
@@ -192,6 +222,7 @@ def logical_or(x: bool, y: bool) -> bool:
     return bool(x) or bool(y)
 
 
+@_catching(math.gamma)
 def gamma(x: float) -> float:
     try:
         return math.gamma(x)
@@ -201,6 +232,7 @@ def gamma(x: float) -> float:
         return inf
 
 
+@_catching(math.lgamma)
 def lgamma(x: float) -> float:
     try:
         return math.lgamma(x)

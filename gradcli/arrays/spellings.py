@@ -13,12 +13,13 @@ from gradcli.errors import BackendError
 class Spelling(NamedTuple):
     """A function: its names in libraries, by library, where they are not the one that it has here; whether it is
     one of each element by itself, in which whole numbers become floats unless it `keeps_integers`; whether
-    it is an operator of Python's; and what computes it, from a namespace and its operands, where a library lacks it."""
+    it gives truth values; its operator; and what computes it, from a namespace and operands, where a library lacks it."""
 
     names: Mapping[str, str] = {}
     elementwise: bool = False
     keeps_integers: bool = False
-    operator: bool = False
+    truths: bool = False
+    operator: str | None = None
     fallback: Callable[..., Any] | None = None
 
     def within(self, library: str, name: str) -> str:

@@ -28,7 +28,7 @@ def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Arr
     spelling = spellings.of(name)
     floating = not spelling.keeps_integers
     # An operator takes a number as its second operand as it is.
-    takes_numbers = spelling.operator
+    takes_numbers = spelling.operator is not None
 
     def apply(*operands: Any) -> Array:
         if takes_numbers and type(operands[1]) is float and getattr(operands[0], "is_floating_point", bool)():
@@ -80,7 +80,7 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
     def _function(self, name: str) -> Any:
         spelling = spellings.of(name)
         if not spelling.elementwise:
-            return getattr(self.namespace, name)
+            return getattr(self.namespace, name, None) or self.lacking(name)
         theirs = spelling.within("torch", name)
         function = getattr(torch, theirs, None) or getattr(torch.special, theirs, None)
         return self.lacking(name) if function is None else _elementwise(name, function)

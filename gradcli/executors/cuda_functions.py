@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.arrays import definitions
+from gradcli.arrays import definitions, spellings
+from gradcli.arrays.spellings import Spelling
 from gradcli.primitives import conversions, special
 from gradcli.primitives.exponential import by_squaring
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
 
 TYPES = {"float64": "double", "float32": "float", "bool": "bool", "int64": "long long"}
@@ -101,47 +103,22 @@ __device__ double zeta(double s, double q)
 }
 """
 
-_COMPARISONS = {
-    "equal": "{0} == {1}",
-    "not_equal": "{0} != {1}",
-    "less": "{0} < {1}",
-    "less_equal": "{0} <= {1}",
-    "greater": "{0} > {1}",
-    "greater_equal": "{0} >= {1}",
-    "isfinite": "isfinite({0})",
-    "isnan": "isnan({0})",
-}
-# Functions that are called the same there.
-_OF_ONE = (
-    "floor ceil trunc sqrt cbrt exp exp2 expm1 log log2 log10 log1p tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh erf erfc erfinv lgamma digamma"
-)
-_OF_TWO = "fmod copysign atan2 hypot pow zeta"
-# Our name: how CUDA has it.
+# Functions that are neither an operator nor called in CUDA as their entry says, by the names of namespaces.
 _TEMPLATES = {
-    **_COMPARISONS,
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
     "negative": "-{0}",
-    "abs": "fabs({0})",
     "sign": "sign_of({0})",
-    "round": "rint({0})",
     "maximum": "larger({0}, {1})",
     "minimum": "smaller({0}, {1})",
     "remainder": "remainder_by({0}, {1})",
     "floor_divide": "floor_quotient({0}, {1})",
     "logaddexp": "log_of_sum({0}, {1})",
-    "ndtri": "normcdfinv({0})",
-    "gamma": "tgamma({0})",
+    "digamma": "digamma({0})",
+    "zeta": "zeta({0}, {1})",
     # SciPy has nan at the infinities, and so have the other backends.
     "i0": "cyl_bessel_i0({0}) + ({0} - {0})",
     "i1": "cyl_bessel_i1({0}) + ({0} - {0})",
     "j0": "j0({0}) + ({0} - {0})",
     "j1": "j1({0}) + ({0} - {0})",
-    **{name: f"{name}({{0}})" for name in _OF_ONE.split()},
-    **{name: f"{name}({{0}}, {{1}})" for name in _OF_TWO.split()},
 }
 _WAVES = {"sin": "cos", "cos": "sin"}
 # Computed in double precision also for float32, as SciPy does: in single precision they have few digits left.
@@ -151,13 +128,35 @@ _PRODUCTS = frozenset({1.0, 2.0, 3.0, 4.0})
 
 
 def takes(equation: Equation) -> bool:
-    """Whether there is CUDA for an elementwise equation: it gives floats or truth values, and whole
+    """Whether there is CUDA for an equation, if it is elementwise: its functions are there, it gives floats or truth values, and whole
     numbers among its operands become floats."""
     floating = equation.output.dtype in _FLOATING
     if not floating and equation.output.dtype != "bool":
         return False
     known = (*_FLOATING, "bool", "int64") if floating else (*_FLOATING, "bool")
-    return all(type(a) is int or dtype_of(a) in known for a in equation.inputs)
+    if not all(type(a) is int or dtype_of(a) in known for a in equation.inputs):
+        return False
+    primitive = equation.primitive
+    return not primitive.elementwise or _is_written(primitive, len(equation.inputs), tuple(equation.params.items()))
+
+
+@cache
+def _is_written(primitive: Primitive, operands: int, params: tuple[tuple[str, Any], ...]) -> bool:
+    """Whether CUDA has all functions that an elementwise primitive is made of."""
+    if primitive is conversions.cast:
+        return True
+    functions = Functions(Statements(), "float64")
+    given = [Value(functions, CudaTerm(f"x{i}", "float64")) for i in range(operands)]
+    try:
+        primitive.forward(functions, *given, **dict(params))
+    except spellings.MissingFunctionError:
+        return False
+    return True
+
+
+def _called(spelling: Spelling) -> str | None:
+    """What a function is called in CUDA, which has those of C; None where it has none."""
+    return spelling.names.get("cuda") or spelling.names.get("c")
 
 
 def dtype_of(atom: Atom) -> str:
@@ -294,9 +293,12 @@ class Functions(definitions.SpecialFunctions):
         self.dtype = dtype
 
     def __getattr__(self, name: str) -> Callable[..., Value]:
-        if name not in _TEMPLATES:
-            raise AttributeError(f"CUDA has no '{name}' here")
-        return partial(self.call, name)
+        spelling = spellings.of(name)
+        if name in _TEMPLATES or spelling.operator or _called(spelling):
+            return partial(self.call, name)
+        if spelling.fallback is None:
+            raise spellings.MissingFunctionError("cuda", name)
+        return partial(spelling.fallback, self)
 
     def given(self, operand: CudaTerm | float, *, truths: bool) -> Value:
         """An operand of an equation: a number in the dtype of the others, unless it is a truth value."""
@@ -320,7 +322,14 @@ class Functions(definitions.SpecialFunctions):
 
     def call(self, name: str, *operands: Any) -> Value:
         texts = [self._number(o).text for o in operands]
-        return self._result(_TEMPLATES[name].format(*texts), "bool" if name in _COMPARISONS else self.dtype)
+        spelling = spellings.of(name)
+        if name in _TEMPLATES:
+            expression = _TEMPLATES[name].format(*texts)
+        elif _called(spelling):
+            expression = f"{_called(spelling)}({', '.join(texts)})"
+        else:
+            expression = f" {spelling.operator} ".join(texts)
+        return self._result(expression, "bool" if spelling.truths else self.dtype)
 
     def _result(self, expression: str, dtype: str) -> Value:
         return Value(self, CudaTerm(self.statements.name(dtype, expression), dtype))
@@ -355,6 +364,3 @@ class Functions(definitions.SpecialFunctions):
         if q in _PRODUCTS:
             return by_squaring(self.multiply, x, int(q))
         return self.divide(1.0, x) if q == -1.0 else self.call("pow", x, q)
-
-    def heaviside(self, x: Value, y: Any) -> Any:
-        return definitions.heaviside(self, x, y)

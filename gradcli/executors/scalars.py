@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, conversions, exponential, reductions, special, trigonometric
+from gradcli.primitives import arithmetic, conversions, exponential, reductions, special
 from gradcli.primitives.bind import bind
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import Primitive, parse_signature
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
 _DTYPES = frozenset({"float64", "bool"})
@@ -26,67 +26,39 @@ _SMALLER = "{0} if {0} <= {1} or {0} != {0} else {1}"
 
 # Operands are variables or numbers; where they must be floats, truth values have become such.
 _TEMPLATES: dict[Primitive, str] = {
-    arithmetic.add: "{0} + {1}",
-    arithmetic.subtract: "{0} - {1}",
-    arithmetic.multiply: "{0} * {1}",
-    arithmetic.divide: "{0} / {1}",
     arithmetic.negative: "-{0}",
     arithmetic.reciprocal: "1.0 / {0}",
     arithmetic.identity: "{0}",
-    arithmetic.absolute: "abs({0})",
     arithmetic.zeros_like: "0.0",
     arithmetic.ones_like: "1.0",
     arithmetic.maximum: _LARGER,
     arithmetic.minimum: _SMALLER,
-    arithmetic.less: "{0} < {1}",
-    arithmetic.less_equal: "{0} <= {1}",
-    arithmetic.greater: "{0} > {1}",
-    arithmetic.greater_equal: "{0} >= {1}",
-    arithmetic.equal: "{0} == {1}",
-    arithmetic.not_equal: "{0} != {1}",
-    arithmetic.isfinite: "isfinite({0})",
-    arithmetic.isnan: "isnan({0})",
     arithmetic.logical_not: "not {0}",
     arithmetic.logical_and: "bool({0}) and bool({1})",
     arithmetic.logical_or: "bool({0}) or bool({1})",
     arithmetic.where: "{1} if {0} else {2}",
-    exponential.general_power: "pow({0}, {1})",
-    exponential.sqrt: "sqrt({0})",
     exponential.rsqrt: "1.0 / sqrt({0})",
-    exponential.cbrt: "cbrt({0})",
-    exponential.exp: "exp({0})",
     exponential.exp2: "pow(2.0, {0})",
-    exponential.expm1: "expm1({0})",
-    exponential.log: "log({0})",
-    exponential.log2: "log2({0})",
-    exponential.log10: "log10({0})",
-    exponential.log1p: "log1p({0})",
     exponential.sigmoid: "1.0 / (1.0 + exp(-{0}))",
     special.relu: _LARGER.replace("{1}", "0.0"),
-    special.erf: "erf({0})",
-    special.erfc: "erfc({0})",
-    special.gamma: "gamma({0})",
-    special.lgamma: "lgamma({0})",
-    trigonometric.sin: "sin({0})",
-    trigonometric.cos: "cos({0})",
-    trigonometric.tan: "tan({0})",
-    trigonometric.asin: "asin({0})",
-    trigonometric.acos: "acos({0})",
-    trigonometric.atan: "atan({0})",
-    trigonometric.atan2: "atan2({0}, {1})",
-    trigonometric.hypot: "hypot({0}, {1})",
-    trigonometric.sinh: "sinh({0})",
-    trigonometric.cosh: "cosh({0})",
-    trigonometric.tanh: "tanh({0})",
-    trigonometric.asinh: "asinh({0})",
-    trigonometric.acosh: "acosh({0})",
-    trigonometric.atanh: "atanh({0})",
-    reductions.flat_sqrt: "sqrt({0})",
 }
 # What moves or reduces the one element of a scalar leaves it as it is.
 _UNCHANGED = frozenset(
     {conversions.reshape, conversions.permute, conversions.broadcast_to, reductions.max_, reductions.min_}
 )
+
+
+def template(primitive: Primitive) -> str | None:
+    """The text of an elementwise primitive; None where no text gives what `arrays.floats` gives, or raises."""
+    if primitive in _TEMPLATES or not primitive.elementwise or primitive.function is None:
+        return _TEMPLATES.get(primitive)
+    function = arrays.floats.raising(primitive.function)
+    if function is None:
+        return None
+    if primitive.operator is not None and function.__module__ == "_operator":
+        return f"{{0}} {primitive.operator} {{1}}"
+    operands = ", ".join(f"{{{i}}}" for i in range(len(parse_signature(primitive.signature))))
+    return f"{function.__name__}({operands})"
 
 
 def fits(program: Program) -> bool:
@@ -167,12 +139,12 @@ class _FunctionWriter:
             return f"{operands[0]} * {operands[0]}" if n == 2 else f"pow({operands[0]}, {float(n)!r})"
         if primitive in _UNCHANGED or (primitive is conversions.cast and equation.output.dtype == "float64"):
             return self._float(inputs[0]) if equation.output.dtype == "float64" else operands[0]
-        template = _TEMPLATES.get(primitive)
+        text = template(primitive)
         # A choice between a number and a truth value is of the kind that was chosen.
         mixed = primitive is arithmetic.where and _dtype(inputs[1]) != _dtype(inputs[2])
-        if template is None or mixed:
+        if text is None or mixed:
             return f"{self._named(_caller(primitive, equation.params))}({', '.join(operands)})"
-        return template.format(*operands)
+        return text.format(*operands)
 
     def _named(self, function: Callable[..., Any]) -> str:
         name = f"f{len(self.known)}"

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, conversions, exponential, reductions, special, trigonometric
+from gradcli.primitives import arithmetic, conversions, exponential, special
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Variable
 
@@ -19,37 +19,13 @@ Into = Callable[..., Any]
 
 _FLOATING = frozenset({"float64", "float32"})
 
-# NumPy's names, where they are not ours.
-_NAMES = {
-    arithmetic.absolute: "absolute",
-    reductions.flat_sqrt: "sqrt",
-    trigonometric.asin: "arcsin",
-    trigonometric.acos: "arccos",
-    trigonometric.atan: "arctan",
-    trigonometric.atan2: "arctan2",
-    trigonometric.asinh: "arcsinh",
-    trigonometric.acosh: "arccosh",
-    trigonometric.atanh: "arctanh",
-    exponential.general_power: "power",
-}
-_SAME_NAME = (
-    arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide, arithmetic.negative,
-    arithmetic.remainder, arithmetic.fmod, arithmetic.floor_divide, arithmetic.sign, arithmetic.floor,
-    arithmetic.ceil, arithmetic.trunc, arithmetic.heaviside,
-    arithmetic.copysign, arithmetic.less, arithmetic.less_equal, arithmetic.greater, arithmetic.greater_equal,
-    arithmetic.equal, arithmetic.not_equal, arithmetic.isfinite, arithmetic.isnan, arithmetic.logical_not,
-    arithmetic.logical_and, arithmetic.logical_or, exponential.sqrt, exponential.cbrt, exponential.exp,
-    exponential.exp2, exponential.expm1, exponential.log, exponential.log2, exponential.log10, exponential.log1p,
-    exponential.logaddexp, trigonometric.sin, trigonometric.cos, trigonometric.tan, trigonometric.hypot,
-    trigonometric.sinh, trigonometric.cosh, trigonometric.tanh,
-)  # fmt: skip
 NOT_IN_PLACE = frozenset({arithmetic.where})
 
 
 @cache
-def _table() -> Mapping[Primitive, Into]:
+def _own() -> Mapping[Primitive, Into]:
+    """Primitives that are no single function of NumPy, or one that is called otherwise."""
     np = arrays.numpy_namespace()
-    named = {p: getattr(np, p.name) for p in _SAME_NAME} | {p: getattr(np, name) for p, name in _NAMES.items()}
 
     def rsqrt(x: Any, out: Any) -> None:
         np.divide(1.0, np.sqrt(x, out), out)
@@ -62,7 +38,7 @@ def _table() -> Mapping[Primitive, Into]:
         np.copyto(out, y)
         np.copyto(out, x, where=condition)
 
-    return named | {
+    return {
         arithmetic.identity: lambda x, out: np.copyto(out, x),
         arithmetic.reciprocal: lambda x, out: np.divide(1.0, x, out),
         arithmetic.zeros_like: lambda _x, out: out.fill(0.0),
@@ -83,7 +59,17 @@ def into(primitive: Primitive, params: Mapping[str, Any]) -> Into | None:
     if primitive is exponential.whole_power:
         np, n = arrays.numpy_namespace(), params["n"]
         return (lambda x, out: np.multiply(x, x, out)) if n == 2 else (lambda x, out: np.power(x, n, out))
-    return _table().get(primitive)
+    return _own().get(primitive) or _ufunc(primitive)
+
+
+@cache
+def _ufunc(primitive: Primitive) -> Into | None:
+    np = arrays.numpy_namespace()
+    # SciPy is not loaded to see that it has what NumPy lacks.
+    if primitive.function is None or "numpy" not in primitive.spelling:
+        return None
+    found = getattr(np, primitive.function, None)
+    return found if isinstance(found, np.ufunc) else None
 
 
 def is_plain(equation: Equation) -> bool:

@@ -273,7 +273,8 @@ class Primitive(Operation):
             self.spelling.setdefault("numpy", self.function)
         self.operator = operator
         self.truths = truths
-        spellings.declare(name, Spelling(self.spelling, elementwise, keeps_integers, operator is not None, fallback))
+        predicate = truths and vjp is None
+        spellings.declare(name, Spelling(self.spelling, elementwise, keeps_integers, predicate, operator, fallback))
         self.elementwise = elementwise
         self.selects = selects
         self.multilinear = multilinear

@@ -414,5 +414,6 @@ def test_every_elementwise_function_is_in_a_kernel():
     for primitive in ELEMENTWISE:
         for dtype in ("float64", "float32"):
             output = Variable((3,), "bool" if primitive.vjp is None and primitive.truths else dtype)
-            arity = 3 if primitive.name in ("where", "clip") else 2
-            assert cuda_functions.takes(Equation(primitive, (Variable((3,), dtype),) * arity, {}, output))
+            for params in PARAMETERS.get(primitive.name, [{}]):
+                inputs = (Variable((3,), dtype),) * len(operands_of(primitive))
+                assert cuda_functions.takes(Equation(primitive, inputs, params, output))
