@@ -21,9 +21,8 @@ from gradcli.formulas.writing import (
     Piece,
     calls,
     function,
-    operator,
+    operators,
     template,
-    times,
     write,
 )
 from gradcli.program.ir import Equation, Program
@@ -118,21 +117,12 @@ def _sinc(equation: Equation, operands: Sequence[Piece]) -> Piece:
 LANGUAGE = Language(
     name="c",
     functions={
+        **operators("// % @ **"),
         **calls("c"),
         **FORMULAS,
         "rsqrt": lambda _equation, operands: Piece(f"1.0/sqrt({operands[0].text})", TIMES),
-        "add": operator(" + ", SUM),
-        "subtract": operator(" - ", SUM),
-        "multiply": times("*"),
-        "divide": times("/"),
         "negative": negated,
         "whole_power": whole_power,
-        "less": operator(" < ", COMPARE, left=SUM, right=SUM),
-        "less_equal": operator(" <= ", COMPARE, left=SUM, right=SUM),
-        "greater": operator(" > ", COMPARE, left=SUM, right=SUM),
-        "greater_equal": operator(" >= ", COMPARE, left=SUM, right=SUM),
-        "equal": operator(" == ", COMPARE, left=SUM, right=SUM),
-        "not_equal": operator(" != ", COMPARE, left=SUM, right=SUM),
         "logical_and": template("({0} && {1})"),
         "logical_or": template("({0} || {1})"),
         "logical_not": template("!{0}", UNARY),

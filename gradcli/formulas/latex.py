@@ -11,7 +11,7 @@ from gradcli import arrays
 from gradcli.formulas.documents import separate_formulas
 from gradcli.formulas.numbers import simple_fraction
 from gradcli.formulas.text import key_text, sizes
-from gradcli.formulas.writing import ATOM, COMPARE, POWER, PRODUCT, SUM, TIMES, UNARY, Language, Piece, write
+from gradcli.formulas.writing import ATOM, COMPARE, POWER, PRODUCT, SUM, TIMES, UNARY, Language, Piece, operators, write
 from gradcli.program import constants
 from gradcli.program.ir import Equation, Program
 
@@ -128,11 +128,9 @@ def _whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return _power(operands[0], _number(equation.params["n"]).text)
 
 
-def _operator(symbol: str, level: int, *, left: int | None = None) -> Any:
-    before = level if left is None else left
-
+def _operator(symbol: str, level: int, left: int = SUM) -> Any:
     def spelling(_equation: Equation, operands: Sequence[Piece]) -> Piece:
-        return Piece(f"{_bracketed(operands[0], before)} {symbol} {_bracketed(operands[1], level + 1)}", level)
+        return Piece(f"{_bracketed(operands[0], left)} {symbol} {_bracketed(operands[1], level + 1)}", level)
 
     return spelling
 
@@ -187,8 +185,7 @@ class _EveryFunction(dict[str, Any]):
 LANGUAGE = Language(
     name="latex",
     functions=_EveryFunction({
-        "add": _operator("+", SUM),
-        "subtract": _operator("-", SUM),
+        **operators("* / // % @ **", form=_operator, less_equal=r"\le", greater_equal=r"\ge", equal="=", not_equal=r"\ne"),
         "multiply": _times,
         "divide": _fraction,
         "matmul": lambda _equation, operands: Piece(
@@ -209,12 +206,6 @@ LANGUAGE = Language(
         "ceil": _around(r"\left\lceil ", r"\right\rceil"),
         "inv": lambda _equation, operands: Piece(f"{_bracketed(operands[0], ATOM)}^{{-1}}", POWER),
         "where": _choice,
-        "less": _operator("<", COMPARE, left=SUM),
-        "less_equal": _operator(r"\le", COMPARE, left=SUM),
-        "greater": _operator(">", COMPARE, left=SUM),
-        "greater_equal": _operator(r"\ge", COMPARE, left=SUM),
-        "equal": _operator("=", COMPARE, left=SUM),
-        "not_equal": _operator(r"\ne", COMPARE, left=SUM),
         "logical_and": _operator(r"\land", COMPARE, left=COMPARE),
         "logical_or": _operator(r"\lor", COMPARE, left=COMPARE),
         "logical_not": lambda _equation, operands: Piece(f"\\lnot {_bracketed(operands[0], ATOM)}", UNARY),

@@ -21,9 +21,8 @@ from gradcli.formulas.writing import (
     Piece,
     calls,
     function,
-    operator,
+    operators,
     template,
-    times,
     write,
 )
 from gradcli.program.ir import Equation, Program
@@ -91,10 +90,8 @@ def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
 LANGUAGE = Language(
     name="sql",
     functions={
+        **operators("// % @ **", equal="=", not_equal="<>"),
         **calls("sql", str.upper),
-        "add": operator(" + ", SUM),
-        "subtract": operator(" - ", SUM),
-        "multiply": times("*"),
         "divide": _divided,
         "negative": negated,
         "whole_power": _power,
@@ -121,12 +118,6 @@ LANGUAGE = Language(
             "CASE WHEN {} THEN {} ELSE {} END".format(*(o.text for o in operands))
         ),
         "xlogy": template("CASE WHEN {0} = 0.0 THEN 0.0 ELSE {0}*LN({1}) END"),
-        "less": operator(" < ", COMPARE, left=SUM, right=SUM),
-        "less_equal": operator(" <= ", COMPARE, left=SUM, right=SUM),
-        "greater": operator(" > ", COMPARE, left=SUM, right=SUM),
-        "greater_equal": operator(" >= ", COMPARE, left=SUM, right=SUM),
-        "equal": operator(" = ", COMPARE, left=SUM, right=SUM),
-        "not_equal": operator(" <> ", COMPARE, left=SUM, right=SUM),
         "logical_and": template("({0} AND {1})"),
         "logical_or": template("({0} OR {1})"),
         "logical_not": template("NOT {0}", COMPARE),

@@ -12,7 +12,6 @@ from gradcli.formulas.documents import SHORT, separate_formulas
 from gradcli.formulas.numbers import simple_fraction
 from gradcli.formulas.writing import (
     ATOM,
-    COMPARE,
     POWER,
     PRODUCT,
     SUM,
@@ -24,9 +23,8 @@ from gradcli.formulas.writing import (
     function,
     listed,
     minus,
-    operator,
+    operators,
     plain_call,
-    times,
     write,
 )
 from gradcli.primitives import table
@@ -212,30 +210,13 @@ def _ranked(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"sort({operands[0].text})[..., {equation.params['k']}]")
 
 
-_COMPARISONS = {
-    "less": " < ",
-    "less_equal": " <= ",
-    "greater": " > ",
-    "greater_equal": " >= ",
-    "equal": " == ",
-    "not_equal": " != ",
-}
-
 LANGUAGE = Language(
     name="text",
     functions={
         **{name: plain_call("text", name) for name in table.names()},
-        "add": operator(" + ", SUM),
-        "subtract": operator(" - ", SUM),
-        "multiply": times("*"),
-        "divide": times("/"),
-        "floor_divide": operator("//", PRODUCT, right=UNARY),
-        "remainder": operator("%", PRODUCT, right=UNARY),
-        "matmul": operator("@", PRODUCT, right=UNARY),
+        **operators(),
         "negative": negated,
-        "pow": lambda _equation, operands: Piece(f"{operands[0].at(ATOM)}**{operands[1].at(UNARY)}", POWER),
         "whole_power": whole_power,
-        **{name: operator(symbol, COMPARE, left=SUM, right=SUM) for name, symbol in _COMPARISONS.items()},
         "identity": lambda _equation, operands: operands[0],
         "cast": _cast,
         "flat_sqrt": plain_call("text", "sqrt"),

@@ -156,13 +156,34 @@ class _TextWriter:
 # --- spellings that languages have in common
 
 
-def operator(symbol: str, level: int, *, left: int | None = None, right: int | None = None) -> Spelling:
+# Python's operators; the others compare.
+_LEVELS = {"+": SUM, "-": SUM, "*": TIMES, "/": TIMES, "//": PRODUCT, "%": PRODUCT, "@": PRODUCT, "**": POWER}
+# What the operands of an operator are asked for.
+_SIDES = {COMPARE: (SUM, SUM), SUM: (SUM, PRODUCT), PRODUCT: (PRODUCT, UNARY), POWER: (ATOM, UNARY)}
+
+
+def operators(
+    without: str = "", *, form: Callable[[str, int], Spelling] | None = None, **other: str
+) -> dict[str, Spelling]:
+    """The operators between two operands, `without` those that a language has not, and its `other` symbols by the
+    names of the functions; written in a `form` of its own, given the symbol and how tightly it holds together."""
+    return {
+        name: (form or infix)(other.get(name, symbol), _LEVELS.get(symbol, COMPARE))
+        for name, symbol in table.operators().items()
+        if name != "negative" and symbol not in without.split()
+    }
+
+
+def infix(symbol: str, level: int) -> Spelling:
     """A binary operator that groups from the left, unless its operands must hold together more tightly."""
-    before, after = level if left is None else left, level + 1 if right is None else right
+    if level == TIMES:
+        return times(symbol)
+    before, after = _SIDES[level]
+    between = f" {symbol} " if level in (COMPARE, SUM) else symbol
 
     def spelling(_equation: Equation, operands: Sequence[Piece]) -> Piece:
         first, second = operands
-        return Piece(f"{first.at(before)}{symbol}{second.at(after)}", level)
+        return Piece(f"{first.at(before)}{between}{second.at(after)}", level)
 
     return spelling
 

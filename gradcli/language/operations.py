@@ -9,28 +9,13 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import Span
 from gradcli.language.syntax import tree
-from gradcli.primitives import arithmetic, exponential, linear, table
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives import table
 from gradcli.primitives.shape import matrix_transpose, transpose
 
-BINARY: dict[str, Operation] = {
-    "+": arithmetic.add,
-    "-": arithmetic.subtract,
-    "*": arithmetic.multiply,
-    "/": arithmetic.divide,
-    "//": arithmetic.floor_divide,
-    "%": arithmetic.remainder,
-    "@": linear.matmul,
-    "**": exponential.power,
-}
-COMPARE: dict[str, Operation] = {
-    "<": arithmetic.less,
-    "<=": arithmetic.less_equal,
-    ">": arithmetic.greater,
-    ">=": arithmetic.greater_equal,
-    "==": arithmetic.equal,
-    "!=": arithmetic.not_equal,
-}
+# The operators between two operands.
+_OPERATORS = {symbol: table.known(name) for name, symbol in table.operators().items() if name != "negative"}
+BINARY = {symbol: operation for symbol, operation in _OPERATORS.items() if operation.derivative != "none"}
+COMPARE = {symbol: operation for symbol, operation in _OPERATORS.items() if operation.derivative == "none"}
 ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "T": transpose,
     "mT": matrix_transpose,

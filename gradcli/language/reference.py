@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
 from gradcli.errors import UnknownNameError, did_you_mean
 from gradcli.language import scope
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.primitive import Operation, parse_signature
 
 
 class Entry(NamedTuple):
@@ -21,24 +22,31 @@ class Entry(NamedTuple):
     operator: str | None
 
 
+# The operators that compute, in the order of a listing; those from the third on have no blanks around them.
+_COMPUTING = ("+", "-", "*", "/", "//", "%", "@", "**")
+
+
+def _operators() -> dict[str, str]:
+    found = {
+        name: (symbol, [p.name for p in parse_signature(table.known(name).signature)])
+        for name, symbol in table.operators().items()
+    }
+
+    def place(name: str) -> int:
+        symbol, operands = found[name]
+        return _COMPUTING.index(symbol) if len(operands) == 2 and symbol in _COMPUTING else len(_COMPUTING)
+
+    return {name: _with_operator(*found[name]) for name in sorted(found, key=place)}
+
+
+def _with_operator(symbol: str, operands: Sequence[str]) -> str:
+    if len(operands) == 1:
+        return f"{symbol}{operands[0]}"
+    return (symbol if symbol in _COMPUTING[2:] else f" {symbol} ").join(operands)
+
+
 # How a program writes these functions with an operator.
-OPERATORS = {
-    "add": "x + y",
-    "subtract": "x - y",
-    "multiply": "x*y",
-    "divide": "x/y",
-    "floor_divide": "x//y",
-    "remainder": "x%y",
-    "matmul": "a@b",
-    "pow": "x**q",
-    "negative": "-x",
-    "less": "x < y",
-    "less_equal": "x <= y",
-    "greater": "x > y",
-    "greater_equal": "x >= y",
-    "equal": "x == y",
-    "not_equal": "x != y",
-}
+OPERATORS = _operators()
 
 _BY_A_NAME = "x is a name that the program was given or assigned"
 

@@ -92,6 +92,7 @@ divide: Primitive = elementwise(
 
 negative: Primitive = elementwise(
     "negative", "x", "-x",
+    operator="-",
     keeps_integers=True,
     jet=linear,
     vjp=(lambda g, _y, _x: -g,),

@@ -274,7 +274,8 @@ class Primitive(Operation):
         self.operator = operator
         self.truths = truths
         predicate = truths and vjp is None
-        spellings.declare(name, Spelling(self.spelling, elementwise, keeps_integers, predicate, operator, fallback))
+        between = operator if self._arity == 2 else None
+        spellings.declare(name, Spelling(self.spelling, elementwise, keeps_integers, predicate, between, fallback))
         self.elementwise = elementwise
         self.selects = selects
         self.multilinear = multilinear

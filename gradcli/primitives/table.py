@@ -17,7 +17,7 @@ from gradcli.primitives import (
     special,
     trigonometric,
 )
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.primitive import Operation, Primitive
 
 _MODULES = (
     conversions,
@@ -98,6 +98,11 @@ def find(name: str) -> Operation | None:
     return _BY_NAME.get(name)
 
 
+def known(name: str) -> Operation:
+    """The function of the language with this name or alias, which there is."""
+    return _BY_NAME[name]
+
+
 def names() -> tuple[str, ...]:
     """Every name and alias of the language's functions."""
     return tuple(_BY_NAME)
@@ -107,3 +112,8 @@ def entries() -> tuple[Operation, ...]:
     """Every entry of the table: the functions of the language and the primitives behind them."""
     found = (v for module in _MODULES for v in vars(module).values() if isinstance(v, Operation))
     return tuple(dict.fromkeys(found))
+
+
+def operators() -> dict[str, str]:
+    """The functions that Python's syntax has operators for, and those, by the names of the functions."""
+    return {e.name: e.operator for e in entries() if isinstance(e, Primitive) and e.operator is not None}
