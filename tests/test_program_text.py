@@ -22,7 +22,6 @@ from gradcli.primitives.primitive import Primitive
 from gradcli.program import constants
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
-from gradcli.program.patterns import COMMUTATIVE
 from gradcli.program.record import record
 from gradcli.run.trace import value_and_gradients
 
@@ -60,7 +59,7 @@ def same(first: Program, second: Program) -> bool:
 
         for primitive, inputs, params, output in program.equations:
             operands = [atom(a) for a in inputs]
-            operands = sorted(operands) if primitive.name in COMMUTATIVE else operands
+            operands = sorted(operands) if primitive.commutative else operands
             known[output] = number((primitive, *operands, repr(dict(params))))
         return atom(program.outputs[0]), sorted(known.values())
 

@@ -37,28 +37,21 @@ _LARGE = 2**20
 # Indices below this, with what a step of the grid adds to them, are 32 bits wide.
 SMALL_INDEX = 2**31 - 2**26
 
-_JOINS = {
-    reductions.sum_: "Sum",
-    reductions.mean: "Sum",
-    reductions.prod: "Product",
-    reductions.max_: "Largest",
-    reductions.min_: "Smallest",
-}
-
+# By the name of what joins two elements.
 _REDUCTIONS = r"""
-struct Sum {
+struct Add {
     static __device__ double start() { return 0; }
     static __device__ double join(double x, double y) { return x + y; }
 };
-struct Product {
+struct Multiply {
     static __device__ double start() { return 1; }
     static __device__ double join(double x, double y) { return x * y; }
 };
-struct Largest {
+struct Maximum {
     static __device__ double start() { return -infinity<double>(); }
     static __device__ double join(double x, double y) { return larger(x, y); }
 };
-struct Smallest {
+struct Minimum {
     static __device__ double start() { return infinity<double>(); }
     static __device__ double join(double x, double y) { return smaller(x, y); }
 };
@@ -206,7 +199,7 @@ class _KernelWriter:
         parameters += [f"{TYPES[v.dtype]}* __restrict__ s{k}" for k, v in enumerate(self.segment.stored)]
         parameters += ["double* __restrict__ partials"] if self.reductions else []
         parameters += ["bool* broken"] if self.segment.guards else []
-        shares = [f"double r{k} = {_JOINS[e.primitive]}::start();" for k, e in enumerate(self.reductions)]
+        shares = [f"double r{k} = {_joining(e)}::start();" for k, e in enumerate(self.reductions)]
         holds = ["bool holds = true;"] if self.segment.guards else []
         first, last = f"THREADS * {self.batch}", self.size - 1
         start, step = f"({self.index})blockIdx.x * ({first}) + threadIdx.x", f"({self.index})gridDim.x * ({first})"
@@ -259,7 +252,7 @@ class _KernelWriter:
     def _element(self, last: int) -> list[str]:
         """What is computed for an element."""
         stores = [f"s{k}[i] = {self.terms[id(v)].text};" for k, v in enumerate(self.segment.stored)]
-        joins = [f"r{k} = {_JOINS[e.primitive]}::join({self._share(e)}, r{k});" for k, e in enumerate(self.reductions)]
+        joins = [f"r{k} = {_joining(e)}::join({self._share(e)}, r{k});" for k, e in enumerate(self.reductions)]
         holds = [f"holds = holds && {self.terms[id(g)].text};" for g in self.segment.guards]
         body = [*self.statements.lines, *stores, *joins, *holds]
         index = f"const {self.index} i = first + k * THREADS;"
@@ -270,7 +263,7 @@ class _KernelWriter:
         return term.text if isinstance(term, CudaTerm) else literal(term, "float64")
 
     def _shares(self) -> list[str]:
-        lines = [f"r{k} = of_block<{_JOINS[e.primitive]}>(r{k});" for k, e in enumerate(self.reductions)]
+        lines = [f"r{k} = of_block<{_joining(e)}>(r{k});" for k, e in enumerate(self.reductions)]
         if not lines:
             return []
         writes = [f"partials[{k} * gridDim.x + blockIdx.x] = r{k};" for k in range(len(lines))]
@@ -280,7 +273,7 @@ class _KernelWriter:
         parameters = [f"{TYPES[e.output.dtype]}* __restrict__ o{k}" for k, e in enumerate(self.reductions)]
         lines = []
         for k, equation in enumerate(self.reductions):
-            join = _JOINS[equation.primitive]
+            join = _joining(equation)
             count = f" / {literal(self.size, 'float64')}" if equation.primitive is reductions.mean else ""
             lines += [
                 f"if (blockIdx.x == {k}) {{",
@@ -289,6 +282,12 @@ class _KernelWriter:
                 "}",
             ]
         return _function(name, ["const double* __restrict__ partials", *parameters], lines)
+
+
+def _joining(reduction: Equation) -> str:
+    primitive = reduction.primitive.reduces
+    assert primitive is not None
+    return primitive.name.capitalize()
 
 
 def _function(name: str, parameters: Sequence[str], body: Sequence[str]) -> list[str]:

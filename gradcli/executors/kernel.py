@@ -21,13 +21,6 @@ from gradcli.timing import phase
 _MANY_WAVES = 2**24
 # Elements times equations for one thread: with fewer, starting it takes longer than it saves.
 _WORTH_A_THREAD = 2**21
-_UFUNCS = {
-    reductions.sum_: "add",
-    reductions.mean: "add",
-    reductions.prod: "multiply",
-    reductions.max_: "maximum",
-    reductions.min_: "minimum",
-}
 
 
 class Kernel:
@@ -189,9 +182,16 @@ class _Run:
             environment[slot] = result
 
 
+def _joining(reduction: Equation) -> Any:
+    """The function of NumPy that joins two elements."""
+    primitive = reduction.primitive.reduces
+    assert primitive is not None
+    return getattr(arrays.numpy_namespace(), primitive.name)
+
+
 def _reduced(equation: Equation, block: Any) -> Any:
     """The reduction of one block; with all of its axes kept where others are left."""
-    ufunc = getattr(arrays.numpy_namespace(), _UFUNCS[equation.primitive])
+    ufunc = _joining(equation)
     axis = equation.params["axis"]
     if len(axis) == len(arrays.shape(equation.inputs[0])):
         return ufunc.reduce(block, axis=None)
@@ -200,8 +200,7 @@ def _reduced(equation: Equation, block: Any) -> Any:
 
 def _combined(equation: Equation, partials: Sequence[Any]) -> Any:
     """The reduction of the whole from those of the blocks, in their order."""
-    np = arrays.numpy_namespace()
-    ufunc = getattr(np, _UFUNCS[equation.primitive])
+    np, ufunc = arrays.numpy_namespace(), _joining(equation)
     shape, axis = arrays.shape(equation.inputs[0]), equation.params["axis"]
     if len(axis) == len(shape):
         found = ufunc.reduce(np.asarray(partials))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, conversions, exponential, reductions, special
+from gradcli.primitives import arithmetic, conversions, exponential, special
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive, parse_signature
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -42,10 +42,6 @@ _TEMPLATES: dict[Primitive, str] = {
     exponential.sigmoid: "1.0 / (1.0 + exp(-{0}))",
     special.relu: _LARGER.replace("{1}", "0.0"),
 }
-# What moves or reduces the one element of a scalar leaves it as it is.
-_UNCHANGED = frozenset(
-    {conversions.reshape, conversions.permute, conversions.broadcast_to, reductions.max_, reductions.min_}
-)
 
 
 def template(primitive: Primitive) -> str | None:
@@ -59,6 +55,11 @@ def template(primitive: Primitive) -> str | None:
         return f"{{0}} {primitive.operator} {{1}}"
     operands = ", ".join(f"{{{i}}}" for i in range(len(parse_signature(primitive.signature))))
     return f"{function.__name__}({operands})"
+
+
+def _is_unchanged(primitive: Primitive) -> bool:
+    """Whether it leaves the one element of a scalar as it is: it moves or chooses elements."""
+    return not primitive.elementwise and (primitive.moves or primitive.selects)
 
 
 def fits(program: Program) -> bool:
@@ -137,7 +138,7 @@ class _FunctionWriter:
         if primitive is exponential.whole_power:
             n = equation.params["n"]
             return f"{operands[0]} * {operands[0]}" if n == 2 else f"pow({operands[0]}, {float(n)!r})"
-        if primitive in _UNCHANGED or (primitive is conversions.cast and equation.output.dtype == "float64"):
+        if _is_unchanged(primitive) or (primitive is conversions.cast and equation.output.dtype == "float64"):
             return self._float(inputs[0]) if equation.output.dtype == "float64" else operands[0]
         text = template(primitive)
         # A choice between a number and a truth value is of the kind that was chosen.

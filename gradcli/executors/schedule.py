@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
-from gradcli.primitives import arithmetic, conversions, linear, reductions
+from gradcli.primitives import arithmetic, conversions, linear
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Shape, Variable
 
 # Elements of a block: large enough for what NumPy and Python spend on each call, small enough
@@ -25,11 +26,13 @@ LONGEST_ROW = 4 * BLOCK
 # What takes fewer equations than this is computed again in a later segment, rather than kept whole.
 _CHEAP = 8
 
-REDUCTIONS = frozenset(
-    {reductions.sum_, reductions.mean, reductions.prod, reductions.max_, reductions.min_}
-)  # fmt: skip
 _MAY_BE_THE_SAME = (arithmetic.identity, conversions.cast)
 _FLOATING = ("float64", "float32")
+
+
+def is_reduction(primitive: Primitive) -> bool:
+    """Whether it makes numbers of numbers, joining them two by two."""
+    return primitive.reduces is not None and not primitive.truths
 
 
 class Segment:
@@ -201,7 +204,7 @@ class _Scheduler:
             return None
         if equation.primitive.elementwise:
             over = equation.output.shape
-        elif equation.primitive in REDUCTIONS and arrays.dtype_name(equation.inputs[0]) in _FLOATING:
+        elif is_reduction(equation.primitive) and arrays.dtype_name(equation.inputs[0]) in _FLOATING:
             over = arrays.shape(equation.inputs[0])
             partial = len(equation.params["axis"]) < len(over)
             if partial and (math.prod(over[1:]) > self.fusion.longest_row or over[0] < 2):
@@ -241,7 +244,7 @@ def exclusive(program: Program) -> frozenset[Variable]:
     own = {e.output for e in program.equations if _makes_array(e)}
     own.difference_update(a for a in program.outputs if isinstance(a, Variable))
     for equation in program.equations:
-        if not _makes_array(equation) and equation.primitive not in REDUCTIONS:
+        if not _makes_array(equation) and not is_reduction(equation.primitive):
             own.difference_update(a for a in equation.inputs if isinstance(a, Variable))
     return frozenset(own)
 

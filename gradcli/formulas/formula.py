@@ -15,7 +15,7 @@ from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
 from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, in_order, is_call
 from gradcli.formulas.forms import Forms
-from gradcli.formulas.identities import BILINEAR, EVEN, IDENTITIES, LINEAR, ODD, number
+from gradcli.formulas.identities import IDENTITIES, is_linear, number
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.exponential import exp, general_power, sqrt, whole_power
@@ -104,10 +104,10 @@ class _Reader:
         found = None if identity is None else identity(self.algebra, operands, params)
         if found is not None:
             return found
-        if primitive.name in ODD | EVEN and _is_negative(self.algebra, operands[0]):
+        if primitive.parity is not None and _is_negative(self.algebra, operands[0]):
             positive = self._applied(primitive, [self.algebra.negative(operands[0])], params, shape, dtype)
-            return self.algebra.negative(positive) if primitive.name in ODD else positive
-        if primitive.name in LINEAR | BILINEAR:
+            return self.algebra.negative(positive) if primitive.parity == "odd" else positive
+        if is_linear(primitive):
             return self._linear(primitive, operands, params, shape, dtype)
         return self._call(primitive, operands, params, shape, dtype)
 

@@ -15,6 +15,7 @@ from gradcli.formulas.algebra import Algebra, Application, Formula, Product
 from gradcli.formulas.numbers import factors
 from gradcli.primitives.exponential import log
 from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.series import linear
 from gradcli.primitives.special import bessel_i, bessel_j
 from gradcli.primitives.trigonometric import cos, sin, sinc
 
@@ -204,9 +205,9 @@ IDENTITIES: dict[str, Identity] = {
     "sinc": _sinc,
 }
 
-# f(-x) is -f(x), f(x).
-ODD = frozenset("sin tan asin atan sinh tanh asinh atanh erf erfinv cbrt sign".split())  # noqa: SIM905
-EVEN = frozenset("cos cosh abs".split())  # noqa: SIM905
-# f(c*x) is c*f(x) for a number c.
-LINEAR = frozenset("sum mean reshape permute broadcast_to index scatter flip roll tril triu cumsum".split())  # noqa: SIM905
-BILINEAR = frozenset({"matmul"})
+
+def is_linear(primitive: Primitive) -> bool:
+    """Whether a factor that is one number comes out of it, whichever operand has it."""
+    if primitive.elementwise or primitive.variadic:
+        return False
+    return primitive.multilinear or (primitive.jet is linear and len(primitive.vjp or ()) == 1)  # type: ignore[arg-type]

@@ -25,6 +25,8 @@ def _sum_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
 
 add = elementwise(
     "add", "x, y", "x + y",
+    commutative=True,
+    rounds_alike=True,
     keeps_integers=True,
     operator="+",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: g),
@@ -47,6 +49,7 @@ def _difference_series(_primitive: Primitive, _y: Any, a: Any, b: Any) -> Coeffi
 
 subtract: Primitive = elementwise(
     "subtract", "x, y", "x - y",
+    rounds_alike=True,
     keeps_integers=True,
     operator="-",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: -g),
@@ -59,6 +62,8 @@ subtract: Primitive = elementwise(
 
 multiply = elementwise(
     "multiply", "x, y", "x * y",
+    commutative=True,
+    rounds_alike=True,
     keeps_integers=True,
     operator="*",
     vjp=(lambda g, _y, _a, b: g * b, lambda g, _y, a, _b: g * a),
@@ -79,6 +84,7 @@ def _quotient_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficie
 
 divide: Primitive = elementwise(
     "divide", "x, y", "x / y",
+    rounds_alike=True,
     operator="/",
     vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -g * divide(y, b)),
     jet=_quotient_series,
@@ -92,6 +98,7 @@ divide: Primitive = elementwise(
 
 negative: Primitive = elementwise(
     "negative", "x", "-x",
+    rounds_alike=True,
     operator="-",
     keeps_integers=True,
     jet=linear,
@@ -104,6 +111,7 @@ negative: Primitive = elementwise(
 
 identity = elementwise(
     "identity", "x", "x, as a tensor of its own in the graph",
+    rounds_alike=True,
     jet=linear,
     truths=True,
     forward=lambda _xp, x: x,
@@ -132,6 +140,7 @@ ones_like = elementwise(
 
 reciprocal = elementwise(
     "reciprocal", "x", "1/x",
+    rounds_alike=True,
     forward=lambda xp, x: xp.divide(1.0, x),
     vjp=(lambda g, y, _x: -g * (y * y),),
     derivative="-g/x**2",
@@ -180,6 +189,8 @@ floor_divide: Primitive = elementwise(
 
 absolute = elementwise(
     "abs", "x", "absolute value",
+    parity="even",
+    rounds_alike=True,
     keeps_integers=True,
     vjp=(lambda g, _y, x: g * sign(x),),
     spelling=spelled("sql", c="fabs", sympy="Abs"),
@@ -208,7 +219,7 @@ def _piecewise_constant(name: str, doc: str, jumps: Any, edges: Sequence[str] = 
 
 sign: Primitive = _piecewise_constant(
     "sign", "-1, 0 or 1", lambda x: equal(x, 0),
-    spelling=spelled("sql sympy"), edges=("sign(0) = 0",), aliases=("sgn",),
+    parity="odd", spelling=spelled("sql sympy"), edges=("sign(0) = 0",), aliases=("sgn",),
 )  # fmt: skip
 floor: Primitive = _piecewise_constant(
     "floor", "the largest whole number <= x", lambda x: equal(x, floor(x)),
@@ -268,6 +279,7 @@ def _larger_or_smaller(name: str, doc: str, sign: str, loses: Any) -> Primitive:
     # A nan operand compares false with everything: it neither loses nor ties, and keeps its cotangent.
     return elementwise(
         name, "x, y", doc,
+        rounds_alike=True,
         keeps_integers=True,
         vjp=(
             lambda g, _y, a, b: _share(g, logical_not(loses(a, b)), equal(a, b)),
@@ -322,6 +334,7 @@ clip = Composite(
 
 where: Primitive = elementwise(
     "where", "condition, x, y", "x where the condition is true, else y",
+    rounds_alike=True,
     keeps_integers=True,
     truths=True,
     jet=linear,
@@ -383,11 +396,11 @@ greater_equal: Primitive = predicate(
 )  # fmt: skip
 equal: Primitive = predicate(
     "equal", "x, y", "x == y",
-    operator="==", spelling=spelled(torch="eq", sympy="Eq"), samples=_PAIRS,
+    commutative=True, operator="==", spelling=spelled(torch="eq", sympy="Eq"), samples=_PAIRS,
 )  # fmt: skip
 not_equal: Primitive = predicate(
     "not_equal", "x, y", "x != y",
-    operator="!=", spelling=spelled(torch="ne", sympy="Ne"), samples=_PAIRS,
+    commutative=True, operator="!=", spelling=spelled(torch="ne", sympy="Ne"), samples=_PAIRS,
 )  # fmt: skip
 isfinite = predicate(
     "isfinite", "x", "whether x is neither infinite nor nan",
@@ -403,11 +416,11 @@ logical_not: Primitive = predicate(
 )  # fmt: skip
 logical_and: Primitive = predicate(
     "logical_and", "x, y", "x and y",
-    spelling=spelled(sympy="And"), samples=((True, False),),
+    commutative=True, spelling=spelled(sympy="And"), samples=((True, False),),
 )  # fmt: skip
 logical_or: Primitive = predicate(
     "logical_or", "x, y", "x or y",
-    spelling=spelled(sympy="Or"), samples=((True, False),),
+    commutative=True, spelling=spelled(sympy="Or"), samples=((True, False),),
 )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ def _batched_cast(primitive: Primitive, operands: Operands, _batched: Flags, par
 
 cast = Primitive(
     "cast", "x, dtype", "x in another dtype",
+    rounds_alike=True,
     elementwise=True,
     truths=True,
     jet=linear,
@@ -66,6 +67,7 @@ reshape: Primitive = Primitive(
         (x,),
         {"shape": _new_shape(arrays.shape(x), gathered(sizes if shape is None else (shape,), "a shape"))},
     ),
+    moves=True,
     truths=True,
     jet=linear,
     batch=_batched_reshape,
@@ -110,6 +112,7 @@ permute: Primitive = Primitive(
     prepare=lambda x, *order, axes=None: (
         (x,), {"axes": permutation(len(arrays.shape(x)), order if axes is None else (axes,))}
     ),
+    moves=True,
     truths=True,
     jet=linear,
     batch=_batched_permute,
@@ -139,6 +142,7 @@ broadcast_to = Primitive(
     forward=lambda xp, x, *, shape: xp.broadcast_to(x, shape),
     vjp=(lambda g, _y, _x, **_params: g,),
     prepare=_broadcast_call,
+    moves=True,
     truths=True,
     jet=linear,
     batch=_batched_broadcast,

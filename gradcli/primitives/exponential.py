@@ -184,6 +184,7 @@ square = Composite(
 
 sqrt = elementwise(
     "sqrt", "x", "square root",
+    rounds_alike=True,
     vjp=(lambda g, y, _x: divide(g, 2.0 * y),),
     spelling=spelled("c sql sympy"),
     derivative="g/(2*sqrt(x))",
@@ -204,6 +205,7 @@ rsqrt = elementwise(
 
 cbrt = elementwise(
     "cbrt", "x", "cube root, negative for negative x",
+    parity="odd",
     fallback=definitions.cbrt,
     vjp=(lambda g, y, _x: divide(divide(g, y), 3.0 * y),),
     spelling=spelled("c"),

@@ -17,7 +17,9 @@ def elementwise(name: str, signature: str, doc: str, **fields: Any) -> Primitive
 
 def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """An elementwise function with truth values, which has no derivative."""
-    return elementwise(name, signature, doc, keeps_integers=True, truths=True, vjp=None, derivative="none", **fields)
+    return elementwise(
+        name, signature, doc, keeps_integers=True, truths=True, rounds_alike=True, vjp=None, derivative="none", **fields
+    )
 
 
 def structural(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
@@ -26,5 +28,5 @@ def structural(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
 
 
 def moving(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
-    """A function that moves elements, whatever they are."""
-    return structural(name, signature, doc, truths=True, jet=linear, **fields)
+    """A function that moves elements, whatever they are, to places that its parameters say."""
+    return structural(name, signature, doc, moves=True, truths=True, jet=linear, **fields)

@@ -12,8 +12,9 @@ from gradcli.errors import LimitError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.axes import diagonal_number, whole, whole_array
 from gradcli.primitives.bind import concrete
-from gradcli.primitives.families import moving
+from gradcli.primitives.families import moving, structural
 from gradcli.primitives.primitive import Composite, Primitive, broadcast_elements
+from gradcli.primitives.series import linear
 
 Shape = tuple[int, ...]
 Key = tuple[Any, ...]
@@ -101,8 +102,10 @@ index = moving(
     samples=((_VECTOR, 1), (_MATRIX, (slice(None), [0, 2, 0])), (_MATRIX, (None, Ellipsis, slice(0, 3, 2)))),
 )  # fmt: skip
 
-scatter: Primitive = moving(
+scatter: Primitive = structural(
     "scatter", "x, key, shape", "zeros of a shape with x added at key",
+    truths=True,
+    jet=linear,
     forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),
     vjp=(lambda g, _y, _x, *, key, **_params: index(g, key),),
     prepare=lambda x, key, shape: ((x,), {"key": normalize_key(key), "shape": tuple(shape)}),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from gradcli import arrays
 from gradcli.arrays import spellings
@@ -196,6 +196,16 @@ class Primitive(Operation):
     selects
         whether the result is made of some of the operands' elements, so that a zero in a
         cotangent may mean "not taken" (see `gradcli.autograd.selection`)
+    parity
+        "odd" where f(-x) is -f(x), "even" where it is f(x)
+    commutative
+        whether the operands may be exchanged without changing any number
+    rounds_alike
+        whether it gives the same bits for a number as for each element of an array
+    moves
+        whether each element of the result is an element of an operand or 0, whatever the elements are
+    reduces
+        the function of two elements that joins all those along the axes
     multilinear
         whether the result is a sum of products of one element of each operand
     reach(taken, **params)
@@ -216,16 +226,21 @@ class Primitive(Operation):
         "_saved",
         "_uses",
         "batch",
+        "commutative",
         "elements",
         "elementwise",
         "forward",
         "function",
         "jet",
+        "moves",
         "multilinear",
         "node_name",
         "operator",
+        "parity",
         "prepare",
         "reach",
+        "reduces",
+        "rounds_alike",
         "selects",
         "smooth",
         "spelling",
@@ -252,6 +267,11 @@ class Primitive(Operation):
         truths: bool = False,
         elementwise: bool = False,
         selects: bool = False,
+        parity: Literal["odd", "even"] | None = None,
+        commutative: bool = False,
+        rounds_alike: bool = False,
+        moves: bool = False,
+        reduces: Primitive | None = None,
         multilinear: bool = False,
         reach: Callable[..., Any] | None = None,
         variadic: bool = False,
@@ -278,6 +298,11 @@ class Primitive(Operation):
         spellings.declare(name, Spelling(self.spelling, elementwise, keeps_integers, predicate, between, fallback))
         self.elementwise = elementwise
         self.selects = selects
+        self.parity = parity
+        self.commutative = commutative
+        self.rounds_alike = rounds_alike
+        self.moves = moves
+        self.reduces = reduces
         self.multilinear = multilinear
         self.reach = reach
         self.variadic = variadic

@@ -12,11 +12,15 @@ from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import (
     absolute,
+    add,
     divide,
     equal,
     greater,
     isfinite,
+    logical_and,
     logical_or,
+    maximum,
+    minimum,
     multiply,
     not_equal,
     nowhere,
@@ -88,6 +92,7 @@ sum_ = _reduction(
     "sum", "sum over the axes",
     lambda g, _y, _x, *, axis, **_params: broadcast_to(keep_axes(g, _x.shape, axis), _x.shape),
     jet=linear,
+    reduces=add,
     derivative="g for every element",
     edges=("the sum of no elements is 0",),
 )  # fmt: skip
@@ -109,6 +114,7 @@ mean = _reduction(
         xp.sum(x, axis=axis, keepdims=keepdims), float(_count(arrays.shape(x), axis))
     ),
     jet=linear,
+    reduces=add,
     derivative="g/n for every element",
     edges=("the mean of no elements is nan",),
 )  # fmt: skip
@@ -168,6 +174,7 @@ prod = _reduction(
     _prod_rule,
     jet=_prod_series,
     reach=lambda taken, *, axis, keepdims: taken if keepdims else expand_dims(taken, axis),
+    reduces=multiply,
     derivative="g times the product of the other elements",
     edges=(
         "with a zero among the elements, the derivative is still the product of the others",
@@ -200,7 +207,7 @@ def _one_at_most(chosen: Any, axis: Shape) -> bool:
     return nowhere(greater(sum_(where(chosen, 1.0, 0.0), axis), 1))
 
 
-def _extreme(name: str, doc: str, alias: str) -> Primitive:
+def _extreme(name: str, doc: str, alias: str, of_two: Primitive) -> Primitive:
     def forward(xp: Any, x: Any, *, axis: Shape, keepdims: bool) -> Any:
         if 0 in (arrays.shape(x)[a] for a in axis):
             raise ShapeError(f"an empty tensor has no '{name}'")
@@ -220,6 +227,7 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
         name, doc,
         lambda g, y, x, *, axis, **_params: _share_ties(g, y, x, axis),
         forward=forward,
+        reduces=of_two,
         jet=_chosen_series,
         derivative="g to the chosen element; ties share it evenly",
         domain="smooth where one element is chosen",
@@ -233,8 +241,8 @@ def _extreme(name: str, doc: str, alias: str) -> Primitive:
     return primitive
 
 
-max_ = _extreme("max", "the largest element", "amax")
-min_ = _extreme("min", "the smallest element", "amin")
+max_ = _extreme("max", "the largest element", "amax", maximum)
+min_ = _extreme("min", "the smallest element", "amin", minimum)
 
 
 def sum_to(g: Any, shape: Shape) -> Any:
@@ -387,6 +395,7 @@ any_ = _reduction(
     None,
     truths=True,
     jet=locally_constant,
+    reduces=logical_or,
     derivative="none",
     edges=("of no elements it is false",),
 )  # fmt: skip
@@ -396,6 +405,7 @@ all_ = _reduction(
     None,
     truths=True,
     jet=locally_constant,
+    reduces=logical_and,
     derivative="none",
     edges=("of no elements it is true",),
 )  # fmt: skip

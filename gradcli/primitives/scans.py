@@ -13,7 +13,7 @@ from gradcli.primitives.arithmetic import divide, equal, multiply, nowhere, ones
 from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.families import moving, structural
+from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.reductions import any_, logsumexp, sum_
@@ -129,8 +129,10 @@ def _order(xp: Any, keys: Any, axis: int) -> Any:
     return xp.argsort(keys, axis=axis, stable=True)
 
 
-sort_by: Primitive = moving(
+sort_by: Primitive = structural(
     "sort_by", "x, keys, axis", "x in the order in which keys of the same shape rise along an axis",
+    truths=True,
+    jet=linear,
     forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, keys, axis), axis=axis),
     vjp=(lambda g, _y, _x, keys, *, axis: unsort_by(g, keys, axis), None),
     prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
@@ -139,8 +141,10 @@ sort_by: Primitive = moving(
     samples=((_VECTOR, [3, 1, 2], 0), (_MATRIX, [[0, 2, 1], [1, 0, 2]], 1)),
 )  # fmt: skip
 
-unsort_by: Primitive = moving(
+unsort_by: Primitive = structural(
     "unsort_by", "x, keys, axis", "the y that sort_by brings into the order of x",
+    truths=True,
+    jet=linear,
     forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, _order(xp, keys, axis), axis), axis=axis),
     vjp=(lambda g, _y, _x, keys, *, axis: sort_by(g, keys, axis), None),
     prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),

@@ -96,6 +96,7 @@ gelu = Composite(
 
 erf = elementwise(
     "erf", "x", "error function",
+    parity="odd",
     vjp=(lambda g, _y, x: g * (_TWO_OVER_SQRT_PI * exp(-x * x)),),
     spelling=spelled("c scipy sympy"),
     derivative="g*2*exp(-x**2)/sqrt(pi)",
@@ -112,6 +113,7 @@ erfc = elementwise(
 
 erfinv = elementwise(
     "erfinv", "x", "inverse of erf",
+    parity="odd",
     vjp=(lambda g, y, _x: g * (exp(y * y) * (1.0 / _TWO_OVER_SQRT_PI)),),
     spelling=spelled("scipy cuda"),
     derivative="g*sqrt(pi)/2*exp(erfinv(x)**2)",

@@ -17,6 +17,7 @@ _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
 sin = elementwise(
     "sin", "x", "sine",
+    parity="odd",
     vjp=(lambda g, _y, x: g * cos(x),),
     spelling=spelled("c sql sympy latex"),
     derivative="g*cos(x)",
@@ -25,6 +26,7 @@ sin = elementwise(
 
 cos: Primitive = elementwise(
     "cos", "x", "cosine",
+    parity="even",
     vjp=(lambda g, _y, x: -g * sin(x),),
     spelling=spelled("c sql sympy latex"),
     derivative="-g*sin(x)",
@@ -33,6 +35,7 @@ cos: Primitive = elementwise(
 
 tan = elementwise(
     "tan", "x", "tangent",
+    parity="odd",
     vjp=(lambda g, y, _x: g * (1.0 + y * y),),
     spelling=spelled("c sql sympy latex"),
     derivative="g*(1 + tan(x)**2)",
@@ -51,6 +54,7 @@ one_minus_square = elementwise(
 
 asin = elementwise(
     "asin", "x", "inverse sine",
+    parity="odd",
     vjp=(lambda g, _y, x: divide(g, sqrt(one_minus_square(x))),),
     spelling=spelled("c sql sympy", numpy="arcsin", latex="arcsin"),
     derivative="g/sqrt(1 - x**2)",
@@ -73,6 +77,7 @@ acos = elementwise(
 
 atan = elementwise(
     "atan", "x", "inverse tangent",
+    parity="odd",
     vjp=(lambda g, _y, x: divide(g, 1.0 + x * x),),
     spelling=spelled("c sql sympy", numpy="arctan", latex="arctan"),
     derivative="g/(1 + x**2)",
@@ -117,6 +122,7 @@ hypot = elementwise(
 
 sinh = elementwise(
     "sinh", "x", "hyperbolic sine",
+    parity="odd",
     vjp=(lambda g, _y, x: g * cosh(x),),
     spelling=spelled("c sql sympy latex"),
     derivative="g*cosh(x)",
@@ -125,6 +131,7 @@ sinh = elementwise(
 
 cosh: Primitive = elementwise(
     "cosh", "x", "hyperbolic cosine",
+    parity="even",
     vjp=(lambda g, _y, x: g * sinh(x),),
     spelling=spelled("c sql sympy latex"),
     derivative="g*sinh(x)",
@@ -133,6 +140,7 @@ cosh: Primitive = elementwise(
 
 tanh = elementwise(
     "tanh", "x", "hyperbolic tangent",
+    parity="odd",
     vjp=(lambda g, y, _x: g * (1.0 - y * y),),
     spelling=spelled("c sql sympy latex"),
     derivative="g*(1 - tanh(x)**2)",
@@ -141,6 +149,7 @@ tanh = elementwise(
 
 asinh = elementwise(
     "asinh", "x", "inverse hyperbolic sine",
+    parity="odd",
     vjp=(lambda g, _y, x: divide(g, hypot(x, 1.0)),),
     spelling=spelled("c sql sympy", numpy="arcsinh"),
     derivative="g/sqrt(1 + x**2)",
@@ -161,6 +170,7 @@ acosh = elementwise(
 
 atanh = elementwise(
     "atanh", "x", "inverse hyperbolic tangent",
+    parity="odd",
     vjp=(lambda g, _y, x: divide(g, one_minus_square(x)),),
     spelling=spelled("c sql sympy", numpy="arctanh"),
     derivative="g/(1 - x**2)",

@@ -10,16 +10,12 @@ from gradcli import arrays, limits
 from gradcli.arrays.shapes import broadcast
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.order import ABSTRACT
-from gradcli.primitives import conversions, linear, reductions
+from gradcli.primitives import conversions, linear
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.primitive import Primitive
 
 Shape = tuple[int, ...]
 
-_REDUCTIONS = (
-    reductions.sum_, reductions.mean, reductions.prod, reductions.max_, reductions.min_, reductions.any_,
-    reductions.all_,
-)  # fmt: skip
 # What they give is a view of an array that has one element in memory.
 _VIEWS = (conversions.reshape, conversions.permute, conversions.broadcast_to)
 # So many elements are computed to see a shape, where there is no rule for it.
@@ -63,7 +59,7 @@ class Abstract(Kind):
         if primitive.elementwise:
             return Abstract(broadcast(shapes), _dtype(primitive, operands, params))
         # Whether a reduction of nothing has a value, it knows itself.
-        if primitive in _REDUCTIONS and 0 not in shapes[0]:
+        if primitive.reduces is not None and 0 not in shapes[0]:
             return Abstract(_reduced(shapes[0], **params), _dtype(primitive, operands, params))
         if primitive is linear.matmul:
             return Abstract(_matmul(*shapes), _dtype(linear.matmul, operands, params))

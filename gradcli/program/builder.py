@@ -9,13 +9,12 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
 from gradcli.errors import GradcliError
-from gradcli.primitives import arithmetic, conversions, exponential
+from gradcli.primitives import conversions
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import constants
 from gradcli.program.ir import Atom, Equation, Shape, Variable
-from gradcli.program.patterns import COMMUTATIVE
 from gradcli.program.rewrites import Rewrites
 
 # A constant that is computed here takes at most this many elements of memory.
@@ -23,15 +22,6 @@ _MOST_FOLDED = 2**16
 
 # Up to here every whole number is a float.
 _LARGEST_EXACT = 2**53
-
-# Functions that give the same bits for a number as for each element of an array.
-_ROUNDED_ALIKE = frozenset({
-    arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide, arithmetic.negative,
-    arithmetic.reciprocal, arithmetic.absolute, arithmetic.where, arithmetic.less, arithmetic.less_equal,
-    arithmetic.greater, arithmetic.greater_equal, arithmetic.equal, arithmetic.not_equal,
-    arithmetic.logical_and, arithmetic.logical_or, arithmetic.logical_not, arithmetic.isfinite,
-    arithmetic.isnan, arithmetic.maximum, arithmetic.minimum, arithmetic.identity, conversions.cast, exponential.sqrt,
-})  # fmt: skip
 
 
 class Builder:
@@ -115,7 +105,7 @@ class Builder:
 
     def _ordered(self, primitive: Primitive, inputs: Sequence[Atom]) -> Sequence[Atom]:
         """The operands of a commutative primitive with constants first, then by their order in the program."""
-        if primitive.name not in COMMUTATIVE or not isinstance(inputs[0], Variable):
+        if not primitive.commutative or not isinstance(inputs[0], Variable):
             return inputs
         first, second = inputs
         if not isinstance(second, Variable) or self.number(second) < self.number(first):
@@ -126,7 +116,7 @@ class Builder:
         self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape, dtype: str
     ) -> tuple[Sequence[Atom], Shape]:
         """The operands as they were before they were repeated along axes, and the shape of the result of these."""
-        if not shape or primitive not in _ROUNDED_ALIKE:
+        if not shape or not primitive.rounds_alike:
             return inputs, shape
         small = [self._before_broadcast(a) for a in inputs]
         if all(s is a for s, a in zip(small, inputs)) or _result_dtype(primitive, small, params) != dtype:

@@ -115,15 +115,12 @@ def _operands(
 
 def _orders(pattern: Pattern, inputs: Sequence[Atom]) -> Iterator[Sequence[Atom]]:
     yield inputs
-    if pattern.primitive is not None and pattern.primitive.name in COMMUTATIVE:
+    if pattern.primitive is not None and pattern.primitive.commutative:
         yield inputs[::-1]
 
 
 # The names of parts that stand for constants alone.
 CONSTANTS = frozenset({"c", "d"})
-
-# Functions whose operands may be exchanged without changing any number.
-COMMUTATIVE = frozenset({"add", "multiply", "equal", "not_equal", "logical_and", "logical_or"})
 
 
 def _may_fit(pattern: Any, atom: Atom, definitions: Mapping[Variable, Equation]) -> bool:

@@ -14,16 +14,11 @@ from gradcli import arrays, limits
 from gradcli.arrays import sparsity_patterns
 from gradcli.arrays.sparsity_patterns import Pattern
 from gradcli.errors import LimitError
-from gradcli.primitives import batching, conversions, indexing, linear, shape
+from gradcli.primitives import batching, indexing, linear
 from gradcli.program.ir import Atom, Equation, Program, Shape, Variable
 
 # Of any intermediate result.
 _MOST_ENTRIES = 2**24
-# The result is made of elements of the operands, each at one place or several, and of zeros.
-_MOVING = frozenset({
-    indexing.index, conversions.reshape, conversions.permute, conversions.broadcast_to, shape.concat, shape.stack,
-    shape.flip, shape.roll, shape.tril, shape.triu,
-})  # fmt: skip
 
 
 def dependence(program: Program, variables: Sequence[Variable]) -> list[Pattern]:
@@ -71,7 +66,7 @@ class _Propagation:
             return None
         if primitive.elementwise:
             return self._united([self._spread(self.known[o], o.shape, equation.output.shape) for o in operands])
-        if primitive in _MOVING:
+        if primitive.moves:
             return self._moved(equation)
         if primitive is indexing.scatter:
             return self._scattered(equation)
