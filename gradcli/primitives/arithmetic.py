@@ -111,6 +111,7 @@ negative: Primitive = elementwise(
 
 identity = elementwise(
     "identity", "x", "x, as a tensor of its own in the graph",
+    internal=True,
     rounds_alike=True,
     jet=linear,
     truths=True,
@@ -123,6 +124,7 @@ identity = elementwise(
 
 zeros_like = elementwise(
     "zeros_like", "x", "zeros in the shape of x",
+    subject="creation",
     keeps_integers=True,
     vjp=None,
     derivative="none",
@@ -131,6 +133,7 @@ zeros_like = elementwise(
 
 ones_like = elementwise(
     "ones_like", "x", "ones in the shape of x",
+    subject="creation",
     keeps_integers=True,
     vjp=None,
     derivative="none",
@@ -231,7 +234,7 @@ ceil = _piecewise_constant(
 )  # fmt: skip
 _round = _piecewise_constant(
     "round", "the nearest whole number, halves to even", lambda x: equal(x - floor(x), 0.5),
-    spelling=spelled(c="nearbyint"),
+    internal=True, spelling=spelled(c="nearbyint"),
 )  # fmt: skip
 
 
@@ -300,6 +303,7 @@ minimum = _larger_or_smaller("minimum", "the smaller of x and y", "<", lambda x,
 
 _clip = elementwise(
     "clip", "x, min, max", "x held between min and max",
+    internal=True,
     forward=lambda xp, x, low, high: xp.minimum(xp.maximum(x, low), high),
     vjp=(
         lambda g, _y, x, low, high: where(

@@ -31,6 +31,7 @@ def _batched_cast(primitive: Primitive, operands: Operands, _batched: Flags, par
 
 cast = Primitive(
     "cast", "x, dtype", "x in another dtype",
+    internal=True,
     rounds_alike=True,
     elementwise=True,
     truths=True,

@@ -94,6 +94,7 @@ def _power_term(x: Any, y: Any, q: Any, j: int, k: int) -> Any:
 
 general_power: Primitive = elementwise(
     "pow", "x, q", "x to the power q, for any q",
+    internal=True,
     operator="**",
     keeps_integers=True,
     vjp=(_power_by_base, _power_by_exponent),
@@ -143,6 +144,7 @@ def _whole_power_series(_primitive: Primitive, y: Any, x: Any, *, n: float) -> C
 
 whole_power = elementwise(
     "whole_power", "x, n", "x to the power of the whole number n",
+    internal=True,
     forward=lambda xp, x, *, n: xp.multiply(x, x) if n == 2 else xp.pow(x, n),
     vjp=(_whole_power_rule,),
     jet=_whole_power_series,
@@ -290,6 +292,7 @@ def _sigmoid_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
 
 sigmoid: Primitive = elementwise(
     "sigmoid", "x", "1/(1 + exp(-x))",
+    subject="special",
     forward=lambda xp, x: xp.divide(1.0, xp.add(1.0, xp.exp(xp.negative(x)))),
     # Not 1 - y, which has lost its digits for x far above 0.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
@@ -302,6 +305,7 @@ sigmoid: Primitive = elementwise(
 
 logsigmoid = elementwise(
     "logsigmoid", "x", "log(sigmoid(x)), without overflow",
+    subject="special",
     forward=lambda xp, x: xp.negative(xp.logaddexp(0.0, xp.negative(x))),
     vjp=(lambda g, _y, x: g * sigmoid(-x),),
     spelling=spelled(scipy="log_expit"),
@@ -312,6 +316,7 @@ logsigmoid = elementwise(
 
 softplus = elementwise(
     "softplus", "x", "log(1 + exp(x)), without overflow",
+    subject="special",
     forward=lambda xp, x: xp.logaddexp(0.0, x),
     vjp=(lambda g, _y, x: g * sigmoid(x),),
     derivative="g*sigmoid(x)",
@@ -338,6 +343,7 @@ logaddexp = elementwise(
 
 logit = Composite(
     "logit", "x", "log(x/(1 - x))", lambda x: log(x) - log1p(-x),
+    subject="special",
     derivative="g/(x*(1 - x))",
     domain="0 < x < 1",
     edges=("logit(0) = -inf and logit(1) = inf, with derivative inf",),
@@ -347,6 +353,7 @@ logit = Composite(
 
 xlogy = elementwise(
     "xlogy", "x, y", "x*log(y), 0 where x is 0",
+    subject="special",
     forward=lambda xp, x, y: xp.multiply(
         x, xp.log(xp.where(xp.logical_and(xp.equal(x, 0), xp.equal(y, y)), 1.0, y))
     ),
@@ -363,6 +370,7 @@ xlogy = elementwise(
 
 xlog1py = elementwise(
     "xlog1py", "x, y", "x*log(1 + y), 0 where x is 0",
+    subject="special",
     forward=lambda xp, x, y: xp.multiply(
         x, xp.log1p(xp.where(xp.logical_and(xp.equal(x, 0), xp.equal(y, y)), 0.0, y))
     ),

@@ -91,6 +91,7 @@ def _take(xp: Any, x: Any, *, key: Key) -> Any:
 
 index = moving(
     "index", "x, key", "x[key]",
+    internal=True,
     forward=_take,
     vjp=(lambda g, _y, _x, *, key: scatter(g, key, _x.shape),),
     prepare=lambda x, key: ((x,), {"key": normalize_key(key)}),
@@ -104,6 +105,7 @@ index = moving(
 
 scatter: Primitive = structural(
     "scatter", "x, key, shape", "zeros of a shape with x added at key",
+    internal=True,
     truths=True,
     jet=linear,
     forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),

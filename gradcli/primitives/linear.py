@@ -251,6 +251,7 @@ def latin(terms: Sequence[str], result: str) -> str:
 # Every letter of a term stands once in it, and again in another term or in the result.
 contract = structural(
     "contract", "*tensors", "sum of products over the letters that are not in the result",
+    internal=True,
     forward=lambda xp, *tensors, terms, result: xp.einsum(*tensors, subscripts=latin(terms, result)),
     vjp=_contract_rule,
     jet=multilinear,

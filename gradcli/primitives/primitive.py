@@ -83,7 +83,9 @@ class Operation:
     `derivative` the derivative as a formula, `domain` where it is defined, `edges` what holds by
     convention where the formula does not say, `aliases` its other names, `samples` argument
     tuples at which tests examine it: interior points of the domain where it is smooth. `example`
-    is the words of a `gradcli eval` that shows it, where the first sample does not.
+    is the words of a `gradcli eval` that shows it, where the first sample does not. `subject` is the
+    heading under which it is listed, where that is not the one of its file; an `internal` one is no
+    function of the language, but what others are written in.
     """
 
     __slots__ = (
@@ -94,9 +96,11 @@ class Operation:
         "domain",
         "edges",
         "example",
+        "internal",
         "name",
         "samples",
         "signature",
+        "subject",
     )
 
     def __init__(
@@ -111,6 +115,8 @@ class Operation:
         aliases: Sequence[str] = (),
         samples: Sequence[Any] = (),
         example: str | None = None,
+        subject: str | None = None,
+        internal: bool = False,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -122,6 +128,8 @@ class Operation:
         self.aliases = tuple(aliases)
         self.samples = tuple(samples)
         self.example = example
+        self.subject = subject
+        self.internal = internal
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         raise NotImplementedError

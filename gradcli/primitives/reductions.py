@@ -278,6 +278,7 @@ def _flat_sqrt_rule(g: Any, y: Any, x: Any) -> Any:
 # For the lengths of vectors that may be zero.
 flat_sqrt: Primitive = elementwise(
     "flat_sqrt", "x", "sqrt(x), taken as flat at 0",
+    internal=True,
     forward="sqrt",
     vjp=(_flat_sqrt_rule,),
     spelling=spelled(c="sqrt", sql="sqrt"),
@@ -296,6 +297,7 @@ def _flat_root_rule(g: Any, y: Any, x: Any, *, n: float) -> Any:
 
 flat_root: Primitive = elementwise(
     "flat_root", "x, n", "x**(1/n), taken as 0 and flat at 0",
+    internal=True,
     forward=lambda xp, x, *, n: xp.where(xp.equal(x, 0.0), 0.0, xp.pow(x, 1.0 / n)),
     vjp=(_flat_root_rule,),
     prepare=lambda x, n: ((x,), {"n": n}),
@@ -446,6 +448,7 @@ def _order_forward(xp: Any, x: Any, *, k: int) -> Any:
 
 order_statistic = structural(
     "order_statistic", "x, k", "the element of rank k along the last axis, nan where one is",
+    internal=True,
     forward=_order_forward,
     vjp=(lambda g, y, x, **_params: _share_ties(g, y, x, (len(arrays.shape(x)) - 1,)),),
     jet=_chosen_series,

@@ -216,6 +216,7 @@ beta = Composite(
 # Bessel functions of whole order: DLMF 10.29.1 and 10.6.1, with I(-n) = I(n) and J(-n) = (-1)**n J(n).
 bessel_i: Primitive = elementwise(
     "bessel_i", "x, n", "modified Bessel function of the first kind and whole order n",
+    internal=True,
     forward=lambda xp, x, *, n: (xp.i0, xp.i1)[n](x) if n < 2 else xp.iv(n, x),
     vjp=(
         lambda g, _y, x, *, n: g * (0.5 * (bessel_i(x, abs(n - 1)) + bessel_i(x, n + 1))),
@@ -234,6 +235,7 @@ def _bessel_j_rule(g: Any, _y: Any, x: Any, *, n: int) -> Any:
 
 bessel_j = elementwise(
     "bessel_j", "x, n", "Bessel function of the first kind and whole order n",
+    internal=True,
     forward=lambda xp, x, *, n: (xp.j0, xp.j1)[n](x) if n < 2 else xp.jv(n, x),
     vjp=(_bessel_j_rule,),
     prepare=lambda x, n: ((x,), {"n": n}),

@@ -19,71 +19,67 @@ from gradcli.primitives import (
 )
 from gradcli.primitives.primitive import Operation, Primitive
 
-_MODULES = (
-    conversions,
-    arithmetic,
-    exponential,
-    trigonometric,
-    special,
-    shape,
-    indexing,
-    reductions,
-    scans,
-    linear,
-    matrices,
-    decompositions,
-    creation,
-)
+# The files of entries, and the subject of those that do not say another.
+_MODULES = {
+    conversions: "shape",
+    arithmetic: "elementwise",
+    exponential: "elementwise",
+    trigonometric: "elementwise",
+    special: "special",
+    shape: "shape",
+    indexing: "shape",
+    reductions: "reductions",
+    scans: "reductions",
+    linear: "linear algebra",
+    matrices: "linear algebra",
+    decompositions: "linear algebra",
+    creation: "creation",
+}
 
-SUBJECTS: dict[str, tuple[Operation, ...]] = {
-    "elementwise": (
-        arithmetic.absolute, arithmetic.sign, exponential.exp, exponential.exp2, exponential.expm1,
-        exponential.log, exponential.log2, exponential.log10, exponential.log1p, exponential.sqrt,
-        exponential.rsqrt, exponential.cbrt, exponential.square, arithmetic.reciprocal,
-        trigonometric.sin, trigonometric.cos, trigonometric.tan, trigonometric.asin,
-        trigonometric.acos, trigonometric.atan, trigonometric.atan2, trigonometric.sinh,
-        trigonometric.cosh, trigonometric.tanh, trigonometric.asinh, trigonometric.acosh,
-        trigonometric.atanh, trigonometric.hypot, arithmetic.floor, arithmetic.ceil,
-        arithmetic.round_, arithmetic.trunc, arithmetic.frac, arithmetic.clip, arithmetic.maximum,
-        arithmetic.minimum, arithmetic.where, arithmetic.heaviside, arithmetic.copysign, arithmetic.fmod,
-        arithmetic.remainder, exponential.logaddexp, exponential.power, trigonometric.deg2rad,
-        trigonometric.rad2deg, arithmetic.add, arithmetic.subtract, arithmetic.multiply,
-        arithmetic.divide, arithmetic.floor_divide, arithmetic.negative, arithmetic.equal,
-        arithmetic.not_equal, arithmetic.less, arithmetic.less_equal, arithmetic.greater,
-        arithmetic.greater_equal, arithmetic.logical_and, arithmetic.logical_or,
-        arithmetic.logical_not, arithmetic.isfinite, arithmetic.isnan,
-    ),
-    "special": (
-        exponential.sigmoid, exponential.logsigmoid, exponential.softplus, special.relu,
-        special.leaky_relu, special.elu, special.silu, special.gelu, trigonometric.sinc,
-        exponential.logit, special.erf, special.erfc, special.erfinv, special.gamma,
-        special.lgamma, special.digamma, special.polygamma, special.beta, special.betaln,
-        exponential.xlogy, exponential.xlog1py, special.ndtr, special.ndtri, special.i0,
-        special.i1, special.j0, special.j1,
-    ),
-    "reductions": (
-        reductions.sum_, reductions.mean, reductions.prod, reductions.max_, reductions.min_,
-        reductions.var, reductions.std, reductions.median, reductions.norm, reductions.logsumexp,
-        reductions.any_, reductions.all_, reductions.argmax, reductions.argmin, scans.cumsum,
-        scans.cumprod, scans.softmax, scans.log_softmax, scans.sort,
-    ),
-    "shape": (
-        conversions.reshape, shape.transpose, conversions.permute, shape.moveaxis, shape.squeeze, shape.expand_dims,
-        conversions.broadcast_to, shape.concat, shape.stack, shape.vstack, shape.hstack, shape.flip, shape.roll,
-        shape.tile, shape.repeat, shape.ravel, indexing.diag, shape.tril, shape.triu, shape.take,
-    ),
-    "linear algebra": (
-        linear.matmul, linear.dot, linear.outer, linear.einsum, linear.trace, linear.diagonal, matrices.tensordot,
-        matrices.kron, matrices.cross, matrices.inv, matrices.det, matrices.logdet, matrices.solve,
-        decompositions.cholesky, decompositions.qr, decompositions.eigh, decompositions.eigvalsh,
-        decompositions.svdvals, decompositions.pinv, matrices.matrix_power, decompositions.matrix_exp,
-    ),
-    "creation": (
-        creation.zeros, creation.ones, creation.full, arithmetic.zeros_like,
-        arithmetic.ones_like, creation.full_like, creation.eye,
-        creation.arange, creation.linspace, creation.randn, creation.rand,
-    ),
-}  # fmt: skip
+# What a listing shows first; functions that are not here come behind those of their subject that are.
+_FIRST = """
+    abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt square reciprocal sin cos tan asin acos atan
+    atan2 sinh cosh tanh asinh acosh atanh hypot floor ceil round trunc frac clip maximum minimum where
+    heaviside copysign fmod remainder logaddexp pow deg2rad rad2deg add subtract multiply divide floor_divide
+    negative equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not isfinite
+    isnan
+    sigmoid logsigmoid softplus relu leaky_relu elu silu gelu sinc logit erf erfc erfinv gamma lgamma digamma
+    polygamma beta betaln xlogy xlog1py ndtr ndtri i0 i1 j0 j1
+    sum mean prod max min var std median norm logsumexp any all argmax argmin cumsum cumprod softmax log_softmax
+    sort
+    reshape transpose permute moveaxis squeeze expand_dims broadcast_to concat stack vstack hstack flip roll
+    tile repeat ravel diag tril triu take
+    matmul dot outer einsum trace diagonal tensordot kron cross inv det logdet solve cholesky qr eigh eigvalsh
+    svdvals pinv matrix_power matrix_exp
+    zeros ones full zeros_like ones_like full_like eye arange linspace randn rand
+""".split()  # noqa: SIM905
+
+
+def entries() -> tuple[Operation, ...]:
+    """Every entry of the table: the functions of the language and the primitives behind them."""
+    return tuple(_subjects())
+
+
+def _subjects() -> dict[Operation, str]:
+    """The subject of every entry, in the order of the files."""
+    found: dict[Operation, str] = {}
+    for module, subject in _MODULES.items():
+        for value in vars(module).values():
+            if isinstance(value, Operation):
+                # One that a file only imports has been found in its own.
+                found.setdefault(value, value.subject or subject)
+    return found
+
+
+def _by_subject() -> dict[str, tuple[Operation, ...]]:
+    subjects = {e: subject for e, subject in _subjects().items() if not e.internal}
+    places = {name: place for place, name in enumerate(_FIRST)}
+    listed = sorted(subjects, key=lambda e: places.get(e.name, len(places)))
+    order = ("elementwise", "special", "reductions", "shape", "linear algebra", "creation")
+    return {subject: tuple(e for e in listed if subjects[e] == subject) for subject in order}
+
+
+SUBJECTS = _by_subject()
 
 _BY_NAME = {
     name: operation
@@ -106,12 +102,6 @@ def known(name: str) -> Operation:
 def names() -> tuple[str, ...]:
     """Every name and alias of the language's functions."""
     return tuple(_BY_NAME)
-
-
-def entries() -> tuple[Operation, ...]:
-    """Every entry of the table: the functions of the language and the primitives behind them."""
-    found = (v for module in _MODULES for v in vars(module).values() if isinstance(v, Operation))
-    return tuple(dict.fromkeys(found))
 
 
 def operators() -> dict[str, str]:

@@ -46,6 +46,7 @@ tan = elementwise(
 # (1 - x)*(1 + x) alone keeps its digits near 1, and -2*x alone has a limit in the derivatives there.
 one_minus_square = elementwise(
     "one_minus_square", "x", "1 - x**2, accurate near 1",
+    internal=True,
     forward=lambda xp, x: xp.multiply(xp.subtract(1.0, x), xp.add(1.0, x)),
     vjp=(lambda g, _y, x: g * (-2.0 * x),),
     derivative="-2*g*x",
@@ -226,6 +227,7 @@ def _sinc_forward(xp: Any, x: Any, *, n: int) -> Any:
 
 sinc: Primitive = elementwise(
     "sinc", "x", "sin(pi*x)/(pi*x), 1 at 0",
+    subject="special",
     forward=_sinc_forward,
     vjp=(lambda g, _y, x, *, n: g * sinc(x, n=n + 1),),
     prepare=lambda x, n=0: ((x,), {"n": n}),
