@@ -18,13 +18,15 @@ from test_conformance import CASES, numbers
 
 import gradcli
 from gradcli import arrays, limits
-from gradcli.arrays import backends
-from gradcli.errors import BindingError, GradcliError, NotRecordableError
+from gradcli.arrays import backends, spellings
+from gradcli.errors import BackendError, BindingError, GradcliError, NotRecordableError
 from gradcli.executors import kernel, scalars, schedule, stepwise
 from gradcli.executors.blocks import Blocks
+from gradcli.executors.choose import executable
 from gradcli.language.syntax import parse
 from gradcli.primitives import table
 from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.run import compiled as compiled_module
@@ -549,3 +551,37 @@ def test_functions_into_buffers_are_in_the_table():
 
     known = table.entries()
     assert all(primitive in known for primitive in (*ufuncs._own(), *scalars._TEMPLATES))
+
+
+# --- functions that a library lacks
+
+
+@pytest.fixture
+def unknown(monkeypatch):
+    """A primitive of which no library has the function."""
+    monkeypatch.setattr(spellings, "_declared", dict(spellings._declared))
+    return elementwise("sharpness", "x", "of which nothing is known", vjp=None, derivative="none")
+
+
+def test_a_function_that_a_library_lacks_is_refused(unknown):
+    for x in (0.5, np.array([0.5])):
+        with pytest.raises(BackendError, match="the backend numpy has no function 'sharpness'"):
+            unknown(x)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (100_000,)])
+def test_a_program_with_a_function_that_a_library_lacks_is_refused_before_it_runs(unknown, shape):
+    x, y = Variable(shape, "float64"), Variable(shape, "float64")
+    with pytest.raises(BackendError, match="the backend numpy has no function 'sharpness'"):
+        executable(Program((x,), (Equation(unknown, (x,), {}, y),), (y,)))
+
+
+def test_numbers_have_the_functions_of_numpy(monkeypatch):
+    monkeypatch.setattr(spellings, "_declared", dict(spellings._declared))
+    distance = elementwise(
+        "distance", "x", "to the next number", vjp=None, derivative="none", spelling={"numpy": "spacing"}
+    )
+    assert distance(1.0) == np.spacing(1.0)
+    assert type(distance(1.0)) is float
+    x, y = Variable((), "float64"), Variable((), "float64")
+    assert executable(Program((x,), (Equation(distance, (x,), {}, y),), (y,)))([1.0]) == [np.spacing(1.0)]

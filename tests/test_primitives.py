@@ -6,6 +6,7 @@ operands, which are differentiated by; everything else is a parameter or a const
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -219,6 +220,65 @@ def test_a_primitive_has_every_rule(entry):
     else:
         assert callable(entry.vjp) if entry.variadic else entry.vjp is None
     assert (entry.derivative == "none") == (entry.vjp is None)
+
+
+def has(library: Any, name: str) -> bool:
+    return callable(functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), library))
+
+
+# Where the functions are that spellings name; C, SQL, LaTeX and CUDA cannot be asked.
+LIBRARIES = {
+    "numpy": ("numpy",),
+    "scipy": ("scipy.special",),
+    "sympy": ("sympy",),
+    "torch": ("torch", "torch.special"),
+    "jax": ("jax.numpy", "jax.scipy.special"),
+    "cupy": ("cupy", "cupyx.scipy.special"),
+}
+
+
+@pytest.mark.parametrize("language", {language for entry in PRIMITIVES for language in entry.spelling})
+def test_a_spelling_is_that_of_a_function(language):
+    spelled = [entry.spelling[language] for entry in PRIMITIVES if language in entry.spelling]
+    assert all(spelled)
+    if language in ("c", "sql", "latex", "cuda"):
+        return
+    libraries = [pytest.importorskip(module) for module in LIBRARIES[language]]
+    assert [name for name in spelled if not any(has(library, name) for library in libraries)] == []
+
+
+@pytest.mark.parametrize("entry", [e for e in PRIMITIVES if e.parity], ids=lambda e: e.name)
+def test_an_odd_or_even_function_is_one(entry):
+    x = np.array([0.2, 0.7, 0.95])
+    np.testing.assert_array_equal(data(entry(-x)), data(entry(x)) * (-1 if entry.parity == "odd" else 1))
+
+
+@pytest.mark.parametrize("entry", [e for e in PRIMITIVES if e.commutative], ids=lambda e: e.name)
+def test_the_operands_of_a_commutative_function_may_be_exchanged(entry):
+    x, y = np.random.default_rng(0).standard_normal((2, 100))
+    np.testing.assert_array_equal(data(entry(x, y)), data(entry(y, x)))
+
+
+@pytest.mark.parametrize("entry", [e for e in PRIMITIVES if e.reduces], ids=lambda e: e.name)
+def test_a_reduction_joins_elements_two_by_two(entry):
+    x, y = (0.7, -1.3) if entry.differentiable(1) else (True, False)
+    count = 2 if entry.name == "mean" else 1
+    np.testing.assert_array_equal(data(entry(np.array([x, y]))) * count, data(entry.reduces(x, y)))
+
+
+@pytest.mark.parametrize("entry", [e for e in PRIMITIVES if e.rounds_alike], ids=lambda e: e.name)
+def test_what_rounds_alike_gives_the_same_bits_for_numbers(entry):
+    arity = len(entry.vjp or parse_signature(entry.signature))
+    columns = np.random.default_rng(0).uniform(0.1, 3.0, (arity, 33))
+    params = {"dtype": "float32"} if entry.name == "cast" else {}
+    expected = data(bind.bind(entry, list(columns), params))
+    found = [data(bind.bind(entry, [float(x) for x in row], params)) for row in columns.T]
+    np.testing.assert_array_equal(np.array(found, expected.dtype), expected)
+
+
+def test_what_moves_elements_takes_them_as_they_are():
+    for entry in PRIMITIVES:
+        assert not entry.moves or (entry.truths and not entry.elementwise)
 
 
 def test_every_name_and_alias_is_unique():

@@ -14,11 +14,13 @@ from test_backend_functions import ANY_ZERO, ELEMENTWISE, EXCLUDED, PARAMETERS, 
 from test_conformance import CASES, numbers
 
 from gradcli import arrays
+from gradcli.arrays import spellings
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.executors import cuda_functions, cuda_text, cupy_kernels, schedule
 from gradcli.language.syntax import parse
 from gradcli.primitives import arithmetic, conversions, exponential, matrices, reductions, trigonometric
 from gradcli.primitives.bind import bind
+from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.run.recordings import Recording, abstract, recording
@@ -417,3 +419,27 @@ def test_every_elementwise_function_is_in_a_kernel():
             for params in PARAMETERS.get(primitive.name, [{}]):
                 inputs = (Variable((3,), dtype),) * len(operands_of(primitive))
                 assert cuda_functions.takes(Equation(primitive, inputs, params, output))
+
+
+def test_a_function_that_cuda_lacks_is_left_to_the_namespace(monkeypatch):
+    monkeypatch.setattr(spellings, "_declared", dict(spellings._declared))
+    distance = elementwise(
+        "distance", "x", "to the next number", vjp=None, derivative="none", spelling={"numpy": "spacing"}
+    )
+    x, y, z = (Variable((3,), "float64") for _ in range(3))
+    equation = Equation(distance, (x,), {}, y)
+    assert not cuda_functions.takes(equation)
+    program = Program((x,), (equation, Equation(arithmetic.add, (y, y), {}, z)), (z,))
+    monkeypatch.setattr(EmulatedArrays, "distance", staticmethod(np.spacing), raising=False)
+    (found,) = executable(program)([np.array([1.0, 2.0, 3.0])])
+    np.testing.assert_array_equal(found, 2 * np.spacing([1.0, 2.0, 3.0]))
+
+
+def test_a_function_that_cuda_lacks_may_be_defined_in_others_that_it_has(monkeypatch):
+    monkeypatch.setattr(spellings, "_declared", dict(spellings._declared))
+    double = elementwise(
+        "double", "x", "2*x", fallback=lambda xp, x: xp.add(x, x), vjp=(lambda g, _y, _x: 2.0 * g,), derivative="2*g"
+    )
+    x, y = Variable((3,), "float64"), Variable((3,), "float64")
+    equation = Equation(double, (x,), {}, y)
+    assert cuda_functions.takes(equation)
