@@ -241,11 +241,13 @@ def lgamma(x: float) -> float:
 
 
 def __getattr__(name: str) -> Callable[..., float]:
-    """What neither `math` has nor is defined here, as NumPy and SciPy compute it."""
+    """A function of each element that neither `math` has nor is defined here, as SciPy or NumPy computes it."""
     from gradcli.arrays import namespaces, scipy_special, spellings
 
-    library = scipy_special if "scipy" in spellings.of(name).names else namespaces.numpy_namespace()
-    function = getattr(library, name)
+    spelling = spellings.of(name)
+    if not spelling.elementwise:
+        raise spellings.MissingFunctionError("numpy", name)
+    function = getattr(scipy_special if "scipy" in spelling.names else namespaces.numpy_namespace(), name)
 
     def scalar(*operands: float) -> float:
         return function(*operands).item()  # type: ignore[no-any-return]
