@@ -35,7 +35,7 @@ def wheel(tmp_path_factory):
 def test_what_is_in_the_wheel(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"gradcli/grammar/gradcli.lark", "gradcli/language/syntax/_lalr.py", "gradcli/py.typed"} <= names
-    assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
+    assert not any(name.startswith(("tests/", "benchmarks/", "docs/")) for name in names)
     assert not any("__pycache__" in name for name in names)
 
 

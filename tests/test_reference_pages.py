@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import gradcli
-from gradcli import errors, limits
+from gradcli import errors, limits, timing
+from gradcli.arrays import backends
 from gradcli.cli.main import COMMANDS
 from gradcli.language.syntax import lexer
 
@@ -126,6 +127,30 @@ def test_the_limits_are_those_on_the_page() -> None:
         "steps: operations, and rounds of loops": limits.MAX_STEPS,
         "elements of all arrays that it computes": limits.MAX_ELEMENTS,
     }
+
+
+# --- backends and phases
+
+
+def test_the_backends_of_the_guide_are_those_there_are() -> None:
+    text = sections("guide.md")["Backends"]
+    assert [name.strip("`") for name, _, _ in rows(text)] == [backend.name for backend in backends.BACKENDS]
+    for backend, (_, installed, _) in zip(backends.BACKENDS[1:], list(rows(text))[1:]):
+        assert backend.install.removeprefix("pip install 'gradcli") == installed.removeprefix(
+            "`.venv/bin/pip install '."
+        ).rstrip("`")
+
+
+def test_the_sizes_from_which_backends_compile_are_those_of_the_guide() -> None:
+    worth = {backend.name: backend.worth for backend in backends.BACKENDS}
+    text = " ".join(sections("guide.md")["Backends"].split())
+    assert f"from {worth['jax'].once:,} elements on with JAX" in text
+    assert f"{worth['cupy'].once:,} with CuPy and {worth['torch'].once:,} with PyTorch" in text
+    assert f"with PyTorch from {worth['torch'].again:,} elements on" in text
+
+
+def test_the_phases_of_the_guide_are_those_that_are_measured() -> None:
+    assert [name.strip("`") for name, _ in rows(sections("guide.md")["Large arrays"])] == [*timing.PHASES]
 
 
 # --- Python
