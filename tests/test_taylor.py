@@ -159,3 +159,14 @@ def test_derivatives_by_tensors_of_order_3_are_those_of_repeated_reverse_mode(mo
     assert by_series.keys() == by_reverse_mode.keys()
     for key, expected in by_reverse_mode.items():
         np.testing.assert_allclose(by_series[key], expected, rtol=1e-11, atol=1e-11)
+
+
+def test_a_determinant_is_a_polynomial_of_the_order_of_its_matrix():
+    """The samples of the table have two rows, and so no third derivative."""
+    a, b = (
+        np.array([[2.0, 0.5, 1.0], [0.3, 1.5, -0.4], [0.1, -0.2, 3.0]]),
+        np.array([[0.7, 1.0, 0.2], [-1.0, 0.4, 0.6], [0.5, 0.9, -0.8]]),
+    )
+    found = gradcli.compile("det(A + t*B)").derivatives({"t": 0.0, "A": a, "B": b}, 4, wrt=("t",))
+    characteristic = np.poly(-np.linalg.solve(b, a)) * np.linalg.det(b)
+    np.testing.assert_allclose(found, [*(characteristic[::-1] * [1, 1, 2, 6]), 0.0], rtol=1e-12, atol=1e-13)
