@@ -21,20 +21,19 @@ from gradcli.formulas.writing import (
     Piece,
     calls,
     function,
+    names,
     operators,
     template,
     write,
 )
 from gradcli.program.ir import Equation, Program
 
-# Keywords, and the names of math.h that the spellings below use.
+# Keywords, what is called in the spellings below, and what else math.h may bring.
 _RESERVED = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if inline int long
     register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs floor fmax
-    fmin fmod hypot isfinite isnan lgamma log log10 log1p log2 nearbyint pow sin sinh sqrt tan tanh tgamma trunc
     INFINITY NAN main j0 j1 jn y0 y1 yn gamma signgam""".split()  # noqa: SIM905
-)
+).union(names("c").values())
 
 
 def c(program: Program, *, name: str, doc: str, short: int) -> str:

@@ -19,16 +19,16 @@ from gradcli.formulas.writing import (
     UNARY,
     Language,
     Piece,
-    calls,
     function,
     listed,
+    names,
     operators,
+    plain_call,
     template,
+    with_parameters,
     write,
 )
-from gradcli.primitives import special
 from gradcli.primitives.linear import latin
-from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program
 
 
@@ -59,6 +59,10 @@ def _array(constant: Any) -> Piece:
 def _variable(name: str) -> str:
     taken = keyword.iskeyword(name) or name in ("np", "special")
     return f"{name}_" if taken else name
+
+
+# What NumPy and SciPy call each primitive that they have.
+_NAMES = {**names("scipy", "special.{}".format), **names("numpy", "np.{}".format)}
 
 
 def _reduction(name: str) -> Any:
@@ -103,8 +107,7 @@ def _split_at_zero(x: Piece, below: str) -> Piece:
     return function("np.where", f"{x.at(SUM)} > 0", x.text, below)
 
 
-def _of_order(primitive: Primitive) -> Any:
-    name = f"special.{primitive.spelling['scipy']}"
+def _of_order(name: str) -> Any:
     return lambda equation, operands: function(name, str(equation.params["n"]), operands[0].text)
 
 
@@ -115,8 +118,7 @@ def _whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
 LANGUAGE = Language(
     name="python",
     functions={
-        **calls("scipy", "special.{}".format),
-        **calls("numpy", "np.{}".format),
+        **{name: plain_call("python", text) for name, text in _NAMES.items()},
         **operators(),
         "negative": negated,
         "reciprocal": template("1/{0}", TIMES),
@@ -132,12 +134,10 @@ LANGUAGE = Language(
         "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
         "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
         "sinc": lambda _equation, operands: function("np.sinc", operands[0].text),
-        **{p.name: _of_order(p) for p in (special.polygamma, special.bessel_i, special.bessel_j)},
-        **{n: _reduction(f"np.{n}") for n in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")},
-        **{n: _with(f"np.{n}", "axis") for n in ("cumsum", "cumprod", "sort", "flip")},
-        "softmax": _with("special.softmax", "axis"),
-        "tril": _with("np.tril", "k"),
-        "triu": _with("np.triu", "k"),
+        **{name: _of_order(_NAMES[name]) for name in ("polygamma", "bessel_i", "bessel_j")},
+        **{p.name: _reduction(_NAMES[p.name]) for p in with_parameters("x axis keepdims") if p.name in _NAMES},
+        **{p.name: _with(_NAMES[p.name], "axis") for p in with_parameters("x axis") if p.name in _NAMES},
+        **{p.name: _with(_NAMES[p.name], "k") for p in with_parameters("x k") if p.name in _NAMES},
         "roll": _with("np.roll", "shift", "axis"),
         "reshape": _shaped("np.reshape"),
         "broadcast_to": _shaped("np.broadcast_to"),

@@ -25,6 +25,7 @@ from gradcli.formulas.writing import (
     minus,
     operators,
     plain_call,
+    with_parameters,
     write,
 )
 from gradcli.primitives import table
@@ -226,9 +227,9 @@ LANGUAGE = Language(
         "sinc": _of_order("sinc"),
         "bessel_i": _of_order("i0", "i1"),
         "bessel_j": _of_order("j0", "j1"),
-        **dict.fromkeys(("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin"), _reduction),
-        **dict.fromkeys(("cumsum", "cumprod", "softmax", "sort", "flip"), _with_keyword("axis")),
-        **dict.fromkeys(("tril", "triu"), _with_param("k")),
+        **{p.name: _reduction for p in with_parameters("x axis keepdims")},
+        **{p.name: _with_keyword("axis") for p in with_parameters("x axis")},
+        **{p.name: _with_param("k") for p in with_parameters("x k")},
         **dict.fromkeys(("reshape", "broadcast_to"), _shaped),
         **dict.fromkeys(("concat", "stack"), _joined),
         "permute": permuted,

@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError, LimitError
 from gradcli.formulas.documents import Document, Formulas
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import Primitive, parse_signature
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import without_dead_code
 
@@ -215,9 +215,21 @@ def template(text: str, level: int = ATOM, *, inner: int = ATOM) -> Spelling:
     return lambda _equation, operands: Piece(text.format(*[o.at(inner) for o in operands]), level)
 
 
+def names(language: str, form: Callable[[str], str] = str) -> dict[str, str]:
+    """What `form` makes of the names of the primitives that a language or library has, by those here."""
+    return {p.name: form(p.spelling[language]) for p in _PRIMITIVES if language in p.spelling}
+
+
 def calls(language: str, form: Callable[[str], str] = str) -> dict[str, Spelling]:
-    """The functions of the table that a language has, called by the names that `form` makes of their spellings."""
-    return {p.name: plain_call(language, form(p.spelling[language])) for p in _PRIMITIVES if language in p.spelling}
+    """Calls of these with their operands."""
+    return {name: plain_call(language, text) for name, text in names(language, form).items()}
+
+
+def with_parameters(signature: str) -> list[Primitive]:
+    """The functions of the language whose operands and parameters have these names."""
+    return [
+        p for p in _PRIMITIVES if not p.internal and " ".join(n.name for n in parse_signature(p.signature)) == signature
+    ]
 
 
 def plain_call(language: str, name: str) -> Spelling:

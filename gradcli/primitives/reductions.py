@@ -115,6 +115,7 @@ mean = _reduction(
     ),
     jet=linear,
     reduces=add,
+    spelling=spelled("numpy"),
     derivative="g/n for every element",
     edges=("the mean of no elements is nan",),
 )  # fmt: skip
@@ -228,6 +229,7 @@ def _extreme(name: str, doc: str, alias: str, of_two: Primitive) -> Primitive:
         lambda g, y, x, *, axis, **_params: _share_ties(g, y, x, axis),
         forward=forward,
         reduces=of_two,
+        spelling=spelled("numpy"),
         jet=_chosen_series,
         derivative="g to the chosen element; ties share it evenly",
         domain="smooth where one element is chosen",

@@ -15,7 +15,7 @@ from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import any_, logsumexp, sum_
 from gradcli.primitives.series import Coefficients, from_derivative, linear, through
 from gradcli.primitives.shape import concat, flip, transpose, triu
@@ -109,6 +109,7 @@ softmax = structural(
     reach=_along_axis,
     prepare=_scan_call("softmax", -1),
     batch=batching.along_axis,
+    spelling=spelled("scipy"),
     derivative="y*(g - sum(g*y))",
     samples=_SAMPLES,
 )  # fmt: skip
@@ -174,6 +175,7 @@ sort: Primitive = structural(
     jet=_sort_series,
     prepare=_scan_call("sort", -1),
     batch=batching.along_axis,
+    spelling=spelled("numpy"),
     derivative="g in the old order",
     domain="smooth where no two elements are equal",
     smooth=scan_smooth,
