@@ -29,7 +29,10 @@ _NUMBERS = frozenset({float, int})
 
 def __getattr__(name: str) -> Any:
     theirs = spellings.of(name).within("numpy", name)
-    return getattr(np, theirs) if hasattr(np, theirs) else getattr(scipy_special, name)
+    found = getattr(np, theirs) if hasattr(np, theirs) else getattr(scipy_special, name)
+    if not name.startswith("__"):
+        globals()[name] = found
+    return found
 
 
 def synchronise() -> None:
