@@ -5,6 +5,8 @@ Those of backends are in tests/backends.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.worked_examples import OF_BACKENDS, Copy, changed_copy, check_console, worked_examples
@@ -20,7 +22,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Copy]:
 
 
 def test_the_examples() -> None:
-    assert [*ALL] == [f"How to add {what}" for what in ("a command", "an output language", "a backend")]
+    assert [*ALL] == [f"How to add {what}" for what in ("a function", "a command", "an output language", "a backend")]
     for example in ALL.values():
         assert {block.language for block in example} == {"diff", "console"}
 
@@ -28,6 +30,25 @@ def test_the_examples() -> None:
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_what_an_example_shows_is_printed_in_the_changed_copy(title: str, copies: dict[str, Copy]) -> None:
     check_console(EXAMPLES[title], copies[title])
+
+
+def test_another_function_is_in_the_tests_that_walk_the_table(copies: dict[str, Copy]) -> None:
+    copy = copies["How to add a function"]
+    report = copy.python("-m", "pytest", "-v", "tests", "-k", "spence or dilog")
+    (passed,) = re.findall(r"(\d+) passed", report)
+    assert int(passed) > 100
+    for name in ("spence", "dilog"):
+        walking = set(re.findall(rf"tests/test_(\w+)\.py::\w+\[[^]]*{name}[^]]*\] PASSED", report))
+        assert {"primitives", "references", "batch", "taylor", "higher_orders", "ops"} <= walking
+
+
+def test_another_function_is_put_on_the_page_of_functions(copies: dict[str, Copy]) -> None:
+    copy = copies["How to add a function"]
+    copy.python("-m", "tests.test_ops")
+    page = (copy.root / "docs/functions.md").read_text(encoding="utf-8")
+    assert "| `spence(x)` |" in page
+    assert "| `dilog(x)` |" in page
+    copy.python("-m", "pytest", "-q", "tests/test_ops.py", "-k", "page")
 
 
 def test_another_command_is_put_on_the_page_of_commands(copies: dict[str, Copy]) -> None:
