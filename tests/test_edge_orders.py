@@ -118,6 +118,8 @@ KINKS = [
     Edge("hypot(x, y)", {"x": 0.0, "y": 1.0}, {"x": 0.0, "y": 1.0, "x,x": 1.0, "x,y": 0.0, "y,y": 0.0, "x,x,y": -1.0}),
     Edge("fmod(x, y)", {"x": 1.0, "y": 1e-300}, {"x": 1.0, "y": -1e300, **flat("x,x", "x,y", "y,y", "y,y,y")}),
     Edge("fmod(x, y)", {"x": 3.0, "y": 1.5}, {"": 0.0, "x": 1.0, "y": -2.0, **flat("x,x", "x,y", "y,y", "x,y,y")}),
+    Edge("heaviside(x, y)", {"x": 0.0, "y": 0.7}, {"": 0.7, "y": 1.0, **flat("x", "x,x", "x,y", "y,y", "y,y,y")}),
+    Edge("heaviside(x, y)", {"x": -1.0, "y": 0.7}, flat("", "x", "y", "x,x", "x,y", "y,y")),
     Edge("copysign(x, y)", {"x": 0.0, "y": -1.0}, flat("x", "y", "x,x", "x,y", "x,x,x")),
 ]  # fmt: skip
 

@@ -518,6 +518,8 @@ PROPER: dict[str, Callable[..., bool]] = {
     "atan2": lambda y, x: y != 0 or x > 0,
     "hypot": lambda x, y: x != 0 or y != 0,
     "betaln": lambda a, b: a > 0 and b > 0,
+    "xlogy": lambda _x, y: y > 0,
+    "xlog1py": lambda _x, y: y > -1,
 }
 # They are not defined, or jump, at a matrix of zeros.
 REGULAR = {"eigenvectors", "orthonormal", "inv", "solve", "cholesky", "pinv"}
@@ -561,6 +563,25 @@ def test_a_kink_is_no_smooth_point(entry):
             assert not (claimed and has_kink(case, operands)), operands
             rough.append(not claimed)
     assert any(rough) == (entry.smooth is not None)
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in ELEMENTWISE if c in DIFFERENTIABLE and all(isinstance(o, float) for o in c.values[0].operands)]
+)
+def test_the_gradient_is_the_slope_wherever_there_is_one(case):
+    """Also at zeros, ties and whole numbers, by each operand alone: another may have a kink there."""
+    for numbers in points(case):
+        operands = leaves(numbers)
+        found = gradients(total(case, operands), operands)
+        for i, gradient in enumerate(found):
+            with arrays.quiet():
+                below, here, above = (
+                    data(total(case, [n + h * (i == j) for j, n in enumerate(numbers)])) for h in (-1e-6, 0.0, 1e-6)
+                )
+                before, behind = (here - below) * 1e6, (above - here) * 1e6
+            size = 1 + max(abs(before), abs(behind))
+            if size < 1e3 and abs(before - behind) < 1e-3 * size:
+                np.testing.assert_allclose(gradient, (before + behind) / 2, rtol=1e-3, atol=1e-3, err_msg=str(numbers))
 
 
 # --- dtypes, memory, shapes
