@@ -26,7 +26,8 @@ from gradcli.executors.blocks import Blocks
 from gradcli.executors.choose import executable
 from gradcli.language.syntax import parse
 from gradcli.primitives import table
-from gradcli.primitives.arithmetic import multiply, not_equal
+from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.comparisons import not_equal
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive, not_implemented
 from gradcli.program.ir import Equation, Program, Variable

@@ -15,9 +15,9 @@ from strategies import NAMES, expressions
 from gradcli import arrays
 from gradcli.errors import GradcliError
 from gradcli.language.syntax import parse
-from gradcli.primitives import arithmetic, conversions, exponential, reductions, special, trigonometric
-from gradcli.primitives.arithmetic import where
+from gradcli.primitives import arithmetic, comparisons, conversions, exponential, reductions, special, trigonometric
 from gradcli.primitives.bind import assume, bind
+from gradcli.primitives.comparisons import where
 from gradcli.primitives.linear import matmul
 from gradcli.program import constants
 from gradcli.program.checker import check
@@ -129,7 +129,7 @@ def test_a_result_keeps_its_shape_and_dtype():
         (lambda x: x**3.0, ["whole_power"]),
         (lambda x: abs(-x), ["abs"]),
         (lambda x: where(x > 0, x, x), []),
-        (lambda x: where(arithmetic.logical_not(x > 0), x, 1.0), ["greater", "where"]),
+        (lambda x: where(comparisons.logical_not(x > 0), x, 1.0), ["greater", "where"]),
         (lambda x: conversions.reshape(x * 2.0, x.shape), ["multiply"]),
         (lambda x: conversions.cast(x, "float64"), []),
         (lambda x: arithmetic.zeros_like(x) + x, ["add"]),
@@ -176,7 +176,7 @@ def test_guards_are_facts():
     def guarded(x: Any) -> Any:
         magnitude = abs(x) * special.relu(x)
         assert assume(x > 0)
-        return where(x > 0, magnitude, 0.0) + where(arithmetic.equal(x, 0), 1.0, x)
+        return where(x > 0, magnitude, 0.0) + where(comparisons.equal(x, 0), 1.0, x)
 
     assert names(guarded, x=VECTOR) == ["greater", "multiply", "add"]
 
@@ -185,7 +185,7 @@ def test_guards_are_kept_once():
     def twice(x: Any) -> Any:
         assert assume(x > 0)
         assert assume(x > 0)
-        assert assume(arithmetic.not_equal(x, 0))
+        assert assume(comparisons.not_equal(x, 0))
         return x * 2.0
 
     program = record(lambda x: [twice(x)], {"x": VECTOR}).program
@@ -266,13 +266,13 @@ def assert_same(found: Any, expected: Any) -> None:
 UNARY = (
     arithmetic.negative, arithmetic.absolute, arithmetic.identity, arithmetic.sign, arithmetic.zeros_like,
     arithmetic.ones_like, arithmetic.reciprocal, exponential.exp, exponential.log, exponential.sqrt,
-    exponential.square, special.relu, trigonometric.sin, arithmetic.isfinite, arithmetic.isnan,
-    arithmetic.logical_not,
+    exponential.square, special.relu, trigonometric.sin, comparisons.isfinite, comparisons.isnan,
+    comparisons.logical_not,
 )  # fmt: skip
 BINARY = (
-    arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide, arithmetic.maximum,
-    arithmetic.minimum, arithmetic.less, arithmetic.greater, arithmetic.equal, arithmetic.not_equal,
-    arithmetic.logical_and, arithmetic.logical_or, exponential.general_power,
+    arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide, comparisons.maximum,
+    comparisons.minimum, comparisons.less, comparisons.greater, comparisons.equal, comparisons.not_equal,
+    comparisons.logical_and, comparisons.logical_or, exponential.general_power,
 )  # fmt: skip
 
 
@@ -311,7 +311,7 @@ def straight_line(draw: st.DrawFn) -> Callable[..., list[Any]]:
 def _applied(operation: Any, operands: list[Any]) -> Any:
     a, b, c = operands
     if operation == "where":
-        return where(arithmetic.greater(a, 0.0), b, c)
+        return where(comparisons.greater(a, 0.0), b, c)
     if operation == "whole_power":
         return exponential.whole_power(a, n=2.0)
     if operation == "reshape":
@@ -321,7 +321,7 @@ def _applied(operation: Any, operands: list[Any]) -> Any:
     if operation == "sum":
         return reductions.sum_(conversions.broadcast_to(a, (3,)))
     if operation == "assume":
-        assume(arithmetic.greater(a, 0.0))
+        assume(comparisons.greater(a, 0.0))
         return None
     return operation(a) if operation in UNARY else operation(a, b)
 

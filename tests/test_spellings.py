@@ -22,8 +22,8 @@ from gradcli import arrays
 from gradcli.formulas import languages
 from gradcli.formulas.writing import write
 from gradcli.primitives import reductions
-from gradcli.primitives.arithmetic import greater
 from gradcli.primitives.bind import bind
+from gradcli.primitives.comparisons import greater
 from gradcli.primitives.primitive import Primitive, parse_signature
 from gradcli.program.ir import Program
 from gradcli.program.record import record

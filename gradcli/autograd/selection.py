@@ -12,17 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.autograd.saved import ShapeOnly
-from gradcli.primitives.arithmetic import (
-    equal,
-    isfinite,
-    logical_and,
-    logical_not,
-    logical_or,
-    not_equal,
-    ones_like,
-    where,
-)
+from gradcli.primitives.arithmetic import ones_like
 from gradcli.primitives.bind import Params, assume, components, constant
+from gradcli.primitives.comparisons import equal, isfinite, logical_and, logical_not, logical_or, not_equal, where
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import any_
 

@@ -13,7 +13,7 @@ from gradcli.autograd.node import recorder
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
-from gradcli.primitives import arithmetic, conversions, exponential, table
+from gradcli.primitives import arithmetic, comparisons, conversions, exponential, table
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
@@ -122,7 +122,7 @@ class Tensor(TensorBase):
 
     def where(self, condition: Any, other: Any) -> Any:
         """These elements where the condition is true, else those of `other`."""
-        return arithmetic.where(operand(condition), self, operand(other))
+        return comparisons.where(operand(condition), self, operand(other))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Every function of one tensor is a method, and in place with an underscore behind its name."""
@@ -180,7 +180,7 @@ class Tensor(TensorBase):
 
 def _replaced(old: Tensor, new: Any) -> Any:
     """`new` in the shape of `old`, to which no gradient flows."""
-    return arithmetic.where(False, old, new)
+    return comparisons.where(False, old, new)
 
 
 def _moved(operands: Sequence[Any], result: Any) -> Sequence[Any]:

@@ -15,8 +15,9 @@ from gradcli.calculus.interpolation import Counts, counts, directions, weights
 from gradcli.errors import DifferentiationError, LimitError
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet, check_order
-from gradcli.primitives.arithmetic import add, isfinite, multiply
+from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.bind import assume
+from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.shape import iter_first_axis, stack
 

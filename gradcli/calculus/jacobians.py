@@ -14,8 +14,8 @@ from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import Function
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
-from gradcli.primitives.arithmetic import isfinite
 from gradcli.primitives.bind import assume
+from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.shape import concat
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, conversions, exponential, special
+from gradcli.primitives import arithmetic, comparisons, conversions, exponential, special
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive, parse_signature
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -31,12 +31,12 @@ _TEMPLATES: dict[Primitive, str] = {
     arithmetic.identity: "{0}",
     arithmetic.zeros_like: "0.0",
     arithmetic.ones_like: "1.0",
-    arithmetic.maximum: _LARGER,
-    arithmetic.minimum: _SMALLER,
-    arithmetic.logical_not: "not {0}",
-    arithmetic.logical_and: "bool({0}) and bool({1})",
-    arithmetic.logical_or: "bool({0}) or bool({1})",
-    arithmetic.where: "{1} if {0} else {2}",
+    comparisons.maximum: _LARGER,
+    comparisons.minimum: _SMALLER,
+    comparisons.logical_not: "not {0}",
+    comparisons.logical_and: "bool({0}) and bool({1})",
+    comparisons.logical_or: "bool({0}) or bool({1})",
+    comparisons.where: "{1} if {0} else {2}",
     exponential.rsqrt: "1.0 / sqrt({0})",
     exponential.exp2: "pow(2.0, {0})",
     exponential.sigmoid: "1.0 / (1.0 + exp(-{0}))",
@@ -142,7 +142,7 @@ class _FunctionWriter:
             return self._float(inputs[0]) if equation.output.dtype == "float64" else operands[0]
         text = template(primitive)
         # A choice between a number and a truth value is of the kind that was chosen.
-        mixed = primitive is arithmetic.where and _dtype(inputs[1]) != _dtype(inputs[2])
+        mixed = primitive is comparisons.where and _dtype(inputs[1]) != _dtype(inputs[2])
         if text is None or mixed:
             return f"{self._named(_caller(primitive, equation.params))}({', '.join(operands)})"
         return text.format(*operands)

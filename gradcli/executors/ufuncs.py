@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, conversions, exponential, special
+from gradcli.primitives import arithmetic, comparisons, conversions, exponential, special
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Variable
 
@@ -19,7 +19,7 @@ Into = Callable[..., Any]
 
 _FLOATING = frozenset({"float64", "float32"})
 
-NOT_IN_PLACE = frozenset({arithmetic.where})
+NOT_IN_PLACE = frozenset({comparisons.where})
 
 
 @cache
@@ -44,12 +44,12 @@ def _own() -> Mapping[Primitive, Into]:
         arithmetic.zeros_like: lambda _x, out: out.fill(0.0),
         arithmetic.ones_like: lambda _x, out: out.fill(1.0),
         conversions.cast: lambda x, out: np.copyto(out, x, casting="unsafe"),
-        arithmetic.where: where,
+        comparisons.where: where,
         exponential.rsqrt: rsqrt,
         exponential.sigmoid: sigmoid,
         # NumPy wants the name of `out` here.
-        arithmetic.maximum: lambda x, y, out: np.maximum(x, y, out=out),
-        arithmetic.minimum: lambda x, y, out: np.minimum(x, y, out=out),
+        comparisons.maximum: lambda x, y, out: np.maximum(x, y, out=out),
+        comparisons.minimum: lambda x, y, out: np.minimum(x, y, out=out),
         special.relu: lambda x, out: np.maximum(x, 0.0, out=out),
     }
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from gradcli.arrays.shapes import broadcast
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Symbol, in_order, is_call
-from gradcli.primitives.arithmetic import where
+from gradcli.primitives.comparisons import where
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.trigonometric import cos, cosh, sin, sinh
 

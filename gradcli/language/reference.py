@@ -22,7 +22,8 @@ class Entry(NamedTuple):
     operator: str | None
 
 
-# The operators that compute, in the order of a listing; those from the third on have no blanks around them.
+# The operators that compute, in the order of a listing, before the minus in front and the comparisons; those from
+# the third on have no blanks around them.
 _COMPUTING = ("+", "-", "*", "/", "//", "%", "@", "**")
 
 
@@ -34,7 +35,9 @@ def _operators() -> dict[str, str]:
 
     def place(name: str) -> int:
         symbol, operands = found[name]
-        return _COMPUTING.index(symbol) if len(operands) == 2 and symbol in _COMPUTING else len(_COMPUTING)
+        if len(operands) == 1:
+            return len(_COMPUTING)
+        return _COMPUTING.index(symbol) if symbol in _COMPUTING else len(_COMPUTING) + 1
 
     return {name: _with_operator(*found[name]) for name in sorted(found, key=place)}
 

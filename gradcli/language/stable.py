@@ -17,8 +17,8 @@ from gradcli.errors import Span
 from gradcli.language import arguments
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
-from gradcli.primitives.arithmetic import greater, isfinite, usable_divisor
 from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.comparisons import greater, isfinite, usable_divisor
 from gradcli.primitives.primitive import parse_signature
 
 

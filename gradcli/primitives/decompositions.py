@@ -17,31 +17,20 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import (
-    absolute,
-    add,
-    divide,
-    equal,
-    less_equal,
-    logical_and,
-    logical_or,
-    minus,
-    multiply,
-    nowhere,
-    where,
-    zeros_like,
-)
+from gradcli.primitives.arithmetic import absolute, add, divide, minus, multiply, zeros_like
 from gradcli.primitives.bind import assume
+from gradcli.primitives.comparisons import equal, less_equal, logical_and, logical_or, nowhere, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic, solve, square_matrix
 from gradcli.primitives.primitive import Composite, Primitive, spelled
-from gradcli.primitives.reductions import finite_scale, max_, sum_
+from gradcli.primitives.reductions import max_, sum_
 from gradcli.primitives.scans import scan_smooth
 from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import concat, flip, matrix_transpose, tril, triu
+from gradcli.primitives.statistics import finite_scale
 
 _SYMMETRIC = [[2.0, 0.5], [0.5, 3.0]]
 _SYMMETRIC_BATCH = [_SYMMETRIC, [[1.0, 0.2], [0.2, -2.0]]]

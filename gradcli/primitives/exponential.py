@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.arrays import definitions
-from gradcli.primitives.arithmetic import (
-    absolute,
-    divide,
+from gradcli.primitives.arithmetic import absolute, divide, minus, multiply, negative, subtract, zeros_like
+from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.comparisons import (
     equal,
     greater,
     greater_equal,
@@ -18,15 +18,9 @@ from gradcli.primitives.arithmetic import (
     less_equal,
     logical_and,
     logical_not,
-    minus,
-    multiply,
-    negative,
     not_equal,
-    subtract,
     where,
-    zeros_like,
 )
-from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, from_derivative, integrated

@@ -13,9 +13,10 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like, usable_divisor
+from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
+from gradcli.primitives.comparisons import usable_divisor
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.exponential import by_squaring
 from gradcli.primitives.families import structural

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, exponential
+from gradcli.primitives import arithmetic, comparisons, exponential
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
@@ -101,22 +101,22 @@ class Operators(Kind):
         return arithmetic.absolute(self)
 
     def __lt__(self, other: Any) -> Any:
-        return arithmetic.less(self, operand(other))
+        return comparisons.less(self, operand(other))
 
     def __le__(self, other: Any) -> Any:
-        return arithmetic.less_equal(self, operand(other))
+        return comparisons.less_equal(self, operand(other))
 
     def __gt__(self, other: Any) -> Any:
-        return arithmetic.greater(self, operand(other))
+        return comparisons.greater(self, operand(other))
 
     def __ge__(self, other: Any) -> Any:
-        return arithmetic.greater_equal(self, operand(other))
+        return comparisons.greater_equal(self, operand(other))
 
     def __eq__(self, other: object) -> Any:
-        return arithmetic.equal(self, operand(other)) if _is_operand(other) else NotImplemented
+        return comparisons.equal(self, operand(other)) if _is_operand(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
-        return arithmetic.not_equal(self, operand(other)) if _is_operand(other) else NotImplemented
+        return comparisons.not_equal(self, operand(other)) if _is_operand(other) else NotImplemented
 
     def __getitem__(self, key: Any) -> Any:
         return index(self, key)

@@ -9,16 +9,18 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import divide, equal, multiply, nowhere, ones_like, usable_divisor, where
+from gradcli.primitives.arithmetic import divide, multiply, ones_like
 from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.comparisons import equal, nowhere, usable_divisor, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive, spelled
-from gradcli.primitives.reductions import any_, logsumexp, sum_
+from gradcli.primitives.reductions import any_, sum_
 from gradcli.primitives.series import Coefficients, from_derivative, linear, through
 from gradcli.primitives.shape import concat, flip, transpose, triu
+from gradcli.primitives.statistics import logsumexp
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, -5.5, 6.0]]

@@ -9,8 +9,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays import definitions
 from gradcli.errors import EvaluationError
-from gradcli.primitives.arithmetic import equal, greater, less_equal, logical_and, not_equal, nowhere, where
 from gradcli.primitives.axes import whole
+from gradcli.primitives.comparisons import equal, greater, less_equal, logical_and, not_equal, nowhere, where
 from gradcli.primitives.exponential import exp, expm1, sigmoid
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, spelled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.primitives import (
     arithmetic,
+    comparisons,
     conversions,
     creation,
     decompositions,
@@ -15,6 +16,7 @@ from gradcli.primitives import (
     scans,
     shape,
     special,
+    statistics,
     trigonometric,
 )
 from gradcli.primitives.primitive import Operation, Primitive
@@ -22,6 +24,7 @@ from gradcli.primitives.primitive import Operation, Primitive
 # The files of entries, and the subject of those that do not say another.
 _MODULES = {
     conversions: "shape",
+    comparisons: "elementwise",
     arithmetic: "elementwise",
     exponential: "elementwise",
     trigonometric: "elementwise",
@@ -29,6 +32,7 @@ _MODULES = {
     shape: "shape",
     indexing: "shape",
     reductions: "reductions",
+    statistics: "reductions",
     scans: "reductions",
     linear: "linear algebra",
     matrices: "linear algebra",

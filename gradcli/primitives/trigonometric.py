@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from gradcli.primitives.arithmetic import divide, equal, greater, where
+from gradcli.primitives.arithmetic import divide
 from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.comparisons import equal, greater, where
 from gradcli.primitives.exponential import sqrt
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, spelled

@@ -12,11 +12,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.primitives.arithmetic import (
+from gradcli.primitives.arithmetic import identity, negative, ones_like, sign, zeros_like
+from gradcli.primitives.comparisons import (
     equal,
     greater,
     greater_equal,
-    identity,
     isfinite,
     isnan,
     less,
@@ -26,12 +26,8 @@ from gradcli.primitives.arithmetic import (
     logical_or,
     maximum,
     minimum,
-    negative,
     not_equal,
-    ones_like,
-    sign,
     where,
-    zeros_like,
 )
 from gradcli.primitives.conversions import broadcast_to, cast, permute, reshape
 from gradcli.primitives.exponential import general_power, whole_power

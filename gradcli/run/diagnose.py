@@ -18,8 +18,8 @@ from gradcli.kinds.batch import stacked
 from gradcli.kinds.taylor import Jet
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
-from gradcli.primitives.arithmetic import equal, isfinite
 from gradcli.primitives.bind import Kind, assume, constant
+from gradcli.primitives.comparisons import equal, isfinite
 
 
 class Warning(NamedTuple):

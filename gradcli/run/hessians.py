@@ -11,8 +11,8 @@ from gradcli.calculus.sparse import SparseHessian
 from gradcli.errors import LimitError, NotRecordableError
 from gradcli.executors.choose import executable
 from gradcli.language.syntax import tree
-from gradcli.primitives.arithmetic import isfinite
 from gradcli.primitives.bind import assume
+from gradcli.primitives.comparisons import isfinite
 from gradcli.program.ir import Executable, Program
 from gradcli.program.passes import optimise, without_dead_code
 from gradcli.program.record import record

@@ -21,8 +21,8 @@ from gradcli.formulas.formula import formula
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse, tree
-from gradcli.primitives.arithmetic import isfinite
 from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import cast
 from gradcli.program.ir import Program
 from gradcli.program.passes import optimise

@@ -18,7 +18,7 @@ from gradcli.arrays import spellings
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.executors import cuda_functions, cuda_text, cupy_kernels, schedule
 from gradcli.language.syntax import parse
-from gradcli.primitives import arithmetic, conversions, exponential, matrices, reductions, trigonometric
+from gradcli.primitives import arithmetic, comparisons, conversions, exponential, matrices, reductions, trigonometric
 from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
@@ -301,15 +301,15 @@ def test_numbers_take_the_dtype_of_arrays():
         (arithmetic.multiply, (single, whole), {}, "float32"),
         (arithmetic.multiply, (double, truths), {}, "float64"),
         (arithmetic.divide, (whole, 2), {}, "float64"),
-        (arithmetic.less, (single, 0.1), {}, "bool"),
-        (arithmetic.less, (truths, True), {}, "bool"),
-        (arithmetic.where, (truths, 1.5, 0), {}, "float64"),
-        (arithmetic.where, (truths, truths, False), {}, "bool"),
-        (arithmetic.where, (truths, single, double), {}, "float64"),
+        (comparisons.less, (single, 0.1), {}, "bool"),
+        (comparisons.less, (truths, True), {}, "bool"),
+        (comparisons.where, (truths, 1.5, 0), {}, "float64"),
+        (comparisons.where, (truths, truths, False), {}, "bool"),
+        (comparisons.where, (truths, single, double), {}, "float64"),
         (conversions.cast, (truths,), {"dtype": "float32"}, "float32"),
         (conversions.cast, (double,), {"dtype": "float32"}, "float32"),
         (arithmetic.identity, (truths,), {}, "bool"),
-        (arithmetic.isfinite, (truths,), {}, "bool"),
+        (comparisons.isfinite, (truths,), {}, "bool"),
     ]
     made = [check(primitive, operands, params, fixed=True) for primitive, operands, params, _ in cases]
     assert [str(m.expected.dtype) for m in made] == [dtype for *_, dtype in cases]
@@ -328,8 +328,8 @@ def test_whole_numbers_are_left_to_the_namespace():
     whole, double = np.array([3, -2]), np.array([0.1, 2.5])
     for primitive, operands in [
         (arithmetic.add, (whole, whole)),
-        (arithmetic.less, (whole, double)),
-        (arithmetic.where, (double > 1, whole, 7)),
+        (comparisons.less, (whole, double)),
+        (comparisons.where, (double > 1, whole, 7)),
     ]:
         inputs = tuple(map(variable, operands))
         expected = np.asarray(bind(primitive, operands, {}))

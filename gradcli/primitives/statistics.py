@@ -1,0 +1,201 @@
+"""Functions made of reductions: variance, median, norms, logsumexp."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives.arithmetic import absolute, divide, multiply
+from gradcli.primitives.axes import normalize_axes
+from gradcli.primitives.bind import assume, concrete, constant
+from gradcli.primitives.comparisons import equal, isfinite, not_equal, nowhere, usable_divisor, where
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.exponential import exp, log, power, square
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.reductions import (
+    SAMPLES,
+    SIGNATURE,
+    axes_last,
+    count_along,
+    keep_axes,
+    max_,
+    mean,
+    min_,
+    order_statistic,
+    sum_,
+)
+
+Shape = tuple[int, ...]
+
+_VECTOR = [1.0, 2.5, -3.0]
+_MATRIX = [[1.0, 2.0, 3.5], [4.0, 5.5, 6.0]]
+
+
+def _var(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -> Any:
+    sizes = arrays.shape(x)
+    axes = normalize_axes(axis, len(sizes))
+    deviation = x - mean(x, axes, True)
+    freedom = max(count_along(sizes, axes) - float(concrete(correction)), 0.0)
+    return divide(sum_(square(deviation), axes, keepdims), freedom)
+
+
+var = Composite(
+    "var", "x, axis=None, keepdims=False, correction=0",
+    "variance over the axes, with n - correction in the denominator", _var,
+    derivative="2*g*(x - mean(x))/(n - correction)",
+    edges=("nan where n <= correction",),
+    samples=SAMPLES,
+)  # fmt: skip
+
+
+def _flat_sqrt_rule(g: Any, y: Any, x: Any) -> Any:
+    zero = equal(x, 0)
+    return where(zero, 0.0, divide(g, 2.0 * where(zero, 1.0, y)))
+
+
+# For the lengths of vectors that may be zero.
+flat_sqrt: Primitive = elementwise(
+    "flat_sqrt", "x", "sqrt(x), taken as flat at 0",
+    internal=True,
+    forward="sqrt",
+    vjp=(_flat_sqrt_rule,),
+    spelling=spelled(c="sqrt", sql="sqrt"),
+    derivative="g/(2*sqrt(x)), 0 at 0",
+    domain="x >= 0; smooth where x > 0",
+    selects=True,
+    smooth=lambda x: nowhere(equal(x, 0)),
+    samples=(0.7, [0.4, 2.5]),
+)  # fmt: skip
+
+
+def _flat_root_rule(g: Any, y: Any, x: Any, *, n: float) -> Any:
+    zero = equal(x, 0)
+    return where(zero, 0.0, divide(g * y, n * where(zero, 1.0, x)))
+
+
+flat_root: Primitive = elementwise(
+    "flat_root", "x, n", "x**(1/n), taken as 0 and flat at 0",
+    internal=True,
+    forward=lambda xp, x, *, n: xp.where(xp.equal(x, 0.0), 0.0, xp.pow(x, 1.0 / n)),
+    vjp=(_flat_root_rule,),
+    prepare=lambda x, n: ((x,), {"n": n}),
+    derivative="g*x**(1/n)/(n*x), 0 at 0",
+    domain="x >= 0; smooth where x > 0",
+    selects=True,
+    smooth=lambda x, **_params: nowhere(equal(x, 0)),
+    samples=((0.7, 3.0), ([0.4, 2.5], -0.5)),
+)  # fmt: skip
+
+std = Composite(
+    "std", "x, axis=None, keepdims=False, correction=0",
+    "standard deviation over the axes, the square root of var",
+    lambda x, axis=None, keepdims=False, correction=0: flat_sqrt(_var(x, axis, keepdims, correction)),
+    derivative="g*(x - mean(x))/((n - correction)*std(x)), 0 where std(x) = 0",
+    domain="smooth where std(x) != 0",
+    edges=("where all elements are equal, the derivative is 0", "nan where n <= correction"),
+    samples=SAMPLES,
+)  # fmt: skip
+
+
+def finite_scale(x: Any, axes: Shape) -> Any:
+    """The largest magnitude over the axes as a constant, 1 where it is 0 or not finite."""
+    largest = max_(absolute(constant(x)), axes, True)
+    return where(usable_divisor(largest), largest, 1.0)
+
+
+def _order(ord: Any) -> float:
+    if isinstance(ord, str) and ord != "fro":
+        raise EvaluationError(f"there is no norm {ord!r}", hint="ord is a number, inf, -inf, or 'fro' for 2")
+    return 2.0 if ord in (None, "fro") else float(ord)
+
+
+def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
+    axes = normalize_axes(axis, len(arrays.shape(x)))
+    order = _order(concrete(ord))
+    if count_along(arrays.shape(x), axes) == 0:
+        return sum_(absolute(x), axes, keepdims)
+    if order == math.inf:
+        return max_(absolute(x), axes, keepdims)
+    if order == -math.inf:
+        return min_(absolute(x), axes, keepdims)
+    if order == 0:
+        return sum_(where(not_equal(x, 0), 1.0, 0.0), axes, keepdims)
+    if order == 1:
+        return sum_(absolute(x), axes, keepdims)
+    # Dividing by the largest magnitude keeps the powers from overflowing; it cancels in the derivative.
+    scale = finite_scale(x, axes)
+    scaled = divide(x, scale)
+    scale = scale if bool(concrete(keepdims)) else reshape(scale, _reduced(arrays.shape(x), axes))
+    if order == 2:
+        return multiply(scale, flat_sqrt(sum_(square(scaled), axes, keepdims)))
+    magnitudes = scaled if order % 2 == 0 else absolute(scaled)
+    return multiply(scale, flat_root(sum_(power(magnitudes, order), axes, keepdims), order))
+
+
+def _reduced(shape: Shape, axes: Shape) -> Shape:
+    return tuple(s for a, s in enumerate(shape) if a not in axes)
+
+
+norm = Composite(
+    "norm", "x, ord=2, axis=None, keepdims=False",
+    "sum(abs(x)**ord)**(1/ord) over all the axes, also those of a matrix; ord=inf is the largest magnitude", _norm,
+    derivative="g*x/norm(x) for ord=2, 0 where norm(x) = 0",
+    domain="smooth where norm(x) != 0",
+    edges=("where all elements are 0, the derivative is 0", "the norm of no elements is 0"),
+    aliases=("vector_norm",),
+    samples=((_VECTOR,), (_VECTOR, 3), (_MATRIX, 2, 1), (_VECTOR, 1), (_VECTOR, math.inf)),
+)  # fmt: skip
+
+
+def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    axes = normalize_axes(axis, len(arrays.shape(x)))
+    if count_along(arrays.shape(x), axes) == 0:
+        return log(sum_(exp(x), axes, keepdims))
+    largest = max_(constant(x), axes, True)
+    finite = isfinite(largest)
+    shift = where(finite, largest, 0.0)
+    total = log(sum_(exp(x - shift), axes, True)) + shift
+    if not assume(finite):
+        total = where(equal(absolute(largest), math.inf), max_(x, axes, True), total)
+    return total if concrete(keepdims) else reshape(total, _reduced(arrays.shape(x), axes))
+
+
+logsumexp = Composite(
+    "logsumexp", SIGNATURE, "log(sum(exp(x))) over the axes, without overflow", _logsumexp,
+    derivative="g*softmax(x)",
+    edges=(
+        "of no elements it is -inf",
+        "where it is infinite, it is the maximum, and infinite elements that tie share the derivative evenly",
+    ),
+    samples=SAMPLES,
+)  # fmt: skip
+
+
+def _median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    sizes = arrays.shape(x)
+    axes = normalize_axes(axis, len(sizes))
+    count = count_along(sizes, axes)
+    if not count:
+        raise ShapeError("an empty tensor has no 'median'")
+    flat = axes_last(x, axes)
+    low, high = (count - 1) // 2, count // 2
+    middle = order_statistic(flat, low)
+    if low != high:
+        middle = 0.5 * (middle + order_statistic(flat, high))
+    return keep_axes(middle, sizes, axes) if concrete(keepdims) else middle
+
+
+median = Composite(
+    "median", SIGNATURE, "the middle element, or the mean of the two in the middle", _median,
+    derivative="g to the middle elements; ties share it evenly",
+    domain="smooth where one element is chosen",
+    edges=(
+        "elements equal to the middle one share its part of g evenly",
+        "where some are nan, those are chosen",
+        "no elements are an error",
+    ),
+    samples=SAMPLES,
+)  # fmt: skip
