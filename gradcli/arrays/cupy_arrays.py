@@ -36,7 +36,9 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
 
     def __getattr__(self, name: str) -> Any:
         theirs = spellings.of(name).within("cupy", name)
-        found = getattr(cupy, theirs, None) or getattr(cupyx.scipy.special, theirs, None) or self.lacking(name)
+        found = (
+            getattr(cupy, theirs, None) or getattr(cupyx.scipy.special, theirs, None) or spellings.defined(self, name)
+        )
         setattr(self, name, found)
         return found
 

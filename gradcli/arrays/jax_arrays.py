@@ -40,7 +40,7 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
 
     def __getattr__(self, name: str) -> Any:
         theirs = spellings.of(name).within("jax", name)
-        found = getattr(jax.scipy.special, theirs, None) or getattr(jnp, theirs, None) or self.lacking(name)
+        found = getattr(jax.scipy.special, theirs, None) or getattr(jnp, theirs, None) or spellings.defined(self, name)
         setattr(self, name, found)
         return found
 

@@ -5,6 +5,7 @@ Every namespace has the functions that are here.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import partial
 from typing import Any
@@ -29,7 +30,11 @@ _NUMBERS = frozenset({float, int})
 
 def __getattr__(name: str) -> Any:
     theirs = spellings.of(name).within("numpy", name)
-    found = getattr(np, theirs) if hasattr(np, theirs) else getattr(scipy_special, name)
+    found = getattr(np, theirs, None)
+    if found is None and "scipy" in spellings.of(name).names:
+        found = getattr(scipy_special, name)
+    if found is None:
+        found = spellings.defined(sys.modules[__name__], name)
     if not name.startswith("__"):
         globals()[name] = found
     return found

@@ -5,6 +5,7 @@ are made; a namespace looks up a name once, so that none has a list of functions
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from gradcli.errors import BackendError
@@ -46,3 +47,14 @@ class MissingFunctionError(BackendError, AttributeError):
 
     def __init__(self, library: str, name: str) -> None:
         super().__init__(f"the backend {library} has no function '{name}'", hint="gradcli backends shows the others")
+
+
+def defined(namespace: Any, name: str) -> Callable[..., Any]:
+    """A function that the library of a namespace lacks, as its entry defines it in others.
+
+    Raises MissingFunctionError where it does not.
+    """
+    fallback = of(name).fallback
+    if fallback is None:
+        raise MissingFunctionError(namespace.name, name)
+    return partial(fallback, namespace)

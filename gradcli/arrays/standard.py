@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
-from gradcli.arrays import dtypes, numpy_arrays, spellings
+from gradcli.arrays import dtypes, numpy_arrays
 from gradcli.arrays.backends import backend_of
 from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.protocol import Library
@@ -42,16 +42,6 @@ class StandardArrays(Library):
             found = self._by_numpy(getattr(numpy_arrays, name))
         setattr(self, name, found)
         return found
-
-    def lacking(self, name: str) -> Any:
-        """A function of the table that the library lacks, as its entry defines it in others.
-
-        Raises MissingFunctionError where it does not.
-        """
-        fallback = spellings.of(name).fallback
-        if fallback is None:
-            raise spellings.MissingFunctionError(self.name, name)
-        return partial(fallback, self)
 
     def _by_numpy(self, function: Any) -> Any:
         def compute(*operands: Any, **params: Any) -> Any:

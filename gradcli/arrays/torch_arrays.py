@@ -80,10 +80,10 @@ class TorchArrays(definitions.SpecialFunctions, StandardArrays):
     def _function(self, name: str) -> Any:
         spelling = spellings.of(name)
         if not spelling.elementwise:
-            return getattr(self.namespace, name, None) or self.lacking(name)
+            return getattr(self.namespace, name, None) or spellings.defined(self, name)
         theirs = spelling.within("torch", name)
         function = getattr(torch, theirs, None) or getattr(torch.special, theirs, None)
-        return self.lacking(name) if function is None else _elementwise(name, function)
+        return spellings.defined(self, name) if function is None else _elementwise(name, function)
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, torch.Tensor)

@@ -288,6 +288,8 @@ class Value:
 class Functions(definitions.SpecialFunctions):
     """The namespace in which the `forward` of an elementwise primitive writes statements."""
 
+    name = "cuda"
+
     def __init__(self, statements: Statements, dtype: str) -> None:
         self.statements = statements
         self.dtype = dtype
@@ -296,9 +298,7 @@ class Functions(definitions.SpecialFunctions):
         spelling = spellings.of(name)
         if name in _TEMPLATES or spelling.operator or _called(spelling):
             return partial(self.call, name)
-        if spelling.fallback is None:
-            raise spellings.MissingFunctionError("cuda", name)
-        return partial(spelling.fallback, self)
+        return spellings.defined(self, name)
 
     def given(self, operand: CudaTerm | float, *, truths: bool) -> Value:
         """An operand of an equation: a number in the dtype of the others, unless it is a truth value."""

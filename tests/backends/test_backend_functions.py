@@ -12,10 +12,14 @@ from namespaces import lacking, lacking_functions
 from test_primitives import CASES, PRIMITIVES, Case, data, is_float_data, leaves, total
 
 from gradcli import arrays, grad
-from gradcli.arrays import backends
+from gradcli.arrays import backends, spellings
 from gradcli.arrays.protocol import Compiler, Namespace
+from gradcli.errors import BackendError
+from gradcli.executors import functions
 from gradcli.primitives.bind import bind
+from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
+from gradcli.program.ir import Equation, Program, Variable
 
 INF, NAN = math.inf, math.nan
 VALUES = np.array(
@@ -135,3 +139,23 @@ def leaf(array: Any) -> Any:
 
 def on_host(value: Any) -> Any:
     return arrays.to_numpy(value.data if hasattr(value, "requires_grad") else value)
+
+
+# --- functions that a library lacks
+
+
+def test_a_function_that_a_library_lacks_is_refused(xp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spellings, "_declared", dict(spellings._declared))
+    unknown = elementwise("sharpness", "x", "of which nothing is known", vjp=None, derivative="none")
+    with pytest.raises(BackendError, match=r"the backend \w+ has no function 'sharpness'"):
+        unknown(xp.asarray(VALUES))
+    x, y = Variable((3,), "float64"), Variable((3,), "float64")
+    with pytest.raises(BackendError, match=r"the backend \w+ has no function 'sharpness'"):
+        functions.require(Program((x,), (Equation(unknown, (x,), {}, y),), (y,)), xp)
+
+
+def test_a_function_that_a_library_lacks_may_be_defined_in_others(xp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spellings, "_declared", dict(spellings._declared))
+    twice = elementwise("twice", "x", "2*x", fallback=lambda xp, x: xp.add(x, x), vjp=None, derivative="none")
+    for found in (twice(xp.asarray(VALUES)), twice(VALUES), [twice(float(x)) for x in VALUES]):
+        np.testing.assert_array_equal(on_host(found), 2 * VALUES)
