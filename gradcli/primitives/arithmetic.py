@@ -26,10 +26,7 @@ def _sum_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
 
 add = elementwise(
     "add", "x, y", "x + y",
-    commutative=True,
-    rounds_alike=True,
-    keeps_integers=True,
-    operator="+",
+    commutative=True, rounds_alike=True, keeps_integers=True, operator="+",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: g),
     jet=_sum_series,
     derivative="g, g",
@@ -50,9 +47,7 @@ def _difference_series(_primitive: Primitive, _y: Any, a: Any, b: Any) -> Coeffi
 
 subtract: Primitive = elementwise(
     "subtract", "x, y", "x - y",
-    rounds_alike=True,
-    keeps_integers=True,
-    operator="-",
+    rounds_alike=True, keeps_integers=True, operator="-",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: -g),
     jet=_difference_series,
     derivative="g, -g",
@@ -63,10 +58,7 @@ subtract: Primitive = elementwise(
 
 multiply = elementwise(
     "multiply", "x, y", "x * y",
-    commutative=True,
-    rounds_alike=True,
-    keeps_integers=True,
-    operator="*",
+    commutative=True, rounds_alike=True, keeps_integers=True, operator="*",
     vjp=(lambda g, _y, _a, b: g * b, lambda g, _y, a, _b: g * a),
     jet=multilinear,
     derivative="g*y, g*x",
@@ -85,8 +77,7 @@ def _quotient_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficie
 
 divide: Primitive = elementwise(
     "divide", "x, y", "x / y",
-    rounds_alike=True,
-    operator="/",
+    rounds_alike=True, operator="/",
     vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -g * divide(y, b)),
     jet=_quotient_series,
     derivative="g/y, -g*x/y**2",
@@ -99,10 +90,7 @@ divide: Primitive = elementwise(
 
 negative: Primitive = elementwise(
     "negative", "x", "-x",
-    rounds_alike=True,
-    operator="-",
-    keeps_integers=True,
-    jet=linear,
+    rounds_alike=True, operator="-", keeps_integers=True, jet=linear,
     vjp=(lambda g, _y, _x: -g,),
     derivative="-g",
     node_name="NegBackward0",
@@ -112,10 +100,7 @@ negative: Primitive = elementwise(
 
 identity = elementwise(
     "identity", "x", "x, as a tensor of its own in the graph",
-    internal=True,
-    rounds_alike=True,
-    jet=linear,
-    truths=True,
+    internal=True, rounds_alike=True, jet=linear, truths=True,
     forward=lambda _xp, x: x,
     vjp=(lambda g, _y, _x: g,),
     derivative="g",
@@ -125,8 +110,7 @@ identity = elementwise(
 
 zeros_like = elementwise(
     "zeros_like", "x", "zeros in the shape of x",
-    subject="creation",
-    keeps_integers=True,
+    subject="creation", keeps_integers=True,
     vjp=None,
     derivative="none",
     samples=(0.7, [-1.0, 2.0]),
@@ -134,8 +118,7 @@ zeros_like = elementwise(
 
 ones_like = elementwise(
     "ones_like", "x", "ones in the shape of x",
-    subject="creation",
-    keeps_integers=True,
+    subject="creation", keeps_integers=True,
     vjp=None,
     derivative="none",
     samples=(0.7, [-1.0, 2.0]),
@@ -155,8 +138,7 @@ reciprocal = elementwise(
 
 remainder: Primitive = elementwise(
     "remainder", "x, y", "x - y*floor(x/y), with the sign of y; the operator %",
-    keeps_integers=True,
-    operator="%",
+    keeps_integers=True, operator="%",
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * floor_divide(a, b)),
     derivative="g, -g*floor(x/y)",
     domain="y != 0; smooth where x/y is not whole",
@@ -180,8 +162,7 @@ fmod: Primitive = elementwise(
 
 floor_divide: Primitive = elementwise(
     "floor_divide", "x, y", "floor(x/y); the operator //",
-    keeps_integers=True,
-    operator="//",
+    keeps_integers=True, operator="//",
     vjp=(lambda g, _y, _a, _b: zeros_like(g), lambda g, _y, _a, _b: zeros_like(g)),
     jet=locally_constant,
     derivative="0, 0",
@@ -193,9 +174,7 @@ floor_divide: Primitive = elementwise(
 
 absolute = elementwise(
     "abs", "x", "absolute value",
-    parity="even",
-    rounds_alike=True,
-    keeps_integers=True,
+    parity="even", rounds_alike=True, keeps_integers=True,
     vjp=(lambda g, _y, x: g * sign(x),),
     spelling=spelled("sql", c="fabs", sympy="Abs"),
     derivative="g*sign(x), 0 at 0",

@@ -69,10 +69,7 @@ def nowhere(condition: Any) -> bool:
 
 where: Primitive = elementwise(
     "where", "condition, x, y", "x where the condition is true, else y",
-    rounds_alike=True,
-    keeps_integers=True,
-    truths=True,
-    jet=linear,
+    rounds_alike=True, keeps_integers=True, truths=True, jet=linear,
     vjp=(
         None,
         lambda g, _y, c, _a, _b: where(c, g, 0.0),
@@ -94,8 +91,7 @@ def _larger_or_smaller(name: str, doc: str, sign: str, loses: Any) -> Primitive:
     # A nan operand compares false with everything: it neither loses nor ties, and keeps its cotangent.
     return elementwise(
         name, "x, y", doc,
-        rounds_alike=True,
-        keeps_integers=True,
+        rounds_alike=True, keeps_integers=True,
         vjp=(
             lambda g, _y, a, b: _share(g, logical_not(loses(a, b)), equal(a, b)),
             lambda g, _y, a, b: _share(g, logical_not(loses(b, a)), equal(a, b)),

@@ -88,12 +88,9 @@ def _power_term(x: Any, y: Any, q: Any, j: int, k: int) -> Any:
 
 general_power: Primitive = elementwise(
     "pow", "x, q", "x to the power q, for any q",
-    internal=True,
-    operator="**",
-    keeps_integers=True,
+    internal=True, operator="**", keeps_integers=True,
     vjp=(_power_by_base, _power_by_exponent),
-    jet=_power_series,
-    spelling=spelled("c", numpy="power", sql="power"),
+    jet=_power_series, spelling=spelled("c", numpy="power", sql="power"),
     derivative="g*q*x**(q-1), g*x**q*log(x)",
     domain="x > 0; with a whole q everywhere",
     node_name=_power_node_name,
@@ -201,8 +198,7 @@ rsqrt = elementwise(
 
 cbrt = elementwise(
     "cbrt", "x", "cube root, negative for negative x",
-    parity="odd",
-    fallback=definitions.cbrt,
+    parity="odd", fallback=definitions.cbrt,
     vjp=(lambda g, y, _x: divide(divide(g, y), 3.0 * y),),
     spelling=spelled("c"),
     derivative="g/(3*cbrt(x)**2)",
@@ -290,8 +286,7 @@ sigmoid: Primitive = elementwise(
     forward=lambda xp, x: xp.divide(1.0, xp.add(1.0, xp.exp(xp.negative(x)))),
     # Not 1 - y, which has lost its digits for x far above 0.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
-    jet=_sigmoid_series,
-    spelling=spelled(scipy="expit", latex="sigma"),
+    jet=_sigmoid_series, spelling=spelled(scipy="expit", latex="sigma"),
     derivative="g*sigmoid(x)*sigmoid(-x)",
     aliases=("expit",),
     samples=_ANYWHERE,

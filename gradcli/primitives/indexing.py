@@ -105,9 +105,7 @@ index = moving(
 
 scatter: Primitive = structural(
     "scatter", "x, key, shape", "zeros of a shape with x added at key",
-    internal=True,
-    truths=True,
-    jet=linear,
+    internal=True, truths=True, jet=linear,
     forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),
     vjp=(lambda g, _y, _x, *, key, **_params: index(g, key),),
     prepare=lambda x, key, shape: ((x,), {"key": normalize_key(key), "shape": tuple(shape)}),
