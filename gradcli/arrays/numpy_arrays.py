@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence, Set
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -29,15 +29,17 @@ _NUMBERS = frozenset({float, int})
 
 
 def __getattr__(name: str) -> Any:
-    theirs = spellings.of(name).within("numpy", name)
-    found = getattr(np, theirs, None)
-    if found is None and "scipy" in spellings.of(name).names:
+    return _function(name)
+
+
+# Not kept among the globals of this module, where `any` and `max` are those of Python.
+@cache
+def _function(name: str) -> Any:
+    spelling = spellings.of(name)
+    found = getattr(np, spelling.within("numpy", name), None)
+    if found is None and "scipy" in spelling.names:
         found = getattr(scipy_special, name)
-    if found is None:
-        found = spellings.defined(sys.modules[__name__], name)
-    if not name.startswith("__"):
-        globals()[name] = found
-    return found
+    return spellings.defined(sys.modules[__name__], name) if found is None else found
 
 
 def synchronise() -> None:
