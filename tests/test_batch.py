@@ -22,7 +22,7 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse
 from gradcli.primitives import decompositions, indexing, linear, matrices, reductions, scans, shape, table
 from gradcli.primitives.conversions import cast
-from gradcli.primitives.primitive import Composite, NotImplementedRule, Primitive, parse_signature
+from gradcli.primitives.primitive import Composite, NotImplementedRule, Primitive
 from gradcli.program.record import record
 from tests.test_conformance import CASES as PROGRAMS
 from tests.test_conformance import numbers
@@ -163,7 +163,7 @@ def test_rows_far_apart_stay_where_they_are(case):
 def test_truth_values_in_a_batch(entry):
     nesting = new_nesting()
     truths = np.array([[True, True], [True, False], [False, True], [False, False], [True, False]])
-    many = [truths, np.array([[False], [True], [False], [False], [True]])][: len(parse_signature(entry.signature))]
+    many = [truths, np.array([[False], [True], [False], [False], [True]])][: len(entry.parameters)]
     found = entry(*(Batched(m, nesting) for m in many))
     np.testing.assert_array_equal(found.rows, [entry(*operands) for operands in zip(*many)])
 

@@ -22,7 +22,7 @@ from gradcli.primitives import bind, creation, decompositions, linear, shape, ta
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.exponential import exp
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Operation, Primitive, parse_signature
+from gradcli.primitives.primitive import Composite, Operation, Primitive
 
 ENTRIES = table.entries()
 PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))
@@ -68,7 +68,7 @@ def as_array(value: Any) -> Any:
 
 def case_of(entry: Operation, sample: Any) -> Case:
     arguments = sample if isinstance(sample, tuple) else (sample,)
-    parameters = parse_signature(entry.signature)
+    parameters = entry.parameters
     operands: list[Any] = []
 
     def slot(value: Any) -> Slot:
@@ -202,7 +202,7 @@ def test_it_is_described(entry):
         assert text == text.strip()
         assert "\n" not in text
         assert not text.endswith(".")
-    assert parse_signature(entry.signature)
+    assert entry.parameters
 
 
 @every_entry
@@ -268,7 +268,7 @@ def test_a_reduction_joins_elements_two_by_two(entry):
 
 @pytest.mark.parametrize("entry", [e for e in PRIMITIVES if e.rounds_alike], ids=lambda e: e.name)
 def test_what_rounds_alike_gives_the_same_bits_for_numbers(entry):
-    arity = len(entry.vjp or parse_signature(entry.signature))
+    arity = len(entry.vjp or entry.parameters)
     columns = np.random.default_rng(0).uniform(0.1, 3.0, (arity, 33))
     params = {"dtype": "float32"} if entry.name == "cast" else {}
     expected = data(bind.bind(entry, list(columns), params))
@@ -372,7 +372,7 @@ def test_the_number_of_elements_is_known_beforehand(case, made):
 )
 def test_the_work_of_large_matrices_is_known_beforehand(entry, made):
     matrix = np.eye(24) * np.arange(1.0, 25.0) + 0.01
-    entry(*[matrix] * len(parse_signature(entry.signature)))
+    entry(*[matrix] * len(entry.parameters))
     assert any(m.charged > 1.3 * matrix.size for m in made)
     assert_all_is_charged(made)
 
@@ -385,7 +385,7 @@ def test_the_work_of_a_contraction_is_known_beforehand(made):
 
 @pytest.mark.parametrize("entry", [p for p in PRIMITIVES if p.elementwise], ids=lambda e: e.name)
 def test_an_elementwise_function_makes_what_its_operands_broadcast_to(entry):
-    count = len(parse_signature(entry.signature))
+    count = len(entry.parameters)
     for shapes in itertools.permutations([(2, 1), (4,), (), (3, 1, 1)][:count]):
         assert entry.elements(shapes, {}) == math.prod(np.broadcast_shapes(*shapes))
 

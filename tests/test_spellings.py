@@ -24,7 +24,7 @@ from gradcli.formulas.writing import write
 from gradcli.primitives import reductions
 from gradcli.primitives.bind import bind
 from gradcli.primitives.comparisons import greater
-from gradcli.primitives.primitive import Primitive, parse_signature
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program
 from gradcli.program.record import record
 from tests.test_primitives import CASES, PRIMITIVES
@@ -78,7 +78,7 @@ def numbers() -> Iterator[Sample]:
         if equation.primitive.elementwise and equation.params not in params[found.name]:
             params[found.name].append(equation.params)
     for primitive in PRIMITIVES:
-        rules = primitive.vjp or parse_signature(primitive.signature)
+        rules = primitive.vjp or primitive.parameters
         count = len(rules) if primitive.elementwise else 0
         for chosen in params[primitive.name] or [{}]:
             for operands in itertools.product(NUMBERS[: 7 if count < 3 else 3], repeat=count):

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from gradcli.cli.environment import Environment
 from gradcli.cli.eval import EvalOptions, run
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.primitive import Operation, Parameter, parse_signature
+from gradcli.primitives.primitive import Operation
+from gradcli.primitives.signature import Parameter
 
 
 class Example(NamedTuple):
@@ -51,7 +52,7 @@ def _words(operation: Operation) -> list[str]:
         return shlex.split(operation.example)
     sample = operation.samples[0]
     arguments = sample if isinstance(sample, tuple) else (sample,)
-    parameters = parse_signature(operation.signature)
+    parameters = operation.parameters
     bound: dict[str, str] = {}
     # The last parameter stands for all that follow, as in `*tensors`.
     pairs = zip(chain(parameters, repeat(parameters[-1])), arguments)

@@ -16,7 +16,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.primitives import arithmetic, comparisons, conversions, exponential, special
 from gradcli.primitives.bind import bind
-from gradcli.primitives.primitive import Primitive, parse_signature
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
 _DTYPES = frozenset({"float64", "bool"})
@@ -53,7 +53,7 @@ def template(primitive: Primitive) -> str | None:
         return None
     if primitive.operator is not None and function.__module__ == "_operator":
         return f"{{0}} {primitive.operator} {{1}}"
-    operands = ", ".join(f"{{{i}}}" for i in range(len(parse_signature(primitive.signature))))
+    operands = ", ".join(f"{{{i}}}" for i in range(len(primitive.parameters)))
     return f"{function.__name__}({operands})"
 
 

@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError, LimitError
 from gradcli.formulas.documents import Document, Formulas
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Primitive, parse_signature
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import without_dead_code
 
@@ -227,9 +227,7 @@ def calls(language: str, form: Callable[[str], str] = str) -> dict[str, Spelling
 
 def with_parameters(signature: str) -> list[Primitive]:
     """The functions of the language whose operands and parameters have these names."""
-    return [
-        p for p in _PRIMITIVES if not p.internal and " ".join(n.name for n in parse_signature(p.signature)) == signature
-    ]
+    return [p for p in _PRIMITIVES if not p.internal and " ".join(n.name for n in p.parameters) == signature]
 
 
 def plain_call(language: str, name: str) -> Spelling:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.errors import CallError, did_you_mean
-from gradcli.primitives import keywords
-from gradcli.primitives.primitive import Parameter
+from gradcli.primitives import signature
+from gradcli.primitives.signature import Parameter
 
 
 def rename(keyword: str, parameters: Sequence[Parameter]) -> str:
     """The parameter that a keyword of another library means."""
-    return keywords.rename(keyword, [p.name for p in parameters])
+    return signature.rename(keyword, [p.name for p in parameters])
 
 
 def fit(name: str, parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:

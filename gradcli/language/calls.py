@@ -18,7 +18,7 @@ from gradcli.language.machine import Activation, Machine, Task, Value
 from gradcli.language.syntax import tree
 from gradcli.language.values import check_arguments, in_dtype, number
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Parameter, parse_signature
+from gradcli.primitives.signature import Parameter, parse_signature
 
 
 def _call(machine: Machine, node: tree.Call) -> Task:
@@ -62,7 +62,7 @@ def _signature(machine: Machine, name: str) -> tuple[Parameter, ...]:
     operation = table.find(name)
     if operation is None:
         raise UnknownNameError(f"'{name}' is defined later, or in a branch that was not taken")
-    return parse_signature(operation.signature)
+    return operation.parameters
 
 
 def _tensors(node: tree.List) -> Task:

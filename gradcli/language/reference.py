@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gradcli.errors import UnknownNameError, did_you_mean
 from gradcli.language import scope
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Operation, parse_signature
+from gradcli.primitives.primitive import Operation
 
 
 class Entry(NamedTuple):
@@ -29,8 +29,7 @@ _COMPUTING = ("+", "-", "*", "/", "//", "%", "@", "**")
 
 def _operators() -> dict[str, str]:
     found = {
-        name: (symbol, [p.name for p in parse_signature(table.known(name).signature)])
-        for name, symbol in table.operators().items()
+        name: (symbol, [p.name for p in table.known(name).parameters]) for name, symbol in table.operators().items()
     }
 
     def place(name: str) -> int:

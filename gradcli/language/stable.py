@@ -19,7 +19,6 @@ from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import greater, isfinite, usable_divisor
-from gradcli.primitives.primitive import parse_signature
 
 
 class StableForm(NamedTuple):
@@ -202,7 +201,7 @@ def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
     """The arguments of a call by the names of the function's parameters; None where they do not fit."""
     operation = table.find(call.name)
     assert operation is not None
-    parameters = parse_signature(operation.signature)
+    parameters = operation.parameters
     positional = tree.positional(call)
     named = {p.name: a for p, a in zip(parameters, positional)}
     named |= {arguments.rename(k.name, parameters): k.value for k in call.keywords}

@@ -3,57 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from itertools import chain, repeat
-from typing import Any, Literal, NamedTuple, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NoReturn
 
-from gradcli import arrays
 from gradcli.arrays import spellings
 from gradcli.arrays.shapes import broadcast
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.bind import bind
-from gradcli.primitives.keywords import rename
+from gradcli.primitives.signature import parse_signature, rename, with_arrays
 
 Shape = tuple[int, ...]
 Vjp = Callable[..., Any] | None
 Prepared = tuple[Sequence[Any], Mapping[str, Any]]
 
 _NO_PARAMS: Mapping[str, Any] = {}
-# Parameters that take lists as they are.
-_READ_LISTS = frozenset({"axis", "axes", "shape", "repeats", "shift", "indices", "key", "source", "destination"})
 # inspect.CO_VARARGS, without importing inspect.
 _HAS_VARARGS = 0x04
-
-
-class Parameter(NamedTuple):
-    """A parameter of a function of the language; `default` is its text, None where it is required."""
-
-    name: str
-    default: str | None
-    variadic: bool
-
-
-@cache
-def parse_signature(signature: str) -> tuple[Parameter, ...]:
-    """The parameters of a signature such as `x, axis=None, keepdims=False` or `*tensors`."""
-    return tuple(_parameters(signature))
-
-
-def _parameters(signature: str) -> Iterator[Parameter]:
-    for part in filter(None, signature.replace(" ", "").split(",")):
-        name, _, default = part.partition("=")
-        yield Parameter(name.lstrip("*"), default or None, name.startswith("*"))
-
-
-def _read_list(value: Any, parameter: Parameter) -> Any:
-    """An argument, where it is a list of numbers that stands for an operand, as an array."""
-    if type(value) is not list or parameter.name in _READ_LISTS:
-        return value
-    if parameter.name == "tensors" and not parameter.variadic:
-        return [arrays.asarray(item) if type(item) is list else item for item in value]
-    return arrays.asarray(value)
 
 
 def spelled(same: str = "", **other: str) -> Mapping[str, str]:
@@ -79,8 +45,8 @@ def not_implemented(why: str) -> NotImplementedRule:
 class Operation:
     """A function of the language.
 
-    `signature` is its parameters as a user writes them, `doc` one line of what it computes,
-    `derivative` the derivative as a formula, `domain` where it is defined, `edges` what holds by
+    `signature` is its parameters as a user writes them, which `parameters` are read from, `doc` one line
+    of what it computes, `derivative` the derivative as a formula, `domain` where it is defined, `edges` what holds by
     convention where the formula does not say, `aliases` its other names, `samples` argument
     tuples at which tests examine it: interior points of the domain where it is smooth. `example`
     is the words of a `gradcli eval` that shows it, where the first sample does not. `subject` is the
@@ -98,6 +64,7 @@ class Operation:
         "example",
         "internal",
         "name",
+        "parameters",
         "samples",
         "signature",
         "subject",
@@ -120,7 +87,8 @@ class Operation:
     ) -> None:
         self.name = name
         self.signature = signature
-        self._names = frozenset(p.name for p in parse_signature(signature))
+        self.parameters = parse_signature(signature)
+        self._names = frozenset(p.name for p in self.parameters)
         self.doc = doc
         self.derivative = derivative
         self.domain = domain
@@ -138,12 +106,6 @@ class Operation:
         """Keywords of other libraries as those that they are here."""
         return {rename(name, self._names): value for name, value in params.items()}
 
-    def _with_arrays(self, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """Positional arguments, with arrays for the lists of numbers that stand for operands."""
-        parameters = parse_signature(self.signature)
-        # The last parameter stands for all that follow, as in `*tensors`.
-        return tuple(_read_list(o, p) for o, p in zip(operands, chain(parameters, repeat(parameters[-1]))))
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}({self.signature})>"
 
@@ -160,7 +122,7 @@ class Composite(Operation):
     def __call__(self, *operands: Any, **params: Any) -> Any:
         for operand in operands:
             if type(operand) is list:
-                operands = self._with_arrays(operands)
+                operands = with_arrays(self.parameters, operands)
                 break
         if params and not self._names.issuperset(params):
             params = self._renamed(params)
@@ -289,7 +251,7 @@ class Primitive(Operation):
         **known: Any,
     ) -> None:
         super().__init__(name, signature, doc, **known)
-        self._arity = len(parse_signature(signature))
+        self._arity = len(self.parameters)
         self.function = None if callable(forward) else forward or name
         self.forward = forward if callable(forward) else _of_namespace(forward or name, self._arity, elementwise)
         self.vjp = vjp
@@ -325,7 +287,7 @@ class Primitive(Operation):
     def __call__(self, *operands: Any, **params: Any) -> Any:
         for operand in operands:
             if type(operand) is list:
-                operands = self._with_arrays(operands)
+                operands = with_arrays(self.parameters, operands)
                 break
         if params and not self._names.issuperset(params):
             params = self._renamed(params)
@@ -337,7 +299,7 @@ class Primitive(Operation):
 
     def _by_name(self, operands: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The operands in their order, some of them given by name."""
-        names = [p.name for p in parse_signature(self.signature)]
+        names = [p.name for p in self.parameters]
         left = names[len(operands) :]
         if len(operands) > len(names) or sorted(left) != sorted(named):
             raise CallError(f"{self.name}({self.signature}) needs each of its operands once")

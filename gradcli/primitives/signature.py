@@ -1,0 +1,72 @@
+"""What a call accepts: the parameters of a signature, the keywords of other libraries, lists of numbers for arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from itertools import chain, repeat
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+
+# Parameters that take lists as they are.
+_READ_LISTS = frozenset({"axis", "axes", "shape", "repeats", "shift", "indices", "key", "source", "destination"})
+# The first of the names that a function has is meant.
+_MEANINGS = {
+    "dim": ("axis", "axes"),
+    "dims": ("axis", "axes"),
+    "axes": ("axis",),
+    "keepdim": ("keepdims",),
+    "ddof": ("correction",),
+    "unbiased": ("correction",),
+    "a_min": ("min",),
+    "a_max": ("max",),
+    "fill_value": ("value",),
+    "steps": ("num",),
+    "shifts": ("shift",),
+    "diagonal": ("k",),
+    "offset": ("k",),
+    "p": ("ord",),
+}
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function of the language; `default` is its text, None where it is required."""
+
+    name: str
+    default: str | None
+    variadic: bool
+
+
+@cache
+def parse_signature(signature: str) -> tuple[Parameter, ...]:
+    """The parameters of a signature such as `x, axis=None, keepdims=False` or `*tensors`."""
+    return tuple(_parameters(signature))
+
+
+def _parameters(signature: str) -> Iterator[Parameter]:
+    for part in filter(None, signature.replace(" ", "").split(",")):
+        name, _, default = part.partition("=")
+        yield Parameter(name.lstrip("*"), default or None, name.startswith("*"))
+
+
+def rename(keyword: str, known: Collection[str]) -> str:
+    """The one of the `known` names that a keyword means; the keyword itself, where there is none."""
+    if keyword in known:
+        return keyword
+    return next((name for name in _MEANINGS.get(keyword, ()) if name in known), keyword)
+
+
+def with_arrays(parameters: Sequence[Parameter], operands: Sequence[Any]) -> tuple[Any, ...]:
+    """Positional arguments, with arrays for the lists of numbers that stand for operands."""
+    # The last parameter stands for all that follow, as in `*tensors`.
+    return tuple(_read_list(o, p) for o, p in zip(operands, chain(parameters, repeat(parameters[-1]))))
+
+
+def _read_list(value: Any, parameter: Parameter) -> Any:
+    """An argument, where it is a list of numbers that stands for an operand, as an array."""
+    if type(value) is not list or parameter.name in _READ_LISTS:
+        return value
+    if parameter.name == "tensors" and not parameter.variadic:
+        return [arrays.asarray(item) if type(item) is list else item for item in value]
+    return arrays.asarray(value)
