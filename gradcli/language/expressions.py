@@ -87,8 +87,9 @@ def _stable_form(machine: Machine, node: Rewritten) -> Task:
             return (yield node.stable)
         return (yield from machine.handlers[type(node.original)](machine, node.original))
     finally:
+        # The form that is used in place of this one may have let go of them already.
         for part in node.parts.values():
-            del machine.held[part]
+            machine.held.pop(part, None)
 
 
 def _attribute(machine: Machine, node: tree.Attribute) -> Task:

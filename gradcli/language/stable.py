@@ -47,7 +47,7 @@ def _one_axis(x: Any) -> bool:
     return len(arrays.shape(x)) == 1
 
 
-# By what an expression is at its root; the first rule that fits is used.
+# By what an expression is at its root; the first rule that fits and may be used is used.
 _RULES_BY_ROOT = {
     "log": (
         # x*1 is x as a number, also where x is a truth value.
@@ -96,7 +96,8 @@ _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P
 
 
 class Rewritten(tree.Expression):
-    """An expression that a rule fits, and what the names of its pattern stand for."""
+    """An expression that a rule fits, and what the names of its pattern stand for; `original` is the
+    expression as it stands, or by the next rule that fits."""
 
     rule: StableForm
     original: tree.Expression
@@ -111,12 +112,12 @@ def rewrites(program: tree.Module, own_functions: Collection[str]) -> dict[tree.
     for node in tree.walk(program):
         if not isinstance(node, tree.Expression):
             continue
-        for rule in _RULES_BY_ROOT.get(_root(node) or "", ()):
+        fits: tree.Expression = node
+        for rule in reversed(_RULES_BY_ROOT.get(_root(node) or "", ())):
             parts = _match(_parsed(rule.pattern), node, program.source, own_functions)
             if parts is not None:
                 stable = _filled(_parsed(rule.stable), parts, node.span)
-                found[node] = Rewritten(node.span, rule, node, stable, parts)
-                break
+                fits = found[node] = Rewritten(node.span, rule, fits, stable, parts)
     return found
 
 
