@@ -21,12 +21,13 @@ import gradcli
 from gradcli import arrays, limits
 from gradcli.arrays import backends, spellings
 from gradcli.errors import BackendError, BindingError, GradcliError, NotRecordableError
-from gradcli.executors import kernel, scalars, schedule, stepwise
+from gradcli.executors import kernel, scalars, schedule, stepwise, ufuncs
 from gradcli.executors.blocks import Blocks
 from gradcli.executors.choose import executable
 from gradcli.language.syntax import parse
 from gradcli.primitives import table
 from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.bind import bind
 from gradcli.primitives.comparisons import not_equal
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive, not_implemented
@@ -549,9 +550,31 @@ def test_limits_hold(run):
     assert outcomes[0].err == outcomes[1].err
 
 
-def test_functions_into_buffers_are_in_the_table():
-    from gradcli.executors import ufuncs
+WRITTEN_INTO = [e for e in table.entries() if isinstance(e, Primitive) and e.elementwise and ufuncs.into(e, {"n": 2})]
 
+
+@pytest.mark.parametrize("primitive", WRITTEN_INTO, ids=lambda p: p.name)
+def test_every_function_into_a_buffer_is_that_of_the_table(primitive):
+    """Also into the memory of an operand, where that may be."""
+    params = {"n": 3} if primitive.name == "whole_power" else {"dtype": "float64"} if primitive.name == "cast" else {}
+    operands = [o.ravel() for o in np.meshgrid(*[SCALARS] * (primitive._arity - len(params)))]
+    if primitive.name == "where":
+        operands[0] = operands[0] > 0
+    if primitive.name.startswith("logical"):
+        operands = [o > 0 for o in operands]
+    into = ufuncs.into(primitive, params)
+    expected = bind(primitive, operands, params)
+    outs = [np.empty_like(expected), *range(0 if primitive in ufuncs.NOT_IN_PLACE else len(operands))]
+    for out in outs:
+        given = [o.copy() for o in operands]
+        buffer = given[out] if type(out) is int else out
+        if buffer.dtype == expected.dtype:
+            with arrays.quiet():
+                into(*given, buffer)
+            np.testing.assert_allclose(buffer, expected, rtol=1e-15)
+
+
+def test_functions_into_buffers_are_in_the_table():
     known = table.entries()
     assert all(primitive in known for primitive in (*ufuncs._own(), *scalars._TEMPLATES))
 
