@@ -338,3 +338,18 @@ class TestMessages:
         with pytest.raises(UsageError, match=dtype) as caught:
             tensor([1.0], dtype=dtype)
         assert caught.value.hint == "the dtypes are float64 and float32"
+
+
+# --- what was not taken of a function of whole axes
+
+ROWWISE = "prod cumprod softmax log_softmax logsumexp norm std var max min sort median mean sum cumsum"
+
+
+@pytest.mark.parametrize("function", ROWWISE.split())
+@pytest.mark.parametrize("first", ["log(x)", "1/x", "sqrt(x)*0/x"])
+def test_a_row_that_was_not_taken_stays_out_of_the_gradient(function, first):
+    program = gradcli.compile(f"sum({function}({first}, axis=1)[1]*[1])")
+    found = program.value_and_grad({"x": [[0.0, 3.0], [2.0, 5.0]]})[1]["x"]
+    np.testing.assert_array_equal(found[0], [0.0, 0.0])
+    alone = gradcli.compile(f"sum({function}({first}))").value_and_grad({"x": [2.0, 5.0]})[1]["x"]
+    np.testing.assert_allclose(found[1], alone, rtol=1e-12, atol=1e-15)

@@ -251,6 +251,59 @@ def test_both_sides_of_an_exact_rule_are_the_same(rule):
     assert_same(np.broadcast_to(np.asarray(found, expected.dtype), expected.shape), expected)
 
 
+# What the parts of a rule stand for where it is to be applied; c and d are constants, p is a truth value.
+GENERIC = {"x": 0.7, "y": 1.3, "z": 2.9, "c": 1.7, "d": 0.4, "p": True}
+
+
+def sides(rule: Any, *, guarded: bool) -> list[Program]:
+    """Both sides of a rule as programs of its parts, which meet its condition under a guard."""
+    given = {n: np.full(3, GENERIC[n]) for n in parts(rule) if n not in "cd"}
+    fixed = {n: GENERIC[n] for n in parts(rule) if n in "cd"}
+
+    def program(side: Callable[..., Any]) -> Program:
+        names = side.__code__.co_varnames[: side.__code__.co_argcount]
+
+        def function(**variables: Any) -> list[Any]:
+            if guarded:
+                assert assume(rule.given(*(variables[n] for n in parts(rule))))
+            return [side(**{n: (variables | fixed)[n] for n in names})]
+
+        return record(function, given).program
+
+    return [program(rule.pattern), program(rule.replacement)]
+
+
+EVERY_PATTERN = [r for r in TABLE if not isinstance(r, MovingRewrite)]
+
+
+@pytest.mark.parametrize("rule", EVERY_PATTERN, ids=lambda r: r.why)
+def test_every_rule_is_applied(rule):
+    pattern, replacement = (
+        [e.primitive.name for e in optimise(p, fast=rule.tag == FAST).equations]
+        for p in sides(rule, guarded=rule.given is not None)
+    )
+    assert pattern == replacement
+
+
+@pytest.mark.parametrize("rule", [r for r in EVERY_PATTERN if r.given is not None], ids=lambda r: r.why)
+def test_without_its_guard_a_rule_is_not_applied(rule):
+    program = sides(rule, guarded=False)[0]
+    assert [e.primitive for e in optimise(program).equations] == [e.primitive for e in program.equations]
+
+
+@pytest.mark.parametrize("rule", [r for r in EVERY_PATTERN if r.tag == FAST], ids=lambda r: r.why)
+def test_both_sides_of_a_fast_rule_are_the_same_number(rule):
+    kept = rule.replacement.__code__.co_varnames[: rule.replacement.__code__.co_argcount]
+    expected = rule.pattern(**{n: GENERIC[n] for n in parts(rule)})
+    np.testing.assert_allclose(rule.replacement(**{n: GENERIC[n] for n in kept}), expected, rtol=1e-14)
+
+
+def test_only_the_last_shape_counts():
+    assert names(lambda x: conversions.broadcast_to(conversions.broadcast_to(x, (2, 3)), (4, 2, 3)), x=VECTOR) == [
+        "broadcast_to"
+    ]
+
+
 def assert_same(found: Any, expected: Any) -> None:
     """Equal in shape, dtype and every bit, except that one nan is as good as another."""
     found, expected = np.asarray(found), np.asarray(expected)
