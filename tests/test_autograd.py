@@ -243,6 +243,19 @@ class TestRetainGrad:
 
 
 class TestGradients:
+    def test_a_class_of_ones_own(self):
+        class Named(Tensor):
+            def __init__(self, data, name):
+                super().__init__(data)
+                self.name = name
+                self.requires_grad = True
+
+        x = Named(3.0, "x")
+        (x * x).backward()
+        (g,) = grad(x, x, create_graph=True)
+        assert (x.name, x.grad.item(), g.item()) == ("x", 6.0, 1.0)
+        assert {type(made) for made in (x.grad, g, x.detach(), x.clone())} == {Tensor}
+
     def test_the_tensor_that_holds_a_gradient_stays_the_same(self):
         x = leaf(2.0)
         y = x * x

@@ -106,8 +106,6 @@ class _Pass:
         create_graph: bool,
         retain_graph: bool,
     ) -> None:
-        # There is one class of tensors, which stands above this file.
-        self.tensor = type(roots[0]) if roots else TensorBase
         self.create_graph = create_graph
         self.retain_graph = retain_graph
         self.targets = targets
@@ -121,6 +119,8 @@ class _Pass:
         self.steps = limits.steps()
         self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
         self.roots = roots
+        # The class of tensors stands above this file.
+        self.tensor = roots[0].made if roots else TensorBase.made
         self.useful = None if targets is None else _between(roots, targets)
         # Where a cotangent must go to be wanted.
         self.wanted = None if self.useful is None else self.useful.union(node for node, _ in self.captured)
@@ -233,7 +233,7 @@ def _gradient(cotangent: Any, tensor: TensorBase) -> Any:
     """A cotangent as the gradient of `tensor`, in its dtype."""
     if cotangent is None:
         return None
-    gradient = cotangent if isinstance(cotangent, TensorBase) else type(tensor)(cotangent)
+    gradient = cotangent if isinstance(cotangent, TensorBase) else tensor.made(cotangent)
     return gradient if gradient.dtype == tensor.dtype else cast(gradient, tensor.dtype)
 
 

@@ -62,8 +62,9 @@ class Node:
         """The operands' cotangents from those of the results; None for those not wanted.
 
         Where the work itself is recorded, cotangents are Tensors, and `lift` makes a Tensor of data,
-        a node and the number of its output; else it is None. Where `guarded`, a zero in a cotangent may mean "not taken". Raises
-        DifferentiationError where the graph was released or a saved tensor was modified since.
+        a node and the number of its output; else it is None. Where `guarded`, a zero in a cotangent
+        may mean "not taken". Raises DifferentiationError where the graph was released or a saved
+        tensor was modified since.
         """
         raise NotImplementedError
 

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import grad_enabled
-from gradcli.autograd.node import recorder
+from gradcli.autograd.node import Node, recorder
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
@@ -24,6 +24,10 @@ class Tensor(TensorBase):
     """An array with an optional place in the graph of recorded operations; made by `tensor` and by operations."""
 
     __slots__ = ()
+
+    @staticmethod
+    def made(data: Any, grad_fn: Node | None = None, output_nr: int = 0) -> Tensor:
+        return Tensor(data, grad_fn, output_nr)
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -141,7 +145,7 @@ class Tensor(TensorBase):
         self._check_in_place()
         before = Tensor(self.data, self.grad_fn, self.output_nr)
         result = operation(before, *(operand(a) for a in arguments), **params)
-        return self.become(result)
+        return self._become(result)
 
     def _check_in_place(self) -> None:
         if self.grad_fn is None and self._leaf_requires_grad and grad_enabled.get():

@@ -131,7 +131,7 @@ class TensorBase(Operators):
         elif known.requires_grad or cotangent.requires_grad:
             self._grad = known + cotangent
         else:
-            known.become(known + cotangent)
+            known._become(known + cotangent)
 
     def register_hook(self, hook: Callable[[Self], Self | None]) -> HookHandle:
         """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if
@@ -151,11 +151,16 @@ class TensorBase(Operators):
         copy: Self = identity(self)
         return copy
 
-    def detach(self) -> Self:
-        """The same values as a leaf without a history."""
-        return type(self)(self.data)
+    @staticmethod
+    def made(data: Any, grad_fn: Node | None = None, output_nr: int = 0) -> Any:
+        """A Tensor, also where this one is of a class that a user derived from it."""
+        raise NotImplementedError
 
-    def become(self, result: Any) -> Self:
+    def detach(self) -> Any:
+        """The same values as a leaf without a history."""
+        return self.made(self.data)
+
+    def _become(self, result: Any) -> Self:
         """Take over the numbers and the place of `result`, in this dtype: what an in-place operation does.
 
         Raises ShapeError for another shape, EvaluationError for floats that were to become integers.

@@ -73,11 +73,11 @@ def run(request: EvaluationRequest) -> Result:
     """Evaluate and differentiate.
 
     Large arrays, where a value and gradients are all that is asked for, are computed by a recorded
-    program; whatever that is not good for is evaluated eagerly. Raises what `evaluate` raises,
-    NotRecordableError where the program cannot be recorded and `executor` asks for it,
-    DifferentiationError for a value that is no scalar where
-    neither a Jacobian nor a cotangent was asked for, and UnknownNameError for an intermediate
-    that does not exist.
+    program; whatever that is not good for is evaluated eagerly.
+
+    Raises what `evaluate` raises, NotRecordableError where the program cannot be recorded and
+    `executor` asks for it, DifferentiationError for a value that is no scalar where neither a Jacobian
+    nor a cotangent was asked for, and UnknownNameError for an intermediate that does not exist.
     """
     if _suits(request):
         compiled = _compiled(request)
