@@ -18,12 +18,12 @@ from gradcli.arrays.dtypes import (
     DTYPES,
     PLAIN,
     Array,
-    Shape,
     check_dtype,
     default_dtype,
     dtype_name,
     is_floating,
     shape,
+    size,
     tidy,
     using_dtype,
 )
@@ -36,6 +36,7 @@ from gradcli.arrays.namespaces import (
     placed,
     using_namespace,
 )
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
 from gradcli.timing import phase
 
@@ -61,6 +62,7 @@ __all__ = [
     "numpy_namespace",
     "placed",
     "shape",
+    "size",
     "tidy",
     "using_dtype",
     "using_namespace",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, UsageError
 
 Array = Any
-Shape = tuple[int, ...]
 
 PLAIN = frozenset({float, bool, int})
 DTYPES = ("float64", "float32")
@@ -24,6 +25,11 @@ def shape(array: Array) -> Shape:
         return () if type(array) in PLAIN else tuple(array.shape)
     except AttributeError:
         raise EvaluationError(f"a number, an array or a tensor is needed, not {type(array).__name__}") from None
+
+
+def size(array: Array) -> int:
+    """How many elements an array has, and whatever has a shape; a number is one."""
+    return math.prod(shape(array))
 
 
 def dtype_name(array: Array) -> str:

@@ -23,8 +23,6 @@ from gradcli.primitives.shape import iter_first_axis, stack
 
 # Interpolation leaves half of the digits at this order.
 _HIGHEST_OF_SEVERAL = 16
-# Of all directions that are followed at once.
-_MOST_ELEMENTS = 2**22
 
 # The value made of leaves by name, which may be of any kinds.
 Function = Callable[[Mapping[str, Any]], Any]
@@ -96,7 +94,7 @@ class _Directions:
         self.variables: dict[str, range] = {}
         first = 0
         for name, leaf in leaves.items():
-            last = first + math.prod(arrays.shape(leaf))
+            last = first + arrays.size(leaf)
             self.variables[name] = range(first, last)
             first = last
         self.value: Any = None
@@ -107,7 +105,7 @@ class _Directions:
             budget.charge(math.comb(first + order - 2, order - 1))
         limits.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
         waiting = directions(first, order - 1)
-        at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, _MOST_ELEMENTS // first)
+        at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, batch.MOST_ELEMENTS // first)
         while chunk := [*itertools.islice(waiting, at_once)]:
             self._expand(chunk)
 

@@ -19,9 +19,6 @@ from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.shape import concat
 
-# Of the directions that are followed at once, in the value.
-_MOST_ELEMENTS = 2**22
-
 
 def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], value: Any) -> dict[str, Any]:
     """The Jacobian by each leaf of `value`, which `function` made of `leaves`; None as in `jacobians`.
@@ -30,8 +27,8 @@ def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], v
     function is smooth and the result finite: the conventions for everything else are those of
     reverse mode.
     """
-    size = math.prod(arrays.shape(value))
-    fewer = [name for name, leaf in leaves.items() if 0 < math.prod(leaf.shape) < size]
+    size = arrays.size(value)
+    fewer = [name for name, leaf in leaves.items() if 0 < leaf.size < size]
     found: dict[str, Any] = {}
     if fewer and all(node.is_smooth() for node in ancestors(value)):
         # What has no series, such as a function with a `backward` clause, takes reverse mode.
@@ -48,7 +45,7 @@ def _forward(function: Function, name: str, point: Any, size: int) -> Any:
     shape = arrays.shape(point)
     if not shape:
         return _derivative(function({name: Jet([point, arrays.ones_like(point)], 1)}), None, 1)
-    variables, at_once = math.prod(shape), max(1, _MOST_ELEMENTS // size)
+    variables, at_once = math.prod(shape), max(1, batch.MOST_ELEMENTS // size)
     parts = []
     for start in range(0, variables, at_once):
         rows = _units(range(start, min(start + at_once, variables)), variables, arrays.dtype_name(point))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,9 +16,6 @@ from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives.bind import constant
 from gradcli.primitives.shape import concat, stack
-
-# Of any intermediate result of a pass, if it has several rows.
-_MOST_ELEMENTS = 2**22
 
 
 def gradients_of_elements(value: Tensor, leaves: Sequence[Tensor], *, create_graph: bool) -> tuple[Any, ...]:
@@ -83,8 +79,8 @@ def _rows_at_once(value: Tensor) -> int:
         return 0
     for node in nodes:
         if isinstance(node, PrimitiveNode):
-            widest = max(widest, *(_size(o) for o in node.saved or ()))
-    return max(1, _MOST_ELEMENTS // max(widest, 1))
+            widest = max(widest, *(arrays.size(batch.stacked(constant(o))) for o in node.saved or ()))
+    return max(1, batch.MOST_ELEMENTS // max(widest, 1))
 
 
 def _takes_batches(target: Any) -> bool:
@@ -94,10 +90,6 @@ def _takes_batches(target: Any) -> bool:
     if isinstance(target, FunctionNode) and not target.function.takes_batches:
         return False
     return not (target.hooks or target.retained)
-
-
-def _size(operand: Any) -> int:
-    return math.prod(arrays.shape(batch.stacked(constant(operand))))
 
 
 class _Rows(Function):

@@ -19,9 +19,6 @@ from gradcli.primitives.shape import concat
 from gradcli.program.ir import Program
 from gradcli.program.sparsity import dependence
 
-# Of all directions that are followed at once.
-_MOST_ELEMENTS = 2**22
-
 
 class Coordinates(NamedTuple):
     """A sparse matrix: `value[k]` stands at `row[k]`, `column[k]`, and 0 everywhere else.
@@ -97,7 +94,7 @@ class SparseHessian:
     def _along_directions(self, inputs: Mapping[str, Any]) -> Any:
         """The derivatives of the gradient along the directions of all colours, of shape
         (colours, variables)."""
-        number, at_once = self.colouring.number, max(1, _MOST_ELEMENTS // max(self.variables, 1))
+        number, at_once = self.colouring.number, max(1, batch.MOST_ELEMENTS // max(self.variables, 1))
         starts = range(0, max(number, 1), at_once)
         return _joined([self._along(inputs, range(s, min(s + at_once, number))) for s in starts], 0)
 
@@ -120,7 +117,7 @@ def _derivative(output: Any, nesting: int, rows: int) -> Any:
     found = output.coefficient(1) if isinstance(output, Jet) else None
     if found is None:
         found = arrays.zeros(arrays.shape(output), arrays.dtype_name(output))
-    return reshape(batch.unbatched(found, nesting, rows), (rows, math.prod(arrays.shape(output))))
+    return reshape(batch.unbatched(found, nesting, rows), (rows, arrays.size(output)))
 
 
 def _joined(parts: Sequence[Any], axis: int) -> Any:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,\t\r\n]|$)')
 
 
-class _Row(NamedTuple):
+class _Record(NamedTuple):
     line: int
     cells: list[str]
 
@@ -56,7 +56,7 @@ def _delimiter(source: Source) -> str:
     return "\t" if source.path.lower().endswith(".tsv") else ","
 
 
-def _rows(source: Source) -> Iterator[_Row]:
+def _rows(source: Source) -> Iterator[_Record]:
     import csv
 
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig", newline="") as text:
@@ -65,7 +65,7 @@ def _rows(source: Source) -> Iterator[_Row]:
         try:
             for cells in reader:
                 if cells:
-                    yield _Row(line, cells)
+                    yield _Record(line, cells)
                 line = reader.line_num + 1
         except csv.Error as error:
             raise source.error(f"line {line} is malformed: {error}", "check its quotes") from error
@@ -107,7 +107,7 @@ def _numbered_column(source: Source, width: int) -> int | None:
     return int(source.member) - 1
 
 
-def _values(source: Source, rows: Iterable[_Row], width: int, column: int | None) -> array[float]:
+def _values(source: Source, rows: Iterable[_Record], width: int, column: int | None) -> array[float]:
     from array import array
 
     values = array("d")

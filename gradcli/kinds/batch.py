@@ -71,6 +71,8 @@ class Batched(Operators):
         return f"<batched {self.rows!r}>"
 
 
+# Rows go together as long as no result of all of them has more elements.
+MOST_ELEMENTS = 2**22
 # A new number is higher than those of all batches that a value may hold already.
 new_nesting = itertools.count(1).__next__
 

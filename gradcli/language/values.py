@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +42,12 @@ def in_dtype(value: Value) -> Value:
     return arrays.astype(value, arrays.default_dtype()) if type(value) in arrays.PLAIN else value
 
 
+def plain(value: Value) -> Any:
+    """A result as a number or an array of NumPy in the dtype in use; truth values as 0 and 1."""
+    array = concrete(value)
+    return None if array is None else arrays.on_host(arrays.astype(array, arrays.default_dtype()))
+
+
 def check_arguments(operation: Operation, positional: Sequence[Value]) -> None:
     """A text is only for `einsum` and the order of `norm`, and None never stands for a tensor."""
     if positional and (positional[0] is None or isinstance(positional[0], str) != (operation.name == "einsum")):
@@ -63,7 +68,7 @@ def truth(value: Value, node: tree.SyntaxNode) -> bool:
         raise EvaluationError("a condition needs a number", span=node.span)
     if type(condition) in arrays.PLAIN:
         return bool(condition)
-    if math.prod(arrays.shape(condition)) != 1:
+    if arrays.size(condition) != 1:
         raise ShapeError(
             f"a condition needs one number, and this has shape {list(arrays.shape(condition))}",
             hint="use where(condition, a, b) to choose element by element, or any(…), all(…)",

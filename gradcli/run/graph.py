@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.autograd.ancestors import ancestors
-from gradcli.autograd.engine import observer
+from gradcli.autograd.engine import observing
 from gradcli.autograd.function import FunctionNode
 from gradcli.autograd.node import Node, recorder
 from gradcli.autograd.primitive_node import PrimitiveNode
@@ -19,7 +17,7 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.provenance import Log
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
-from gradcli.primitives.bind import concrete
+from gradcli.language.values import plain
 from gradcli.primitives.exponential import whole_power
 from gradcli.run.groups import Group, Grouping, grouped
 
@@ -80,25 +78,19 @@ def run(request: GraphRequest) -> Graph:
     leaves = {n: Tensor(v).requires_grad_(n in request.wrt) for n, v in request.bindings.items()}
     log = Log()
     results: dict[Any, Any] = {}
-    with _set(recorder, results.__setitem__):
+    token = recorder.set(results.__setitem__)
+    try:
         evaluation = evaluate(
             request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, provenance=log
         )
+    finally:
+        recorder.reset(token)
     value = evaluation.value
     nodes = ancestors(value)[::-1]
     gradients = _gradients(request, value) if request.values and request.gradient else {}
     grouping = grouped(request.program, nodes, log.frames)
     vertices = _vertices(request, value, nodes, log, grouping, results, gradients)
-    return Graph(request.program, _plain(value), vertices, grouping.groups, evaluation.rewritten)
-
-
-@contextmanager
-def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
+    return Graph(request.program, plain(value), vertices, grouping.groups, evaluation.rewritten)
 
 
 def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
@@ -118,7 +110,7 @@ def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
         def see(node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
             found[node] = cotangents[0]
 
-        with _set(observer, see), limits.max_steps(request.max_steps):
+        with observing(see), limits.max_steps(request.max_steps):
             value.backward(request.grad_output)
     return found
 
@@ -147,8 +139,8 @@ def _vertices(
                 shape=arrays.shape(result),
                 operands=tuple(numbers[target] for target in node.targets),
                 group=group,
-                value=_plain(result) if request.values else None,
-                grad=_plain(gradients.get(node)),
+                value=plain(result) if request.values else None,
+                grad=plain(gradients.get(node)),
             )
         )
     return vertices
@@ -177,12 +169,6 @@ def _leaf(leaf: Any, names: Mapping[Any, str], request: GraphRequest) -> Vertex:
         shape=tensor.shape,
         operands=(),
         group=None,
-        value=_plain(leaf) if request.values else None,
-        grad=_plain(grad),
+        value=plain(leaf) if request.values else None,
+        grad=plain(grad),
     )
-
-
-def _plain(value: Any) -> Any:
-    """A result as a number or an array of NumPy in the dtype in use; truth values as 0 and 1."""
-    array = concrete(value)
-    return None if array is None else arrays.on_host(arrays.astype(array, arrays.default_dtype()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gradcli.autograd.node import Node
@@ -39,12 +39,11 @@ class Grouping(NamedTuple):
 def grouped(program: tree.Module, nodes: Sequence[Node], frames: Sequence[Frame]) -> Grouping:
     """The groups of operations, given in the order in which they ran, as the frames began."""
     frame_of = _innermost(nodes, frames)
-    sizes = _sizes(frame_of, frames)
     functions = scope.defined_functions(program)
     groups: list[Group] = []
     around: list[int | None] = []
     called: list[str | None] = []
-    for frame, size in zip(frames, sizes):
+    for frame, size in zip(frames, sizes(frame_of, frames)):
         parent = None if frame.parent is None else around[frame.parent]
         group = _group(frame, functions, parent)
         single = group.kind == "operation" and size == 1
@@ -76,17 +75,18 @@ def _innermost(nodes: Sequence[Node], frames: Sequence[Frame]) -> list[int | Non
     return found
 
 
-def _sizes(frame_of: Sequence[int | None], frames: Sequence[Frame]) -> list[int]:
-    """The number of operations in each frame and those inside it."""
-    sizes = [0] * len(frames)
-    for number in frame_of:
+def sizes(inside: Iterable[int | None], around: Sequence[Frame | Group]) -> list[int]:
+    """The number of operations in each frame or group and those inside it, from the number of that which
+    each operation is in."""
+    found = [0] * len(around)
+    for number in inside:
         if number is not None:
-            sizes[number] += 1
-    for number in reversed(range(len(frames))):
-        parent = frames[number].parent
+            found[number] += 1
+    for number in reversed(range(len(around))):
+        parent = around[number].parent
         if parent is not None:
-            sizes[parent] += sizes[number]
-    return sizes
+            found[parent] += found[number]
+    return found
 
 
 def _group(frame: Frame, functions: frozenset[str], parent: int | None) -> Group:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -84,7 +83,7 @@ def coordinates_recording(program: tree.Module, inputs: Mapping[str, Any], wrt: 
 def hessian_recording(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> HessianRecording | None:
     """Record the second derivatives as whole tensors; None where they are not sparse, or not finite:
     what is not finite in one would reach others along the same direction."""
-    if sum(math.prod(arrays.shape(inputs[name])) for name in wrt) < _FEW:
+    if sum(arrays.size(inputs[name]) for name in wrt) < _FEW:
         return None
     try:
         hessian = program_hessian(program, inputs, wrt)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from gradcli.errors import Span
 from gradcli.run.graph import Graph, Vertex
+from gradcli.run.groups import sizes
 
 # A loop, or a run of one operation, that is longer is drawn as one box.
 LONG = 20
@@ -62,18 +63,11 @@ def outline(graph: Graph, *, expand: bool) -> list[Box]:
 
 
 def _join_groups(graph: Graph, box_of: list[int], together: dict[int, _Together]) -> None:
-    sizes = [0] * len(graph.groups)
-    for vertex in graph.vertices:
-        if vertex.group is not None:
-            sizes[vertex.group] += 1
-    for number in reversed(range(len(graph.groups))):
-        parent = graph.groups[number].parent
-        if parent is not None:
-            sizes[parent] += sizes[number]
+    within = sizes((vertex.group for vertex in graph.vertices), graph.groups)
     outermost: list[int | None] = []
     for number, group in enumerate(graph.groups):
         around = None if group.parent is None else outermost[group.parent]
-        joined = group.kind != "loop" or sizes[number] > LONG
+        joined = group.kind != "loop" or within[number] > LONG
         outermost.append(number if around is None and joined else around)
     last: dict[int, int] = {}
     for i in reversed(range(len(box_of))):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -136,7 +135,7 @@ class Recordings:
             return None
         key = (namespace, wanted, *map(_kind, inputs.items()), _kind(("", cotangent)))
         known = self._known.get(key)
-        largest = max(map(_size, inputs.values()), default=1)
+        largest = max(map(arrays.size, inputs.values()), default=1)
         if known is None:
             known = self._add(key)
             if wanted.kind != "gradients" or largest < backend.worth.first:
@@ -180,7 +179,7 @@ class Recordings:
 
     def _record(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, *, by_shape: bool) -> Replay:
         namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
-        large = any(_size(a) > _LARGE for a in inputs.values())
+        large = any(arrays.size(a) > _LARGE for a in inputs.values())
         seen = abstract if by_shape and wanted.kind == "gradients" and large else arrays.on_host
         given = None if cotangent is None else seen(cotangent)
         return _recording_of(self.program, {n: seen(a) for n, a in inputs.items()}, wanted, given, namespace)
@@ -191,7 +190,3 @@ def _kind(item: tuple[str, Any]) -> Any:
     if type(array) is float or array is None:
         return name, array is None
     return name, arrays.shape(array), arrays.dtype_name(array)
-
-
-def _size(array: Any) -> int:
-    return math.prod(arrays.shape(array))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ from gradcli.errors import (
 from gradcli.language.interpreter import Evaluation, evaluate
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module
-from gradcli.primitives.bind import concrete
+from gradcli.language.values import plain
 from gradcli.run.diagnose import Warning, Watch, all_finite
 
 EXECUTORS = ("eager", "compiled")
@@ -98,17 +97,13 @@ def _suits(request: EvaluationRequest) -> bool:
     """Whether to try a recorded program."""
     if request.executor is None:
         backend = backends.of_namespace(arrays.chosen_namespace())
-        if backend is None or max(map(_size, request.bindings.values()), default=1) < backend.worth.once:
+        if backend is None or max(map(arrays.size, request.bindings.values()), default=1) < backend.worth.once:
             return False
     return request.executor != "eager" and not _beyond_gradients(request)
 
 
 def _beyond_gradients(request: EvaluationRequest) -> bool:
     return bool(request.jacobian or request.order is not None or request.retain or request.nodes)
-
-
-def _size(array: Any) -> int:
-    return math.prod(arrays.shape(array))
 
 
 def _compiled(request: EvaluationRequest) -> Result | None:
@@ -141,9 +136,9 @@ def _compiled(request: EvaluationRequest) -> Result | None:
         return None
     if outcome is None or not all_finite(outcome.value, *outcome.derivatives.values()):
         return None
-    result = Result(_plain(outcome.value))
+    result = Result(plain(outcome.value))
     if request.gradient:
-        result.grad = {name: _plain(g) for name, g in outcome.derivatives.items()}
+        result.grad = {name: plain(g) for name, g in outcome.derivatives.items()}
     return result
 
 
@@ -162,7 +157,7 @@ def _numbers(result: Result) -> list[Any]:
 def _run(request: EvaluationRequest, watch: Watch, observe: Any) -> Result:
     leaves = {n: _leaf(v, request.gradient and n in request.wrt) for n, v in request.bindings.items()}
     evaluation = _evaluate(request, leaves, observe)
-    result = Result(_plain(evaluation.value))
+    result = Result(plain(evaluation.value))
     retained = {name: _retained(request, evaluation, name) for name in request.retain}
 
     def again(given: Mapping[str, Any]) -> Any:
@@ -176,7 +171,7 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any) -> Result:
             _backward(request, evaluation.value, by, result)
         # Taken before further passes, which would add to them.
         if request.retain:
-            result.retained = {name: _plain(_grad(t)) for name, t in retained.items()}
+            result.retained = {name: plain(_grad(t)) for name, t in retained.items()}
         if request.nodes:
             result.nodes = [_node_row(name, value) for name, value in evaluation.names.items()]
             result.rewritten = evaluation.rewritten
@@ -201,7 +196,7 @@ def _coordinates(request: EvaluationRequest) -> dict[str, Any]:
         except (LimitError, NotRecordableError) as error:
             error.hint = error.hint or "leave out --sparse"
             raise
-    return {key: None if c is None else c._replace(value=_plain(c.value)) for key, c in found.items()}
+    return {key: None if c is None else c._replace(value=plain(c.value)) for key, c in found.items()}
 
 
 def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: Any) -> Evaluation:
@@ -225,17 +220,17 @@ def _backward(request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], 
         )
     if isinstance(value, Tensor) and value.requires_grad:
         value.backward(request.grad_output, retain_graph=request.jacobian or request.order is not None)
-    result.grad = {name: _plain(_grad(leaf)) for name, leaf in by.items()}
+    result.grad = {name: plain(_grad(leaf)) for name, leaf in by.items()}
 
 
 def _further(
     request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], run_again: Function, result: Result
 ) -> None:
     if request.jacobian:
-        result.jacobian = {n: _plain(j) for n, j in jacobians_by_either_mode(run_again, by, value).items()}
+        result.jacobian = {n: plain(j) for n, j in jacobians_by_either_mode(run_again, by, value).items()}
     if request.order is not None and not request.sparse:
         _, found = derivatives(run_again, {name: leaf.data for name, leaf in by.items()}, request.order)
-        result.derivatives = {key: _plain(d) for key, d in found.items() if "," in key}
+        result.derivatives = {key: plain(d) for key, d in found.items() if "," in key}
 
 
 def _retained(request: EvaluationRequest, evaluation: Evaluation, name: str) -> Any:
@@ -264,11 +259,5 @@ def _node_row(name: str, value: Any) -> dict[str, Any]:
         "is_leaf": tensor.is_leaf,
         "retains_grad": tensor.retains_grad,
         "grad_fn": tensor.grad_fn.name if tensor.grad_fn else None,
-        "grad": _plain(_grad(tensor)),
+        "grad": plain(_grad(tensor)),
     }
-
-
-def _plain(value: Any) -> Any:
-    """A result as a number or an array of NumPy in the dtype in use; truth values as 0 and 1."""
-    array = concrete(value)
-    return None if array is None else arrays.on_host(arrays.astype(array, arrays.default_dtype()))

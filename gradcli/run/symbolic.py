@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,12 +11,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
-from gradcli.errors import (
-    DifferentiationError,
-    NotRecordableError,
-    ShapeError,
-    pointing_into,
-)
+from gradcli.errors import DifferentiationError, NotRecordableError, ShapeError, pointing_into
 from gradcli.formulas.documents import Formulas
 from gradcli.formulas.formula import formula
 from gradcli.language import scope
@@ -101,11 +97,8 @@ def _example(shape: tuple[int, ...], i: int, scale: float) -> Any:
     value = scale * (1.0 + i * _STEP)
     if not shape:
         return value
-    size = 1
-    for n in shape:
-        size *= n
     xp = arrays.numpy_namespace()
-    return xp.reshape(value + _STEP * xp.arange(size), shape)
+    return xp.reshape(value + _STEP * xp.arange(math.prod(shape)), shape)
 
 
 def _recorded_at(
