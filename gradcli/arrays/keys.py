@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-Shape = tuple[int, ...]
+from gradcli.arrays.shapes import Shape
+
 Key = tuple[Any, ...]
 
 

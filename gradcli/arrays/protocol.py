@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from gradcli.arrays.dtypes import Array, Shape
+from gradcli.arrays.dtypes import Array
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import GradcliError
 
 

@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.executors.cuda_functions import PRELUDE as FUNCTIONS
 from gradcli.executors.cuda_functions import TYPES, CudaTerm, Statements, dtype_of, literal
 from gradcli.executors.schedule import Segment
 from gradcli.primitives import reductions
 from gradcli.program import constants
-from gradcli.program.ir import Atom, Equation, Shape, Variable
+from gradcli.program.ir import Atom, Equation, Variable
 
 # Of a block.
 THREADS = 256

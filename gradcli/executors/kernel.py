@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.executors import schedule, sincos
 from gradcli.executors.instructions import WAVES, Environment, Instruction, Reduction, instructions
 from gradcli.executors.schedule import Segment
 from gradcli.primitives import reductions
-from gradcli.program.ir import Equation, Shape, Variable
+from gradcli.program.ir import Equation, Variable
 from gradcli.timing import phase
 
 # So many sines and cosines take as long as it takes to compile a function for them.

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.arrays.shapes import broadcast
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.primitives import arithmetic, conversions, linear
 from gradcli.primitives.primitive import Primitive
-from gradcli.program.ir import Atom, Equation, Program, Shape, Variable
+from gradcli.program.ir import Atom, Equation, Program, Variable
 
 # Elements of a block: large enough for what NumPy and Python spend on each call, small enough
 # that some blocks stay in the second-level cache of a core.

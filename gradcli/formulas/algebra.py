@@ -11,10 +11,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from gradcli.arrays.shapes import broadcast
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.builder import frozen
-from gradcli.program.ir import Shape, Variable
+from gradcli.program.ir import Variable
 
 # Powers of numbers with larger exponents are left as they are.
 _LARGEST_EXPONENT = 64

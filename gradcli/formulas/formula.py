@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.shapes import broadcast
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, in_order, is_call
 from gradcli.formulas.forms import Forms
 from gradcli.formulas.identities import IDENTITIES, is_linear, number
@@ -25,7 +25,7 @@ from gradcli.primitives.reductions import mean, sum_
 from gradcli.program import constants
 from gradcli.program.builder import frozen
 from gradcli.program.checker import check
-from gradcli.program.ir import Atom, Equation, Program, Shape, Variable
+from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import optimise, without_dead_code
 
 # Functions for which it does not matter how many axes a single element has.

@@ -14,9 +14,9 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import inside
 from gradcli.errors import CallError, DifferentiationError, LimitError, UnknownNameError
 from gradcli.language import arguments, scope
-from gradcli.language.machine import Activation, Machine, Task, Value
+from gradcli.language.machine import Activation, Machine, Task
 from gradcli.language.syntax import tree
-from gradcli.language.values import check_arguments, in_dtype, number
+from gradcli.language.values import Value, check_arguments, in_dtype, number
 from gradcli.primitives import table
 from gradcli.primitives.signature import Parameter, parse_signature
 

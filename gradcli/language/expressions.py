@@ -8,11 +8,11 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import current_span
 from gradcli.errors import GradcliError, UnknownNameError, nearest
-from gradcli.language.machine import Machine, Task, Value
+from gradcli.language.machine import Machine, Task
 from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
-from gradcli.language.values import in_dtype, number, one_of, truth
+from gradcli.language.values import Value, in_dtype, number, one_of, truth
 from gradcli.primitives import arithmetic, table
 from gradcli.primitives.indexing import index
 from gradcli.primitives.shape import stack

@@ -9,11 +9,11 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.language import calls, expressions, scope, statements
-from gradcli.language.machine import Machine, Observer, Task, Value, block
+from gradcli.language.machine import Machine, Observer, Task, block
 from gradcli.language.provenance import UNKNOWN, Provenance
 from gradcli.language.stable import Rewritten, rewrites
 from gradcli.language.syntax import tree
-from gradcli.language.values import number
+from gradcli.language.values import Value, number
 
 _HANDLERS: dict[type, Callable[..., Task]] = {**statements.HANDLERS, **expressions.HANDLERS, **calls.HANDLERS}
 _SIMPLE: dict[type, Callable[..., Value]] = {**statements.SIMPLE, **expressions.SIMPLE}

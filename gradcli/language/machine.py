@@ -19,8 +19,8 @@ from gradcli.language.operations import place
 from gradcli.language.provenance import Provenance
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
+from gradcli.language.values import Value
 
-Value = Any
 # Called with each operation's place, name, operands and result.
 Observer = Callable[[Span, str, tuple[Value, ...], Value], None]
 Task = Generator[Any, Value, Value]

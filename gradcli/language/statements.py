@@ -8,9 +8,9 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, ShapeError, Span
-from gradcli.language.machine import Machine, Task, Value, block
+from gradcli.language.machine import Machine, Task, block
 from gradcli.language.syntax import tree
-from gradcli.language.values import number, truth
+from gradcli.language.values import Value, number, truth
 from gradcli.primitives.axes import whole
 from gradcli.primitives.indexing import index
 

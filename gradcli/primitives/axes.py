@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.bind import concrete
-
-Shape = tuple[int, ...]
 
 # More than any array library has.
 _MOST_AXES = 64

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
 from gradcli.primitives.axes import gathered, normalize_axis
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.series import linear
 
-Shape = tuple[int, ...]
 Operands = Sequence[Any]
 Flags = Sequence[bool]
 Params = Mapping[str, Any]

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import CallError, EvaluationError, ShapeError
-from gradcli.primitives.axes import Shape, whole, whole_numbers
+from gradcli.primitives.axes import whole, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.primitive import Composite

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import LimitError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.axes import diagonal_number, whole, whole_array
@@ -16,7 +17,6 @@ from gradcli.primitives.families import moving, structural
 from gradcli.primitives.primitive import Composite, Primitive, broadcast_elements
 from gradcli.primitives.series import linear
 
-Shape = tuple[int, ...]
 Key = tuple[Any, ...]
 
 _VECTOR = [1.0, 2.5, -3.0]

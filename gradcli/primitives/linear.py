@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply
@@ -17,8 +18,6 @@ from gradcli.primitives.primitive import Composite, work
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import multilinear
 from gradcli.primitives.shape import matrix_transpose, moveaxis
-
-Shape = tuple[int, ...]
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like
@@ -26,8 +27,6 @@ from gradcli.primitives.primitive import Composite, Primitive, largest_operand, 
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import matrix_transpose, roll
-
-Shape = tuple[int, ...]
 
 _VECTOR = [1.0, 2.5, -3.0]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 from gradcli.arrays import spellings
-from gradcli.arrays.shapes import broadcast
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.bind import bind
 from gradcli.primitives.signature import parse_signature, rename, with_arrays
 
-Shape = tuple[int, ...]
 Vjp = Callable[..., Any] | None
 Prepared = tuple[Sequence[Any], Mapping[str, Any]]
 

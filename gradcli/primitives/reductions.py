@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import add, divide, multiply, ones_like
@@ -32,8 +33,6 @@ from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated, linear, locally_constant
 from gradcli.primitives.shape import concat, expand_dims, stack
-
-Shape = tuple[int, ...]
 
 SIGNATURE = "x, axis=None, keepdims=False"
 _VECTOR = [1.0, 2.5, -3.0]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.axes import (
@@ -22,8 +23,6 @@ from gradcli.primitives.conversions import broadcast_to, permutation, permute, r
 from gradcli.primitives.families import moving
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive
-
-Shape = tuple[int, ...]
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]

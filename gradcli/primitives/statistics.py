@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import absolute, divide, multiply
 from gradcli.primitives.axes import normalize_axes
@@ -27,8 +28,6 @@ from gradcli.primitives.reductions import (
     order_statistic,
     sum_,
 )
-
-Shape = tuple[int, ...]
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.5], [4.0, 5.5, 6.0]]

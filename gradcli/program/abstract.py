@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.arrays.shapes import broadcast
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.order import ABSTRACT
 from gradcli.primitives import conversions, linear
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.primitive import Primitive
-
-Shape = tuple[int, ...]
 
 # What they give is a view of an array that has one element in memory.
 _VIEWS = (conversions.reshape, conversions.permute, conversions.broadcast_to)

@@ -7,14 +7,14 @@ from functools import cache
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.shapes import broadcast
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import GradcliError
 from gradcli.primitives import conversions
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import constants
-from gradcli.program.ir import Atom, Equation, Shape, Variable
+from gradcli.program.ir import Atom, Equation, Variable
 from gradcli.program.rewrites import Rewrites
 
 # A constant that is computed here takes at most this many elements of memory.

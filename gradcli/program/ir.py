@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gradcli.arrays.shapes import Shape
 from gradcli.primitives.primitive import Primitive
-
-Shape = tuple[int, ...]
 
 
 class Variable:

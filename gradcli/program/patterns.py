@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from gradcli.arrays.shapes import Shape
 from gradcli.kinds.order import PATTERN
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import constants
-from gradcli.program.ir import Atom, Equation, Shape, Variable
+from gradcli.program.ir import Atom, Equation, Variable
 
 Parts = dict[str, Atom]
 

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.primitives.arithmetic import identity, negative, ones_like, sign, zeros_like
 from gradcli.primitives.comparisons import (
     equal,
@@ -33,7 +34,7 @@ from gradcli.primitives.conversions import broadcast_to, cast, permute, reshape
 from gradcli.primitives.exponential import general_power, whole_power
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.special import relu
-from gradcli.program.ir import Atom, Shape
+from gradcli.program.ir import Atom
 from gradcli.program.patterns import Draft, Parts, Template, Term, match, parts_of, template
 
 EXACT, FAST = "exact", "fast"

@@ -12,10 +12,11 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays import sparsity_patterns
+from gradcli.arrays.shapes import Shape
 from gradcli.arrays.sparsity_patterns import Pattern
 from gradcli.errors import LimitError
 from gradcli.primitives import batching, indexing, linear
-from gradcli.program.ir import Atom, Equation, Program, Shape, Variable
+from gradcli.program.ir import Atom, Equation, Program, Variable
 
 # Of any intermediate result.
 _MOST_ENTRIES = 2**24
