@@ -16,6 +16,7 @@ from gradcli.calculus import rows
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.higher_orders import derivatives
 from gradcli.errors import NotBatchableError
+from gradcli.kinds import batch
 from gradcli.kinds.batch import Batched, batched, new_nesting, row_by_row, sum_over_rows, unbatched
 from gradcli.kinds.taylor import Jet
 from gradcli.language.interpreter import evaluate
@@ -428,13 +429,13 @@ def test_rows_that_do_not_fit_into_memory_together_take_several_passes(passes, m
     program, values = gradcli.compile("sum(jacobian(x**3*w, x), axis=0)"), VECTOR
     whole = program.jacobian(values)
     first = len(passes)
-    monkeypatch.setattr(rows, "_MOST_ELEMENTS", 40)
+    monkeypatch.setattr(batch, "MOST_ELEMENTS", 40)
     assert_same_arrays(program.jacobian(values), whole)
     assert len(passes) - first > first
 
 
 def test_the_widest_intermediate_result_counts(passes, monkeypatch):
-    monkeypatch.setattr(rows, "_MOST_ELEMENTS", 1000)
+    monkeypatch.setattr(batch, "MOST_ELEMENTS", 1000)
     gradcli.compile("sum(exp(x[:, None] + x), axis=1)").jacobian({"x": np.linspace(0.0, 1.0, 20)})
     assert len(passes) == 10
 
