@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import stat
 import struct
 import subprocess
@@ -24,6 +25,9 @@ from gradcli.io.files import read
 from gradcli.io.json_text import dumps
 from gradcli.io.output import save_npz, write_atomically
 from gradcli.io.variables import read_variables, split_binding
+from gradcli.language.syntax import parse_tables
+
+WORDS_OF_THE_GRAMMAR = sorted({*re.findall(r'"([A-Za-z]+)"', parse_tables.read_grammar().decode())})
 
 fixed = settings(derandomize=True, deadline=None, max_examples=150, database=None)
 
@@ -586,24 +590,7 @@ class TestSplitBinding:
         assert words in caught.value.message
         assert caught.value.hint
 
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "if",
-            "else",
-            "for",
-            "in",
-            "while",
-            "and",
-            "or",
-            "not",
-            "True",
-            "False",
-            "None",
-            "backward",
-            "\uff42ackward",
-        ],
-    )
+    @pytest.mark.parametrize("name", [*WORDS_OF_THE_GRAMMAR, "\uff42ackward"])
     def test_reserved_words(self, name):
         with pytest.raises(BindingError, match="reserved word") as caught:
             split_binding(f"{name}=1")

@@ -1,1 +1,1 @@
-"""Values from text and files, and results out: imports `gradcli.errors` alone."""
+"""Values from text and files, and results out: imports `gradcli.errors` and `gradcli.timing` alone."""

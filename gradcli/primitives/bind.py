@@ -18,11 +18,11 @@ Params = Mapping[str, Any]
 class Kind:
     """An operand that reads a primitive in a way of its own.
 
-    Kinds nest: the operand with the highest `level` (all are in `gradcli.kinds.order`) is outermost. Its `read` unwraps its own
-    kind, binds the primitive to what was inside, and wraps the result again. Where there may be
-    several of one kind around each other, `nesting` orders them. `inner` is the value without
-    this kind, and `differential` says that what the kind adds to it are derivatives; `parts` are
-    the value and those derivatives that are there already.
+    Kinds nest: the operand with the highest `level` (all are in `gradcli.kinds.order`) is outermost.
+    Its `read` unwraps its own kind, binds the primitive to what was inside, and wraps the result
+    again. Where there may be several of one kind around each other, `nesting` orders them. `inner` is
+    the value without this kind, and `differential` says that what the kind adds to it are derivatives;
+    `parts` are the value and those derivatives that are there already.
     """
 
     __slots__ = ()
