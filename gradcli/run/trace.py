@@ -61,10 +61,7 @@ def value_and_gradients(
     """
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
-        weights = None if cotangent is None else Tensor(given[_COTANGENT])
-        leaves = _leaves(given, wrt)
-        value = run(leaves)
-        return value, dict(zip(wrt, gradients(value, [*leaves.values()], weights, retain_graph=False)))
+        return _gradients(run, given, wrt, None if cotangent is None else Tensor(given[_COTANGENT]))
 
     given = inputs if cotangent is None else {**inputs, _COTANGENT: cotangent}
     return _traced(program, given, differentiate, rewrite=rewrite, max_steps=max_steps)
@@ -81,23 +78,14 @@ def value_and_jacobians(program: tree.Module, inputs: Mapping[str, Any], wrt: Se
     return _traced(program, inputs, differentiate)
 
 
-def gradients_of_scalar(
-    program: tree.Module,
-    inputs: Mapping[str, Any],
-    wrt: Sequence[str],
-    *,
-    rewrite: bool = True,
-    max_steps: int = MAX_STEPS,
-) -> Trace:
+def gradients_of_scalar(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any) -> Trace:
     """As `value_and_gradients`, for further derivatives: raises DifferentiationError for a value
     that is no scalar."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
-        leaves = _leaves(given, wrt)
-        value = scalar(run(leaves))
-        return value, dict(zip(wrt, gradients(value, [*leaves.values()], retain_graph=False)))
+        return _gradients(lambda leaves: scalar(run(leaves)), given, wrt)
 
-    return _traced(program, inputs, differentiate, rewrite=rewrite, max_steps=max_steps)
+    return _traced(program, inputs, differentiate, **options)
 
 
 def value_and_derivatives(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
@@ -113,6 +101,14 @@ def value_and_hessian(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequ
         return value, {key: d for key, d in found.items() if "," in key}
 
     return _traced(program, inputs, differentiate)
+
+
+def _gradients(
+    run: Function, given: Mapping[str, Any], wrt: Sequence[str], weights: Any = None
+) -> tuple[Any, Mapping[str, Any]]:
+    leaves = _leaves(given, wrt)
+    value = run(leaves)
+    return value, dict(zip(wrt, gradients(value, [*leaves.values()], weights, retain_graph=False)))
 
 
 def _leaves(given: Mapping[str, Any], wrt: Sequence[str]) -> dict[str, Tensor]:
