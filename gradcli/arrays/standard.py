@@ -5,6 +5,7 @@ https://data-apis.org/array-api/latest/
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
@@ -172,7 +173,7 @@ class StandardArrays(Library):
     def index(self, x: Array, key: Key) -> Array:
         """x[key], for ints, slices, None, Ellipsis and arrays of whole numbers."""
         shape = tuple(x.shape)
-        positions = numpy_arrays.arange(_size(shape)).reshape(shape)[key]
+        positions = numpy_arrays.arange(math.prod(shape)).reshape(shape)[key]
         flat = self.take(self.reshape(x, (-1,)), self.from_numpy(positions.reshape(-1)), axis=0)
         return self.reshape(flat, positions.shape)
 
@@ -184,13 +185,6 @@ class StandardArrays(Library):
 
     def cumprod(self, x: Array, axis: int) -> Array:
         return self.namespace.cumulative_prod(x, axis=axis)
-
-
-def _size(shape: Sequence[int]) -> int:
-    size = 1
-    for n in shape:
-        size *= n
-    return size
 
 
 def namespace_of(array: Array) -> StandardArrays:

@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-_EPSILON = 2.0**-52
+# Of float64.
+EPSILON = 2.0**-52
 # Steps shrink from a tenth of the number's scale to where the number itself is rounded. Neither is
 # a round number: the steps must not fit into the period of a function several times over.
 _FIRST_STEP = 0.1301
@@ -69,7 +70,7 @@ def difference(
         if not (math.isfinite(above) and math.isfinite(below)):
             slopes, jumps = _Extrapolation(2), _Extrapolation(1)
             continue
-        noise = _EPSILON * max(abs(above), abs(value), abs(below)) / step
+        noise = EPSILON * max(abs(above), abs(value), abs(below)) / step
         right, left = (above - value) / step, (value - below) / step
         chord = max(abs(right), abs(left)) if chord is None else chord
         raw.append(Estimate((above - below) / (2 * step), noise))

@@ -12,7 +12,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.differences import Difference, difference
+from gradcli.calculus.differences import EPSILON, Difference, difference
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
@@ -33,9 +33,8 @@ _WELL_BEYOND = 10.0
 _USELESS = 0.01
 # A smaller change of the slope, relative to it, is not told from the error of the differences.
 _SLIGHT_JUMP = 1e-4
-# Those of float64.
+# Those of a float64 number.
 _MOST_DIGITS = 15
-_EPSILON = 2.0**-52
 
 
 class Check(NamedTuple):
@@ -225,7 +224,7 @@ class _Judge:
     def __init__(self, reverse: float, rounding: float, natural: float, tolerance: float) -> None:
         self.reverse = reverse
         self.natural = natural if math.isfinite(natural) else 0.0
-        self.rounding = max(rounding if math.isfinite(rounding) else 0.0, _EPSILON * self.natural)
+        self.rounding = max(rounding if math.isfinite(rounding) else 0.0, EPSILON * self.natural)
         self.tolerance = tolerance
 
     def problem(self, found: Difference | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -149,10 +150,7 @@ def _folded(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, A
             return None
     if primitive is broadcast_to:
         return _broadcast_constant(inputs[0], shape)
-    size = 1
-    for n in shape:
-        size *= n
-    if size > _MOST_FOLDED:
+    if math.prod(shape) > _MOST_FOLDED:
         return None
     try:
         with arrays.quiet():

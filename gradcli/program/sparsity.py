@@ -57,7 +57,7 @@ class _Propagation:
 
     def _pattern(self, atom: Atom) -> Pattern:
         found = self.known.get(atom) if isinstance(atom, Variable) else None
-        return sparsity_patterns.nothing(math.prod(arrays.shape(atom)), self.size) if found is None else found
+        return sparsity_patterns.nothing(arrays.size(atom), self.size) if found is None else found
 
     def _of(self, equation: Equation) -> Pattern | None:
         primitive = equation.primitive
