@@ -9,11 +9,21 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.formulas.documents import separate_functions
-from gradcli.formulas.text import axis_text, indexed, negated, one_minus_square, permuted, sizes
+from gradcli.formulas.text import (
+    contraction,
+    indexed,
+    joined,
+    negated,
+    one_minus_square,
+    permuted,
+    reduction,
+    shaped,
+    whole_power,
+    with_keywords,
+    with_order,
+)
 from gradcli.formulas.text import number as plain_number
 from gradcli.formulas.writing import (
-    ATOM,
-    POWER,
     SUM,
     TIMES,
     UNARY,
@@ -28,8 +38,7 @@ from gradcli.formulas.writing import (
     with_parameters,
     write,
 )
-from gradcli.primitives.linear import latin
-from gradcli.program.ir import Equation, Program
+from gradcli.program.ir import Program
 
 
 def python(program: Program, *, name: str, doc: str, short: int) -> str:
@@ -65,54 +74,10 @@ def _variable(name: str) -> str:
 _NAMES = {**names("scipy", "special.{}".format), **names("numpy", "np.{}".format)}
 
 
-def _reduction(name: str) -> Any:
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
-        axis = equation.params["axis"]
-        whole = axis is None or axis == tuple(range(len(arrays.shape(equation.inputs[0]))))
-        arguments = [] if whole else [f"axis={axis_text(axis)}"]
-        arguments += ["keepdims=True"] if equation.params["keepdims"] else []
-        return function(name, operands[0].text, *arguments)
-
-    return spelling
-
-
-def _with(name: str, *params: str) -> Any:
-    """A function of an operand and parameters."""
-
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
-        values = ((p, equation.params[p]) for p in params)
-        return function(name, operands[0].text, *(f"{p}={axis_text(v)}" for p, v in values if v is not None))
-
-    return spelling
-
-
-def _shaped(name: str) -> Any:
-    return lambda equation, operands: function(name, operands[0].text, sizes(equation.params["shape"]))
-
-
-def _joined(name: str) -> Any:
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
-        items = ", ".join(o.text for o in operands)
-        return function(name, f"[{items}]", f"axis={equation.params['axis']}")
-
-    return spelling
-
-
-def _contraction(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    subscripts = latin(equation.params["terms"], equation.params["result"])
-    return function("np.einsum", f"'{subscripts}'", *(o.text for o in operands))
-
-
-def _split_at_zero(x: Piece, below: str) -> Piece:
-    return function("np.where", f"{x.at(SUM)} > 0", x.text, below)
-
-
-def _of_order(name: str) -> Any:
-    return lambda equation, operands: function(name, str(equation.params["n"]), operands[0].text)
-
-
-def _whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return Piece(f"{operands[0].at(ATOM)}**{plain_number(equation.params['n']).at(UNARY)}", POWER)
+def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
+    """x above 0, and below it what is scaled by the second operand."""
+    x, scale = operands
+    return function("np.where", f"{x.at(SUM)} > 0", x.text, f"{scale.at(TIMES)}*{below}")
 
 
 LANGUAGE = Language(
@@ -123,33 +88,29 @@ LANGUAGE = Language(
         "negative": negated,
         "reciprocal": template("1/{0}", TIMES),
         "rsqrt": lambda _equation, operands: Piece(f"1/np.sqrt({operands[0].text})", TIMES),
-        "whole_power": _whole_power,
+        "whole_power": whole_power,
         "softplus": lambda _equation, operands: function("np.logaddexp", "0", operands[0].text),
         "relu": lambda _equation, operands: function("np.maximum", operands[0].text, "0"),
         "identity": lambda _equation, operands: operands[0],
         "one_minus_square": one_minus_square,
-        "leaky_relu": lambda _equation, operands: _split_at_zero(operands[0], f"{operands[1].at(TIMES)}*{operands[0].at(UNARY)}"),
-        "elu": lambda _equation, operands: _split_at_zero(operands[0], f"{operands[1].at(TIMES)}*np.expm1({operands[0].text})"),
+        "leaky_relu": lambda _equation, operands: _split_at_zero(operands, operands[0].at(UNARY)),
+        "elu": lambda _equation, operands: _split_at_zero(operands, f"np.expm1({operands[0].text})"),
         "cast": lambda _equation, operands: Piece(f"1.0*{operands[0].at(UNARY)}", TIMES),
         "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
         "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
         "sinc": lambda _equation, operands: function("np.sinc", operands[0].text),
-        **{name: _of_order(_NAMES[name]) for name in ("polygamma", "bessel_i", "bessel_j")},
-        **{p.name: _reduction(_NAMES[p.name]) for p in with_parameters("x axis keepdims") if p.name in _NAMES},
-        **{p.name: _with(_NAMES[p.name], "axis") for p in with_parameters("x axis") if p.name in _NAMES},
-        **{p.name: _with(_NAMES[p.name], "k") for p in with_parameters("x k") if p.name in _NAMES},
-        "roll": _with("np.roll", "shift", "axis"),
-        "reshape": _shaped("np.reshape"),
-        "broadcast_to": _shaped("np.broadcast_to"),
-        "concat": _joined("np.concatenate"),
-        "stack": _joined("np.stack"),
-        "permute": lambda equation, operands: (
-            permuted(equation, operands)
-            if equation.params["axes"] == (1, 0)
-            else function("np.transpose", operands[0].text, sizes(equation.params["axes"]))
-        ),
+        **{name: with_order(_NAMES[name]) for name in ("polygamma", "bessel_i", "bessel_j")},
+        **{p.name: reduction(_NAMES[p.name]) for p in with_parameters("x axis keepdims") if p.name in _NAMES},
+        **{p.name: with_keywords(_NAMES[p.name], "axis") for p in with_parameters("x axis") if p.name in _NAMES},
+        **{p.name: with_keywords(_NAMES[p.name], "k") for p in with_parameters("x k") if p.name in _NAMES},
+        "roll": with_keywords("np.roll", "shift", "axis"),
+        "reshape": shaped("np.reshape"),
+        "broadcast_to": shaped("np.broadcast_to"),
+        "concat": joined("np.concatenate"),
+        "stack": joined("np.stack"),
+        "permute": permuted("np.transpose"),
         "index": indexed,
-        "contract": _contraction,
+        "contract": contraction("np.einsum"),
     },
     number=_number,
     array=_array,

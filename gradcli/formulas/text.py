@@ -20,6 +20,7 @@ from gradcli.formulas.writing import (
     LackingError,
     Language,
     Piece,
+    Spelling,
     function,
     listed,
     minus,
@@ -86,14 +87,17 @@ def sizes(shape: Sequence[int]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def _reduction(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    axis, keepdims = equation.params["axis"], equation.params["keepdims"]
-    arguments = [operands[0].text]
-    if axis is not None and axis != tuple(range(len(arrays.shape(equation.inputs[0])))):
-        arguments.append(f"axis={axis_text(axis)}")
-    if keepdims:
-        arguments.append("keepdims=True")
-    return function(equation.primitive.name, *arguments)
+def reduction(name: str) -> Spelling:
+    """A function over axes, all of them where it does not say which."""
+
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        axis = equation.params["axis"]
+        whole = axis is None or axis == tuple(range(len(arrays.shape(equation.inputs[0]))))
+        arguments = [] if whole else [f"axis={axis_text(axis)}"]
+        arguments += ["keepdims=True"] if equation.params["keepdims"] else []
+        return function(name, operands[0].text, *arguments)
+
+    return spelling
 
 
 def axis_text(axis: Any) -> str:
@@ -109,27 +113,36 @@ def _with_param(name: str) -> Any:
     return spelling
 
 
-def _with_keyword(name: str) -> Any:
+def with_keywords(name: str, *params: str) -> Spelling:
+    """A function of an operand and parameters, those of them that are there."""
+
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
-        return function(equation.primitive.name, operands[0].text, f"{name}={axis_text(equation.params[name])}")
+        values = ((p, equation.params[p]) for p in params)
+        return function(name, operands[0].text, *(f"{p}={axis_text(v)}" for p, v in values if v is not None))
 
     return spelling
 
 
-def _shaped(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return function(equation.primitive.name, operands[0].text, sizes(equation.params["shape"]))
+def shaped(name: str) -> Spelling:
+    return lambda equation, operands: function(name, operands[0].text, sizes(equation.params["shape"]))
 
 
-def permuted(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    axes = equation.params["axes"]
-    if axes == (1, 0):
-        return Piece(f"{operands[0].at(ATOM)}.T")
-    return function("permute", operands[0].text, sizes(axes))
+def permuted(name: str) -> Spelling:
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        axes = equation.params["axes"]
+        if axes == (1, 0):
+            return Piece(f"{operands[0].at(ATOM)}.T")
+        return function(name, operands[0].text, sizes(axes))
+
+    return spelling
 
 
-def _joined(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    items = ", ".join(o.text for o in operands)
-    return function(equation.primitive.name, f"[{items}]", f"axis={equation.params['axis']}")
+def joined(name: str) -> Spelling:
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        items = ", ".join(o.text for o in operands)
+        return function(name, f"[{items}]", f"axis={equation.params['axis']}")
+
+    return spelling
 
 
 def _rolled(equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -167,9 +180,17 @@ def whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"{operands[0].at(ATOM)}**{number(equation.params['n']).at(UNARY)}", POWER)
 
 
-def _contraction(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    subscripts = latin(equation.params["terms"], equation.params["result"])
-    return function("einsum", f"'{subscripts}'", *(o.text for o in operands))
+def contraction(name: str) -> Spelling:
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        subscripts = latin(equation.params["terms"], equation.params["result"])
+        return function(name, f"'{subscripts}'", *(o.text for o in operands))
+
+    return spelling
+
+
+def with_order(name: str) -> Spelling:
+    """A function of its order and an operand."""
+    return lambda equation, operands: function(name, str(equation.params["n"]), operands[0].text)
 
 
 def _of_order(*names: str) -> Any:
@@ -223,20 +244,22 @@ LANGUAGE = Language(
         "flat_sqrt": plain_call("text", "sqrt"),
         "flat_root": _root,
         "one_minus_square": one_minus_square,
-        "polygamma": lambda equation, operands: function("polygamma", str(equation.params["n"]), operands[0].text),
+        "polygamma": with_order("polygamma"),
         "sinc": _of_order("sinc"),
         "bessel_i": _of_order("i0", "i1"),
         "bessel_j": _of_order("j0", "j1"),
-        **{p.name: _reduction for p in with_parameters("x axis keepdims")},
-        **{p.name: _with_keyword("axis") for p in with_parameters("x axis")},
+        **{p.name: reduction(p.name) for p in with_parameters("x axis keepdims")},
+        **{p.name: with_keywords(p.name, "axis") for p in with_parameters("x axis")},
         **{p.name: _with_param("k") for p in with_parameters("x k")},
-        **dict.fromkeys(("reshape", "broadcast_to"), _shaped),
-        **dict.fromkeys(("concat", "stack"), _joined),
-        "permute": permuted,
+        "reshape": shaped("reshape"),
+        "broadcast_to": shaped("broadcast_to"),
+        "concat": joined("concat"),
+        "stack": joined("stack"),
+        "permute": permuted("permute"),
         "roll": _rolled,
         "index": indexed,
         "order_statistic": _ranked,
-        "contract": _contraction,
+        "contract": contraction("einsum"),
     },
     number=number,
     array=array,
