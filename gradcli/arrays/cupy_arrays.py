@@ -109,12 +109,6 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
         # CuPy sorts stably, and takes no word for it.
         return cupy.argsort(x, axis=axis)
 
-    def cumsum(self, x: Array, axis: int) -> Array:
-        return cupy.cumsum(x, axis=axis)
-
-    def cumprod(self, x: Array, axis: int) -> Array:
-        return cupy.cumprod(x, axis=axis)
-
     def remainder(self, x: Array, y: Array) -> Array:
         return definitions.remainder(self, x, y, self._remainder)
 

@@ -111,12 +111,6 @@ class JaxArrays(definitions.SpecialFunctions, StandardArrays):
         check_key(key, tuple(shape))
         return jnp.zeros(tuple(shape), values.dtype, device=self.device).at[key].add(values)
 
-    def cumsum(self, x: Array, axis: int) -> Array:
-        return jnp.cumsum(x, axis=axis)
-
-    def cumprod(self, x: Array, axis: int) -> Array:
-        return jnp.cumprod(x, axis=axis)
-
     def remainder(self, x: Array, y: Array) -> Array:
         return definitions.remainder(self, x, y, jnp.remainder)
 

@@ -119,14 +119,6 @@ def contraction_steps(shapes: Sequence[tuple[int, ...]], *, subscripts: str) -> 
     return steps
 
 
-def round(x: Array) -> Array:
-    return np.round(x)
-
-
-def concat(arrays: Sequence[Array], axis: int) -> Array:
-    return np.concatenate(arrays, axis=axis)
-
-
 def expm(x: Array) -> Array:
     """The exponential of each matrix over the last two axes."""
     import scipy.linalg

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
-from gradcli.arrays import dtypes, numpy_arrays
+from gradcli.arrays import dtypes, numpy_arrays, spellings
 from gradcli.arrays.backends import backend_of
 from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.protocol import Library
@@ -38,7 +38,7 @@ class StandardArrays(Library):
         self.device = device
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.namespace, name, None)
+        found = getattr(self.namespace, spellings.of(name).within("standard", name), None)
         if found is None:
             found = self._by_numpy(getattr(numpy_arrays, name))
         setattr(self, name, found)
@@ -179,12 +179,6 @@ class StandardArrays(Library):
 
     def round(self, x: Array) -> Array:
         return self.namespace.round(x)
-
-    def cumsum(self, x: Array, axis: int) -> Array:
-        return self.namespace.cumulative_sum(x, axis=axis)
-
-    def cumprod(self, x: Array, axis: int) -> Array:
-        return self.namespace.cumulative_prod(x, axis=axis)
 
 
 def namespace_of(array: Array) -> StandardArrays:

@@ -150,7 +150,7 @@ class Primitive(Operation):
     spelling
         what it is called elsewhere, as `spelled` says it. For languages and libraries whose functions
         cannot be looked up (c, sql, sympy, latex, cuda, and scipy, which is loaded late) the name says
-        that they have it. For the array libraries (numpy, torch, jax, cupy) it is there where it is not
+        that they have it. For the array libraries (numpy, torch, jax, cupy, standard) it is there where it is not
         the name of the entry; NumPy has every `function` that is not from SciPy
     fallback(xp, *arrays, **params)
         the numbers where the library of the namespace lacks the function, in others that it has

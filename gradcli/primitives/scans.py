@@ -14,7 +14,6 @@ from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, nowhere, usable_divisor, where
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import any_, sum_
@@ -41,12 +40,13 @@ def _along_axis(taken: Any, *, axis: int) -> Any:
     return any_(taken, axis=axis, keepdims=True)
 
 
-cumsum: Primitive = structural(
+cumsum: Primitive = Primitive(
     "cumsum", "x, axis=None", "cumulative sum along an axis",
     vjp=(lambda g, _y, _x, *, axis: flip(cumsum(flip(g, axis), axis), axis),),
     jet=linear,
     prepare=_scan_call("cumsum", None),
     batch=batching.along_axis,
+    spelling=spelled(standard="cumulative_sum"),
     derivative="cumulative sum of g from the end",
     aliases=("cumulative_sum",),
     samples=_SAMPLES,
@@ -82,13 +82,14 @@ def _doubled(x: Any, axis: int) -> Any:
     return x
 
 
-cumprod = structural(
+cumprod = Primitive(
     "cumprod", "x, axis=None", "cumulative product along an axis",
     vjp=(_cumprod_rule,),
     jet=through(_doubled),
     reach=_along_axis,
     prepare=_scan_call("cumprod", None),
     batch=batching.along_axis,
+    spelling=spelled(standard="cumulative_prod"),
     derivative="cumulative sum of g*y from the end, over x",
     edges=("with a zero among the elements, the derivative is still that of the products",),
     aliases=("cumulative_prod",),
@@ -103,7 +104,7 @@ def _softmax(xp: Any, x: Any, *, axis: int) -> Any:
     return xp.divide(shifted, xp.sum(shifted, axis=axis, keepdims=True))
 
 
-softmax = structural(
+softmax = Primitive(
     "softmax", "x, axis=-1", "exp(x)/sum(exp(x)) along an axis, without overflow",
     forward=_softmax,
     vjp=(lambda g, y, _x, *, axis: y * (g - sum_(g * y, axis=axis, keepdims=True)),),
@@ -132,7 +133,7 @@ def _order(xp: Any, keys: Any, axis: int) -> Any:
     return xp.argsort(keys, axis=axis, stable=True)
 
 
-sort_by: Primitive = structural(
+sort_by: Primitive = Primitive(
     "sort_by", "x, keys, axis", "x in the order in which keys of the same shape rise along an axis",
     internal=True, truths=True, jet=linear,
     forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, keys, axis), axis=axis),
@@ -143,7 +144,7 @@ sort_by: Primitive = structural(
     samples=((_VECTOR, [3, 1, 2], 0), (_MATRIX, [[0, 2, 1], [1, 0, 2]], 1)),
 )  # fmt: skip
 
-unsort_by: Primitive = structural(
+unsort_by: Primitive = Primitive(
     "unsort_by", "x, keys, axis", "the y that sort_by brings into the order of x",
     internal=True, truths=True, jet=linear,
     forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, _order(xp, keys, axis), axis), axis=axis),
@@ -166,7 +167,7 @@ def _sort_series(_primitive: Primitive, _y: Any, x: Any, *, axis: int) -> Coeffi
     return (None if part is None else sort_by(part, x.inner, axis) for part in parts)
 
 
-sort: Primitive = structural(
+sort: Primitive = Primitive(
     "sort", "x, axis=-1", "in rising order along an axis",
     forward=lambda xp, x, *, axis: xp.sort(x, axis=axis, stable=True),
     vjp=(lambda g, _y, x, *, axis: unsort_by(g, constant(x), axis),),
