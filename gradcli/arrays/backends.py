@@ -136,7 +136,7 @@ def home(name: str) -> ModuleType:
         return import_module(backend.home)
     except Exception as error:
         # A library that is broken fails in ways of its own.
-        problem = f"the backend {name} is installed, but cannot be imported: {_first_line(error)}"
+        problem = f"the backend {name} is installed, but cannot be imported: {first_line(error)}"
         raise BackendError(problem, hint=f"install it anew: {backend.install}") from error
 
 
@@ -172,12 +172,13 @@ def found() -> Iterator[Found]:
             yield Found(backend, _version(backend.name), (), error.message)
         except Exception as error:
             # Finding out must not fail, whatever the library does.
-            yield Found(backend, _version(backend.name), (), _first_line(error))
+            yield Found(backend, _version(backend.name), (), first_line(error))
 
 
 def _version(name: str) -> str | None:
     return getattr(sys.modules.get(name), "__version__", None)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The message of a library's error, or its kind where it has none."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__

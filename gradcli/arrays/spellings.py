@@ -14,7 +14,8 @@ from gradcli.errors import BackendError
 class Spelling(NamedTuple):
     """A function: its names in libraries, by library, where they are not the one that it has here; whether it is
     one of each element by itself, in which whole numbers become floats unless it `keeps_integers`; whether
-    it gives truth values; its operator, if it is one between two operands; and what computes it, from a namespace and operands, where a library lacks it."""
+    it gives truth values; its operator, if it is one between two operands; and what computes it, from a
+    namespace and operands, where a library lacks it."""
 
     names: Mapping[str, str] = {}
     elementwise: bool = False

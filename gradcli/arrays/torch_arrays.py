@@ -24,7 +24,7 @@ Key = tuple[Any, ...]
 
 
 def _elementwise(name: str, function: Callable[..., Array]) -> Callable[..., Array]:
-    """`function`, which is `name` here, for numbers beside tensors; whole numbers become floats where they do in NumPy."""
+    """`function`, which is `name` here, for numbers beside tensors; whole numbers become floats as in NumPy."""
     spelling = spellings.of(name)
     floating = not spelling.keeps_integers
     # An operator takes a number as its second operand as it is.

@@ -128,8 +128,8 @@ _PRODUCTS = frozenset({1.0, 2.0, 3.0, 4.0})
 
 
 def takes(equation: Equation) -> bool:
-    """Whether there is CUDA for an equation, if it is elementwise: its functions are there, it gives floats or truth values, and whole
-    numbers among its operands become floats."""
+    """Whether there is CUDA for an equation, if it is elementwise: its functions are there, it gives floats or
+    truth values, and whole numbers among its operands become floats."""
     floating = equation.output.dtype in _FLOATING
     if not floating and equation.output.dtype != "bool":
         return False

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.backends import first_line
 from gradcli.arrays.protocol import Compiler
 from gradcli.errors import BackendError, EvaluationError, GradcliError
 from gradcli.program.ir import Atom, Equation, Executable, Program, Variable
@@ -43,7 +44,7 @@ class WholeProgram:
                 *outputs, holds = self.compiled(*operands)
                 return outputs if bool(holds) else None
             except (RuntimeError, ValueError) as error:
-                raise self.namespace.explained(error) or EvaluationError(_first_line(error)) from None
+                raise self.namespace.explained(error) or EvaluationError(first_line(error)) from None
 
     @phase("compile")
     def _compile(self, operands: Sequence[Any]) -> Callable[..., Sequence[Any]]:
@@ -54,7 +55,7 @@ class WholeProgram:
         except Exception as error:
             # Compilers fail in ways of their own.
             raise self.namespace.explained(error) or BackendError(
-                f"the backend {self.namespace.name} cannot compile this program: {_first_line(error)}",
+                f"the backend {self.namespace.name} cannot compile this program: {first_line(error)}",
                 hint=self.namespace.compiler_hint,
             ) from error
         return compiled
@@ -98,7 +99,3 @@ def _computed(equation: Equation, operands: Sequence[Any], namespace: Compiler) 
     result = primitive.forward(namespace, *operands, **equation.params)
     dtype = equation.output.dtype
     return result if namespace.dtype_name(result) == dtype else namespace.astype(result, dtype)
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "") or type(error).__name__

@@ -1,4 +1,4 @@
-"""Programs as text in some language: operators with as few parentheses as it takes, names for what is long and used twice."""
+"""Programs as text in some language: with as few parentheses as it takes, and names for what is long and used twice."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ from gradcli.primitives.arithmetic import absolute, add, divide, minus, multiply
 from gradcli.primitives.bind import assume
 from gradcli.primitives.comparisons import equal, less_equal, logical_and, logical_or, nowhere, where
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic, solve, square_matrix
@@ -89,7 +88,7 @@ def _cholesky_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
             yield matmul(y.inner, _half_triangle(both))
 
 
-cholesky: Primitive = structural(
+cholesky: Primitive = Primitive(
     "cholesky", "A", "the lower triangular L with L@L.T = A",
     forward=lambda xp, x: xp.linalg.cholesky(_symmetric_part(x)),
     vjp=(_cholesky_rule,),
@@ -130,7 +129,7 @@ def _eigenvalue_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     yield from integrated(y, sum_(_identity(x) * _turned(eigenvectors(inner), x.derivative()), -1))
 
 
-eigvalsh: Primitive = structural(
+eigvalsh: Primitive = Primitive(
     "eigvalsh", "A", "the eigenvalues of a symmetric matrix, in rising order",
     forward=lambda xp, x: xp.linalg.eigvalsh(_symmetric_part(x)),
     vjp=(_eigenvalue_rule,),
@@ -165,7 +164,7 @@ def _eigenvector_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     yield from integrated(y, matmul(y, _over_gaps(_turned(y, x.derivative()), eigvalsh(inner))))
 
 
-eigenvectors: Primitive = structural(
+eigenvectors: Primitive = Primitive(
     "eigenvectors", "A", "the eigenvectors of a symmetric matrix, as columns",
     internal=True,
     forward=lambda xp, x: xp.linalg.eigh(_symmetric_part(x))[1],
@@ -206,7 +205,7 @@ def _orthonormal_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     yield from integrated(y, b + matmul(y, lower - matrix_transpose(lower) - within))
 
 
-orthonormal = structural(
+orthonormal = Primitive(
     "orthonormal", "A", "the orthonormal columns Q of the QR decomposition of a matrix with no more columns than rows",
     internal=True,
     forward=lambda xp, x: xp.linalg.qr(x)[0],
@@ -270,7 +269,7 @@ def _singular_value_series(primitive: Primitive, y: Any, x: Any) -> Coefficients
     yield from integrated(y, where(equal(y, 0), 0.0, slope))
 
 
-svdvals: Primitive = structural(
+svdvals: Primitive = Primitive(
     "svdvals", "A", "the singular values of a matrix, in falling order",
     forward=lambda xp, x: xp.linalg.svdvals(x),
     vjp=(_singular_value_rule,),
@@ -310,7 +309,7 @@ def _pseudo_inverse_series(primitive: Primitive, y: Any, x: Any) -> Coefficients
     yield from integrated(y, slope)
 
 
-pinv = structural(
+pinv = Primitive(
     "pinv", "A", "the pseudo-inverse of Moore and Penrose",
     forward=_pseudo_inverse,
     vjp=(_pseudo_inverse_rule,),
@@ -353,7 +352,7 @@ def _matrix_exp_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
     yield from map(found.coefficient, itertools.count(1))
 
 
-matrix_exp: Primitive = structural(
+matrix_exp: Primitive = Primitive(
     "matrix_exp", "A", "the exponential of a square matrix, I + A + A@A/2 + …",
     forward=lambda xp, x: xp.expm(x),
     vjp=(_matrix_exp_rule,),

@@ -22,11 +22,6 @@ def predicate(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     )
 
 
-def structural(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
-    """A function that combines or reduces whole axes; `jet` and `batch` are its rules for series and for one more axis."""
-    return Primitive(name, signature, doc, **fields)
-
-
 def moving(name: str, signature: str, doc: str, **fields: Any) -> Primitive:
     """A function that moves elements, whatever they are, to places that its parameters say."""
-    return structural(name, signature, doc, moves=True, truths=True, jet=linear, **fields)
+    return Primitive(name, signature, doc, moves=True, truths=True, jet=linear, **fields)

@@ -13,7 +13,7 @@ from gradcli.errors import LimitError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.axes import diagonal_number, whole, whole_array
 from gradcli.primitives.bind import concrete
-from gradcli.primitives.families import moving, structural
+from gradcli.primitives.families import moving
 from gradcli.primitives.primitive import Composite, Primitive, broadcast_elements
 from gradcli.primitives.series import linear
 
@@ -103,7 +103,7 @@ index = moving(
     samples=((_VECTOR, 1), (_MATRIX, (slice(None), [0, 2, 0])), (_MATRIX, (None, Ellipsis, slice(0, 3, 2)))),
 )  # fmt: skip
 
-scatter: Primitive = structural(
+scatter: Primitive = Primitive(
     "scatter", "x, key, shape", "zeros of a shape with x added at key",
     internal=True, truths=True, jet=linear,
     forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),

@@ -12,9 +12,8 @@ from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.conversions import permute, reshape
-from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import take_diagonal
-from gradcli.primitives.primitive import Composite, work
+from gradcli.primitives.primitive import Composite, Primitive, work
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import multilinear
 from gradcli.primitives.shape import matrix_transpose, moveaxis
@@ -87,7 +86,7 @@ def _matmul_name(operands: Sequence[Any], _params: Mapping[str, Any]) -> str:
     return f"{names.get(ranks, 'Bmm')}Backward0"
 
 
-matmul = structural(
+matmul = Primitive(
     "matmul", "a, b", "matrix product over the last two axes; the operator @",
     operator="@",
     vjp=(_matmul_left, _matmul_right),
@@ -248,7 +247,7 @@ def latin(terms: Sequence[str], result: str) -> str:
 
 
 # Every letter of a term stands once in it, and again in another term or in the result.
-contract = structural(
+contract = Primitive(
     "contract", "*tensors", "sum of products over the letters that are not in the result",
     internal=True,
     forward=lambda xp, *tensors, terms, result: xp.einsum(*tensors, subscripts=latin(terms, result)),

@@ -20,7 +20,6 @@ from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.comparisons import usable_divisor
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.exponential import by_squaring
-from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Composite, Primitive, largest_operand, spelled, work
@@ -62,7 +61,7 @@ def _inv_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
         yield None if known is None else negative(matmul(y.inner, known))
 
 
-inv: Primitive = structural(
+inv: Primitive = Primitive(
     "inv", "A", "inverse matrix",
     forward=lambda xp, x: xp.linalg.inv(x),
     vjp=(lambda g, y, _x: -matmul(matmul(matrix_transpose(y), g), matrix_transpose(y)),),
@@ -102,7 +101,7 @@ def _from_gradient(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     yield from integrated(y, sum_(gradient * x.derivative(), (-2, -1)))
 
 
-det: Primitive = structural(
+det: Primitive = Primitive(
     "det", "A", "determinant",
     forward=lambda xp, x: xp.linalg.det(x),
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
@@ -122,7 +121,7 @@ def _logdet(xp: Any, x: Any) -> Any:
     return xp.where(sign >= 0, logarithm, xp.nan)
 
 
-logdet: Primitive = structural(
+logdet: Primitive = Primitive(
     "logdet", "A", "log(det(A)), without overflow; nan where det(A) < 0",
     forward=_logdet,
     vjp=(lambda g, _y, x: _per_matrix(g) * matrix_transpose(inv(x)),),
@@ -178,7 +177,7 @@ def _as_columns(y: Any) -> tuple[Any, Any]:
     return _column(y.inner), later
 
 
-solve: Primitive = structural(
+solve: Primitive = Primitive(
     "solve", "A, b", "the x with A@x = b, for a vector or the columns of a matrix",
     forward=lambda xp, a, b: xp.linalg.solve(a, b),
     vjp=(_solve_rule_matrix, _solve_rule_right),

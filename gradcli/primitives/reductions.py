@@ -28,7 +28,6 @@ from gradcli.primitives.comparisons import (
     where,
 )
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
-from gradcli.primitives.families import structural
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated, linear, locally_constant
@@ -72,7 +71,7 @@ def _reduction_name(stem: str, of_all: int = 0) -> Any:
 def _reduction(name: str, doc: str, rule: Any, **fields: Any) -> Primitive:
     fields.setdefault("prepare", _reduction_call)
     fields.setdefault("node_name", _reduction_name(name.capitalize()))
-    return structural(
+    return Primitive(
         name, SIGNATURE, doc,
         vjp=None if rule is None else (rule,),
         batch=batching.along_axis,
@@ -273,7 +272,7 @@ def _position_call(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Seq
 
 
 def _position(name: str, doc: str) -> Primitive:
-    return structural(
+    return Primitive(
         name, SIGNATURE, doc,
         vjp=None,
         jet=locally_constant,
@@ -300,7 +299,7 @@ def _order_forward(xp: Any, x: Any, *, k: int) -> Any:
     return xp.where(ordered[..., -1] == ordered[..., -1], ordered[..., k], ordered[..., -1])
 
 
-order_statistic = structural(
+order_statistic = Primitive(
     "order_statistic", "x, k", "the element of rank k along the last axis, nan where one is",
     internal=True,
     forward=_order_forward,

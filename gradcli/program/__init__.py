@@ -1,1 +1,1 @@
-"""Programs without control flow: what a computation did, as equations that can be checked, rewritten, printed and run."""
+"""Programs without control flow: what a computation did, as equations to be checked, rewritten, printed and run."""

@@ -1,4 +1,4 @@
-"""Building a program in which nothing is computed twice, nothing that is known, and nothing in a form that a rule improves."""
+"""Building a program in which nothing is computed twice, or known already, or in a form that a rule improves."""
 
 from __future__ import annotations
 
