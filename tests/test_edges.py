@@ -353,3 +353,39 @@ def test_a_row_that_was_not_taken_stays_out_of_the_gradient(function, first):
     np.testing.assert_array_equal(found[0], [0.0, 0.0])
     alone = gradcli.compile(f"sum({function}({first}))").value_and_grad({"x": [2.0, 5.0]})[1]["x"]
     np.testing.assert_allclose(found[1], alone, rtol=1e-12, atol=1e-15)
+
+
+# Functions that choose, and what they do not choose: it has an infinite derivative by x.
+CHOICES = [
+    ("maximum(log(x), x - 5)", 0.0, 1.0),
+    ("minimum(1/x, x*5)", 0.0, 5.0),
+    ("clip(1/x, 0, 3)", 0.0, 0.0),
+    ("where(x > 0, log(x), x)", 0.0, 1.0),
+    ("max(stack([log(x), x]))", 0.0, 1.0),
+    ("min(stack([1/x, x + 3]))", 0.0, 1.0),
+    ("median(stack([1/x, x + 1, 2*x + 2]))", 0.0, 2.0),
+    ("sort(stack([1/x, x + 1, 2*x + 2]))[1]", 0.0, 2.0),
+    ("stack([1/x, x])[1]", 0.0, 1.0),
+    ("sum(tril(log(x)))", [[1.0, 0.0], [2.0, 4.0]], [[1.0, 0.0], [0.5, 0.25]]),
+    ("sum(triu(log(x)))", [[1.0, 2.0], [0.0, 4.0]], [[1.0, 0.5], [0.0, 0.25]]),
+    ("relu(log(x))", 0.0, 0.0),
+    ("leaky_relu(2, 1/x)", 0.0, 0.0),
+    ("elu(2, 1/x)", 0.0, 0.0),
+    ("heaviside(2, 1/x)", 0.0, 0.0),
+    ("norm(stack([sqrt(x), sqrt(x)]))", 0.0, 0.0),
+    ("norm(stack([sqrt(x), sqrt(x)]), 3)", 0.0, 0.0),
+    ("sum(svdvals(sqrt(x)*[[1, 0], [0, 1]]))", 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize(("program", "x", "expected"), CHOICES)
+def test_what_is_not_chosen_stays_out_of_the_gradient(program, x, expected):
+    np.testing.assert_array_equal(gradient(program, x), expected)
+
+
+@pytest.mark.parametrize("product", ["W@x", "einsum('ij,j->i', W, x)", "einsum('ij,j,k->i', W, x, [1, 2])/3"])
+def test_a_row_of_a_product_that_was_not_taken_stays_out_of_the_gradient(product):
+    values = {"W": [[INF, 1.0], [2.0, 3.0]], "x": [5.0, 7.0]}
+    found = gradcli.compile(f"({product})[1]").value_and_grad(values)[1]
+    np.testing.assert_allclose(found["x"], [2.0, 3.0])
+    np.testing.assert_allclose(found["W"], [[0.0, 0.0], [5.0, 7.0]])

@@ -18,7 +18,7 @@ import pytest
 
 from gradcli import Tensor, arrays, grad, limits, tensor
 from gradcli.errors import LimitError
-from gradcli.primitives import bind, creation, decompositions, linear, shape, table
+from gradcli.primitives import bind, creation, decompositions, linear, series, shape, table
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.exponential import exp
 from gradcli.primitives.families import elementwise
@@ -33,6 +33,8 @@ PARAMETERS = {"n", "ord"}
 # Here all arguments are parameters.
 CREATION = {e for e in table.SUBJECTS["creation"] if e.derivative == "none"}
 CREATION_BY_SHAPE = [e for e in table.SUBJECTS["creation"] if not isinstance(e, Primitive) and e.samples]
+# They are linear, and the result is a number whatever the operands are.
+COUNTED = {"add", "subtract", "negative", "zeros_like", "ones_like", "sum", "mean", "cumsum", "cast"}
 # Their work is that of a product of matrices.
 DECOMPOSITIONS = {
     "inv", "det", "logdet", "solve", "cholesky", "eigenvectors", "eigvalsh", "svdvals", "orthonormal", "pinv",
@@ -585,6 +587,21 @@ def test_the_gradient_is_the_slope_wherever_there_is_one(case):
 
 
 # --- dtypes, memory, shapes
+
+
+@pytest.mark.parametrize(
+    "case",
+    [c for c in WITH_OPERANDS if isinstance(c.values[0].entry, Primitive) and c.values[0].entry.name not in REGULAR],
+)
+def test_truth_values_count_as_0_and_1(case):
+    """What moves elements or tells truths leaves them what they are; all else gives numbers."""
+    truths = [np.arange(np.size(o)).reshape(np.shape(o)) % 2 == i % 2 for i, o in enumerate(case.operands)]
+    with arrays.quiet():
+        found, expected = data(case.call(*truths)), data(case.call(*(t.astype(float) for t in truths)))
+    moves = case.entry.jet is series.linear and case.entry.name not in COUNTED
+    assert found.dtype == (bool if moves else expected.dtype)
+    # What is put to where there is a truth value already stays one.
+    np.testing.assert_array_equal(found, expected.astype(found.dtype))
 
 
 def seeded(case: Case, operands: Sequence[Tensor]) -> tuple[Any, list[Any]]:
