@@ -231,6 +231,7 @@ def has(library: Any, name: str) -> bool:
 # Where the functions are that spellings name; C, SQL, LaTeX and CUDA cannot be asked.
 LIBRARIES = {
     "numpy": ("numpy",),
+    "standard": ("numpy",),
     "scipy": ("scipy.special",),
     "sympy": ("sympy",),
     "torch": ("torch", "torch.special"),
