@@ -374,6 +374,17 @@ def test_the_second_call_runs_a_recording(monkeypatch):
         program.value_and_grad({"x": RNG.random(6)})
 
 
+@pytest.mark.parametrize("condition", ["[0.5, 0, -2]", "[0, nan, inf]", "x", "x - x[0]", "0.5", "[1, 0, 1]", "x > 1"])
+def test_a_condition_of_numbers_is_the_same_in_every_call(condition):
+    program = gradcli.compile(f"sum(where({condition}, x*x, 3*x))")
+    inputs = {"x": np.array([1.0, 0.0, 2.0])}
+    value, gradients = program.value_and_grad(inputs)
+    for _ in range(3):
+        again, found = program.value_and_grad(inputs)
+        assert again == value
+        assert np.array_equal(found["x"], gradients["x"])
+
+
 def test_programs_that_depend_on_numbers_run_eagerly():
     program = gradcli.compile("y = x; while y < 100 { y = y*2 }; y")
     for x in (1.0, 3.0, 70.0, 200.0):

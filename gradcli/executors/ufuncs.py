@@ -36,7 +36,8 @@ def _own() -> Mapping[Primitive, Into]:
 
     def where(condition: Any, x: Any, y: Any, out: Any) -> None:
         np.copyto(out, y)
-        np.copyto(out, x, where=condition)
+        # What is no truth value is true where it is not 0, as for `np.where`.
+        np.copyto(out, x, where=np.asarray(condition, bool))
 
     return {
         arithmetic.identity: lambda x, out: np.copyto(out, x),
