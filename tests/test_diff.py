@@ -542,3 +542,14 @@ def test_the_file_with_the_program(run, tmp_path: Path):
     path = tmp_path / "f.grad"
     path.write_text("y = x**3\ny*2\n", encoding="utf-8")
     assert diff(run, "--file", str(path)) == "6*x**2"
+
+
+@pytest.mark.parametrize(
+    ("program", "x"),
+    [("(x*1e200)**2", 1e-200), ("(x*1e-200)**2", 1e200), ("(x/3e-170)**2", 1e-170), ("x**2*1e-320", 1e15)],
+)
+def test_numbers_that_no_float_holds_are_left_in_their_factors(run, program, x):
+    formula = run("diff", program).out.strip()
+    expected = run("eval", program, f"x={x}", "--json").json["grad"]["x"]
+    assert expected not in (0, math.inf)
+    assert run("eval", formula, f"x={x}", "--json").json["value"] == pytest.approx(expected, rel=1e-12, abs=0)

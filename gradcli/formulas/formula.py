@@ -7,6 +7,7 @@ rounding, and at single points where a function has a kink or a pole.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -52,8 +53,27 @@ def formula(program: Program) -> Program:
     node = reader.in_shape(reader.atom(output), shape)
     best = reader.in_shape(Forms(reader.algebra).best(node), shape)
     writer = _EquationWriter(reader.algebra)
-    result = writer.write(best)
+    try:
+        result = writer.write(best)
+    except _NoFloatError:
+        # The product of its factors is none; the factors, as the program has them, are.
+        return without_dead_code(program._replace(guards=()))
     return without_dead_code(check(Program(program.inputs, tuple(writer.equations), (result,))))
+
+
+class _NoFloatError(Exception):
+    """A number of a formula is too large or too small for a float with all its digits."""
+
+
+def _as_float(number: Fraction | int) -> float:
+    """Raises _NoFloatError."""
+    try:
+        value = float(number)
+    except OverflowError:
+        raise _NoFloatError from None
+    if number and abs(value) < sys.float_info.min:
+        raise _NoFloatError
+    return value
 
 
 class _Reader:
@@ -287,10 +307,10 @@ class _EquationWriter:
                 above.append(self._power(base, exponent))
         p, q = coefficient.numerator, coefficient.denominator
         if max(p, q) > _LARGEST_FRACTION and q != 1:
-            above.insert(0, float(coefficient))
+            above.insert(0, _as_float(coefficient))
         else:
-            above[:0] = [float(p)] if p != 1 or not above else []
-            below[:0] = [float(q)] if q != 1 else []
+            above[:0] = [_as_float(p)] if p != 1 or not above else []
+            below[:0] = [_as_float(q)] if q != 1 else []
         numerator = self._product(above)
         return numerator if not below else self._elementwise(divide, numerator, self._product(below))
 
