@@ -518,3 +518,11 @@ class TestUsage:
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
         assert done.stdout == "False\n", done.stderr
+
+
+@pytest.mark.parametrize("words", [["zeros(3)"], ["[]"], ["x.shape", "x=[1,2]"], ["2 + 3"]])
+def test_a_value_that_nothing_recorded_is_drawn_alone(run, words):
+    graph = run("graph", *words, "--json").json
+    assert [(node["id"], node["operation"]) for node in graph["nodes"]] == [(0, None)]
+    assert graph["edges"] == []
+    assert "constant" in run("graph", *words).out

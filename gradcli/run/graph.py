@@ -152,21 +152,21 @@ def _operation(node: Node) -> str:
     return node.function.__name__ if isinstance(node, FunctionNode) else node.name
 
 
-def _leaves(value: Any, nodes: Sequence[Node]) -> list[Any]:
+def _leaves(value: Any, nodes: Sequence[Node]) -> list[Tensor]:
     """The leaves, in the order in which they are first used; the value alone where it is one itself."""
     targets = (target for node in nodes for target in node.targets)
-    return [*dict.fromkeys(target for target in targets if not isinstance(target, Node))] if nodes else [value]
+    alone = value if isinstance(value, Tensor) else Tensor(value)
+    return [*dict.fromkeys(target for target in targets if not isinstance(target, Node))] if nodes else [alone]
 
 
-def _leaf(leaf: Any, names: Mapping[Any, str], request: GraphRequest) -> Vertex:
-    tensor = leaf if isinstance(leaf, Tensor) else Tensor(leaf)
-    grad = tensor.grad if request.values else None
+def _leaf(leaf: Tensor, names: Mapping[Any, str], request: GraphRequest) -> Vertex:
+    grad = leaf.grad if request.values else None
     return Vertex(
         operation=None,
         grad_fn=None,
-        name=names.get(tensor) if tensor.requires_grad else None,
+        name=names.get(leaf) if leaf.requires_grad else None,
         span=None,
-        shape=tensor.shape,
+        shape=leaf.shape,
         operands=(),
         group=None,
         value=plain(leaf) if request.values else None,
