@@ -13,13 +13,23 @@ from gradcli.primitives.bind import concrete
 _MOST_AXES = 64
 
 
-def whole(value: Any, what: str) -> int:
-    """`value` as an int. Raises EvaluationError where it is not one whole number."""
+def one_number(value: Any, what: str) -> float | int:
+    """`value` as a number of Python. Raises EvaluationError where it is not one number."""
     number = concrete(value)
     if type(number) not in arrays.PLAIN and getattr(number, "ndim", 1) == 0:
         number = arrays.to_numpy(number).item()
     if type(number) not in arrays.PLAIN:
-        raise EvaluationError(f"{what} must be a whole number")
+        raise EvaluationError(f"{what} must be one number")
+    found: float | int = number
+    return found
+
+
+def whole(value: Any, what: str) -> int:
+    """`value` as an int. Raises EvaluationError where it is not one whole number."""
+    try:
+        number = one_number(value, what)
+    except EvaluationError:
+        raise EvaluationError(f"{what} must be a whole number") from None
     if number != number or abs(number) == float("inf") or number != int(number):
         raise EvaluationError(f"{what} must be a whole number, not {number}")
     return int(number)

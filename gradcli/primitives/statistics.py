@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import absolute, divide, multiply
-from gradcli.primitives.axes import normalize_axes
+from gradcli.primitives.axes import normalize_axes, one_number
 from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.comparisons import equal, isfinite, not_equal, nowhere, usable_divisor, where
 from gradcli.primitives.conversions import reshape
@@ -37,7 +37,7 @@ def _var(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -
     sizes = arrays.shape(x)
     axes = normalize_axes(axis, len(sizes))
     deviation = x - mean(x, axes, True)
-    freedom = max(count_along(sizes, axes) - float(concrete(correction)), 0.0)
+    freedom = max(count_along(sizes, axes) - float(one_number(correction, "a correction")), 0.0)
     return divide(sum_(square(deviation), axes, keepdims), freedom)
 
 
@@ -108,12 +108,12 @@ def finite_scale(x: Any, axes: Shape) -> Any:
 def _order(ord: Any) -> float:
     if isinstance(ord, str) and ord != "fro":
         raise EvaluationError(f"there is no norm {ord!r}", hint="ord is a number, inf, -inf, or 'fro' for 2")
-    return 2.0 if ord in (None, "fro") else float(ord)
+    return 2.0 if ord is None or isinstance(ord, str) else float(one_number(ord, "the order of a norm"))
 
 
 def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     axes = normalize_axes(axis, len(arrays.shape(x)))
-    order = _order(concrete(ord))
+    order = _order(ord)
     if count_along(arrays.shape(x), axes) == 0:
         return sum_(absolute(x), axes, keepdims)
     if order == math.inf:
