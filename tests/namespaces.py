@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from gradcli.primitives import table
@@ -48,3 +50,26 @@ def _functions() -> Iterator[str]:
     for entry in table.entries():
         if isinstance(entry, Primitive) and entry.function is not None:
             yield entry.function
+
+
+# Where the functions are that the spellings of entries name, by library.
+LIBRARIES = {
+    "numpy": ("numpy",),
+    "standard": ("numpy",),
+    "scipy": ("scipy.special",),
+    "sympy": ("sympy",),
+    "torch": ("torch", "torch.special"),
+    "jax": ("jax.numpy", "jax.scipy.special"),
+    "cupy": ("cupy", "cupyx.scipy.special"),
+}
+
+
+def misspelt(library: str) -> list[str]:
+    """The spellings of entries that are no functions of a library, which must be installed."""
+    modules = [import_module(name) for name in LIBRARIES[library]]
+    spelled = [e.spelling[library] for e in table.entries() if isinstance(e, Primitive) and library in e.spelling]
+    return [name for name in spelled if not any(_is_function(module, name) for module in modules)]
+
+
+def _is_function(module: Any, name: str) -> bool:
+    return callable(functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), module))

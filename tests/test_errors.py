@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -230,10 +231,26 @@ def test_closed_standard_output():
 
 
 def test_an_interrupt():
-    process = shell(["eval", "while 1 { x = x + 1 }", "x=1", "--max-steps", str(10**9)], stdout=subprocess.PIPE)
+    # Whoever starts the tests in the background has this signal ignored.
+    listening = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    words = ["eval", "while 1 { x = x + 1 }", "x=1", "--max-steps", str(10**9)]
+    process = shell(words, stdout=subprocess.PIPE, preexec_fn=listening)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130
     assert out == ""
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("norm(y, ord=x)", "the order of a norm must be one number"),
+        ("var(y, correction=x)", "a correction must be one"),
+    ],
+)
+def test_a_parameter_that_must_be_one_number_is_no_tensor(run, program, message):
+    outcome = run("eval", program, "x=[1,2]", "y=[1,2]", "--json")
+    assert outcome.status == 1
+    assert message in outcome.error["message"]

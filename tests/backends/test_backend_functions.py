@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from namespaces import lacking, lacking_functions
+from namespaces import lacking, lacking_functions, misspelt
 from test_primitives import CASES, PRIMITIVES, Case, data, is_float_data, leaves, total
 
 from gradcli import arrays, grad
@@ -159,3 +159,9 @@ def test_a_function_that_a_library_lacks_may_be_defined_in_others(xp: Any, monke
     twice = elementwise("twice", "x", "2*x", fallback=lambda xp, x: xp.add(x, x), vjp=None, derivative="none")
     for found in (twice(xp.asarray(VALUES)), twice(VALUES), [twice(float(x)) for x in VALUES]):
         np.testing.assert_array_equal(on_host(found), 2 * VALUES)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax", "cupy"])
+def test_a_spelling_is_that_of_a_function(library):
+    pytest.importorskip(library)
+    assert misspelt(library) == []
