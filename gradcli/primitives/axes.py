@@ -15,24 +15,28 @@ _MOST_AXES = 64
 
 def one_number(value: Any, what: str) -> float | int:
     """`value` as a number of Python. Raises EvaluationError where it is not one number."""
-    number = concrete(value)
-    if type(number) not in arrays.PLAIN and getattr(number, "ndim", 1) == 0:
-        number = arrays.to_numpy(number).item()
-    if type(number) not in arrays.PLAIN:
+    number = _plain(value)
+    if number is None:
         raise EvaluationError(f"{what} must be one number")
-    found: float | int = number
-    return found
+    return number
 
 
 def whole(value: Any, what: str) -> int:
     """`value` as an int. Raises EvaluationError where it is not one whole number."""
-    try:
-        number = one_number(value, what)
-    except EvaluationError:
-        raise EvaluationError(f"{what} must be a whole number") from None
+    number = _plain(value)
+    if number is None:
+        raise EvaluationError(f"{what} must be a whole number")
     if number != number or abs(number) == float("inf") or number != int(number):
         raise EvaluationError(f"{what} must be a whole number, not {number}")
     return int(number)
+
+
+def _plain(value: Any) -> float | int | None:
+    """A number of Python, or the one in an array of zero dimensions; None for anything else."""
+    number: Any = concrete(value)
+    if type(number) not in arrays.PLAIN and getattr(number, "ndim", 1) == 0:
+        number = arrays.to_numpy(number).item()
+    return number if type(number) in arrays.PLAIN else None
 
 
 def whole_numbers(value: Any, what: str) -> Shape:
