@@ -5,11 +5,11 @@ Every function of the language is a function of this module: `gradcli.log(x)`, `
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here, so that `import gradcli` costs nothing and the command can guard its start.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gradcli.autograd.engine import grad
     from gradcli.autograd.factory import tensor
     from gradcli.autograd.function import Function
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Loaded when first asked for, so that `import gradcli` costs nothing.
+# Loaded when first asked for.
 _HOMES = {
     "CompiledProgram": "gradcli.run.compiled",
     "Function": "gradcli.autograd.function",
@@ -57,6 +57,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+    from importlib.machinery import PathFinder
+
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     # A part of the package that is not loaded yet: the import statement that asks here finds it.

@@ -1,6 +1,29 @@
-"""`python -m gradcli`, the same as the command `gradcli`."""
+"""The command `gradcli`, and `python -m gradcli`: quiet when interrupted, from here on to the end."""
 
-from gradcli.cli.main import run
+from __future__ import annotations
+
+import os
+
+
+def _leave(*_signal: object) -> None:
+    """End at once: nothing is written yet, and an exception would be at the mercy of what is being imported."""
+    os._exit(130)
+
+
+def run() -> None:
+    """The entry point of the command."""
+    try:
+        import signal
+
+        # Ignored where whoever started the command wants it so, as `nohup` and a shell's `&` do.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _leave)
+    except KeyboardInterrupt:
+        _leave()
+    from gradcli.cli.main import run
+
+    run()
+
 
 if __name__ == "__main__":
     run()

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
-import subprocess
-import sys
-import time
-from functools import partial
 
 import numpy as np
 import pytest
-
-SHELL = [sys.executable, "-m", "gradcli"]
 
 
 def test_the_text_of_an_error(run):
@@ -197,50 +190,6 @@ def test_an_internal_error_is_no_traceback(run, monkeypatch):
     assert outcome.status == 1
     assert outcome.err.startswith("error: internal error: ZeroDivisionError: made up\nhint: ")
     assert "Traceback" in run("eval", "x", "x=1", "--traceback").err
-
-
-def shell(words, **options):
-    return subprocess.Popen([*SHELL, *words], stderr=subprocess.PIPE, text=True, **options)
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the device /dev/full")
-def test_output_that_cannot_be_written():
-    with open("/dev/full", "w") as full:
-        process = shell(["eval", "x**2", "x=3"], stdout=full)
-        _, err = process.communicate()
-    assert process.returncode == 1
-    assert err.startswith("error: cannot write the result: No space left on device\n")
-    assert "Exception" not in err
-
-
-def test_a_closed_pipe_ends_quietly():
-    read, write = os.pipe()
-    os.close(read)
-    process = shell(["eval", "x*ones(50,50)", "x=3", "--no-grad", "--json"], stdout=write)
-    os.close(write)
-    _, err = process.communicate()
-    assert (process.returncode, err) == (0, "")
-
-
-def test_closed_standard_output():
-    process = subprocess.run(
-        ["sh", "-c", '"$@" >&-', "sh", *SHELL, "eval", "x", "x=1"], capture_output=True, text=True, check=False
-    )
-    assert process.returncode == 1
-    assert process.stderr.startswith("error: cannot write the result")
-
-
-def test_an_interrupt():
-    # Whoever starts the tests in the background has this signal ignored.
-    listening = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    words = ["eval", "while 1 { x = x + 1 }", "x=1", "--max-steps", str(10**9)]
-    process = shell(words, stdout=subprocess.PIPE, preexec_fn=listening)
-    time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert out == ""
-    assert "Traceback" not in err
 
 
 @pytest.mark.parametrize(

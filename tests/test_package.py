@@ -43,7 +43,7 @@ def test_the_installed_command(wheel, tmp_path):
     # The dependencies come from this interpreter; the package itself must come from the wheel.
     installed = tmp_path / "installed"
     run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(installed), str(wheel))
-    code = "import sys, gradcli; print(gradcli.__file__); from gradcli.cli.main import run; run()"
+    code = "import sys, gradcli; print(gradcli.__file__); from gradcli.__main__ import run; run()"
     environment = os.environ | {"PYTHONPATH": str(installed)}
     words = [sys.executable, "-c", code, "eval", "log(x**q)", "x=5", "q=3", "--json"]
     place, record = run(*words, cwd=tmp_path, env=environment).splitlines()

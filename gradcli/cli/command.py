@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from functools import partial
 from importlib import import_module
+from io import StringIO
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 import typer
@@ -38,18 +41,41 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
     _check_words(parser, arguments[:named])
     if named < len(arguments):
         _check_words(_command(parser, arguments[named]), arguments[named + 1 :])
+    page = _Page(environment)
     try:
-        status = parser.main(args=[*arguments], prog_name="gradcli", standalone_mode=False)
+        with redirect_stdout(page):
+            run: Callable[[], ExitStatus] | int | None = parser.main(
+                args=[*arguments], prog_name="gradcli", standalone_mode=False
+            )
     except typer.TyperException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "gradcli")
         raise UsageError(_usage_message(error), hint=f"{path} --help shows the usage") from None
-    except typer.Exit as stop:
-        status = stop.exit_code
-    return ExitStatus(status or 0)
+    if callable(run):
+        return run()
+    environment.write(page.getvalue())
+    return ExitStatus.SUCCESS
+
+
+class _Page(StringIO):
+    """What Typer prints, as if to standard output: it asks what that can show, and does not tell when it fails."""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__()
+        self._environment = environment
+
+    def isatty(self) -> bool:
+        return self._environment.for_terminal
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return getattr(self._environment.stdout, "encoding", None) or "utf-8"
 
 
 def _parser(commands: Mapping[str, str], named: str, environment: Environment) -> Any:
-    """A parser of Click's. The file of the command that is named is loaded, of the others the help alone is known."""
+    """A parser of Click's, which gives what to call for the command that is named, None where it prints a page.
+
+    The file of that command is loaded, of the others the help alone is known.
+    """
     app = typer.Typer(
         name="gradcli",
         help="Exact derivatives of a formula: gradcli eval 'log(x**q)' x=5 q=3",
@@ -65,7 +91,7 @@ def _parser(commands: Mapping[str, str], named: str, environment: Environment) -
         if version:
             from gradcli import __version__
 
-            environment.write(f"gradcli {__version__}\n")
+            typer.echo(f"gradcli {__version__}")
         elif context.invoked_subcommand is None:
             typer.echo(context.get_help())
 
@@ -78,8 +104,8 @@ def _parser(commands: Mapping[str, str], named: str, environment: Environment) -
 
 
 def _add(app: typer.Typer, name: str, summary: str, command: Command[Options], environment: Environment) -> None:
-    def invoke(**given: Any) -> ExitStatus:
-        return command.run(command.options(**given), environment)
+    def invoke(**given: Any) -> Callable[[], ExitStatus]:
+        return partial(command.run, command.options(**given), environment)
 
     hints = get_type_hints(command.options, include_extras=True)
     parameters = inspect.signature(command.options).parameters.values()

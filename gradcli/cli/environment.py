@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple, TextIO
 
 from gradcli.errors import OutputError, PipeClosed, UsageError
+
+# What takes the place of the characters of drawings where the encoding of a stream lacks them.
+_DRAWN = str.maketrans("─│┌┐└┘├┤┬┴┼╭╮╰╯…×", "-|+++++++++++++.x")
 
 
 class Environment(NamedTuple):
@@ -20,10 +25,16 @@ class Environment(NamedTuple):
 
     @classmethod
     def of_process(cls) -> Environment:
+        """Those of this process. Text is read as UTF-8 whatever the locale, and written in the encoding that
+        the locale or PYTHONIOENCODING says."""
+        codecs.register_error("gradcli", _written_out)
+        _fill_descriptors()
+        if sys.stdin is not None:
+            sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")  # type: ignore[union-attr]
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
-                # A character that the terminal's encoding lacks is no reason to fail.
-                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+                # A character that the encoding lacks is no reason to fail.
+                stream.reconfigure(errors="gradcli")  # type: ignore[union-attr]
         return cls(sys.stdin, sys.stdout, sys.stderr, os.environ)
 
     def read_stdin(self, what: str) -> str:
@@ -34,6 +45,10 @@ class Environment(NamedTuple):
             return self.stdin.read()
         except UnicodeDecodeError:
             raise UsageError(f"standard input is not UTF-8 text, and {what} is read from it") from None
+        except OSError as error:
+            raise UsageError(
+                f"cannot read standard input: {error.strerror or error}", hint=f"{what} is read from it"
+            ) from None
 
     def write(self, text: str) -> None:
         """Write to standard output at once. Raises OutputError where that fails, and PipeClosed
@@ -63,3 +78,47 @@ class Environment(NamedTuple):
     def for_terminal(self) -> bool:
         """Whether standard output is a terminal that wants decoration."""
         return self.stdout is not None and self.stdout.isatty() and not self.variables.get("NO_COLOR")
+
+    def leave(self) -> None:
+        """Point the streams that cannot be written to at nothing, so that the interpreter's last flush of them
+        does not fail."""
+        for stream in filter(None, (self.stdout, self.stderr)):
+            try:
+                stream.flush()
+            except OSError:
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream.fileno())
+                os.close(null)
+
+
+def is_unicode(stream: TextIO | None) -> bool:
+    """Whether every character can be written to `stream` as UTF-8."""
+    return codecs.lookup(getattr(stream, "encoding", None) or "utf-8").name == "utf-8"
+
+
+def words_of_process() -> list[str]:
+    """The arguments of this process, which are UTF-8 whatever the locale; half a surrogate pair is for what
+    is not, as in a file's name."""
+    if sys.getfilesystemencoding() == "utf-8":
+        return sys.argv[1:]
+    return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in sys.argv[1:]]
+
+
+def _written_out(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that an encoding lacks: their like, or the escapes that JSON and Python share."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_DRAWN)
+    units = text.encode("utf-16-be", "surrogatepass")
+    escapes = (
+        f"\\u{high:02x}{low:02x}" if high or low > 127 else chr(low) for high, low in zip(units[::2], units[1::2])
+    )
+    return "".join(escapes), error.end
+
+
+def _fill_descriptors() -> None:
+    """Let a standard stream that is closed lead nowhere, so that no file that is opened gets its number."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if stream is None:
+            with suppress(OSError):
+                os.open(os.devnull, os.O_RDWR)

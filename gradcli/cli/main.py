@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from gradcli.cli import command
-from gradcli.cli.environment import Environment
+from gradcli.cli.environment import Environment, is_unicode, words_of_process
+from gradcli.cli.interrupts import Interrupts
 from gradcli.errors import ExitStatus, GradcliError, LimitError, OutputError, PipeClosed
 
 # The commands, whose files have the same names, and the first line of their help.
@@ -22,18 +22,27 @@ COMMANDS = {
 }
 
 
-def main(arguments: Sequence[str], environment: Environment) -> ExitStatus:
-    """Run a command line; every error becomes a message and an exit status."""
+def main(
+    arguments: Sequence[str], environment: Environment, interrupted: Callable[[], bool] = lambda: False
+) -> ExitStatus:
+    """Run a command line; every error becomes a message and an exit status.
+
+    `interrupted` says whether an interrupt came, of which a library may have made another error.
+    """
+    status = ExitStatus.INTERRUPTED
     try:
-        return command.call(COMMANDS, arguments, environment)
+        status = command.call(COMMANDS, arguments, environment)
     except PipeClosed:
-        _abandon_stdout()
         return ExitStatus.SUCCESS
     except KeyboardInterrupt:
+        pass
+    except Exception as error:
+        if not interrupted():
+            return _report(_explained(error), error, arguments, environment)
+    if status is ExitStatus.INTERRUPTED or interrupted():
         environment.complain("interrupted")
         return ExitStatus.INTERRUPTED
-    except Exception as error:
-        return _report(_explained(error), error, arguments, environment)
+    return status
 
 
 def _explained(error: Exception) -> GradcliError:
@@ -57,11 +66,9 @@ def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], env
     if _wants_json(arguments):
         from gradcli.io import json_text
 
-        environment.complain(json_text.dumps({"error": error.as_json()}))
+        environment.complain(json_text.dumps({"error": error.as_json()}, ascii=not is_unicode(environment.stderr)))
     else:
         environment.complain(error.report())
-    if error.kind == "output":
-        _abandon_stdout()
     return error.exit_status
 
 
@@ -69,13 +76,16 @@ def _wants_json(arguments: Sequence[str]) -> bool:
     return "--json" in arguments or "--to=json" in arguments or ("--to", "json") in pairwise(arguments)
 
 
-def _abandon_stdout() -> None:
-    """Point standard output at nothing, so that the interpreter's last flush cannot fail."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)
-
-
 def run() -> None:
-    """The entry point of the `gradcli` command."""
-    sys.exit(main(sys.argv[1:], Environment.of_process()))
+    """What the command `gradcli` runs, once it is loaded."""
+    environment = Environment.of_process()
+    interrupts = Interrupts()
+    try:
+        interrupts.listen()
+        status = main(words_of_process(), environment, lambda: interrupts.seen)
+    except KeyboardInterrupt:
+        status = ExitStatus.INTERRUPTED
+    interrupts.over = True
+    interrupts.stop_listening()
+    environment.leave()
+    sys.exit(status)

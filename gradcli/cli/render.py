@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.cli.environment import Environment
+from gradcli.cli.environment import Environment, is_unicode
 
 
 class Table(NamedTuple):
@@ -48,7 +48,8 @@ def show_json(members: Mapping[str, Any], environment: Environment) -> None:
     """Write a JSON object to standard output, on one line."""
     from gradcli.io import json_text
 
-    environment.write(json_text.dumps({"schema": "gradcli/1", **members}) + "\n")
+    line = json_text.dumps({"schema": "gradcli/1", **members}, ascii=not is_unicode(environment.stdout))
+    environment.write(line + "\n")
 
 
 def show(tables: Sequence[Table], environment: Environment) -> None:

@@ -10,15 +10,16 @@ from typing import Any
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def dumps(value: object) -> str:
+def dumps(value: object, ascii: bool = False) -> str:
     """`value` as one line of strict JSON without spaces, with object keys in insertion order.
 
     Takes None, bools, ints, floats, strings, dicts, lists, tuples, and NumPy scalars and arrays, which become
     nested lists of their shape. A float is the shortest text that reads back as the same number in its own
-    dtype; nan and the infinities are the strings "NaN" "Infinity" "-Infinity".
+    dtype; nan and the infinities are the strings "NaN" "Infinity" "-Infinity". Other characters than those of
+    ASCII are escaped where that is asked for.
     Raises TypeError for other values.
     """
-    text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_plain(value), ensure_ascii=ascii, allow_nan=False, separators=(",", ":"))
     # Half a surrogate pair, as in an undecodable argument, cannot be written as UTF-8.
     return text if text.isascii() else _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

@@ -1,0 +1,207 @@
+"""The command among the tools of Unix: interrupts, pipes, closed and full streams, encodings."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+
+SHELL = [sys.executable, "-m", "gradcli"]
+# Whoever starts the tests in the background has this signal ignored.
+LISTENING = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+
+# Runs the command and interrupts it at the import with the number that is its first argument.
+INTERRUPTED_AT = """
+import signal, sys
+from gradcli.__main__ import run
+left = int(sys.argv.pop(1))
+def hook(event, _):
+    global left
+    if event == "import":
+        left -= 1
+        if not left:
+            signal.raise_signal(signal.SIGINT)
+sys.addaudithook(hook)
+run()
+"""
+
+
+def test_an_interrupt_of_a_program():
+    words = ["eval", "while 1 { x = x + 1 }", "x=1", "--max-steps", str(10**9)]
+    process = subprocess.Popen(
+        [*SHELL, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=LISTENING
+    )
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20) == ("", "interrupted\n")
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("at", [1, 2, 20, 80, 120, 180])
+def test_an_interrupt_while_something_is_imported(at):
+    words = [sys.executable, "-c", INTERRUPTED_AT, str(at), "eval", "sum(x**2)", "x=[1,2]"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=LISTENING)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr in ("", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "out"),
+    [
+        # A library that makes another error of it, one that drops it, and one in which nothing can be raised.
+        ("try: signal.raise_signal(signal.SIGINT)\nexcept KeyboardInterrupt as e: raise ImportError from None", ""),
+        ("try: signal.raise_signal(signal.SIGINT)\nexcept BaseException: pass", "done\n"),
+        (
+            "class C:\n def __del__(self): signal.raise_signal(signal.SIGINT)\n"
+            "C()\nimport time; time.sleep(5); print('awake')",
+            "",
+        ),
+    ],
+    ids=["replaced", "dropped", "finalizer"],
+)
+def test_an_interrupt_that_a_library_swallows(code, out):
+    text = (
+        "import signal, sys; from gradcli.cli import main, command\n"
+        f"def call(*_):\n exec({code!r}, globals())\n print('done')\n return main.ExitStatus.SUCCESS\n"
+        "command.call = call\nmain.run()"
+    )
+    words = [sys.executable, "-c", text]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=LISTENING)
+    assert (done.returncode, done.stdout, done.stderr) == (130, out, "interrupted\n")
+
+
+def test_an_interrupt_when_all_is_done():
+    text = (
+        "import atexit, signal; from gradcli.__main__ import run\n"
+        "atexit.register(signal.raise_signal, signal.SIGINT)\nrun()"
+    )
+    words = [sys.executable, "-c", text, "eval", "x", "x=1", "--no-grad"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=LISTENING)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "value  1.0\n", "")
+
+
+def test_an_interrupt_that_is_ignored_stays_so():
+    ignored = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    words = [sys.executable, "-c", INTERRUPTED_AT, "40", "eval", "x", "x=1", "--no-grad"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=ignored)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "value  1.0\n", "")
+
+
+COMMANDS = {
+    "help": ["--help"],
+    "help of a command": ["eval", "--help"],
+    "nothing": [],
+    "version": ["--version"],
+    "eval": ["eval", "x*ones(50,50)", "x=3", "--no-grad"],
+    "graph": ["graph", "x**2", "x=1", "--to", "svg"],
+    "diff": ["diff", "x**2", "--json"],
+    "ops": ["ops"],
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+def test_a_closed_pipe_ends_quietly(words):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*SHELL, *words], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def redirected(redirection, words, **options):
+    """The command run by a shell with a redirection, such as `>&-`."""
+    command = ["sh", "-c", f'"$@" {redirection}', "sh", *SHELL, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+def test_what_cannot_be_written_is_an_error(words):
+    done = redirected(">&-", words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "cannot write the result: standard output is closed" in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the device /dev/full")
+@pytest.mark.parametrize("words", [["--help"], ["ops"]])
+def test_a_full_disk_is_an_error(words):
+    done = redirected(">/dev/full", words)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: cannot write the result: No space left on device\n")
+    assert redirected(">/dev/full 2>/dev/full", words).returncode == 1
+
+
+def test_nobody_hears_the_errors():
+    assert redirected("2>&-", ["eval", "lgo(x)", "x=1"]).returncode == 2
+    done = redirected("2>&-", ["eval", "x/0", "x=1", "--no-grad"])
+    assert (done.returncode, done.stdout) == (0, "value  inf\n")
+
+
+def test_a_file_never_gets_the_number_of_a_closed_stream(tmp_path):
+    """Else what libraries write to standard error would be in it."""
+    code = "import os, sys; from gradcli.cli.environment import Environment; Environment.of_process()\n"
+    code += f"sys.exit(open({str(tmp_path / 'a')!r}, 'w').fileno())"
+    command = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", sys.executable, "-c", code]
+    assert subprocess.run(command, check=False).returncode > 2
+
+
+@pytest.mark.parametrize("redirection", ["<&-", "0>unreadable"])
+@pytest.mark.parametrize("words", [["eval", "-"], ["eval", "x", "--vars", "-"]])
+def test_standard_input_that_cannot_be_read(redirection, words, tmp_path):
+    done = redirected(redirection, words, cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "standard input" in done.stderr
+    assert "internal" not in done.stderr
+
+
+def fed(words, content, **variables):
+    done = subprocess.run([*SHELL, *words], input=content, capture_output=True, check=False, env=os.environ | variables)
+    return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
+
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+C_LOCALES = {
+    "C": {"LC_ALL": "C"},
+    "C as it was": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "ascii streams": {"PYTHONIOENCODING": "ascii"},
+    "Latin-1 streams": {"PYTHONIOENCODING": "latin-1"},
+}
+
+
+def test_a_byte_order_mark_on_standard_input():
+    assert fed(["eval", "-", "x=3", "--no-grad"], BYTE_ORDER_MARK + b"x**2") == (0, "value  9.0\n", "")
+    done = fed(["eval", "x**2", "--vars", "-", "--no-grad"], BYTE_ORDER_MARK + b'{"x": 3}')
+    assert done == (0, "value  9.0\n", "")
+
+
+def test_standard_input_that_is_no_utf_8():
+    for variables in C_LOCALES.values():
+        status, out, err = fed(["eval", "-", "x=3"], b"x\xff**2", **variables)
+        assert (status, out) == (2, "")
+        assert "standard input is not UTF-8 text" in err
+
+
+@pytest.mark.parametrize("variables", C_LOCALES.values(), ids=C_LOCALES)
+def test_another_locale(variables):
+    status, out, err = fed(["eval", "σ**2 + é", "σ=3", "é=1", "--json"], b"", **variables)
+    assert (status, err) == (0, "")
+    assert json.loads(out)["grad"] == {"σ": 6.0, "é": 1.0}
+    status, out, err = fed(["eval", "-", "--json", "σ=3"], "lgo(σ)".encode(), **variables)
+    assert (status, out) == (2, "")
+    assert json.loads(err)["error"]["hint"] == "did you mean 'log'?"
+    status, out, err = fed(["graph", "-", "σ=3"], "σ**2".encode(), **variables)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[-1] in ("└── σ", "+-- \\u03c3")
+
+
+def test_box_characters_and_others_in_ascii():
+    done = fed(["eval", "-", "--quiet", "𝜎=3"], "𝜎**2".encode(), PYTHONIOENCODING="ascii")
+    assert done == (0, "value  9.0\n\nby  gradient\n\\u03c3   6.0\n", "")
+    status, out, _ = fed(["eval", "--help"], b"", PYTHONIOENCODING="ascii")
+    assert status == 0
+    assert out.isascii()
