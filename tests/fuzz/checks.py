@@ -1,0 +1,156 @@
+"""What must hold for every program: one check without prints and comparisons, and one with all of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import signal
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients
+from gradcli.errors import GradcliError
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import parse
+from tests.fuzz.case import Case, Finding
+
+# The limits that programs run under, so that many of them run in a second.
+MAX_STEPS = 1_000
+MAX_ELEMENTS = 100_000
+# Seconds of one program's own time, under these limits, and what it may add to the memory of the process.
+SLOW = 5.0
+MEBIBYTES = 200
+# What has no place in a message: names of Python's or a library's insides.
+_INSIDES = re.compile(
+    r"internal error|Traceback|<class|<function|<built-in|<lambda|<module|<gradcli| object at |0x[0-9a-f]{6,}|site-packages|/gradcli/"
+    r"|\.py\b|\bnumpy\.|\bscipy\.|NoneType|\bndarray\b|dtype\('|np\.\w+\(|\barray\(|\bTensor\(|__\w+__|\bself\b|'(?:float|int|str|tuple|list|dict|bool)'"
+    r"|\b(?:Value|Type|Index|Key|Attribute|ZeroDivision|Overflow|Runtime|Recursion|Assertion)Error\b"
+)
+
+
+class TooLong(BaseException):
+    """A program took more than its time. No Exception, so that nothing takes it for an error of the program."""
+
+
+Check = Callable[[Case], Finding | None]
+
+
+def guarded(check: Check, case: Case, seconds: float = SLOW) -> Finding | None:
+    """What `check` finds, or that it took too long, too much memory, or raised what is no GradcliError."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        with _alarm(seconds):
+            found = check(case)
+    except TooLong as late:
+        return Finding(f"slow: {_place(late)}", f"more than {seconds} s")
+    except (Exception, RecursionError) as error:
+        return foreign(error)
+    more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    if found is None and more > MEBIBYTES:
+        return Finding("memory", f"{more:.0f} MiB more")
+    return found
+
+
+def foreign(error: BaseException) -> Finding:
+    """That what is no GradcliError left the package."""
+    text = "".join(traceback.format_exception(error)[-6:])
+    return Finding(f"{type(error).__name__}: {_place(error)}", text)
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    def ring(_number: int, _frame: Any) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def _place(error: BaseException) -> str:
+    """The function of gradcli where an exception came from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "/gradcli/" in f.filename] or list(frames)
+    return f"{own[-1].filename.rpartition('/gradcli/')[2]}:{own[-1].name}" if own else "?"
+
+
+# --- quick
+
+
+def quick(case: Case) -> Finding | None:
+    """Parse, evaluate and differentiate, or an error of ours."""
+    try:
+        program = parse(case.program)
+        with limits.max_elements(MAX_ELEMENTS), limits.max_steps(MAX_STEPS):
+            leaves = {n: Tensor(v).requires_grad_() for n, v in case.arrays().items()}
+            value = evaluate(program, leaves, max_steps=MAX_STEPS).value
+            if not isinstance(value, Tensor):
+                return None
+            found = gradients(value, list(leaves.values()), Tensor(np.ones(value.shape)), retain_graph=False)
+    except GradcliError as error:
+        return wrong_error(error)
+    for leaf, gradient in zip(leaves.values(), found):
+        if gradient is not None and gradient.shape != leaf.shape:
+            return Finding("shape of a gradient", f"{gradient.shape} for a leaf of shape {leaf.shape}")
+    return None
+
+
+def wrong_error(error: GradcliError) -> Finding | None:
+    """What is wrong with an error, if anything."""
+    text = error.report()
+    source = error.source or ""
+    placed = error.span if error.source is not None else None
+    if not isinstance(error.message, str) or not error.message.strip():
+        return Finding("error without a message", text)
+    if placed is not None and not 0 <= placed.start <= placed.end <= len(source):
+        return Finding(f"place outside of the text: {kind_of(error.message)}", f"{placed}\n{text}")
+    json.loads(json.dumps(error.as_json()), parse_constant=_not_strict)
+    return wrong_words(f"{error.message}\n{error.hint or ''}", source)
+
+
+def wrong_words(text: str, source: str) -> Finding | None:
+    """That a message names the insides of Python, which the source does not."""
+    for match in _INSIDES.finditer(text):
+        if match[0].strip("'( ") not in source:
+            return Finding(f"insides in a message: {match[0]}: {kind_of(text)}", text)
+    return None
+
+
+def kind_of(message: str) -> str:
+    """A message without what differs from case to case."""
+    return re.sub(r"'[^']*'|\[[^]]*\]|[\d.,]+(?:e[+-]?\d+)?", "_", message.splitlines()[0] if message else "")[:80]
+
+
+def _not_strict(name: str) -> float:
+    raise ValueError(f"{name} in JSON")
+
+
+# --- full
+
+
+def full(case: Case) -> Finding | None:
+    """Every reading, and every command."""
+    from tests.fuzz import commands, readings
+
+    return quick(case) or readings.disagreement(case) or commands.wrong_output(case)
+
+
+MODES: dict[str, Check] = {"quick": quick, "full": full}
+
+
+def prepare(gibibytes: int) -> None:
+    """Have warnings raise, and allocations of more than so much fail, in this process."""
+    warnings.simplefilter("error")
+    resource.setrlimit(resource.RLIMIT_AS, (gibibytes << 30, gibibytes << 30))

@@ -1,0 +1,164 @@
+"""Every command prints what it should: strict JSON, carets under the text, formulas that mean what they say."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+from gradcli.cli.drawing import formats
+from gradcli.cli.environment import Environment
+from gradcli.cli.main import main
+from gradcli.errors import GradcliError
+from gradcli.formulas import languages
+from gradcli.language import scope
+from gradcli.language.syntax import parse
+from gradcli.primitives import table
+from tests.fuzz import checks
+from tests.fuzz.case import Case, Finding
+
+_LIMITS = (f"--max-steps={checks.MAX_STEPS}", f"--max-elements={checks.MAX_ELEMENTS}")
+_EVAL = (
+    (), ("--jacobian",), ("--order=1",), ("--order=2",), ("--order=3",), ("--order=2", "--sparse"), ("--order=6",), ("--nodes",),
+    ("--dtype=float32",), ("--dtype=float32", "--order=2"), ("--executor=compiled",), ("--executor=eager",), ("--no-grad",),
+    ("--no-rewrite",), ("--grad-output=1",), ("--grad-output=[1, 2]",), ("--grad-output=ones(2, 2)", "--jacobian"), ("--order=20",),
+    ("--fail-on-nonfinite",), ("--retain=a,b,y",), ("--wrt=x",), ("--const=x",), ("--order=2", "--jacobian", "--nodes"),
+    ("--dtype=float32", "--jacobian"), ("--dtype=float32", "--executor=compiled"), ("--order=1000000",), ("--wrt=zz",), ("--order=-1",),
+)  # fmt: skip
+_CHECK = ((), ("--order=2",), ("--order=3",), ("--tolerance=1e-3",), ("--wrt=x",))
+_DIFF = ((), (), (), ("--order=2",), ("--order=3",), ("--wrt=x",))
+_GRAPH = (
+    (),
+    ("--values",),
+    ("--expand",),
+    ("--values", "--expand"),
+    ("--values", "--no-grad"),
+    ("--values", "--grad-output=1"),
+)
+# Where reverse mode and differences differ by intention.
+_ON_PURPOSE = re.compile(r"backward|detach|stop_gradient|cholesky|eigh|eigvalsh")
+_CARETS = re.compile(r"^( *| *\d+ )\| ( *)(\^+)$")
+
+
+class Printed(NamedTuple):
+    """What a command line did."""
+
+    arguments: Sequence[str]
+    status: int
+    out: str
+    err: str
+
+
+def run(arguments: Sequence[str], stdin: str = "") -> Printed:
+    """A command line, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    status = main(arguments, Environment(io.StringIO(stdin), out, err, {"COLUMNS": "100"}))
+    return Printed(arguments, int(status), out.getvalue(), err.getvalue())
+
+
+def wrong_output(case: Case) -> Finding | None:
+    """What is wrong with what the commands print for a case; which of their options are used depends on its draw."""
+    rng = Random(case.draw)
+    lines = _lines(case, rng)
+    for line in lines:
+        printed = run(line)
+        found = wrong(printed, case.program)
+        if found is not None:
+            return found._replace(detail=f"{list(line)}\n{found.detail}")
+    return None
+
+
+def _lines(case: Case, rng: Random) -> list[list[str]]:
+    """The command lines to try."""
+    try:
+        reads = scope.outer_reads(parse(case.program))
+        words = case._replace(bindings={n: v for n, v in case.bindings.items() if n in reads}).words()
+    except GradcliError:
+        words = case.words()
+    program = case.program
+    first = [program, *words]
+    lines = [
+        ["eval", *first, "--json", *rng.choice(_EVAL), *_LIMITS],
+        ["eval", *first, *rng.choice(_EVAL), *_LIMITS],
+        [
+            "diff",
+            *(first if rng.random() < 0.5 else [program]),
+            "--to",
+            rng.choice(languages.NAMES),
+            *rng.choice(_DIFF),
+            *_LIMITS,
+        ],
+        ["graph", *first, "--to", rng.choice([*formats.FORMATS]), *rng.choice(_GRAPH), *_LIMITS],
+    ]
+    if rng.random() < 0.3:
+        lines[2].append("--json")
+    # Differences take ten times as long as the rest.
+    if rng.random() < 0.2:
+        lines.append(["check", *first, *rng.choice(_CHECK), "--json", *_LIMITS])
+    if rng.random() < 0.05:
+        lines.append(["ops", rng.choice((program, rng.choice(table.names())))])
+    return [line for line in lines if not (line[1].startswith("-") and line[1] in ("-", "--"))]
+
+
+def wrong(printed: Printed, source: str) -> Finding | None:
+    """What is wrong with what was printed."""
+    command = printed.arguments[0]
+    typed = "\n".join(printed.arguments)
+    if printed.status not in (0, 1, 2):
+        return Finding(f"{command}: exit status {printed.status}", printed.err)
+    if printed.status and not printed.err and "--fail-on-nonfinite" not in printed.arguments:
+        return Finding(f"{command}: fails without a word", printed.out)
+    found = checks.wrong_words(printed.err, typed) or _wrong_carets(printed.err)
+    if found is not None:
+        return found._replace(key=f"{command}: {found.key}")
+    wants_json = "--json" in printed.arguments or (command == "graph" and "json" in printed.arguments)
+    if wants_json:
+        return _wrong_json(printed)
+    if printed.status == 0 and not printed.out.strip():
+        return Finding(f"{command}: prints nothing", printed.err)
+    return None
+
+
+def _wrong_json(printed: Printed) -> Finding | None:
+    command = printed.arguments[0]
+    texts = [printed.out] if printed.status == 0 or printed.out else []
+    texts += [printed.err] if printed.err else []
+    for text in texts:
+        if not text.endswith("\n") or text.count("\n") != 1:
+            return Finding(f"{command}: JSON is not one line", text)
+        try:
+            json.loads(text, parse_constant=_refused)
+            text.encode("utf-8")
+        except ValueError as error:
+            return Finding(f"{command}: JSON is not strict", f"{error}\n{text}")
+    if command == "check" and '"problem":"mismatch"' in printed.out and not _ON_PURPOSE.search(printed.arguments[1]):
+        return Finding("check: reverse mode and differences disagree", printed.out)
+    return None
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _wrong_carets(text: str) -> Finding | None:
+    """Carets that stand behind the text that they should stand under."""
+    lines = text.split("\n")
+    for above, line in itertools.pairwise(lines):
+        marks = _CARETS.match(line)
+        if marks is None:
+            continue
+        _, bar, shown = above.partition("| ")
+        if not bar:
+            return Finding("carets without a text", text)
+        if len(marks[2]) + len(marks[3]) > _width(shown) + 1:
+            return Finding("carets outside of the text", text)
+    return None
+
+
+def _width(text: str) -> int:
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -1,0 +1,268 @@
+"""Every way to a value and its derivatives gives the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gradcli
+from gradcli import arrays, limits
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.higher_orders import _by_reverse_mode, derivatives
+from gradcli.errors import GradcliError, LimitError, NotRecordableError
+from gradcli.language import scope
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import parse, tree
+from gradcli.primitives.reductions import sum_
+from tests.fuzz import checks
+from tests.fuzz.case import Case, Finding
+
+Numbers = dict[str, Any]
+
+# Relative to the largest number of an array; what is worse is looked at again, with the condition of the program.
+_ALIKE = 1e-10
+# So many times what the numbers change where the inputs change a little may be rounding.
+_ROUNDING = 100.0
+_LITTLE = 3e-14
+
+
+class Point(NamedTuple):
+    """A program and the numbers at which it is looked at, all of which are leaves."""
+
+    program: tree.Module
+    leaves: Mapping[str, Any]
+
+    def evaluate(self, given: Mapping[str, Any]) -> Any:
+        return evaluate(self.program, {**self.leaves, **given}, max_steps=checks.MAX_STEPS).value
+
+    def total(self, given: Mapping[str, Any]) -> Any:
+        value = self.evaluate(given)
+        return sum_(value) if arrays.shape(value) else value
+
+    def at(self, leaves: Mapping[str, Any]) -> Point:
+        """The same elsewhere."""
+        return self._replace(leaves={n: np.asarray(v) if np.shape(v) else float(v) for n, v in leaves.items()})
+
+
+# A way to numbers of a program.
+Reading = Callable[[Point], Numbers]
+
+
+def disagreement(case: Case) -> Finding | None:
+    """Two readings of the case that differ by more than rounding, if there are any."""
+    try:
+        program = parse(case.program)
+        reads = scope.outer_reads(program)
+        point = Point(program, {n: v for n, v in case.arrays().items() if n in reads})
+        if not point.leaves:
+            return None
+        with _limited():
+            first = by_reverse_mode(point)
+    except GradcliError as error:
+        return checks.wrong_error(error)
+    rng = Random(case.draw)
+    compiled = gradcli.compile(case.program)
+    for name, reading in _first_order(compiled, rng, point.leaves):
+        found = _compared(name, reading, by_reverse_mode, first, point)
+        if found is not None:
+            return found
+    return _elsewhere(compiled, point, rng) or _second_order(compiled, point, rng)
+
+
+def has_value(case: Case) -> bool:
+    """Whether a case has a value and a gradient."""
+    try:
+        with _limited():
+            by_reverse_mode(Point(parse(case.program), case.arrays()))
+    except GradcliError:
+        return False
+    return True
+
+
+def _first_order(compiled: Any, rng: Random, leaves: Mapping[str, Any]) -> Iterator[tuple[str, Reading]]:
+    for time in ("first", "second", "third"):
+        yield f"the {time} run of a compiled program", partial(_by_compiled, compiled)
+    yield "arrays for numbers", _by_arrays
+    yield "Jacobians", partial(_by_jacobians, compiled)
+    yield "recorded Jacobians", partial(_by_jacobians, compiled)
+    yield "series", partial(_by_series, order=rng.choice((2, 3, 4)))
+    if len(leaves) > 1:
+        yield "a series by one name", partial(_by_series, order=rng.choice((2, 3, 5, 8)), names=[rng.choice([*leaves])])
+
+
+def _elsewhere(compiled: Any, point: Point, rng: Random) -> Finding | None:
+    """A recording must notice where it is good for other numbers no more."""
+    factor, step = rng.choice((-1.0, 0.0, 0.5, 3.0)), rng.choice((0.0, 0.3, -2.0))
+    with np.errstate(all="ignore"):
+        other = point.at({n: v * factor + step for n, v in point.leaves.items()})
+    name = "a compiled program, run with other numbers,"
+    try:
+        with _limited():
+            first = by_reverse_mode(other)
+    except LimitError:
+        return None
+    except GradcliError as error:
+        try:
+            with _limited():
+                _by_compiled(compiled, other, np.shape(by_reverse_mode(point)["value"]))
+        except GradcliError:
+            return checks.wrong_error(error)
+        return Finding(f"{name} gives a value where there is an error", error.report())
+    return _compared(name, partial(_by_compiled, compiled), by_reverse_mode, first, other)
+
+
+def _second_order(compiled: Any, point: Point, rng: Random) -> Finding | None:
+    if sum(np.size(v) for v in point.leaves.values()) > _MOST_SECOND:
+        return None
+    try:
+        with _limited():
+            first = twice_by_reverse_mode(point)
+    except GradcliError as error:
+        return checks.wrong_error(error)
+    readings: list[tuple[str, Reading]] = [("series of order 3", partial(_by_series, order=3))]
+    if not np.shape(first[""]):
+        readings += [(f"the {t} Hessian", partial(_by_hessian, compiled)) for t in ("first", "second")]
+        readings += [
+            ("derivatives of a compiled program", partial(_by_derivatives, compiled, order=rng.choice((2, 3))))
+        ]
+    for name, reading in readings:
+        found = _compared(name, reading, twice_by_reverse_mode, first, point)
+        if found is not None:
+            return found
+    return None
+
+
+_MOST_SECOND = 9
+
+
+# --- the readings
+
+
+def by_reverse_mode(point: Point) -> Numbers:
+    """The value, and the gradients of the sum of its elements."""
+    given = {n: Tensor(v).requires_grad_() for n, v in point.leaves.items()}
+    value = point.evaluate(given)
+    if not isinstance(value, Tensor):
+        return {"value": _numbers(value), **dict.fromkeys(given)}
+    found = gradients(value, list(given.values()), Tensor(np.ones(value.shape)), retain_graph=False)
+    return {"value": _numbers(value), **{n: None if g is None else _numbers(g) for n, g in zip(given, found)}}
+
+
+def twice_by_reverse_mode(point: Point) -> Numbers:
+    """The second derivatives of the sum of the elements; the shape of the value stands under ""."""
+    _, found = _by_reverse_mode(point.total, point.leaves, 2)
+    shape = np.zeros(arrays.shape(point.evaluate({})))
+    return {"": shape, **{n: None if d is None else _numbers(d) for n, d in found.items()}}
+
+
+def _numbers(value: Any) -> Any:
+    while isinstance(value, Tensor):
+        value = value.data
+    return np.asarray(value, np.float64)
+
+
+def _by_compiled(compiled: Any, point: Point, shape: tuple[int, ...] | None = None) -> Numbers:
+    if shape is None:
+        shape = arrays.shape(point.evaluate({}))
+    value, found = compiled.value_and_grad(point.leaves, grad_output=np.ones(shape) if shape else None)
+    return {"value": value, **found}
+
+
+def _by_arrays(point: Point) -> Numbers:
+    return by_reverse_mode(point._replace(leaves={n: np.asarray(v) for n, v in point.leaves.items()}))
+
+
+def _by_jacobians(compiled: Any, point: Point) -> Numbers:
+    found = compiled.jacobian(point.leaves)
+    with np.errstate(all="ignore"):
+        return {n: None if j is None else _over_the_value(np.asarray(j), point.leaves[n]) for n, j in found.items()}
+
+
+def _over_the_value(jacobian: Any, leaf: Any) -> Any:
+    return jacobian.sum(axis=tuple(range(jacobian.ndim - np.ndim(leaf))))
+
+
+def _by_series(point: Point, order: int, names: Sequence[str] | None = None) -> Numbers:
+    leaves = point.leaves if names is None else {n: point.leaves[n] for n in names}
+    with limits.max_steps(20 * checks.MAX_STEPS):
+        return derivatives(point.total, leaves, order)[1]
+
+
+def _by_hessian(compiled: Any, point: Point) -> Numbers:
+    found: Numbers = compiled.hessian(point.leaves)
+    return found
+
+
+def _by_derivatives(compiled: Any, point: Point, order: int) -> Numbers:
+    found = compiled.derivatives(point.leaves, order)
+    if isinstance(found, list):
+        (name,) = point.leaves
+        return {",".join([name] * k): d for k, d in enumerate(found) if k}
+    return dict(found.items())
+
+
+# --- comparison
+
+
+def _limited() -> Any:
+    return limits.max_elements(20 * checks.MAX_ELEMENTS)
+
+
+def _compared(name: str, reading: Reading, truth: Reading, first: Numbers, point: Point) -> Finding | None:
+    """That a reading differs from the truth, which is `first` at the point."""
+    try:
+        with _limited():
+            found = {key: None if d is None else _numbers(d) for key, d in reading(point).items()}
+    except (LimitError, NotRecordableError) as error:
+        return checks.wrong_error(error)
+    except GradcliError as error:
+        return checks.wrong_error(error) or Finding(f"{name}: an error", error.report())
+    for key, numbers in found.items():
+        if key in first and not _alike(first[key], numbers) and not _rounding(truth, key, first[key], numbers, point):
+            part = key if key == "value" else "a derivative"
+            return Finding(f"{name}: {part} differs", f"{key}: {first[key]} by reverse mode, {numbers} by {name}")
+    return None
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two results are the same; that there is no dependence is as good as zeros."""
+    if a is None or b is None:
+        return not np.any(0.0 if a is None else a) and not np.any(0.0 if b is None else b)
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if a.shape != b.shape:
+        return False
+    with np.errstate(all="ignore"):
+        scale = np.max(np.abs(a), initial=0.0, where=np.isfinite(a))
+        return bool(np.all(_same(a, b) | (np.abs(a - b) <= _ALIKE * scale + 1e-300)))
+
+
+def _same(a: Any, b: Any) -> Any:
+    return (a == b) | (np.isnan(a) & np.isnan(b))
+
+
+def _rounding(truth: Reading, key: str, a: Any, b: Any, point: Point) -> bool:
+    """Whether the difference is no more than what the truth changes by where the inputs change a little."""
+    if a is None or b is None or np.shape(a) != np.shape(b):
+        return False
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    rng = np.random.default_rng(0)
+    worst = 0.0
+    for size in (_LITTLE, -_LITTLE, 30 * _LITTLE, -30 * _LITTLE):
+        there = point.at({n: v * (1 + size * rng.uniform(0.5, 1, np.shape(v))) for n, v in point.leaves.items()})
+        try:
+            with _limited():
+                moved = truth(there)[key]
+        except GradcliError:
+            return True
+        if moved is None or np.shape(moved) != np.shape(a):
+            return True
+        with np.errstate(all="ignore"):
+            change = np.where(_same(moved, a), 0.0, np.abs(moved - a))
+            worst = max(worst, np.max(np.nan_to_num(change, nan=np.inf), initial=0.0))
+    with np.errstate(all="ignore"):
+        return bool(np.all(_same(a, b) | (np.abs(a - b) <= _ROUNDING * worst))) or not np.isfinite(worst)
