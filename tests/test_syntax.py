@@ -331,6 +331,7 @@ MISTAKES = [
     ("x.f(y) = 3", "x.f(y)", "cannot assign to the method call '.f(…)'", ""),
     ("True = 3", "True", "cannot assign to 'True'", "reserved"),
     ("if = 3", "if", "'if' is a reserved word", "another name"),
+    ("𝐢𝐟*x", "𝐢𝐟", "'𝐢𝐟' is the reserved word 'if'", "another name"),
     ("in = 3", "in", "'in' is a reserved word", "another name"),
     ("not = 3", "not", "'not' is a reserved word", "another name"),
     ("for = 3", "for", "'for' is a reserved word", "another name"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, NamedTuple
 
 import typer
@@ -65,7 +65,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
     _check(options)
     with limits.max_elements(options.max_elements):
         program, bindings = inputs.read(options, environment, "float64")
-        wrt = _names(program, options)
+        wrt = _names(program, bindings, options)
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order, max_steps=options.max_steps)
         if options.simplify:
             formulas = _simplified(formulas)
@@ -86,10 +86,12 @@ def _check(options: DiffOptions) -> None:
         raise UsageError(f"there is no language {options.to!r} to write formulas in", hint=hint)
 
 
-def _names(program: tree.Module, options: DiffOptions) -> Sequence[str]:
-    """The names to differentiate by: those asked for, or every one that the program reads."""
-    reads = {n: r for n, r in scope.outer_reads(program).items() if n not in scope.CONSTANTS}
-    names = inputs.names_of(options.wrt) or [n for n, r in reads.items() if not r.maybe_assigned]
+def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -> Sequence[str]:
+    """The names to differentiate by: those asked for, or every one that the program reads and no constant."""
+    asked = inputs.names_of(options.wrt)
+    constants = scope.CONSTANTS.keys() - {*bound, *asked}
+    reads = {n: r for n, r in scope.outer_reads(program).items() if n not in constants}
+    names = asked or [n for n, r in reads.items() if not r.maybe_assigned]
     if not names:
         raise UsageError("the program reads no names to differentiate by", hint="gradcli diff 'log(x**q)' --wrt x")
     for name in names:

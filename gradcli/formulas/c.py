@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import separate_functions
+from gradcli.formulas.naming import Names, Naming, with_underscores
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
     ATOM,
@@ -28,27 +30,47 @@ from gradcli.formulas.writing import (
 )
 from gradcli.program.ir import Equation, Program
 
-# Keywords, what is called in the spellings below, and what else math.h may bring.
+# Keywords of C, of C++ and of GNU's C, what compilers predefine, macros and variables of the standard headers,
+# and what is called in the spellings below.
 _RESERVED = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if inline int long
-    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-    INFINITY NAN main j0 j1 jn y0 y1 yn gamma signgam""".split()  # noqa: SIM905
+    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
+    co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
+    default delete do double dynamic_cast else enum explicit export extern false final float for friend goto if
+    import inline int long module mutable namespace new noexcept not not_eq nullptr operator or or_eq override
+    private protected public register reinterpret_cast requires restrict return short signed sizeof static
+    static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename
+    typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq
+    linux unix i386 arm mips mipsel sparc sun sgi vax hpux hppa m68k mc68000 powerpc ppc PPC pixel vector
+    far near huge cdecl pascal fortran complex imaginary noreturn
+    BIG_ENDIAN BUFSIZ BYTE_ORDER CMPLX CMPLXF CMPLXL DOMAIN EOF HUGE I INFINITY LITTLE_ENDIAN MAXFLOAT NAN NULL
+    OVERFLOW PDP_ENDIAN PLOSS SING TLOSS UNDERFLOW X_TLOSS
+    alloca assert environ errno fpclassify isfinite isgreater isgreaterequal isinf isless islessequal
+    islessgreater isnan isnormal isunordered iszero main math_errhandling offsetof setjmp signbit stderr stdin stdout
+    j0 j1 jn y0 y1 yn gamma signgam""".split()  # noqa: SIM905
 ).union(names("c").values())
+# What looks like a macro, as M_PI, M_PIf, FP_NAN and INT_MAX do; what errno.h and signal.h may define; HUGE_VALF.
+_MACROS = re.compile(
+    r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+(f|l|f\d+x?)?|E[A-Z0-9]{2,}|SIG[A-Z0-9]+|(HUGE_VAL|SNAN)(_?F\d+X?|[FL])?|NZERO|NSIG"
+)
+# A name that begins so is the compiler's, unless it is a parameter with a small letter.
+_COMPILERS = re.compile("_[A-Z_]")
+# What stands for a character that C has no letter for.
+_ESCAPE = re.compile("u(?=[0-9a-f]{4})|U(?=[0-9a-f]{8})|[^\x00-\x7f]")
 
 
-def c(program: Program, *, name: str, doc: str, short: int) -> str:
+def c(program: Program, names: Names, *, name: str, doc: str, short: int) -> str:
     """A program with one output, of numbers alone, as a function of doubles."""
     for variable in program.inputs:
         if variable.shape:
             raise DifferentiationError(
                 f"'{variable.name}' is a tensor, and C has numbers alone", hint="--to python has tensors"
             )
-    written = write(program, LANGUAGE, short=short)
-    parameters = ", ".join(f"double {LANGUAGE.variable(v.name or '')}" for v in program.inputs) or "void"
+    written = write(program, LANGUAGE, names, short=short)
+    parameters = ", ".join(f"double {parameter}" for parameter in names.inputs.values()) or "void"
     body = [*(f"const double {n} = {part};" for n, part in written.parts), f"return {written.result};"]
     lines = [
-        f"/* {doc.replace('*/', '* /')} */",
-        f"double {_variable(name)}({parameters})",
+        f"/* {doc.replace('*/', '* /').replace('/*', '/ *')} */",
+        f"double {name}({parameters})",
         "{",
         *(f"    {line}" for line in body),
         "}",
@@ -72,10 +94,18 @@ def _array(_constant: Any) -> Piece:
     raise DifferentiationError("a tensor cannot be written as C, which has numbers alone", hint="--to python can")
 
 
-def _variable(name: str) -> str:
-    if not name.isascii():
-        name = "".join(ch if ch.isascii() else f"u{ord(ch):04x}" for ch in name)
-    return f"{name}_" if name in _RESERVED else name
+def _spellings(name: str) -> Iterator[str]:
+    name = _ESCAPE.sub(_escaped, name)
+    return with_underscores(f"v{name}" if _COMPILERS.match(name) else name, _is_taken)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"u{code:04x}" if code < 0x10000 else f"U{code:08x}"
+
+
+def _is_taken(name: str) -> bool:
+    return name in _RESERVED or _MACROS.fullmatch(name) is not None
 
 
 def whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -113,6 +143,8 @@ def _sinc(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"{x} == 0.0 ? 1.0 : sin({pi}*{x})/({pi}*{x})", CONDITIONAL)
 
 
+_NAMING = Naming(_spellings)
+
 LANGUAGE = Language(
     name="c",
     functions={
@@ -131,7 +163,6 @@ LANGUAGE = Language(
     },
     number=number,
     array=_array,
-    document=lambda formulas: separate_functions(formulas, c),
-    variable=_variable,
-    reserved=_RESERVED,
+    document=lambda formulas: separate_functions(formulas, c, _NAMING),
+    naming=_NAMING,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from gradcli.formulas.naming import Names, Naming, names_of
 from gradcli.program.ir import Program
 
 # A part of a formula that stands in it twice is named where it has more characters.
@@ -30,7 +31,7 @@ class Document(NamedTuple):
 class WriteFunction(Protocol):
     """Writes a program with one output as a function with a name and a line that says what it is."""
 
-    def __call__(self, program: Program, *, name: str, doc: str, short: int) -> str: ...
+    def __call__(self, program: Program, names: Names, *, name: str, doc: str, short: int) -> str: ...
 
 
 def separate_formulas(formulas: Formulas, write: Callable[[Program], str]) -> Document:
@@ -43,14 +44,23 @@ def separate_formulas(formulas: Formulas, write: Callable[[Program], str]) -> Do
     return Document(text, {"derivatives": texts})
 
 
-def separate_functions(formulas: Formulas, write: WriteFunction) -> Document:
+def separate_functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Document:
     """Each derivative as a function that is called `derivative` and the names that it is by."""
     of = f"The derivative of {' '.join(formulas.source.split())}"
+    names = names_of(formulas.value, naming)
+    called = {key: names.new(identifier("derivative", key)) for key in formulas.derivatives}
     texts = {
-        key: write(program, name=identifier("derivative", key), doc=f"{of} by {key.replace(',', ', ')}.", short=SHORT)
+        key: write(
+            program, names.inside(), name=called[key], doc=_line(f"{of} by {', '.join(key.split(','))}."), short=SHORT
+        )
         for key, program in formulas.derivatives.items()
     }
     return Document("\n\n\n".join(texts.values()), {"derivatives": texts})
+
+
+def _line(text: str) -> str:
+    """Without characters that turn a text around, or that nobody sees."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def identifier(stem: str, key: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.formulas.documents import separate_formulas
+from gradcli.formulas.naming import Naming
 from gradcli.formulas.numbers import simple_fraction
 from gradcli.formulas.text import key_text, sizes
 from gradcli.formulas.writing import ATOM, COMPARE, POWER, PRODUCT, SUM, TIMES, UNARY, Language, Piece, operators, write
@@ -19,36 +21,14 @@ _GREEK = frozenset(
     """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi
     psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split()  # noqa: SIM905
 )
-_LETTERS = dict(
-    zip(
-        "αβγδεζηθικλμνξπρστυφχψω",
-        [
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "epsilon",
-            "zeta",
-            "eta",
-            "theta",
-            "iota",
-            "kappa",
-            "lambda",
-            "mu",
-            "nu",
-            "xi",
-            "pi",
-            "rho",
-            "sigma",
-            "tau",
-            "upsilon",
-            "phi",
-            "chi",
-            "psi",
-            "omega",
-        ],
-    )
-)
+_LETTERS = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", """alpha beta gamma delta epsilon zeta eta theta iota kappa
+    lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi
+    Omega""".split(), strict=True))  # fmt: skip # noqa: SIM905
+# By the character that combines with the letter before it.
+_ACCENTS = {
+    "\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0306": "breve",
+    "\u0307": "dot", "\u0308": "ddot", "\u030a": "mathring", "\u030c": "check", "\u20d7": "vec",
+}  # fmt: skip
 
 
 def latex(program: Program) -> str:
@@ -56,20 +36,39 @@ def latex(program: Program) -> str:
     return write(program, LANGUAGE).result
 
 
-def variable(name: str) -> str:
+def _spellings(name: str) -> Iterator[str]:
+    """As people write it, unless it is a constant's, or else letter by letter."""
+    found = _variable(name)
+    if found not in (None, "e", r"\pi"):
+        yield found
+    yield _spelled_out(name)
+
+
+def _variable(name: str) -> str | None:
     """A name with its greek letters, and what follows an underscore, or is a number, as a subscript."""
-    head, _, tail = name.partition("_")
+    head, *tail = name.split("_")
     digits = re.fullmatch(r"([^\d]+)(\d+)", head)
     if digits and not tail:
-        head, tail = digits.groups()
-    return _word(head) + (f"_{{{', '.join(map(_word, tail.split('_')))}}}" if tail else "")
+        head, *tail = digits.groups()
+    if not all([head, *tail]):
+        return None
+    return _word(head) + (f"_{{{', '.join(map(_word, tail))}}}" if tail else "")
 
 
 def _word(word: str) -> str:
-    word = _LETTERS.get(word, word)
     if word in _GREEK:
         return f"\\{word}"
-    return word if len(word) == 1 or word.isdigit() else f"\\mathrm{{{word}}}"
+    letter, *accents = list(unicodedata.normalize("NFD", word))
+    if len(accents) == 1 and accents[0] in _ACCENTS:
+        return f"\\{_ACCENTS[accents[0]]}{{{_word(letter)}}}"
+    if word in _LETTERS:
+        return f"\\{_LETTERS[word]}"
+    return word if word.isascii() and (len(word) == 1 or word.isdigit()) else _spelled_out(word)
+
+
+def _spelled_out(name: str) -> str:
+    style = "mathrm" if name.isascii() else "text"
+    return f"\\{style}{{{name}}}".replace("_", r"\_")
 
 
 def _number(value: Any) -> Piece:
@@ -108,8 +107,10 @@ def _bracketed(piece: Piece, level: int) -> str:
 
 def _times(_equation: Equation, operands: Sequence[Piece]) -> Piece:
     first, second = (_bracketed(o, PRODUCT) for o in operands)
-    words = first.endswith("}") and second.startswith("\\mathrm") and "\\mathrm" in first
-    sign = r" \cdot " if second[:1].isdigit() or operands[1].level == UNARY else r" \, " if words else " "
+    after_word = re.search(r"\\(mathrm|text)\{[^{}]*\}(_\{[^{}]*\})?$", first)
+    # A word before a bracket would be a function.
+    dot = second[:1].isdigit() or operands[1].level == UNARY or (after_word and second.startswith("\\left("))
+    sign = r" \cdot " if dot else r" \, " if after_word and re.match(r"\\(mathrm|text)\b", second) else " "
     return Piece(f"{first}{sign}{second}", TIMES)
 
 
@@ -217,6 +218,6 @@ LANGUAGE = Language(
     number=_number,
     array=_array,
     document=lambda formulas: separate_formulas(formulas, latex),
-    variable=variable,
+    naming=Naming(_spellings),
     parts=False,
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.formulas.documents import separate_functions
+from gradcli.formulas.naming import Names, Naming, with_underscores
 from gradcli.formulas.text import (
     contraction,
     indexed,
@@ -41,10 +42,10 @@ from gradcli.formulas.writing import (
 from gradcli.program.ir import Program
 
 
-def python(program: Program, *, name: str, doc: str, short: int) -> str:
+def python(program: Program, names: Names, *, name: str, doc: str, short: int) -> str:
     """A program with one output as a function of the program's inputs, with the imports that it needs."""
-    written = write(program, LANGUAGE, short=short)
-    parameters = ", ".join(LANGUAGE.variable(v.name or "") for v in program.inputs)
+    written = write(program, LANGUAGE, names, short=short)
+    parameters = ", ".join(names.inputs.values())
     doc = doc.replace("\\", "\\\\").replace('"""', "'''")
     body = [f'"""{doc}"""', *(f"{n} = {part}" for n, part in written.parts), f"return {written.result}"]
     code = "\n".join([f"def {name}({parameters}):", *(f"    {line}" for line in body)])
@@ -65,9 +66,8 @@ def _array(constant: Any) -> Piece:
     return function("np.array", listed(arrays.tolist(constant), lambda n: _number(n).text))
 
 
-def _variable(name: str) -> str:
-    taken = keyword.iskeyword(name) or name in ("np", "special")
-    return f"{name}_" if taken else name
+def _is_taken(name: str) -> bool:
+    return keyword.iskeyword(name) or name in ("np", "special", "__debug__")
 
 
 # What NumPy and SciPy call each primitive that they have.
@@ -79,6 +79,8 @@ def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
     x, scale = operands
     return function("np.where", f"{x.at(SUM)} > 0", x.text, f"{scale.at(TIMES)}*{below}")
 
+
+_NAMING = Naming(lambda name: with_underscores(name, _is_taken))
 
 LANGUAGE = Language(
     name="python",
@@ -114,7 +116,6 @@ LANGUAGE = Language(
     },
     number=_number,
     array=_array,
-    document=lambda formulas: separate_functions(formulas, python),
-    variable=_variable,
-    reserved=("np", "special"),
+    document=lambda formulas: separate_functions(formulas, python, _NAMING),
+    naming=_NAMING,
 )  # fmt: skip

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import Document, Formulas, identifier
+from gradcli.formulas.naming import Names, Naming, names_of, with_underscores
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
     COMPARE,
@@ -27,33 +28,69 @@ from gradcli.formulas.writing import (
 )
 from gradcli.program.ir import Equation, Program
 
-# Words that a column cannot be called without quotes, in one database or another.
+# Words that a column cannot be called without quotes in SQLite, PostgreSQL, MySQL, SQL Server or Oracle.
 _RESERVED = frozenset(
-    """all and any as asc between by case check column constraint create cross current_date current_time
-    current_user default delete desc distinct do drop else end except exists false fetch for foreign from full
-    grant group having in index inner insert intersect interval into is join key left like limit natural not
-    null of offset on or order outer primary range rank references right rows select set size sum table then to
-    true union unique update user using value values when where with""".split()  # noqa: SIM905
+    """access accessible add all alter analyse analyze and any array as asc asensitive asymmetric audit
+    authorization autoincrement backup before begin between bigint binary blob both break browse bulk by call
+    cascade case cast change char character check checkpoint close cluster clustered coalesce collate collation
+    column comment commit compress compute concurrently condition connect constraint contains containstable
+    continue convert create cross cube cume_dist current current_catalog current_date current_role
+    current_schema current_time current_timestamp current_user cursor database databases date day_hour
+    day_microsecond day_minute day_second dbcc deallocate dec decimal declare default deferrable delayed delete
+    dense_rank deny desc describe deterministic disk distinct distinctrow distributed div do double drop dual
+    dump each else elseif empty enclosed end errlvl escape escaped except exclusive exec execute exists exit
+    explain external false fetch file fillfactor first_value float float4 float8 for force foreign freetext
+    freetexttable freeze from full fulltext function generated get goto grant group grouping groups having
+    high_priority holdlock hour_microsecond hour_minute hour_second identified identity identity_insert
+    identitycol if ignore ilike immediate in increment index infile initial initially inner inout insensitive
+    insert int int1 int2 int3 int4 int8 integer intersect interval into io_after_gtids io_before_gtids is isnull
+    iterate join json_table key keys kill lag last_value lateral lead leading leave left level like limit linear
+    lineno lines load localtime localtimestamp lock long longblob longtext loop low_priority manual match
+    maxextents maxvalue mediumblob mediumint mediumtext merge middleint minus mlslabel mod mode modifies modify
+    national natural no_write_to_binlog noaudit nocheck nocompress nonclustered not nothing notnull nowait
+    nth_value ntile null nullif number numeric of off offline offset offsets on online only open opendatasource
+    openquery openrowset openxml optimize option optionally or order out outer outfile over overlaps parallel
+    partition pctfree percent percent_rank pivot placing plan precision primary print prior proc procedure
+    public purge qualify raiserror raise range rank raw read reads readtext real reconfigure recursive references
+    regexp release rename repeat replace replication require resignal resource restore restrict return returning
+    revert revoke right rlike rollback row row_number rowcount rowguidcol rowid rownum rows rule save schema
+    schemas second_microsecond securityaudit select sensitive separator session session_user set setuser share
+    show shutdown signal similar size smallint some spatial specific sql sqlexception sqlstate sqlwarning ssl
+    start starting statistics stored straight_join successful symmetric synonym sysdate system system_user table
+    tablesample terminated textsize then tinyblob tinyint tinytext to top trailing tran transaction trigger true
+    truncate try_convert tsequal uid undo union unique unlock unpivot unsigned update updatetext usage use user
+    using utc_date utc_time utc_timestamp validate values varbinary varchar varchar2 varcharacter variadic
+    varying verbose view virtual waitfor when whenever where while window with within write writetext xor
+    year_month zerofill""".split()  # noqa: SIM905
 )
 
 
 def sql(formulas: Formulas) -> Document:
     """The value and its derivatives, of numbers alone, as the columns of a SELECT."""
+    names, results = names_of(formulas.value, LANGUAGE.naming), Names(LANGUAGE.naming)
     columns = {"value": formulas.value} | {identifier("d", key): d for key, d in formulas.derivatives.items()}
-    select = "SELECT\n" + ",\n".join(f"    {_expression(p)} AS {name}" for name, p in columns.items())
+    lines = [f"    {_expression(p, names)} AS {results.new(name)}" for name, p in columns.items()]
+    select = "\n".join(["SELECT", ",\n".join(lines), *_renamed(names)])
     return Document(select, {"select": select})
 
 
-def _expression(program: Program) -> str:
+def _renamed(names: Names) -> Iterator[str]:
+    """What is said of names that to a database are the same as another: `X` beside `x`."""
+    for name, column in names.inputs.items():
+        if column.strip('"') != name:
+            yield f"/* {column} stands for {name} */"
+
+
+def _expression(program: Program, names: Names) -> str:
     for variable in program.inputs:
         if variable.shape:
             raise DifferentiationError(
                 f"'{variable.name}' is a tensor, and a column has numbers alone", hint="--to python has tensors"
             )
-    return write(program, LANGUAGE).result
+    return write(program, LANGUAGE, names).result
 
 
-def column(name: str) -> str:
+def _column(name: str) -> str:
     """A name of a column, quoted where it must be."""
     plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in _RESERVED
     return name if plain else f'"{name}"'
@@ -130,6 +167,6 @@ LANGUAGE = Language(
     number=_number,
     array=_array,
     document=sql,
-    variable=column,
+    naming=Naming(lambda name: map(_column, with_underscores(name)), lambda column: column.strip('"').casefold()),
     parts=False,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,14 +38,20 @@ from gradcli.program.ir import Equation, Program
 # A decimal with more characters may be a fraction.
 _LONG = 10
 _NAMED = {math.pi: "pi", math.e: "e", math.inf: "inf"}
+# The same, and nan, without a name, which may be that of an input.
+_NAMELESS = {"pi": repr(math.pi), "e": repr(math.e), "inf": "1e999", "nan": "1e999 - 1e999"}
+# With a dot behind it such a name, which may be that of an input, is left out.
+_LIBRARIES = frozenset({"np", "numpy", "torch", "jnp", "math"})
 
 
 def text(program: Program, *, short: int = 0) -> str:
     """A program with one output in the expression language; see `write`."""
-    named = {v.name for v in program.inputs} & set(_NAMED.values())
+    named = {v.name for v in program.inputs} & set(_NAMELESS)
     language = LANGUAGE._replace(number=_without_names) if named else LANGUAGE
     written = write(program, language, short=short)
-    return "\n".join([*(f"{name} = {part}" for name, part in written.parts), written.result])
+    # Some words of Python stand for an input, but not alone.
+    result = f"1*{written.result}" if keyword.iskeyword(written.result) else written.result
+    return "\n".join([*(f"{name} = {part}" for name, part in written.parts), result])
 
 
 def number(value: Any) -> Piece:
@@ -67,7 +74,8 @@ def number(value: Any) -> Piece:
 def _without_names(value: Any) -> Piece:
     """A number where a name of one, as `e`, is taken."""
     piece = number(value)
-    return Piece({"pi": repr(math.pi), "e": repr(math.e), "inf": "1e999"}.get(piece.text, piece.text), piece.level)
+    sign, name = ("-", piece.text[1:]) if piece.text.startswith("-") else ("", piece.text)
+    return piece._replace(text=sign + _NAMELESS.get(name, name), level=SUM if name == "nan" else piece.level)
 
 
 def array(constant: Any) -> Piece:
@@ -130,7 +138,7 @@ def shaped(name: str) -> Spelling:
 def permuted(name: str) -> Spelling:
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         axes = equation.params["axes"]
-        if axes == (1, 0):
+        if axes == (1, 0) and operands[0].text not in _LIBRARIES:
             return Piece(f"{operands[0].at(ATOM)}.T")
         return function(name, operands[0].text, sizes(axes))
 
@@ -265,5 +273,4 @@ LANGUAGE = Language(
     array=array,
     document=lambda formulas: separate_formulas(formulas, lambda program: text(program, short=SHORT)),
     with_parts={"scatter": _scattered},
-    reserved=("e", "pi", "tau", "inf", "nan"),
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError, LimitError
 from gradcli.formulas.documents import Document, Formulas
+from gradcli.formulas.naming import Names, Naming, names_of
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -56,8 +57,7 @@ class Language(NamedTuple):
     number: Callable[[Any], Piece]
     array: Callable[[Any], Piece]
     document: Callable[[Formulas], Document]
-    variable: Callable[[str], str] = str
-    reserved: Collection[str] = ()
+    naming: Naming = Naming()
     parts: bool = True
     with_parts: Mapping[str, SpellingWithPart] = {}
 
@@ -81,26 +81,26 @@ class Written(NamedTuple):
     result: str
 
 
-def write(program: Program, language: Language, *, short: int = 0) -> Written:
-    """A program with one output in a language.
+def write(program: Program, language: Language, names: Names | None = None, *, short: int = 0) -> Written:
+    """A program with one output in a language, where its inputs have these names.
 
     What is used once, or has at most `short` characters, stands where it is used; the rest is named.
     Raises LackingError for a function that the language lacks, LimitError for a text that is
     too long.
     """
     program = without_dead_code(program._replace(guards=()))
-    return _TextWriter(program, language, short).write()
+    return _TextWriter(program, language, names or names_of(program, language.naming), short).write()
 
 
 class _TextWriter:
-    def __init__(self, program: Program, language: Language, short: int) -> None:
+    def __init__(self, program: Program, language: Language, names: Names, short: int) -> None:
         self.program = program
         self.language = language
         self.short = short
         atoms = [a for e in program.equations for a in e.inputs] + list(program.outputs)
         self.uses = Counter(a for a in atoms if isinstance(a, Variable))
-        self.pieces = {v: Piece(language.variable(v.name or "")) for v in program.inputs}
-        self.taken = {v.name for v in program.inputs} | set(language.reserved)
+        self.names = names
+        self.pieces = {v: Piece(names.inputs[v.name or ""]) for v in program.inputs}
         self.parts: list[tuple[str, str]] = []
 
     def write(self) -> Written:
@@ -141,16 +141,9 @@ class _TextWriter:
 
     def _named(self, text: str) -> str:
         """The name of a new part."""
-        name = self.language.variable(self._new_name())
+        name = self.names.new(f"v{len(self.parts) + 1}")
         self.parts.append((name, text))
         return name
-
-    def _new_name(self) -> str:
-        number = len(self.parts) + 1
-        while f"v{number}" in self.taken:
-            number += 1
-        self.taken.add(f"v{number}")
-        return f"v{number}"
 
 
 # --- spellings that languages have in common

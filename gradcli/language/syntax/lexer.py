@@ -72,11 +72,11 @@ def scan(source: str, tables: Tables) -> Iterator[Token]:
             _unexpected(source, match.start())
         token = Token(kind, text, match.start(), match.end())
         if kind == "NAME":
-            _check_name(source, token)
+            _check_name(source, token, literals)
         yield token
 
 
-def _check_name(source: str, token: Token) -> None:
+def _check_name(source: str, token: Token, words: Collection[str]) -> None:
     text = token.value
     if not text.isidentifier():
         continues = (("_" + character).isidentifier() for character in text[1:])
@@ -84,6 +84,10 @@ def _check_name(source: str, token: Token) -> None:
         _unexpected(source, token.start_pos + bad)
     if len(text) > MAX_NAME:
         raise ProgramSyntaxError(f"the name is longer than {MAX_NAME} characters", span=place(token))
+    if not text.isascii() and (plain := unicodedata.normalize("NFKC", text)) in words:
+        raise ProgramSyntaxError(
+            f"{text!r} is the reserved word '{plain}'", hint="choose another name", span=place(token)
+        )
 
 
 def _unexpected(source: str, place: int) -> NoReturn:
