@@ -75,11 +75,11 @@ def steps() -> Budget | None:
     return _steps.get()
 
 
-def charge_step() -> None:
-    """Count one step against the limit of this run, if it has one."""
+def charge_step(amount: int = 1) -> None:
+    """Count steps against the limit of this run, if it has one."""
     budget = _steps.get()
     if budget is not None:
-        budget.charge()
+        budget.charge(amount)
 
 
 @contextmanager

@@ -1,10 +1,36 @@
-"""Long programs and long chains: nothing recurses."""
+"""Long programs and long chains: nothing recurses, and twice as much takes twice the work."""
 
 from __future__ import annotations
 
 import math
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 import gradcli
+
+
+def instructions(function: Callable[[], Any]) -> int:
+    """How many instructions of Python a call takes: a measure of its work that is the same every time."""
+    count = 0
+
+    def see(frame: Any, event: str, _argument: Any) -> Any:
+        nonlocal count
+        if event == "call":
+            frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        count += event == "opcode"
+        return see
+
+    before = sys.gettrace()
+    sys.settrace(see)
+    try:
+        function()
+    finally:
+        sys.settrace(before)
+    return count
 
 
 def test_a_sum_of_3000_terms():
@@ -38,3 +64,35 @@ def test_long_chains_of_operators_that_nest_to_the_right():
 
 def test_1000_nested_brackets():
     assert gradcli.compile("(" * 1000 + "x" + ")" * 1000)(x=1.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = y - 0.001*diff(sin(y)*y, y, 2)",
+        "y = y - 0.001*f(y)",
+        "y = y - 0.001*diff(where(y > 0, y*y, y), y)",
+        "y = y*1.001; u = y*1; y = y + 0.001*diff(sin(x), u) + diff(y, i)",
+        "v = v - 0.001*jacobian(v*v, v)@v",
+        "v = v - 0.001*hessian(sum(v**3), v)@v",
+    ],
+)
+def test_a_derivative_in_a_loop_walks_what_lies_between_alone(body: str):
+    def run(rounds: int) -> Any:
+        text = f"f(t) = diff(t*sin(t), t); y = x; v = w; for i in range({rounds}) {{ {body} }}; y + sum(v)"
+        return gradcli.compile(text).value_and_grad({"x": 1.0, "w": [1.0, 2.0]})
+
+    run(1)
+    work = [instructions(lambda n=n: run(n)) for n in (8, 16, 32)]
+    assert work[2] - work[1] < 2.1 * (work[1] - work[0])
+
+
+def test_a_leaf_made_late_has_its_gradient():
+    x = gradcli.tensor(2.0, requires_grad=True)
+    y = x * 3
+    assert gradcli.grad(y, x, retain_graph=True)[0].item() == 3.0
+    x.requires_grad = False
+    x.requires_grad = True
+    assert gradcli.grad(y, x)[0].item() == 3.0
+    copy = pickle.loads(pickle.dumps(x))
+    assert gradcli.grad(copy * 5, copy)[0].item() == 5.0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
+from gradcli import limits
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor_base import TensorBase
 
@@ -15,7 +16,7 @@ def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None
 
     What is no Tensor depends on none. Those up to the sequence number `after` are left out, and with
     them all that only they depend on; so is what is reached only by way of nodes that are not to
-    be walked `past`.
+    be walked `past`. Ten operations that are found take one step of the run's limit.
     """
     found: set[Node] = set()
     waiting = [value.grad_fn for value in values if isinstance(value, TensorBase)]
@@ -25,4 +26,11 @@ def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None
             found.add(node)
             if past is None or past(node):
                 waiting += [edge[0] for edge in node.edges if edge is not None]
+    limits.charge_step(len(found) // 10)
     return sorted(found, key=attrgetter("sequence"), reverse=True)
+
+
+def beginning(sources: Iterable[Any]) -> int:
+    """The sequence number of the earliest of nodes and tensors: an operation that depends on one has a higher one."""
+    nodes = (s if isinstance(s, Node) else s.grad_fn or s for s in sources)
+    return min((n.sequence if isinstance(n, Node) else n.since for n in nodes), default=-1)

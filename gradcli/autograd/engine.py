@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from gradcli import arrays, limits
-from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.ancestors import ancestors, beginning
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, Hook, Node, next_sequence
 from gradcli.autograd.primitive_node import PrimitiveNode
@@ -261,7 +261,7 @@ def _between(roots: Sequence[TensorBase], targets: Sequence[TensorBase]) -> set[
     """The targets that are leaves, and the nodes that a cotangent must pass to reach a target."""
     useful: set[Any] = {t for t in targets if t.grad_fn is None}
     captured = {t.grad_fn for t in targets if t.grad_fn is not None}
-    for node in reversed(ancestors(*roots)):
+    for node in reversed(ancestors(*roots, after=beginning(targets))):
         for edge in node.edges:
             if edge is not None and (edge[0] in useful or edge[0] in captured):
                 useful.add(node)

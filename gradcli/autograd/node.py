@@ -16,7 +16,7 @@ Hook = Callable[[Any], Any]
 # Where a cotangent goes next: a node or a leaf Tensor, and the number of the node's output.
 Edge = tuple[Any, int]
 
-next_sequence = itertools.count().__next__
+next_sequence = itertools.count(1).__next__
 
 # Called with each operation as it is recorded, and its result.
 recorder: ContextVar[Callable[[Node, Any], None] | None] = ContextVar("gradcli_recorder", default=None)

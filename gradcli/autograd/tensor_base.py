@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from gradcli import arrays
-from gradcli.autograd.node import Edge, Hook, Node
+from gradcli.autograd.node import Edge, Hook, Node, next_sequence
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.kinds.order import TENSOR
 from gradcli.primitives.arithmetic import identity
@@ -25,7 +25,8 @@ class TensorBase(Operators):
 
     `data` is a Python float (0-d float64), int, bool or an array; it is never written into, an
     in-place operation puts a new array in its place. What is done with it makes a
-    `gradcli.autograd.tensor.Tensor`, the one class that is derived from this one.
+    `gradcli.autograd.tensor.Tensor`, the one class that is derived from this one. The operations
+    that depend on a leaf have higher sequence numbers than its `since`.
     """
 
     __slots__ = (
@@ -37,6 +38,7 @@ class TensorBase(Operators):
         "data",
         "grad_fn",
         "output_nr",
+        "since",
         "version",
     )
     level = TENSOR
@@ -47,10 +49,17 @@ class TensorBase(Operators):
         self.grad_fn = grad_fn
         self.output_nr = output_nr
         self.version = 0
+        self.since = 0
         self._leaf_requires_grad = False
         self._retained = False
         self._grad: Self | None = None
         self._hooks: list[Hook] | None = None
+
+    def __setstate__(self, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
+        """Unpickle as by default, but a sequence number of another process means nothing here."""
+        attributes, slots = state
+        for name, value in {**(attributes or {}), **slots, "since": 0}.items():
+            setattr(self, name, value)
 
     @property
     def inner(self) -> Any:
@@ -73,6 +82,8 @@ class TensorBase(Operators):
             raise DifferentiationError(
                 f"only Tensors of floating point dtype can require gradients, and this one is {self.dtype}"
             )
+        if value and not self.since:
+            self.since = next_sequence()
         self._leaf_requires_grad = bool(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.ancestors import ancestors, beginning
 from gradcli.autograd.engine import grad
 from gradcli.autograd.function import Function, FunctionNode
 from gradcli.autograd.primitive_node import PrimitiveNode
@@ -25,7 +25,7 @@ def gradients_of_elements(value: Tensor, leaves: Sequence[Tensor], *, create_gra
     the way that cannot take them: a user's Function, a hook, a condition on their numbers.
     """
     # A series may hold batches of its own.
-    at_once = 0 if isinstance(value.data, Jet) else _rows_at_once(value)
+    at_once = 0 if isinstance(value.data, Jet) else _rows_at_once(value, leaves)
     if at_once:
         try:
             return _in_batches(value, leaves, create_graph, at_once)
@@ -71,10 +71,10 @@ def _joined(join: Any, parts: Sequence[Any]) -> Any:
     return join(parts) if len(parts) > 1 or join is stack else parts[0]
 
 
-def _rows_at_once(value: Tensor) -> int:
+def _rows_at_once(value: Tensor, leaves: Sequence[Tensor]) -> int:
     """How many rows fit into memory together, 0 where they must go one by one."""
     widest = value.size
-    nodes = ancestors(value)
+    nodes = ancestors(value, after=beginning(leaves))
     if not all(map(_takes_batches, {value, *nodes, *(target for node in nodes for target in node.targets)})):
         return 0
     for node in nodes:
