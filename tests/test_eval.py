@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -339,3 +342,35 @@ def test_json_is_strict(run):
     outcome = run("eval", "[x, -x, 0*x]", "x=inf", "--no-grad", "--json")
     record = json.loads(outcome.out, parse_constant=pytest.fail)
     assert record["value"] == ["Infinity", "-Infinity", "NaN"]
+
+
+NUMBERS = ["x=1e300", "x=[1e300,1]", "x=10**400", "x=@x.npy", "x=@x.json", "x=@x.csv", "x=[nan,inf]"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("value", NUMBERS)
+def test_no_warning_of_a_library_is_seen(run, tmp_path, monkeypatch, dtype, value):
+    """Warnings are errors here, and would be internal ones."""
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.array([1e300, 1.0]))
+    (tmp_path / "x.json").write_text("[1e300, 1]")
+    (tmp_path / "x.csv").write_text("1e300\n1\n")
+    programs = ["sum(x)", "sum(x*1e300/0)", "sum(round(x))", "sum(where(x > 1, x, 1e300))", "sum(full([2], 1e300)*x)"]
+    for program in programs:
+        for words in ([], ["--order", "2"], ["--executor", "compiled"], ["--grad-output", "1e300"], ["--json"]):
+            outcome = run("eval", program, value, "--dtype", dtype, *words)
+            assert "internal" not in outcome.err
+            assert "Warning" not in outcome.err
+
+
+def test_a_missing_file_in_a_removed_directory(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = 'rmdir "$0" && exec "$@"'
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    for words in (["x", "x=@a.npy"], ["--file", "a"], ["x", "--vars", "a"]):
+        shell = ["sh", "-c", command, str(gone), sys.executable, "-m", "gradcli", "eval", *words]
+        gone.mkdir(exist_ok=True)
+        done = subprocess.run(shell, capture_output=True, text=True, check=False, cwd=gone, env=environment)
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: cannot read")

@@ -82,6 +82,18 @@ class TestPaths:
     def test_missing_file_with_nothing_near(self):
         assert "current directory" in refused("zzz.npy").hint
 
+    def test_a_removed_directory(self, tmp_path, monkeypatch):
+        (tmp_path / "gone").mkdir()
+        monkeypatch.chdir(tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+        error = refused("a.csv")
+        assert error.message == "cannot read 'a.csv': there is no such file"
+        assert error.hint == "the current directory was removed: cd to another"
+        with pytest.raises(OutputError, match="cannot write 'a"):
+            save_npz("a.npz", {"value": 1.0})
+        save_npz(str(tmp_path / "a.npz"), {"value": 1.0})
+        assert read(str(tmp_path / "a.npz")) == 1.0
+
     def test_missing_directory(self):
         assert "'nowhere'" in refused("nowhere/x.npy").hint
 
@@ -111,7 +123,7 @@ class TestPaths:
             raise PermissionError(13, "Permission denied")
 
         put("x.json", "1")
-        monkeypatch.setattr("gradcli.io.files.open", deny, raising=False)
+        monkeypatch.setattr("gradcli.io.system.FileIO", deny)
         assert "cannot read 'x.json': permission denied" in refused("x.json").message
 
     @pytest.mark.parametrize("name", ["a\0b.npy", "x" * 5000 + ".npy"])
@@ -213,6 +225,8 @@ class TestNpy:
             npy("{'descr': '<f8'}"),
             npy(header((-1,))),
             npy(header((True, 2.5))),
+            npy(header((True,)), bytes(8)),
+            npy(header((True, False))),
             npy(header((10**30, 0))),
             npy(header((1,) * 65), bytes(8)),
             npy(header((1,), "<f99")),
@@ -470,7 +484,6 @@ class TestJsonFiles:
             ("", "'a.json' is not JSON: expecting value"),
             ("[1,]", "not JSON"),
             ("[1", "not JSON"),
-            ("[NaN]", "NaN is no JSON number"),
         ],
     )
     def test_refused(self, text, words):
@@ -614,12 +627,11 @@ class TestReadVariables:
     def test_names_are_normalised(self):
         assert read_variables('{"\\ufb01": 1}', "stdin") == {"fi": 1.0}
 
-    def test_strings_are_kept_apart_from_constants(self):
-        with pytest.raises(BindingError) as caught:
-            read_variables('{"x": ["NaN", "\\"Infinity", -Infinity]}', "v.json")
-        assert caught.value.message == "v.json is not JSON: -Infinity is no JSON number"
-        assert caught.value.hint == 'write it as a string: "-Infinity"'
-        assert caught.value.source[slice(*caught.value.span)] == "-Infinity"
+    def test_the_numbers_that_json_lacks_need_no_quotes(self):
+        got = read_variables('{"x": [NaN, Infinity, -Infinity], "y": ["NaN", "Infinity", "-Infinity"], "z": NaN}', "-")
+        assert_array(got["x"], [math.nan, math.inf, -math.inf])
+        assert_array(got["y"], [math.nan, math.inf, -math.inf])
+        assert math.isnan(got["z"])
 
     @pytest.mark.parametrize(
         ("text", "marked", "words"),
@@ -636,7 +648,6 @@ class TestReadVariables:
             ('{"x": 01}', "1", "expected ',' or '}'"),
             ('{"x": [1,]}', None, "v.json is not JSON"),
             ('{"x', None, "v.json is not JSON"),
-            ('{"x": NaN}', "NaN", "NaN is no JSON number"),
             ('{"x": 1} {}', "{", "goes on after its object"),
             ("{}]", "]", "goes on after its object"),
             ('{"x": 1, "x": 2}', '"x"', "gives variable 'x' twice"),

@@ -85,8 +85,11 @@ def asarray(value: object, dtype: str | None = None) -> Array:
     foreign = foreign_namespace((value,))
     if foreign is not None:
         return foreign.asarray(foreign.copy(value), dtype)
+    numpy = numpy_namespace()
     try:
-        array = numpy_namespace().array(value, dtype=dtype)
+        # A number too large for `dtype` is infinite in it.
+        with numpy.quiet():
+            array = numpy.array(value, dtype=dtype)
     except (ValueError, TypeError) as error:
         if "inhomogeneous" in str(error):
             raise ShapeError("the rows of a nested list have different lengths") from None

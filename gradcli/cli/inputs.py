@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from gradcli import arrays, limits
 from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, did_you_mean
-from gradcli.io import variables
+from gradcli.io import system, variables
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse, parse_expression
@@ -78,12 +78,12 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
 
 def _read_program(path: str) -> str:
     try:
-        with open(path, encoding="utf-8-sig") as stream:
-            return stream.read()
-    except OSError as error:
-        raise UsageError(f"cannot read the program {path}: {error.strerror}", hint="check the path") from None
+        return system.read_text(path)
     except UnicodeDecodeError:
         raise UsageError(f"the program {path} is not UTF-8 text", hint="save it as UTF-8") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(f"cannot read the program {path}: {reason}", hint="check the path") from None
 
 
 def names_of(text: str | None) -> tuple[str, ...]:
@@ -185,12 +185,12 @@ def _variables(vars_from: str | None, environment: Environment) -> dict[str, Any
     if vars_from == "-":
         return variables.read_variables(environment.read_stdin("--vars"), "standard input")
     try:
-        with open(vars_from, encoding="utf-8-sig") as stream:
-            text = stream.read()
-    except OSError as error:
-        raise BindingError(f"cannot read the variables {vars_from}: {error.strerror}", hint="check the path") from None
+        text = system.read_text(vars_from)
     except UnicodeDecodeError:
         raise BindingError(f"the variables {vars_from} are not UTF-8 text", hint="save them as UTF-8") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise BindingError(f"cannot read the variables {vars_from}: {reason}", hint="check the path") from None
     return variables.read_variables(text, vars_from)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from gradcli.cli import command
 from gradcli.cli.environment import Environment, is_unicode, words_of_process
 from gradcli.cli.interrupts import Interrupts
-from gradcli.errors import ExitStatus, GradcliError, LimitError, OutputError, PipeClosed
+from gradcli.errors import ExitStatus, GradcliError, LimitError, PipeClosed
 
 # The commands, whose files have the same names, and the first line of their help.
 COMMANDS = {
@@ -49,7 +50,8 @@ def _explained(error: Exception) -> GradcliError:
     if isinstance(error, GradcliError):
         return error
     if isinstance(error, OSError):
-        return OutputError(f"cannot write: {error.strerror or error}")
+        # Not of a file that the command line names: of one of a library, as a rule.
+        return GradcliError(f"the system refused: {error}", hint="check its limits and its disks")
     if isinstance(error, MemoryError):
         return LimitError("out of memory", hint="make the arrays smaller")
     return GradcliError(
@@ -78,6 +80,9 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
 def run() -> None:
     """What the command `gradcli` runs, once it is loaded."""
+    if not sys.warnoptions:
+        # Those of libraries are for who calls them.
+        warnings.simplefilter("ignore")
     environment = Environment.of_process()
     interrupts = Interrupts()
     try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from gradcli.errors import BindingError, nearest
+from gradcli.io import system
 from gradcli.io.json_numbers import read_json
 from gradcli.io.numpy_files import read_npy, read_npz
 from gradcli.io.parquet import read_parquet
@@ -44,16 +45,15 @@ def read(reference: str, max_elements: int | None = None) -> float | NDArray[num
             f"cannot read {path!r}: its name does not end in a known suffix",
             hint=f"the suffix says what a file holds: {' '.join(_READERS)}",
         )
-    with _open(path) as stream:
-        source = Source(path, member, stream, size, max_elements)
-        try:
-            return reader(source)
-        except OSError as error:
-            raise _refused(path, error) from error
-        except UnicodeDecodeError as error:
-            raise source.error("it is not UTF-8 text", "save it as UTF-8") from error
-        except MemoryError as error:
-            raise source.error("it does not fit in memory", "give a smaller file") from error
+    try:
+        with system.reader(path) as stream:
+            return reader(Source(path, member, stream, size, max_elements))
+    except OSError as error:
+        raise _refused(path, error) from error
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, "it is not UTF-8 text", "save it as UTF-8") from error
+    except MemoryError as error:
+        raise _unreadable(path, "it does not fit in memory", "give a smaller file") from error
 
 
 def _split(reference: str) -> tuple[str, str | None]:
@@ -63,11 +63,11 @@ def _split(reference: str) -> tuple[str, str | None]:
     candidates = list(_candidates(reference))
     supported = [candidate for candidate in candidates if _suffix(candidate[0]) in _READERS]
     for candidate in supported:
-        if os.path.exists(candidate[0]):
+        if system.exists(candidate[0]):
             return candidate
     if supported:
         return supported[-1]
-    return next((candidate for candidate in candidates if os.path.exists(candidate[0])), candidates[0])
+    return next((candidate for candidate in candidates if system.exists(candidate[0])), candidates[0])
 
 
 def _candidates(reference: str) -> Iterator[tuple[str, str | None]]:
@@ -85,39 +85,38 @@ def _suffix(path: str) -> str:
 def _size(path: str) -> int:
     """The size in bytes of a regular file; anything else could block or never end."""
     try:
-        status = os.stat(path)
-    except (OSError, ValueError) as error:
+        status = system.status(path)
+    except OSError as error:
         raise _refused(path, error) from error
     if stat.S_ISDIR(status.st_mode):
-        raise BindingError(f"cannot read {path!r}: it is a directory", hint="name a file in it")
+        raise _unreadable(path, "it is a directory", "name a file in it")
     if not stat.S_ISREG(status.st_mode):
-        raise BindingError(f"cannot read {path!r}: it is no regular file", hint="copy its data to a file first")
+        raise _unreadable(path, "it is no regular file", "copy its data to a file first")
     return status.st_size
 
 
-def _open(path: str) -> BinaryIO:
-    try:
-        return open(path, "rb")
-    except OSError as error:
-        raise _refused(path, error) from error
+def _unreadable(path: str, reason: str, hint: str) -> BindingError:
+    return BindingError(f"cannot read {path!r}: {reason}", hint=hint)
 
 
-def _refused(path: str, error: OSError | ValueError) -> BindingError:
+def _refused(path: str, error: OSError) -> BindingError:
     if isinstance(error, FileNotFoundError):
-        return BindingError(f"cannot read {path!r}: there is no such file", hint=_missing_hint(path))
+        return _unreadable(path, "there is no such file", _missing_hint(path))
     if isinstance(error, PermissionError):
-        return BindingError(f"cannot read {path!r}: permission denied", hint="make it readable: chmod u+r")
-    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return BindingError(f"cannot read {path!r}: {reason}", hint="check the path and the file")
+        return _unreadable(path, "permission denied", "make it readable: chmod u+r")
+    return _unreadable(path, error.strerror or str(error), "check the path and the file")
 
 
 def _missing_hint(path: str) -> str:
     directory, name = os.path.split(path)
+    current = system.current_directory()
+    if current is None and not os.path.isabs(path):
+        return "the current directory was removed: cd to another"
     try:
-        names = [entry for entry in os.listdir(directory or ".") if _suffix(entry) in _READERS]
+        names = [entry for entry in system.names_in(directory or ".") if _suffix(entry) in _READERS]
     except OSError:
         return f"there is no directory {directory!r}, or it cannot be listed"
     close = nearest(name, names)
     if close:
         return f"did you mean {os.path.join(directory, close)!r}?"
-    return f"paths are relative to the current directory, {os.getcwd()!r}"
+    return f"paths are relative to the current directory, {current!r}"

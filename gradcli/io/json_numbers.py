@@ -1,4 +1,4 @@
-"""Strict JSON, whose numbers and nested lists of numbers become floats and arrays."""
+"""JSON, whose numbers and nested lists of numbers become floats and arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 NUMBERS_HINT = 'give a number, one of "NaN" "Infinity" "-Infinity", or nested lists of these'
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _SPACE = re.compile(r"[ \t\n\r]*")
-_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
 # As many as NumPy has.
 _MOST_AXES = 64
 
@@ -65,13 +64,6 @@ def decode(text: str, at: int, what: str) -> tuple[object, int]:
             source=text,
             span=Span(error.pos, error.pos + 1),
         ) from error
-    except _BareConstant as error:
-        raise BindingError(
-            f"{what} is not JSON: {error} is no JSON number",
-            hint=f'write it as a string: "{error}"',
-            source=text,
-            span=_constant_span(text, at),
-        ) from error
     except RecursionError as error:
         raise BindingError(
             f"{what} is nested too deeply",
@@ -81,22 +73,8 @@ def decode(text: str, at: int, what: str) -> tuple[object, int]:
         ) from error
 
 
-class _BareConstant(ValueError):
-    """NaN or an infinity without quotes."""
-
-
-def _refuse_constant(name: str) -> float:
-    raise _BareConstant(name)
-
-
-_DECODER = json.JSONDecoder(parse_int=float, parse_constant=_refuse_constant)
-
-
-def _constant_span(text: str, at: int) -> Span | None:
-    for match in _STRING_OR_CONSTANT.finditer(text, at):
-        if match[1]:
-            return Span(*match.span())
-    return None
+# Python and others write nan and the infinities without quotes: the same as with them.
+_DECODER = json.JSONDecoder(parse_int=float, parse_constant=str)
 
 
 def numbers(value: object, what: str) -> float | NDArray[numpy.float64]:

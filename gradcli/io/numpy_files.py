@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, cast
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gradcli.errors import BindingError
 from gradcli.io.source import Source
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 _DAMAGED = "write it again with numpy.save or numpy.savez"
 # The most that deflate can shrink anything.
 _DEFLATE_RATIO = 1032
+# Bytes: NumPy refuses a longer header.
+_MOST_HEADER = 20_000
+# Bytes to read at a time, which bounds what a member of an archive needs beside its array.
+_CHUNK = 2**20
 
 
 def read_npy(source: Source) -> float | NDArray[numpy.float64]:
@@ -65,40 +70,72 @@ def _read_array(source: Source) -> float | NDArray[numpy.float64]:
     with phase("import"):
         import numpy
 
-    shape, dtype = _read_header(source)
-    _check_dtype(source, dtype)
-    _check_size(source, shape, dtype)
-    source.stream.seek(0)
+    header = _read_header(source)
+    _check_dtype(source, header.dtype)
+    _check_size(source, header)
     try:
+        array = _read_data(source, header)
         # A signalling nan is still a nan.
-        with warnings.catch_warnings(), numpy.errstate(over="raise", invalid="ignore"):
-            warnings.simplefilter("ignore")
-            array = numpy.lib.format.read_array(source.stream, allow_pickle=False)
+        with numpy.errstate(over="raise", invalid="ignore"):
             numbers = array.astype(numpy.float64, order="C", copy=False)
     except FloatingPointError as error:
         raise source.error("it holds numbers too large for float64", "scale them down") from error
-    except (ValueError, OverflowError) as error:
+    except (ValueError, OverflowError, EOFError) as error:
         raise source.error("it is truncated or damaged", _DAMAGED) from error
     return float(numbers) if numbers.ndim == 0 else numbers
 
 
-def _read_header(source: Source) -> tuple[tuple[int, ...], numpy.dtype[Any]]:
+class _Header(NamedTuple):
+    """What comes before the data, which starts at the byte `start`."""
+
+    shape: tuple[int, ...]
+    in_columns: bool
+    dtype: numpy.dtype[Any]
+    start: int
+
+
+def _read_header(source: Source) -> _Header:
     from numpy.lib import format as npy
 
-    start = source.stream.read(npy.MAGIC_LEN)
+    # Whatever length it claims to have.
+    stream = BytesIO(source.stream.read(_MOST_HEADER))
+    start = stream.read(npy.MAGIC_LEN)
     if start.startswith(b"\x80"):
         raise _pickled(source)
     if not start.startswith(npy.MAGIC_PREFIX) or len(start) < npy.MAGIC_LEN:
         raise source.error("it is no .npy file: it does not begin as one", _DAMAGED)
-    read_header = npy.read_array_header_1_0 if start[-2:] == b"\1\0" else npy.read_array_header_2_0
+    readers = {
+        b"\1\0": npy.read_array_header_1_0,
+        b"\2\0": npy.read_array_header_2_0,
+        b"\3\0": npy.read_array_header_2_0,
+    }
     try:
+        read_header = readers[start[-2:]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            shape, _, dtype = read_header(source.stream)
+            shape, in_columns, dtype = read_header(stream)
+        # NumPy takes a truth value for a length.
+        if not all(type(length) is int and length >= 0 for length in shape):
+            raise ValueError("a length is no whole number")
     except Exception as error:
         # Hostile bytes reach Python's parser and tokenizer, which have many ways to refuse them.
         raise source.error("its header is damaged", _DAMAGED) from error
-    return shape, dtype
+    return _Header(shape, in_columns, dtype, stream.tell())
+
+
+def _read_data(source: Source, header: _Header) -> NDArray[Any]:
+    """The array behind its header. Raises ValueError where it ends too early, or is in no shape of NumPy's."""
+    import numpy
+
+    data = numpy.empty(math.prod(header.shape) * header.dtype.itemsize, numpy.uint8)
+    source.stream.seek(header.start)
+    left = data.data
+    while left:
+        count = source.stream.readinto(left[:_CHUNK])  # type: ignore[attr-defined]
+        if not count:
+            raise ValueError("it ends too early")
+        left = left[count:]
+    return data.view(header.dtype).reshape(header.shape, order="F" if header.in_columns else "C")
 
 
 def _pickled(source: Source) -> BindingError:
@@ -116,16 +153,12 @@ def _check_dtype(source: Source, dtype: numpy.dtype[Any]) -> None:
         raise source.error(f"it holds {kind}, not real numbers", "save an array of floats or integers")
 
 
-def _check_size(source: Source, shape: tuple[int, ...], dtype: numpy.dtype[Any]) -> None:
+def _check_size(source: Source, header: _Header) -> None:
     """Refuse a header that claims more than the file can hold, before anything of that size is made."""
-    if any(length < 0 for length in shape):
-        raise source.error("its header is damaged: it claims a negative length", _DAMAGED)
-    count = math.prod(shape)
+    count = math.prod(header.shape)
     source.check_elements(count)
-    held = source.size - source.stream.tell()
-    if count * dtype.itemsize > held:
+    claimed, held = count * header.dtype.itemsize, max(source.size - header.start, 0)
+    if claimed > held:
         raise source.error(
-            f"it is truncated or damaged: its header claims {count * dtype.itemsize} bytes of data, "
-            f"and {max(held, 0)} are there",
-            _DAMAGED,
+            f"it is truncated or damaged: its header claims {claimed} bytes of data, and {held} are there", _DAMAGED
         )

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 from gradcli.errors import OutputError, UsageError
+from gradcli.io import system
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,11 +35,12 @@ def write_atomically(path: str, write: Callable[[IO[bytes]], object]) -> None:
     directly. Raises OutputError where the file cannot be written.
     """
     try:
-        if _is_special(path):
-            with open(path, "wb") as stream:
+        earlier = system.found(path)
+        if _is_special(path, earlier):
+            with system.writer(path) as stream:
                 write(stream)
         else:
-            _replace(os.path.realpath(path), write)
+            _replace(system.real_path(path), earlier, write)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -48,36 +50,30 @@ def write_atomically(path: str, write: Callable[[IO[bytes]], object]) -> None:
         ) from error
 
 
-def _is_special(path: str) -> bool:
-    if os.path.abspath(path).startswith(_DESCRIPTORS):
+def _is_special(path: str, earlier: os.stat_result | None) -> bool:
+    if os.path.normpath(path).startswith(_DESCRIPTORS):
         return True
-    return os.path.exists(path) and not os.path.isfile(path)
+    return earlier is not None and not stat.S_ISREG(earlier.st_mode)
 
 
-def _replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
-    mode = _mode_to_keep(path)
-    temporary = os.path.join(os.path.dirname(path), f".gradcli-{os.urandom(8).hex()}.tmp")
-    open(temporary, "xb").close()
-    try:
-        with open(temporary, "wb") as stream:
-            write(stream)
-        if mode is not None:
-            os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _mode_to_keep(path: str) -> int | None:
-    """The permissions of an earlier file, None where there is none."""
-    if not os.path.exists(path):
-        return None
-    if not os.access(path, os.W_OK):
+def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[bytes]], object]) -> None:
+    if earlier is not None and not system.is_writable(path):
         # Renaming would overwrite it all the same.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-    return stat.S_IMODE(os.stat(path).st_mode)
+    temporary = os.path.join(os.path.dirname(path), f".gradcli-{os.urandom(8).hex()}.tmp")
+    stream = system.writer(temporary, new=True)
+    try:
+        with stream:
+            write(stream)
+            # Else a crash of the system may leave an empty file under the new name.
+            system.synchronise(stream)
+        if earlier is not None:
+            system.set_mode(temporary, stat.S_IMODE(earlier.st_mode))
+        system.replace(path, temporary)
+    except BaseException:
+        with suppress(OSError):
+            system.remove(temporary)
+        raise
 
 
 def check_npz_path(path: str) -> None:

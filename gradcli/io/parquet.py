@@ -23,6 +23,9 @@ def read_parquet(source: Source) -> NDArray[numpy.float64]:
     try:
         return _read_column(source, arrow)
     except (arrow.ArrowException, OSError) as error:
+        if getattr(error, "errno", None):
+            # Not what pyarrow found in the file: the system could not read it.
+            raise
         raise source.error("it is damaged, or no .parquet file", "write it again") from error
 
 

@@ -70,7 +70,7 @@ def read_variables(text: str, where: str) -> dict[str, float | NDArray[numpy.flo
     """The variables of a JSON object of names to numbers or nested lists, in their order.
 
     Numbers become floats, lists float64 arrays of their shape. `where` is the path of the text, or what else
-    the user calls it. Raises BindingError, which points into the text, where it is not strict JSON, a name is
+    the user calls it. Raises BindingError, which points into the text, where it is not JSON, a name is
     none or comes twice, or a value is anything else.
     """
     variables: dict[str, float | NDArray[numpy.float64]] = {}

@@ -62,8 +62,9 @@ class Watch:
     def see_kinks(self, value: Any) -> None:
         """Note every node of the graph of `value` that is not smooth; one without influence on the
         first derivative may have some on the second."""
-        for node in ancestors(value):
-            self.see_kink(node, (1.0,), ())
+        with arrays.quiet():
+            for node in ancestors(value):
+                self.see_kink(node, (1.0,), ())
 
     def see_kink(self, node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
         """Note a node that is differentiated where its function is not smooth."""

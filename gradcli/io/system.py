@@ -1,0 +1,98 @@
+"""The door to the file system: every call on a file that gradcli makes for a user is made here."""
+
+from __future__ import annotations
+
+import errno
+import os
+from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
+
+
+def _named(path: str) -> bytes:
+    """The name as the system has it: UTF-8 whatever the locale, as the words of a command line are."""
+    try:
+        name = path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        name = b"\0"
+    if b"\0" in name:
+        raise OSError(errno.EINVAL, "no file can have this name", path)
+    return name
+
+
+def _shown(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape")
+
+
+def status(path: str) -> os.stat_result:
+    """Raises OSError, as all functions here do."""
+    return os.stat(_named(path))
+
+
+def found(path: str) -> os.stat_result | None:
+    """The status of what `path` leads to, None where there is nothing."""
+    try:
+        return status(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def exists(path: str) -> bool:
+    """Whether there is something at `path`; not where that cannot be told."""
+    try:
+        return found(path) is not None
+    except OSError:
+        return False
+
+
+def is_writable(path: str) -> bool:
+    return os.access(_named(path), os.W_OK)
+
+
+def names_in(directory: str) -> list[str]:
+    return [_shown(name) for name in os.listdir(_named(directory))]
+
+
+def current_directory() -> str | None:
+    """None where it was removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+def real_path(path: str) -> str:
+    """`path` without symbolic links and relative parts."""
+    return _shown(os.path.realpath(_named(path)))
+
+
+def reader(path: str) -> BufferedReader:
+    return BufferedReader(FileIO(_named(path), "r"))
+
+
+def read_text(path: str) -> str:
+    """The text of a file in UTF-8, without its byte order mark. Raises UnicodeDecodeError for another."""
+    with TextIOWrapper(reader(path), encoding="utf-8-sig") as stream:
+        return stream.read()
+
+
+def writer(path: str, new: bool = False) -> BufferedWriter:
+    """A stream into a file, which is emptied; one that may not exist before where it is `new`."""
+    return BufferedWriter(FileIO(_named(path), "x" if new else "w"))
+
+
+def synchronise(stream: BufferedWriter) -> None:
+    """Wait until what was written is on the disk."""
+    stream.flush()
+    os.fsync(stream.fileno())
+
+
+def set_mode(path: str, mode: int) -> None:
+    os.chmod(_named(path), mode)
+
+
+def replace(path: str, by: str) -> None:
+    """Let `path` lead to the file that is at `by`, which is gone from there: at once or not at all."""
+    os.replace(_named(by), _named(path))
+
+
+def remove(path: str) -> None:
+    os.unlink(_named(path))
