@@ -12,6 +12,8 @@ from typing import Any
 
 Array = Any
 
+# Its square is far below 1, and is a number in single precision too.
+SMALL = 2.0**-54
 # Beyond it Stirling's series is exact to rounding.
 _STIRLING = 10.0
 _EULER = 0.57721566490153286
@@ -65,6 +67,39 @@ def gamma(xp: Any, x: Array) -> Array:
     value = xp.where(xp.logical_and(negative, odd), -size, size)
     value = xp.where(xp.equal(wide, 0.0), xp.copysign(math.inf, wide), xp.where(pole, math.nan, value))
     return xp.astype(value, xp.dtype_name(x))
+
+
+def sigmoid(xp: Any, x: Array) -> Array:
+    """1/(1 + exp(-x)), where exp(-x) overflows too."""
+    e = xp.exp(-xp.abs(x))
+    return xp.where(xp.less(x, 0.0), e, 1.0) / (1.0 + e)
+
+
+def sech(xp: Any, x: Array) -> Array:
+    """1/cosh(x), where cosh(x) overflows too."""
+    e = xp.exp(-xp.abs(x))
+    return (e + e) / (1.0 + e * e)
+
+
+def sech_square(xp: Any, x: Array) -> Array:
+    """1/cosh(x)**2, where cosh(x)**2 overflows too."""
+    e = xp.exp(xp.abs(x) * -2.0)
+    below = 1.0 + e
+    return e * 4.0 / (below * below)
+
+
+def logcosh(xp: Any, x: Array) -> Array:
+    """log(cosh(x)): beyond 20 it is a line."""
+    size = xp.abs(x)
+    bent = xp.minimum(size, 20.0)
+    half = xp.sinh(0.5 * bent)
+    return xp.log1p(2.0 * (half * half)) + (size - bent)
+
+
+def over_one_plus_square(xp: Any, x: Array) -> Array:
+    """1/(1 + x**2), scaled by a power of 2, which changes no digit and keeps the square from overflow."""
+    scaled = x * SMALL
+    return SMALL**2 / (SMALL**2 + scaled * scaled)
 
 
 @cache

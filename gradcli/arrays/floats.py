@@ -82,7 +82,6 @@ logical_not = operator.not_
 exp = _ieee(math.exp)
 expm1 = _ieee(math.expm1)
 sqrt = _ieee(math.sqrt)
-cbrt = math.cbrt
 sin = _ieee(math.sin)
 cos = _ieee(math.cos)
 tan = _ieee(math.tan)
@@ -123,6 +122,19 @@ def pow(x: float, y: float) -> float:
         if x != 0:
             return nan
         return copysign(inf, x) if y % 2 == 1 else inf
+
+
+def cbrt(x: float) -> float:
+    """The cube root that `math` has, which may be off in its last digits, after a step of Newton's method."""
+    root = math.cbrt(x)
+    if not 1e-280 < abs(x) < 1e280:
+        return root
+    # The cube of a part with 17 bits is exact.
+    shifted = root * 68719476737.0
+    high = shifted - (shifted - root)
+    low = root - high
+    rest = x - high * high * high - low * (3.0 * high * root + low * low)
+    return root + rest / (3.0 * root * root)
 
 
 def floor_divide(x: float, y: float) -> float:
@@ -195,6 +207,13 @@ def atanh(x: float) -> float:
         return copysign(inf, x) if x in (-1.0, 1.0) else nan
 
 
+def sigmoid(x: float) -> float:
+    try:
+        return 1.0 / (1.0 + math.exp(-x))
+    except OverflowError:
+        return math.exp(x)
+
+
 def logaddexp(x: float, y: float) -> float:
     high, low = (x, y) if x >= y else (y, x)
     if isnan(x) or isnan(y):
@@ -229,7 +248,7 @@ def gamma(x: float) -> float:
     except ValueError:
         return copysign(inf, x) if x == 0 else nan
     except OverflowError:
-        return inf
+        return copysign(inf, x)
 
 
 @_catching(math.lgamma)

@@ -26,6 +26,8 @@ tidy = dtypes.tidy
 linalg, asarray, astype, copy, zeros, ones, all = np.linalg, np.asarray, np.astype, np.copy, np.zeros, np.ones, np.all
 
 _NUMBERS = frozenset({float, int})
+# Below it 1/(1 + exp(-x)) is exp(x), and above it exp(-x) is finite, for float32 too.
+SIGMOID_IS_EXP = -80.0
 
 
 def __getattr__(name: str) -> Any:
@@ -124,6 +126,12 @@ def expm(x: Array) -> Array:
     import scipy.linalg
 
     return scipy.linalg.expm(x)
+
+
+def sigmoid(x: Array) -> Array:
+    value = np.divide(1.0, np.add(1.0, np.exp(np.negative(x))))
+    low = np.less(x, SIGMOID_IS_EXP)
+    return np.where(low, np.exp(np.minimum(x, 0.0)), value) if low.any() else value
 
 
 def lgamma(x: Array) -> Array:

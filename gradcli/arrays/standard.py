@@ -25,7 +25,7 @@ class StandardArrays(Library):
     """A library on one of its devices.
 
     Its attributes are the functions of the library by their names in the standard. What the
-    standard does not have, NumPy and SciPy compute; a library whose arrays NumPy cannot read
+    standard does not have is computed as its entry defines it, or else by NumPy and SciPy; a library whose arrays NumPy cannot read
     refuses that.
     """
 
@@ -38,7 +38,10 @@ class StandardArrays(Library):
         self.device = device
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.namespace, spellings.of(name).within("standard", name), None)
+        spelling = spellings.of(name)
+        found = getattr(self.namespace, spelling.within("standard", name), None)
+        if found is None and spelling.fallback is not None:
+            found = spellings.defined(self, name)
         if found is None:
             found = self._by_numpy(getattr(numpy_arrays, name))
         setattr(self, name, found)

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, comparisons, conversions, exponential, special
+from gradcli.arrays import definitions
+from gradcli.primitives import arithmetic, comparisons, conversions, exponential, special, trigonometric
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -40,6 +41,11 @@ _TEMPLATES: dict[Primitive, str] = {
     exponential.rsqrt: "1.0 / sqrt({0})",
     exponential.exp2: "pow(2.0, {0})",
     exponential.sigmoid: "1.0 / (1.0 + exp(-{0}))",
+    trigonometric.sech: "((t := exp(-fabs({0}))) + t) / (1.0 + t * t)",
+    trigonometric.sech_square: "(t := exp(fabs({0}) * -2.0)) * 4.0 / ((t := 1.0 + t) * t)",
+    trigonometric.over_one_plus_square: (
+        f"{definitions.SMALL**2!r} / ({definitions.SMALL**2!r} + (t := {{0}} * {definitions.SMALL!r}) * t)"
+    ),
     special.relu: _LARGER.replace("{1}", "0.0"),
 }
 

@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, comparisons, conversions, exponential, special
+from gradcli.arrays import definitions
+from gradcli.primitives import arithmetic, comparisons, conversions, exponential, special, trigonometric
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Variable
 
@@ -31,8 +32,22 @@ def _own() -> Mapping[Primitive, Into]:
         np.divide(1.0, np.sqrt(x, out), out)
 
     def sigmoid(x: Any, out: Any) -> None:
+        low = np.less(x, np.SIGMOID_IS_EXP)
+        below = np.exp(np.extract(low, x)) if low.any() else None
         np.exp(np.negative(x, out), out)
         np.divide(1.0, np.add(out, 1.0, out), out)
+        if below is not None:
+            np.place(out, np.broadcast_to(low, out.shape), below)
+
+    def sech_square(x: Any, out: Any) -> None:
+        np.exp(np.multiply(np.abs(x, out), -2.0, out), out)
+        below = np.add(out, 1.0)
+        np.divide(np.multiply(out, 4.0, out), np.multiply(below, below, below), out)
+
+    def over_one_plus_square(x: Any, out: Any) -> None:
+        np.multiply(x, definitions.SMALL, out)
+        np.add(np.multiply(out, out, out), definitions.SMALL**2, out)
+        np.divide(definitions.SMALL**2, out, out)
 
     def where(condition: Any, x: Any, y: Any, out: Any) -> None:
         np.copyto(out, y)
@@ -48,6 +63,8 @@ def _own() -> Mapping[Primitive, Into]:
         comparisons.where: where,
         exponential.rsqrt: rsqrt,
         exponential.sigmoid: sigmoid,
+        trigonometric.sech_square: sech_square,
+        trigonometric.over_one_plus_square: over_one_plus_square,
         # NumPy wants the name of `out` here.
         comparisons.maximum: lambda x, y, out: np.maximum(x, y, out=out),
         comparisons.minimum: lambda x, y, out: np.minimum(x, y, out=out),

@@ -17,7 +17,7 @@ from gradcli.primitives.exponential import log
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.series import linear
 from gradcli.primitives.special import bessel_i, bessel_j
-from gradcli.primitives.trigonometric import cos, sin, sinc
+from gradcli.primitives.trigonometric import cos, sin, sinc, tanh
 
 Identity = Callable[[Algebra, Sequence[Formula], Mapping[str, Any]], Formula | None]
 
@@ -182,6 +182,15 @@ IDENTITIES: dict[str, Identity] = {
     "sqrt": _power_of(_HALF),
     "one_minus_square": lambda algebra, operands, _params: algebra.add(
         algebra.one, algebra.negative(algebra.power(operands[0], algebra.number(2)))
+    ),
+    "over_one_plus_square": lambda algebra, operands, _params: algebra.power(
+        algebra.add(algebra.one, algebra.power(operands[0], algebra.number(2))), algebra.number(-1)
+    ),
+    "sech_square": lambda algebra, operands, _params: algebra.add(
+        algebra.one,
+        algebra.negative(
+            algebra.power(algebra.call(tanh, operands, {}, operands[0].shape, "float64"), algebra.number(2))
+        ),
     ),
     "flat_sqrt": _power_of(_HALF),
     "rsqrt": _power_of(-_HALF),

@@ -224,6 +224,10 @@ def one_minus_square(_equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"(1 - {x})*(1 + {x})", TIMES)
 
 
+def over_one_plus_square(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return Piece(f"1/(1 + {operands[0].at(POWER)}**2)", TIMES)
+
+
 def _root(equation: Equation, operands: Sequence[Piece]) -> Piece:
     x, root = operands[0].text, number(1.0 / equation.params["n"]).at(UNARY)
     return function("where", f"{operands[0].at(SUM)} == 0", "0", f"{Piece(x, operands[0].level).at(ATOM)}**{root}")
@@ -252,6 +256,8 @@ LANGUAGE = Language(
         "flat_sqrt": plain_call("text", "sqrt"),
         "flat_root": _root,
         "one_minus_square": one_minus_square,
+        "over_one_plus_square": over_one_plus_square,
+        "sech_square": lambda _equation, operands: Piece(f"sech({operands[0].text})**2", POWER),
         "polygamma": with_order("polygamma"),
         "sinc": _of_order("sinc"),
         "bessel_i": _of_order("i0", "i1"),

@@ -17,8 +17,9 @@ from gradcli.errors import Span
 from gradcli.language import arguments
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
+from gradcli.primitives.arithmetic import absolute
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import greater, isfinite, usable_divisor
+from gradcli.primitives.comparisons import greater, isfinite, less, usable_divisor
 
 
 class StableForm(NamedTuple):
@@ -41,6 +42,10 @@ def _nonzero_and_finite(x: Any) -> bool:
 
 def _above_minus_log_2(x: Any) -> bool:
     return assume(greater(constant(x), -math.log(2)))
+
+
+def _near_0(x: Any) -> bool:
+    return assume(less(absolute(constant(x)), 0.5))
 
 
 def _one_axis(x: Any) -> bool:
@@ -66,6 +71,9 @@ _RULES_BY_ROOT = {
         StableForm("log(1 + exp(x))", "softplus(x)", "the definition of softplus"),
         StableForm("log(exp(x) + 1)", "softplus(x)", "the definition of softplus"),
         StableForm("log(1 - exp(x))", "log(-expm1(x))", "the definition of expm1", _above_minus_log_2),
+        StableForm("log(cosh(x))", "logcosh(x)", "the definition of logcosh"),
+        StableForm("log(1 - tanh(x)**2)", "-2*logcosh(x)", "1 - tanh(x)**2 = cosh(x)**-2"),
+        StableForm("log(1 - erf(x))", "log(erfc(x))", "the definition of erfc"),
         StableForm("log(1 + x)", "log1p(x)", "the definition of log1p"),
         StableForm("log(x + 1)", "log1p(x)", "the definition of log1p"),
         StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p"),
@@ -79,6 +87,15 @@ _RULES_BY_ROOT = {
     ),
     "-": (
         StableForm("exp(x) - 1", "expm1(x)", "the definition of expm1"),
+        StableForm("1 - exp(x)", "-expm1(x)", "the definition of expm1"),
+        StableForm("sqrt(1 + x) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0),
+        StableForm("sqrt(x + 1) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0),
+        StableForm("1 - tanh(x)**2", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2"),
+        StableForm("1 - tanh(x)*tanh(x)", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2"),
+        StableForm("1 - sigmoid(x)", "sigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
+        StableForm("1 - ndtr(x)", "ndtr(-x)", "the normal distribution is symmetric"),
+        StableForm("1 - erf(x)", "erfc(x)", "the definition of erfc"),
+        StableForm("1 - erfc(x)", "erf(x)", "the definition of erfc"),
         StableForm("1 - cos(x)", "2*sin(x/2)**2", "cos(x) = 1 - 2*sin(x/2)**2"),
     ),
     "/": (
@@ -86,7 +103,18 @@ _RULES_BY_ROOT = {
         StableForm("1/(exp(-x) + 1)", "sigmoid(x)", "the definition of sigmoid"),
         StableForm("exp(x)/(1 + exp(x))", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
         StableForm("exp(x)/(exp(x) + 1)", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
+        StableForm("y/(1 + exp(-x))", "y*sigmoid(x)", "the definition of sigmoid"),
+        StableForm("y/(exp(-x) + 1)", "y*sigmoid(x)", "the definition of sigmoid"),
+        StableForm("y/(1 + exp(x))", "y*sigmoid(-x)", "the definition of sigmoid"),
+        StableForm("y/(exp(x) + 1)", "y*sigmoid(-x)", "the definition of sigmoid"),
+        StableForm("1/cosh(x)", "sech(x)", "the definition of sech"),
+        StableForm("1/cosh(x)**2", "sech(x)**2", "the definition of sech"),
+        StableForm("2/(exp(x) + exp(-x))", "sech(x)", "cosh(x) = (exp(x) + exp(-x))/2"),
         StableForm("exp(x)/sum(exp(x))", "softmax(x)", "the definition of softmax", _one_axis),
+    ),
+    "*": (
+        StableForm("sigmoid(x)*(1 - sigmoid(x))", "sech(x/2)**2/4", "sigmoid(x) = (1 + tanh(x/2))/2"),
+        StableForm("(1 - sigmoid(x))*sigmoid(x)", "sech(x/2)**2/4", "sigmoid(x) = (1 + tanh(x/2))/2"),
     ),
 }
 RULES = tuple(rule for rules in _RULES_BY_ROOT.values() for rule in rules)

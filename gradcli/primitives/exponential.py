@@ -15,10 +15,12 @@ from gradcli.primitives.comparisons import (
     greater,
     greater_equal,
     isfinite,
+    less,
     less_equal,
     logical_and,
     logical_not,
     not_equal,
+    usable_divisor,
     where,
 )
 from gradcli.primitives.families import elementwise
@@ -26,7 +28,8 @@ from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, from_derivative, integrated
 
 _LN2 = math.log(2)
-_LN10 = math.log(10)
+# Not x*log(10), which can overflow where its inverse does not.
+_OVER_LN2, _OVER_LN10 = 1.0 / math.log(2), 1.0 / math.log(10)
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3), (2.0, -0.5), ([[0.3, 1.2]], [[0.8], [2.5]]))
@@ -37,7 +40,10 @@ def _has_magnitude(x: Any) -> Any:
     return greater(absolute(constant(x)), 0)
 
 
-def _power_by_base(g: Any, _y: Any, x: Any, q: Any) -> Any:
+def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
+    if assume(less(constant(q), 0.5)) and assume(usable_divisor(constant(x))):
+        # Here q - 1 is rounded, which a power of a small or large x shows.
+        return g * divide(q * y, x)
     if assume(_has_magnitude(x)):
         return g * (q * general_power(x, q - 1))
     # x**0 is flat, also at x = 0, where q*x**(q-1) is 0*inf: there the base is made safe beforehand.
@@ -245,7 +251,7 @@ log = elementwise(
 
 log2 = elementwise(
     "log2", "x", "logarithm to base 2",
-    vjp=(lambda g, _y, x: divide(g, _LN2 * x),),
+    vjp=(lambda g, _y, x: divide(g * _OVER_LN2, x),),
     spelling=spelled("c", latex="log_2"),
     derivative="g/(x*log(2))",
     domain="x > 0",
@@ -255,7 +261,7 @@ log2 = elementwise(
 
 log10 = elementwise(
     "log10", "x", "logarithm to base 10",
-    vjp=(lambda g, _y, x: divide(g, _LN10 * x),),
+    vjp=(lambda g, _y, x: divide(g * _OVER_LN10, x),),
     spelling=spelled("c", latex="log_{10}"),
     derivative="g/(x*log(10))",
     domain="x > 0",
@@ -283,10 +289,9 @@ def _sigmoid_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
 sigmoid: Primitive = elementwise(
     "sigmoid", "x", "1/(1 + exp(-x))",
     subject="special",
-    forward=lambda xp, x: xp.divide(1.0, xp.add(1.0, xp.exp(xp.negative(x)))),
     # Not 1 - y, which has lost its digits for x far above 0.
     vjp=(lambda g, y, x: g * (y * sigmoid(-x)),),
-    jet=_sigmoid_series, spelling=spelled(scipy="expit", latex="sigma"),
+    jet=_sigmoid_series, spelling=spelled(scipy="expit", latex="sigma"), fallback=definitions.sigmoid,
     derivative="g*sigmoid(x)*sigmoid(-x)",
     aliases=("expit",),
     samples=_ANYWHERE,

@@ -43,7 +43,7 @@ _MODULES = {
 # What a listing shows first; functions that are not here come behind those of their subject that are.
 _FIRST = """
     abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt square reciprocal sin cos tan asin acos atan
-    atan2 sinh cosh tanh asinh acosh atanh hypot floor ceil round trunc frac clip maximum minimum where
+    atan2 sinh cosh tanh sech asinh acosh atanh logcosh hypot floor ceil round trunc frac clip maximum minimum where
     heaviside copysign fmod remainder logaddexp pow deg2rad rad2deg add subtract multiply divide floor_divide
     negative equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not isfinite
     isnan

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
-from gradcli.primitives.arithmetic import divide
+from gradcli.arrays import definitions
+from gradcli.primitives.arithmetic import divide, minus
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, greater, where
 from gradcli.primitives.exponential import sqrt
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.series import Coefficients, integrated, through
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
@@ -77,10 +80,21 @@ acos = elementwise(
     samples=_INSIDE,
 )  # fmt: skip
 
+# For large x the square alone would overflow.
+over_one_plus_square: Primitive = elementwise(
+    "over_one_plus_square", "x", "1/(1 + x**2), without overflow",
+    internal=True, parity="even",
+    forward=definitions.over_one_plus_square,
+    vjp=(lambda g, y, x: g * (-2.0 * ((x * y) * y)),),
+    jet=through(lambda x: divide(1.0, 1.0 + x * x)),
+    derivative="-2*g*x/(1 + x**2)**2",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
 atan = elementwise(
     "atan", "x", "inverse tangent",
     parity="odd",
-    vjp=(lambda g, _y, x: divide(g, 1.0 + x * x),),
+    vjp=(lambda g, _y, x: g * over_one_plus_square(x),),
     spelling=spelled("c sql sympy", numpy="arctan", latex="arctan"),
     derivative="g/(1 + x**2)",
     aliases=("arctan",),
@@ -140,12 +154,47 @@ cosh: Primitive = elementwise(
     samples=_ANYWHERE,
 )  # fmt: skip
 
-tanh = elementwise(
+# Not 1 - tanh(x)**2, which has lost its digits for x far from 0.
+sech_square: Primitive = elementwise(
+    "sech_square", "x", "1/cosh(x)**2, without overflow",
+    internal=True, parity="even",
+    forward=definitions.sech_square,
+    vjp=(lambda g, y, x: g * (-2.0 * (y * tanh(x))),),
+    derivative="-2*g*sech_square(x)*tanh(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+
+def _tanh_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    # y' = x'*(1 - y**2), whose first coefficient keeps its digits so.
+    square = y * y
+    rest = (minus(None, square.coefficient(k)) for k in itertools.count(1))
+    yield from integrated(y, x.derivative() * y.growing(sech_square(x.inner), rest))
+
+
+tanh: Primitive = elementwise(
     "tanh", "x", "hyperbolic tangent",
     parity="odd",
-    vjp=(lambda g, y, _x: g * (1.0 - y * y),),
-    spelling=spelled("c sql sympy latex"),
+    vjp=(lambda g, _y, x: g * sech_square(x),),
+    jet=_tanh_series, spelling=spelled("c sql sympy latex"),
     derivative="g*(1 - tanh(x)**2)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+sech = elementwise(
+    "sech", "x", "1/cosh(x), without overflow",
+    parity="even", forward=definitions.sech,
+    vjp=(lambda g, y, x: -g * (y * tanh(x)),),
+    spelling=spelled("sympy"),
+    derivative="-g*sech(x)*tanh(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+logcosh = elementwise(
+    "logcosh", "x", "log(cosh(x)), without overflow, accurate near 0",
+    parity="even", forward=definitions.logcosh,
+    vjp=(lambda g, _y, x: g * tanh(x),),
+    derivative="g*tanh(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
 
