@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.calculus.partials import partials
 from gradcli.errors import DifferentiationError, NotRecordableError, ShapeError, pointing_into
 from gradcli.formulas.documents import Formulas
 from gradcli.formulas.formula import formula
+from gradcli.kinds.taylor import check_order
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse, tree
@@ -21,7 +23,7 @@ from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import cast
 from gradcli.program.ir import Program
-from gradcli.program.passes import optimise
+from gradcli.program.passes import optimise, without_dead_code
 from gradcli.program.record import RecordedRun, record
 
 # Where names without a value are recorded, one after the other, until every number is finite. They are
@@ -43,13 +45,13 @@ def derivatives_as_formulas(
     A number among `bindings` is put in for its name, unless the name is in `wrt`; a tensor gives
     its name the shape that the formula is for. Every other name stands for any number. Raises
     NotRecordableError where there is no single formula, as the course of the program depends on
-    numbers, and DifferentiationError for a value that is no scalar.
+    numbers, DifferentiationError for a value that is no scalar, LimitError past order 170.
     """
-    traced = _recorded(program, bindings, wrt, order, max_steps)
-    value, *found = ([output] for output in traced.program.outputs)
-    keys = [",".join(names) for names in itertools.combinations_with_replacement(wrt, order)]
-    derivatives = {k: formula(traced.program._replace(outputs=tuple(d))) for k, d in zip(keys, found, strict=True)}
-    return Formulas(program.source, optimise(traced.program._replace(outputs=tuple(value))), derivatives)
+    check_order(order)
+    traced = _traced(program, bindings, wrt, order, max_steps)
+    keys = (",".join(names) for names in itertools.combinations_with_replacement(wrt, order))
+    found = {key: formula(derivative) for key, derivative in zip(keys, traced.derivatives, strict=True)}
+    return Formulas(program.source, traced.value, found)
 
 
 def parsed_formula(text: str, like: Program) -> Program:
@@ -60,17 +62,43 @@ def parsed_formula(text: str, like: Program) -> Program:
     return optimise(traced.program._replace(guards=()))
 
 
-def _recorded(
+class _Traced(NamedTuple):
+    """The program of a value, those of its derivatives, and whether these are finite where they were recorded."""
+
+    value: Program
+    derivatives: Sequence[Program]
+    finite: bool
+
+
+def _traced(
     program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int, max_steps: int
-) -> RecordedRun:
-    """The program of the value and its derivatives, at a point where all of them are finite."""
+) -> _Traced:
+    """The value and its derivatives, recorded at a point where all of them are finite."""
+    by_series = order > 2 and not any(arrays.shape(bindings.get(name, 0.0)) for name in wrt) and _is_plain(program)
     traced = None
     for inputs, fixed in _points(program, bindings, wrt):
-        traced = _recorded_at(program, inputs, fixed, wrt, order, max_steps)
-        if all(assume(isfinite(v)) for v in traced.values):
+        if by_series:
+            try:
+                traced = _by_series(program, inputs, fixed, wrt, order, max_steps)
+            except NotImplementedError:
+                by_series = False
+        if not by_series:
+            traced = _by_reverse_mode(program, inputs, fixed, wrt, order, max_steps)
+        assert traced is not None
+        if traced.finite:
             break
     assert traced is not None
     return traced
+
+
+def _is_plain(program: tree.Module) -> bool:
+    """Whether the derivatives of a program are those of what it computes: there is nothing detached, and no
+    derivative that is written by hand."""
+    return not any(
+        (isinstance(node, tree.Call) and node.name in scope.DETACH)
+        or (isinstance(node, tree.Define) and node.backward is not None)
+        for node in tree.walk(program)
+    )
 
 
 def _points(
@@ -101,20 +129,51 @@ def _example(shape: tuple[int, ...], i: int, scale: float) -> Any:
     return xp.reshape(value + _STEP * xp.arange(math.prod(shape)), shape)
 
 
-def _recorded_at(
+def _by_series(
     program: tree.Module,
     inputs: Mapping[str, Any],
     fixed: Mapping[str, Any],
     wrt: Sequence[str],
     order: int,
     max_steps: int,
-) -> RecordedRun:
+) -> _Traced:
+    """By numbers: in a formula for each derivative what a person would collect is collected already."""
+    traced = _recorded(
+        program, inputs, lambda **given: [_scalar(program, {**given, **fixed}, max_steps)], wrt, max_steps
+    )
+    value = optimise(traced.program)
+    with arrays.quiet():
+        found = [*partials(value, inputs, wrt, order)]
+    return _Traced(value, [p.program for p in found], all(assume(isfinite(p.value)) for p in found))
+
+
+def _by_reverse_mode(
+    program: tree.Module,
+    inputs: Mapping[str, Any],
+    fixed: Mapping[str, Any],
+    wrt: Sequence[str],
+    order: int,
+    max_steps: int,
+) -> _Traced:
     def run(**given: Any) -> list[Any]:
         leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in given.items()}
         with enable_grad():
-            value = _value(program, {**leaves, **fixed}, max_steps)
+            value = _scalar(program, {**leaves, **fixed}, max_steps)
             return [value, *_derivatives(value, leaves, wrt, order)]
 
+    traced = _recorded(program, inputs, run, wrt, max_steps)
+    whole = optimise(traced.program)
+    value, *found = (without_dead_code(whole._replace(outputs=(o,), guards=())) for o in whole.outputs)
+    return _Traced(value, found, all(assume(isfinite(v)) for v in traced.values))
+
+
+def _recorded(
+    program: tree.Module,
+    inputs: Mapping[str, Any],
+    run: Callable[..., Sequence[Any]],
+    wrt: Sequence[str],
+    max_steps: int,
+) -> RecordedRun:
     try:
         place = pointing_into(program.source, program.body[-1].span)
         with arrays.quiet(), place, limits.max_steps(max_steps):
@@ -137,13 +196,18 @@ def _value(program: tree.Module, values: Mapping[str, Any], max_steps: int) -> A
     return value if arrays.is_floating(constant(value)) else cast(value, "float64")
 
 
-def _derivatives(value: Any, leaves: Mapping[str, Tensor], wrt: Sequence[str], order: int) -> list[Any]:
-    """By repeated reverse mode, so that every derivative is a formula of those below it."""
+def _scalar(program: tree.Module, values: Mapping[str, Any], max_steps: int) -> Any:
+    value = _value(program, values, max_steps)
     if arrays.shape(value):
         raise DifferentiationError(
             f"a formula is the derivative of a scalar, and the value has shape {list(arrays.shape(value))}",
             hint="sum(…) of it is a scalar",
         )
+    return value
+
+
+def _derivatives(value: Any, leaves: Mapping[str, Tensor], wrt: Sequence[str], order: int) -> list[Any]:
+    """By repeated reverse mode, so that every derivative is a formula of those below it."""
     known: dict[tuple[str, ...], Any] = {(): value}
     for n in range(1, order + 1):
         for key in itertools.combinations_with_replacement(wrt, n):
