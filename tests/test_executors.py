@@ -118,7 +118,7 @@ def assert_compiled_as_eager(text: str, values: dict[str, Any]) -> bool:
     values = {n: v for n, v in values.items() if n in program._accepted}
     expected: Any
     try:
-        with limits.max_elements(10**6):
+        with limits.within(max_elements=10**6):
             expected = eager(text, values)
     except GradcliError as error:
         expected = error

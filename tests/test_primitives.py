@@ -335,7 +335,7 @@ def made(monkeypatch):
         return result
 
     monkeypatch.setattr(bind, "compute", counted)
-    with limits.max_elements(10**9):
+    with limits.within(max_elements=10**9):
         yield seen
 
 
@@ -397,10 +397,10 @@ def test_an_elementwise_function_makes_what_its_operands_broadcast_to(entry):
 )
 def test_what_is_made_of_parameters_alone_is_charged(entry, arguments):
     size = math.prod(arrays.shape(entry(*arguments)))
-    with limits.max_elements(size - 1), pytest.raises(LimitError):
+    with limits.within(max_elements=size - 1), pytest.raises(LimitError):
         entry(*arguments)
     # What is broadcast is counted twice.
-    with limits.max_elements(2 * size):
+    with limits.within(max_elements=2 * size):
         entry(*arguments)
 
 

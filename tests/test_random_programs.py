@@ -26,11 +26,9 @@ def outcome(text: str, values: dict[str, object], order: int | None) -> session.
     """What a run gives, None for a GradcliError."""
     try:
         program = parse(text)
-        with limits.max_elements(10**6):
+        with limits.within(max_steps=5000, max_elements=10**6):
             return session.run(
-                session.EvaluationRequest(
-                    program=program, bindings=values, wrt=tuple(values), order=order, nodes=True, max_steps=5000
-                )
+                session.EvaluationRequest(program=program, bindings=values, wrt=tuple(values), order=order, nodes=True)
             )
     except GradcliError as error:
         check(error)

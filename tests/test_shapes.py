@@ -34,5 +34,5 @@ def test_three_shapes():
 
 
 def test_shapes_that_do_not_fit_are_an_error_of_their_own_whatever_the_limit():
-    with limits.max_elements(10), pytest.raises(ShapeError, match="do not broadcast together in 'add'"):
+    with limits.within(max_elements=10), pytest.raises(ShapeError, match="do not broadcast together in 'add'"):
         gradcli.add(np.ones(20), np.ones(30))

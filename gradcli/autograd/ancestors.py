@@ -16,7 +16,7 @@ def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None
 
     What is no Tensor depends on none. Those up to the sequence number `after` are left out, and with
     them all that only they depend on; so is what is reached only by way of nodes that are not to
-    be walked `past`. Ten operations that are found take one step of the run's limit.
+    be walked `past`. Each operation that is found takes an eighth of a step.
     """
     found: set[Node] = set()
     waiting = [value.grad_fn for value in values if isinstance(value, TensorBase)]
@@ -26,7 +26,7 @@ def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None
             found.add(node)
             if past is None or past(node):
                 waiting += [edge[0] for edge in node.edges if edge is not None]
-    limits.charge_step(len(found) // 10)
+    limits.charge_steps(len(found))
     return sorted(found, key=attrgetter("sequence"), reverse=True)
 
 

@@ -24,6 +24,10 @@ AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
 
+# Of a node that is visited, in eighths of steps; and where the visit is itself recorded.
+_VISIT = 12
+_VISIT_RECORDED = 24
+
 
 @contextmanager
 def observing(see: Observer | None) -> Iterator[None]:
@@ -116,7 +120,7 @@ class _Pass:
         self.leaves: dict[TensorBase, Any] = {}
         self.captured = {t.edge: None for t in targets or () if t.grad_fn is not None}
         self.observe = observer.get()
-        self.steps = limits.steps()
+        self.budget = limits.budget()
         self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
         self.roots = roots
         # The class of tensors stands above this file.
@@ -164,9 +168,8 @@ class _Pass:
 
     def _arrived(self, node: Node) -> list[Any]:
         """The cotangents of a node, now that all have come: after its hooks, and noted where they are asked for."""
-        if self.steps is not None:
-            # A visit that is itself recorded takes about as long as ten steps.
-            self.steps.charge(10 if self.create_graph else 1)
+        if self.budget is not None:
+            self.budget.charge_steps(_VISIT_RECORDED if self.create_graph else _VISIT)
         cotangents = self.pending.pop(node)
         if node.hooks or node.retained:
             self._call_hooks(node, cotangents)

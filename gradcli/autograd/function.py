@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.autograd.modes import grad_enabled, no_grad
 from gradcli.autograd.node import Edge, Node, recorder
@@ -18,6 +18,9 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, ShapeError
 from gradcli.primitives.bind import constant
 from gradcli.primitives.operators import operand
+
+# Of a function, its node and its way back, in eighths of steps.
+_CALL = 64
 
 
 class Context:
@@ -102,6 +105,7 @@ class Function:
             data = item.data if isinstance(item, Tensor) else item
             if constant(data) is not data:
                 raise NotImplementedError(f"{cls.__name__} has a derivative of its own, and no Taylor series")
+        limits.charge_steps(_CALL)
         needs = tuple(isinstance(i, Tensor) and i.requires_grad for i in inputs)
         context = Context(needs)
         with no_grad():

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.node import Node, recorder
@@ -18,6 +18,9 @@ from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.shape import iter_first_axis
+
+# Of a node, in eighths of steps.
+_RECORD = 6
 
 
 class Tensor(TensorBase):
@@ -47,6 +50,7 @@ class Tensor(TensorBase):
         if wanted and grad_enabled.get():
             wanted &= primitive.differentiable(len(data))
             if wanted:
+                limits.charge_steps(_RECORD)
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 node = PrimitiveNode(primitive, operands, params, result, wanted)

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays import sparsity_patterns
 from gradcli.arrays.sparsity_patterns import Pattern
+
+# An entry takes as long as so many elements.
+_ENTRY = 32
 
 
 class Colouring(NamedTuple):
@@ -32,6 +35,7 @@ def colouring(pattern: Pattern) -> Colouring:
     xp = arrays.numpy_namespace()
     alone = _alone(pattern)
     row, column = sparsity_patterns.entries(sparsity_patterns.without(pattern, alone))
+    limits.charge(_ENTRY * len(column))
     bounds = xp.searchsorted(row, xp.arange(pattern.shape[0] + 1)).tolist()
     found = xp.asarray(_greedy(bounds, column.tolist()))
     shared = int(found[~alone].max(initial=-1)) + 1

@@ -24,6 +24,9 @@ MISMATCH = "mismatch"
 NONFINITE = "nonfinite"
 KINK = "kink"
 UNRESOLVED = "unresolved"
+# In eighths of steps: to go through the entries of the inputs, and to change one of them.
+_ENTRY = 16
+_CHANGE = 16
 # The worst first.
 _PROBLEMS = (MISMATCH, NONFINITE, KINK, UNRESOLVED)
 
@@ -91,6 +94,8 @@ def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, t
         raise DifferentiationError("a check needs an order of 1 or more and a tolerance between 0 and 1")
     given = _named(inputs)
     namespace = arrays.foreign_namespace(given.values())
+    # What is done for each entry besides.
+    limits.charge_steps(_ENTRY * sum(map(arrays.size, given.values())))
     named = {name: arrays.astype(arrays.on_host(array), "float64") for name, array in given.items()}
     if not any(_entries(array) for array in named.values()):
         raise DifferentiationError("there is nothing to differentiate by")
@@ -132,6 +137,7 @@ def _neighbours(point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _with_entry(array: Any, index: tuple[int, ...], value: float) -> Any:
     if not index:
         return value
+    limits.charge_steps(_CHANGE)
     limits.charge(array.size)
     changed = array.copy()
     changed[index] = value
@@ -179,6 +185,7 @@ class _Checker:
             value = self.function(**leaves)
             value = _weighted(value, _cotangent(arrays.shape(value)))
             for _ in range(order):
+                limits.charge_steps()
                 found = gradients(value, list(leaves.values()), create_graph=True)
                 parts = [_weighted(g, d) for g, d in zip(found, self.directions) if g is not None]
                 value = sum(parts[1:], parts[0]) if parts else 0.0

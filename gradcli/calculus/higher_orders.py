@@ -11,7 +11,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians, zeros
-from gradcli.calculus.interpolation import Counts, counts, directions, weights
+from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.errors import DifferentiationError, LimitError
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet, check_order
@@ -91,6 +91,7 @@ class _Directions:
         self.function = function
         self.leaves = leaves
         self.order = order
+        self.weights = Weights(order - 1)
         self.variables: dict[str, range] = {}
         first = 0
         for name, leaf in leaves.items():
@@ -100,9 +101,7 @@ class _Directions:
         self.value: Any = None
         # For each direction and leaf the coefficients of the gradient; None where there is no gradient.
         self.gradients: dict[Counts, dict[str, Sequence[Any] | None]] = {}
-        budget = limits.steps()
-        if budget is not None:
-            budget.charge(math.comb(first + order - 2, order - 1))
+        limits.charge_steps(limits.STEP * math.comb(first + order - 2, order - 1))
         limits.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
         waiting = directions(first, order - 1)
         at_once = 1 if all(not arrays.shape(leaf) for leaf in leaves.values()) else max(1, batch.MOST_ELEMENTS // first)
@@ -168,7 +167,7 @@ class _Directions:
             series = next(iter(self.gradients.values()))[first]
             return None if series is None else series[0]
         total = None
-        for direction, weight in weights(derivative, self.order - 1):
+        for direction, weight in self.weights.of(derivative):
             series = self.gradients[direction][first]
             part = series[order] if series is not None and order < len(series) else None
             if part is not None:

@@ -51,7 +51,11 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
                 f"'diff' needs a scalar, and this has shape {list(arrays.shape(y))}",
                 hint="jacobian(y, x) for the derivative of each element, or diff(sum(y), x) for that of the sum",
             )
-        y = _or_zeros(gradients(y, (x,), create_graph=True)[0], y, x)
+        found = gradients(y, (x,), create_graph=True)[0]
+        y = _or_zeros(found, y, x)
+        if found is None and not arrays.shape(y):
+            # All that follow are 0 too.
+            break
     return y
 
 
@@ -94,7 +98,7 @@ def _passes_by(y: Tensor, x: Tensor) -> bool:
         node = next(iter(node.targets), None)
     if not sources:
         return False
-    limits.charge_step(len(sources) // 10)
+    limits.charge_steps(len(sources))
     between = ancestors(y, after=beginning(sources), past=_is_no_name)
     reached = {y.grad_fn}.union(*(node.targets for node in between if _is_no_name(node)))
     return not reached.isdisjoint(sources)

@@ -9,15 +9,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
+
+from gradcli import limits
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
 # How often each variable is in a derivative, or in a direction: sorted pairs of variable and number.
 Counts = tuple[tuple[int, int], ...]
+
+# In eighths of steps: a direction that is looked at, and a term of its weight.
+_DIRECTION = 8
+_TERM = 120
 
 
 def counts(variables: Sequence[int]) -> Counts:
@@ -30,14 +35,28 @@ def directions(variables: int, order: int) -> Iterator[Counts]:
     return map(counts, combinations_with_replacement(range(variables), order))
 
 
-def weights(derivative: Counts, order: int) -> list[tuple[Counts, float]]:
-    """Directions with weights: the derivative is the weighted sum of the coefficients of its own order
-    in the series along these of the `directions` for `order`."""
-    variables = [v for v, _ in derivative]
-    numbers = tuple(n for _, n in derivative)
-    along = (numbers_along for numbers_along in _compositions(order, len(numbers)))
-    found = ((n, _weight(numbers, n)) for n in along)
-    return [(tuple((v, n) for v, n in zip(variables, ns) if n), float(w)) for ns, w in found if w]
+class Weights:
+    """What derivatives are made of, in series along the `directions` for one order."""
+
+    def __init__(self, order: int) -> None:
+        self.order = order
+        self._known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
+
+    def of(self, derivative: Counts) -> list[tuple[Counts, float]]:
+        """Directions with weights: the derivative is the weighted sum of the coefficients of its own order
+        in the series along these."""
+        variables = [v for v, _ in derivative]
+        numbers = tuple(n for _, n in derivative)
+        limits.charge_steps(_DIRECTION * math.comb(self.order + len(numbers) - 1, len(numbers) - 1))
+        found = ((n, self._weight(numbers, n)) for n in _compositions(self.order, len(numbers)))
+        return [(tuple((v, n) for v, n in zip(variables, ns) if n), w) for ns, w in found if w]
+
+    def _weight(self, j: tuple[int, ...], i: tuple[int, ...]) -> float:
+        known = self._known.get((j, i))
+        if known is None:
+            limits.charge_steps(_TERM * math.prod(n + 1 for n in j))
+            known = self._known[j, i] = float(_weight(j, i))
+        return known
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
@@ -49,7 +68,6 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
         yield from ((first, *rest) for rest in _compositions(total - first, parts - 1))
 
 
-@cache
 def _weight(j: tuple[int, ...], i: tuple[int, ...]) -> Fraction:
     """gamma(j, i) of the paper."""
     # Imported where it is needed: it takes a while, and most runs do without.

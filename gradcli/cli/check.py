@@ -72,9 +72,7 @@ def run(options: CheckOptions, environment: Environment) -> ExitStatus:
         program, bindings, wrt = inputs.gather(options, environment, "float64")
         if not wrt:
             raise UsageError("there is no derivative to check", hint="gradcli check 'log(x**q)' x=5 q=3")
-        checked = check_program(
-            program, bindings, wrt, order=options.order, tolerance=options.tolerance, max_steps=options.max_steps
-        )
+        checked = check_program(program, bindings, wrt, order=options.order, tolerance=options.tolerance)
     if options.json:
         show_json(_json(program.source, checked.report, namespace), environment)
     else:

@@ -63,10 +63,10 @@ class DiffOptions(NamedTuple):
 def run(options: DiffOptions, environment: Environment) -> ExitStatus:
     """Differentiate, simplify, print; see `gradcli diff --help`."""
     _check(options)
-    with limits.max_elements(options.max_elements):
+    with limits.within(options.max_steps, options.max_elements):
         program, bindings = inputs.read(options, environment, "float64")
         wrt = _names(program, bindings, options)
-        formulas = derivatives_as_formulas(program, bindings, wrt, options.order, max_steps=options.max_steps)
+        formulas = derivatives_as_formulas(program, bindings, wrt, options.order)
         if options.simplify:
             formulas = _simplified(formulas)
     document = languages.document(options.to, formulas)

@@ -163,14 +163,13 @@ def _request(options: EvalOptions, environment: Environment) -> session.Evaluati
         bindings=bindings,
         wrt=wrt,
         gradient=not options.no_grad,
-        grad_output=inputs.cotangent(options.grad_output, options.dtype, options.max_steps),
+        grad_output=inputs.cotangent(options.grad_output, options.dtype),
         jacobian=options.jacobian,
         order=options.order,
         sparse=options.sparse,
         retain=inputs.names_of(options.retain),
         nodes=options.nodes,
         rewrite=not options.no_rewrite,
-        max_steps=options.max_steps,
         executor=options.executor,
     )
 

@@ -86,9 +86,8 @@ def _request(options: GraphOptions, environment: Environment) -> GraphRequest:
         wrt=wrt,
         values=options.values,
         gradient=not options.no_grad,
-        grad_output=inputs.cotangent(options.grad_output, "float64", options.max_steps),
+        grad_output=inputs.cotangent(options.grad_output, "float64"),
         rewrite=not options.no_rewrite,
-        max_steps=options.max_steps,
     )
 
 

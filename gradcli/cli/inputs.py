@@ -58,7 +58,7 @@ def computing(options: ProgramOptions) -> Iterator[Any]:
     """Within the block the library computes that was asked for, and no more than is allowed; its namespace
     is given, None for NumPy."""
     namespace = arrays.chosen(options.backend, options.device)
-    with arrays.using_namespace(namespace), limits.max_elements(options.max_elements):
+    with arrays.using_namespace(namespace), limits.within(options.max_steps, options.max_elements):
         yield namespace
 
 
@@ -151,15 +151,15 @@ def _bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Any]:
         except BindingError as error:
             error.locate(Span(offset, len(word)), word)
             raise
-    return name, constant(value_text, dtype, options.max_steps, word, offset)
+    return name, constant(value_text, dtype, word, offset)
 
 
-def constant(text: str, dtype: str, max_steps: int, whole: str, offset: int = 0) -> Any:
+def constant(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
     """The value of an expression without free names, which starts at `offset` of the text `whole`."""
     try:
         expression = parse_expression(text)
         program = Module(expression.span, text, (Evaluate(expression.span, expression),))
-        value = evaluate(program, {}, max_steps=max_steps).value
+        value = evaluate(program, {}).value
     except GradcliError as error:
         if error.source == text and error.span is not None:
             error.span = Span(error.span.start + offset, error.span.end + offset)
@@ -168,12 +168,12 @@ def constant(text: str, dtype: str, max_steps: int, whole: str, offset: int = 0)
     return arrays.astype(getattr(value, "data", value) if not arrays.is_array(value) else value, dtype)
 
 
-def cotangent(text: str | None, dtype: str, max_steps: int) -> Any:
+def cotangent(text: str | None, dtype: str) -> Any:
     """The value of `--grad-output`, None where it was not given."""
     if text is None:
         return None
     try:
-        return constant(text, dtype, max_steps, text)
+        return constant(text, dtype, text)
     except UnknownNameError as error:
         error.hint = "--grad-output is an expression without names, as in [1, 0]"
         raise

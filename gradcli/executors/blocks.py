@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.executors import schedule, ufuncs
 from gradcli.executors.kernel import Kernel
 from gradcli.executors.schedule import Segment, last_uses
 from gradcli.primitives.bind import assume, bind
-from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.ir import Atom, Equation, Program, Variable, elements
 
 Step = Callable[[dict[Variable, Any]], bool]
 
@@ -24,6 +24,8 @@ class Blocks:
         steps = schedule.schedule(program).steps
         guards = set(program.guards)
         self.freed = last_uses(steps, program.outputs)
+        # What is computed by `bind` is charged there.
+        self.elements = elements(e for step in steps for e in _unbound(step))
         own = schedule.exclusive(program)
         self.steps = [
             _segment(s, own.intersection(self.freed.get(i, ())))
@@ -35,6 +37,7 @@ class Blocks:
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs for `inputs`, or None where a guard does not hold. What its primitives raise
         is raised."""
+        limits.charge(self.elements)
         known: dict[Variable, Any] = dict(zip(self.program.inputs, inputs))
         if not all(assume(known[g]) for g in self.program.guards if g in known):
             return None
@@ -45,6 +48,12 @@ class Blocks:
                 for variable in self.freed.get(number, ()):
                     known.pop(variable, None)
         return [_value(a, known) for a in self.program.outputs]
+
+
+def _unbound(step: Segment | Equation) -> Iterable[Equation]:
+    if isinstance(step, Segment):
+        return step.equations.values()
+    return () if _into_new(step) is None else (step,)
 
 
 def _value(atom: Atom, known: dict[Variable, Any]) -> Any:

@@ -9,12 +9,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.executors import cuda_text
 from gradcli.executors.cuda_functions import takes
 from gradcli.executors.schedule import Fusion, Segment, last_uses, schedule
 from gradcli.primitives.bind import bind
-from gradcli.program.ir import Atom, Equation, Executable, Program, Variable
+from gradcli.program.ir import Atom, Equation, Executable, Program, Variable, elements
 from gradcli.timing import phase
 
 Strides = tuple[tuple[int, ...], ...]
@@ -50,6 +50,8 @@ class _Runner:
         self.program = program
         self.device = _Device(namespace)
         steps = schedule(program, _FUSION).steps
+        # What is computed by `bind` is charged there.
+        self.elements = elements(e for s in steps if isinstance(s, Segment) for e in s.equations.values())
         self.freed = last_uses(steps, program.outputs)
         guards = set(program.guards)
         self.steps: list[Sequence[_Kernel | _Whole]] = []
@@ -63,6 +65,7 @@ class _Runner:
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         device, program = self.device, self.program
+        limits.charge(self.elements)
         with device.namespace.quiet():
             try:
                 broken = device.cupy.zeros((), "bool") if program.guards else None

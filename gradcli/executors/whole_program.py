@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays.backends import first_line
 from gradcli.arrays.protocol import Compiler
 from gradcli.errors import BackendError, EvaluationError, GradcliError
-from gradcli.program.ir import Atom, Equation, Executable, Program, Variable
+from gradcli.program.ir import Atom, Equation, Executable, Program, Variable, elements
 from gradcli.timing import phase
 
 
@@ -28,6 +28,7 @@ class WholeProgram:
         found = {id(a): a for a in _atoms(program) if not isinstance(a, Variable) and arrays.shape(a)}
         self.constants = [namespace.asarray(a) for a in found.values()]
         self.function = _function(program, namespace, list(found))
+        self.elements = elements(program.equations)
         self.compiled: Callable[..., Sequence[Any]] | None = None
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
@@ -36,6 +37,7 @@ class WholeProgram:
         Raises BackendError where the library cannot compile the program, EvaluationError for what
         it refuses when it runs.
         """
+        limits.charge(self.elements)
         operands = [*map(self.namespace.operand, inputs), *self.constants]
         with self.namespace.quiet():
             if self.compiled is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import LimitError
 from gradcli.kinds.order import JET
 from gradcli.primitives.arithmetic import add, divide, multiply, zeros_like
@@ -18,6 +18,9 @@ from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
+
+# A function of a series, in eighths of steps, without what its coefficients are made of.
+_SERIES = 16
 
 # Called with the operands and the result of each primitive outside of rules.
 Observer = Callable[[Sequence[Any], "Jet"], None]
@@ -62,6 +65,7 @@ class Jet(Operators):
 
         Where no operand that is a series has a derivative, the result is none.
         """
+        limits.charge_steps(_SERIES)
         primals = [o.inner if isinstance(o, Jet) else o for o in operands]
         mask = primitive.differentiable(len(operands))
         jets = [o for i, o in enumerate(operands) if isinstance(o, Jet) and mask >> i & 1]

@@ -18,6 +18,9 @@ from gradcli.language.values import Value, number
 _HANDLERS: dict[type, Callable[..., Task]] = {**statements.HANDLERS, **expressions.HANDLERS, **calls.HANDLERS}
 _SIMPLE: dict[type, Callable[..., Value]] = {**statements.SIMPLE, **expressions.SIMPLE}
 
+# To go through the text before it runs, in eighths of steps for each character.
+_CHARACTER = 2
+
 
 class Evaluation(NamedTuple):
     """The value of a program, every name with its last value, in the order of assignment, and the
@@ -32,7 +35,6 @@ def evaluate(
     program: tree.Module,
     bindings: Mapping[str, Value],
     *,
-    max_steps: int = limits.MAX_STEPS,
     rewrite: bool = True,
     observe: Observer | None = None,
     provenance: Provenance = UNKNOWN,
@@ -43,13 +45,13 @@ def evaluate(
     evaluated in it.
 
     Raises UnknownNameError and CallError for names and calls that cannot be right, LimitError
-    past `max_steps`, and EvaluationError or DifferentiationError where an operation fails, each
+    past the limits of the run, and EvaluationError or DifferentiationError where an operation fails, each
     with its place in the text.
     """
+    limits.charge_steps(_CHARACTER * len(program.source))
     scope.check(program, bindings)
     stable = rewrites(program, scope.defined_functions(program)) if rewrite else {}
-    with limits.max_steps(max_steps):
-        return _run(Machine(program, bindings, stable, observe, provenance, _HANDLERS, _SIMPLE))
+    return _run(Machine(program, bindings, stable, observe, provenance, _HANDLERS, _SIMPLE))
 
 
 def _run(machine: Machine) -> Evaluation:

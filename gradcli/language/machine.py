@@ -25,6 +25,9 @@ from gradcli.language.values import Value
 Observer = Callable[[Span, str, tuple[Value, ...], Value], None]
 Task = Generator[Any, Value, Value]
 
+# Of a name or a number, in eighths of steps.
+_SIMPLE = 1
+
 
 class Activation(NamedTuple):
     """A node to evaluate with names of its own: the body of a function."""
@@ -70,6 +73,7 @@ class Machine:
         """Run a task and everything it asks for."""
         tasks: list[tuple[Task, tree.SyntaxNode, dict[str, Value] | None, str | None]] = [(task, node, names, None)]
         value: Value = None
+        budget = limits.budget()
         while tasks:
             task, node, names, opaque = tasks[-1]
             try:
@@ -80,12 +84,15 @@ class Machine:
                 simple = self.simple.get(type(asked))
                 if simple is not None:
                     node = asked
+                    if budget is not None:
+                        budget.charge_steps(_SIMPLE)
                     value = simple(self, asked, names, opaque)
                     continue
                 if asked in self.held:
                     value = self.held[asked]
                     continue
-                limits.charge_step()
+                if budget is not None:
+                    budget.charge_steps()
                 asked = self.stable.get(asked, asked)
                 tasks.append((self.handlers[type(asked)](self, asked), asked, names, opaque))
                 value = None

@@ -61,7 +61,7 @@ def _for(machine: Machine, node: tree.For) -> Task:
     items = yield from _items(machine, node.iterable)
     machine.provenance.enter(node)
     for item in items:
-        limits.charge_step()
+        limits.charge_steps()
         machine.provenance.repeat()
         machine.assign(node.name, item)
         value = yield from block(node.body)
@@ -95,7 +95,7 @@ def _while(machine: Machine, node: tree.While) -> Task:
     value = None
     machine.provenance.enter(node)
     while truth((yield node.test), node.test):
-        limits.charge_step()
+        limits.charge_steps()
         machine.provenance.repeat()
         value = yield from block(node.body)
     machine.provenance.leave()

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 Params = Mapping[str, Any]
 
+# In eighths of steps: an operation on numbers, a call of an array library, and each operand of it.
+_NUMBER = 2
+_CALL = 24
+_OPERAND = 3
+
 
 class Kind:
     """An operand that reads a primitive in a way of its own.
@@ -106,6 +111,9 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
     if plain:
         if truths and not primitive.truths:
             operands = [float(o) if type(o) is bool else o for o in operands]
+        budget = limits.budget()
+        if budget is not None:
+            budget.charge_steps(_NUMBER)
         return primitive.forward(arrays.floats, *operands, **params)
     return compute(primitive, operands, params)
 
@@ -118,9 +126,11 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     elements is exhausted, EvaluationError for anything else that the array library refuses.
     """
     xp = arrays.foreign_namespace(operands) or arrays.default_namespace()
+    budget = limits.budget()
     try:
-        if limits.limited():
-            limits.charge(primitive.elements([arrays.shape(o) for o in operands], params))
+        if budget is not None:
+            budget.charge_steps(_CALL + _OPERAND * len(operands))
+            budget.charge(primitive.elements([arrays.shape(o) for o in operands], params))
         operands = xp.promoted(operands, truths=primitive.truths)
         with xp.quiet():
             result = primitive.forward(xp, *operands, **params)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import LimitError, ShapeError
 from gradcli.primitives import batching
@@ -55,6 +55,7 @@ def _position(item: Any) -> int:
 def _index_array(item: Any) -> tuple[Any, ...]:
     xp = arrays.numpy_namespace()
     array = arrays.to_numpy(item)
+    limits.charge(array.size)
     return tuple(xp.nonzero(array)) if array.dtype.kind == "b" else (whole_array(array, "an index"),)
 
 
@@ -111,7 +112,7 @@ scatter: Primitive = Primitive(
     prepare=lambda x, key, shape: ((x,), {"key": normalize_key(key), "shape": tuple(shape)}),
     batch=batching.scatter,
     derivative="g[key]",
-    elements=lambda _shapes, params: math.prod(params["shape"]),
+    elements=lambda shapes, params: math.prod(shapes[0]) + math.prod(params["shape"]),
     samples=((_VECTOR, ([0, 2, 0],), (4,)), (_VECTOR, (slice(None), 1), (3, 2))),
 )  # fmt: skip
 

@@ -55,7 +55,8 @@ def keep_axes(g: Any, shape: Shape, axis: Shape) -> Any:
 
 
 def _reduced_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
-    return math.prod(_kept(shapes[0], params["axis"]))
+    """What is made, and what is gone through for it, which takes a quarter of the time."""
+    return math.prod(_kept(shapes[0], params["axis"])) + math.prod(shapes[0]) // 4
 
 
 def _reduction_name(stem: str, of_all: int = 0) -> Any:

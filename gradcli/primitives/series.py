@@ -14,12 +14,16 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from gradcli import limits
 from gradcli.primitives.bind import bind
 
 if TYPE_CHECKING:
     from gradcli.primitives.primitive import Primitive
 
 Coefficients = Iterator[Any]
+
+# So many coefficients, which may be zero, are looked at in an eighth of a step.
+_LOOKS = 4
 
 
 def locally_constant(_primitive: Primitive, _y: Any, *_operands: Any, **_params: Any) -> Coefficients:
@@ -47,6 +51,7 @@ def multilinear(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> 
 def _parts_of_order(k: int, operands: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """One coefficient of each operand, their orders adding up to `k`, in every way."""
     first, rest = operands[0], operands[1:]
+    limits.charge_steps(1 + k // _LOOKS)
     if not rest:
         last = first.coefficient(k)
         if last is not None:
@@ -62,6 +67,7 @@ def products(
     operation: Callable[[Any, Any], Any], a: Any, b: Any, k: int, first: int = 0, last: int = 0
 ) -> Iterator[Any]:
     """`operation` of coefficients i of `a` and k - i of `b`, for i from `first` to k - `last`."""
+    limits.charge_steps(1 + k // _LOOKS)
     for i in range(first, k - last + 1):
         left, right = a.coefficient(i), b.coefficient(k - i)
         if left is not None and right is not None:

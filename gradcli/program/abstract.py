@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays, limits
+from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.order import ABSTRACT
@@ -52,8 +52,6 @@ class Abstract(Kind):
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Abstract:
         shapes = [arrays.shape(o) for o in operands]
-        elements = primitive.elements(shapes, params)
-        limits.charge(elements)
         if primitive.elementwise:
             return Abstract(broadcast(shapes), _dtype(primitive, operands, params))
         # Whether a reduction of nothing has a value, it knows itself.
@@ -61,7 +59,7 @@ class Abstract(Kind):
             return Abstract(_reduced(shapes[0], **params), _dtype(primitive, operands, params))
         if primitive is linear.matmul:
             return Abstract(_matmul(*shapes), _dtype(linear.matmul, operands, params))
-        if primitive not in _VIEWS and elements + sum(map(math.prod, shapes)) > _FEW:
+        if primitive not in _VIEWS and primitive.elements(shapes, params) + sum(map(math.prod, shapes)) > _FEW:
             raise NotRecordableError(f"'{primitive.name}' of so many elements is not recorded without its numbers")
         result = bind(primitive, [_stand_in(o, arrays.shape(o)) for o in operands], params)
         return Abstract(arrays.shape(result), arrays.dtype_name(result))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.primitives.primitive import Primitive
 
@@ -34,6 +35,11 @@ class Equation(NamedTuple):
     inputs: tuple[Atom, ...]
     params: Mapping[str, Any]
     output: Variable
+
+
+def elements(equations: Iterable[Equation]) -> int:
+    """How many array elements equations compute, or the work that takes as long."""
+    return sum(e.primitive.elements([arrays.shape(a) for a in e.inputs], e.params) for e in equations)
 
 
 class Program(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.order import RECORDED
 from gradcli.primitives.bind import assume, bind, constant
@@ -14,6 +14,9 @@ from gradcli.primitives.primitive import Primitive
 from gradcli.program.checker import check
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.timing import phase
+
+# In eighths of steps: to record an equation, and then to check it, to rewrite it and to compile it.
+_EQUATION = 80
 
 
 class Tape:
@@ -60,6 +63,7 @@ class Recorded(Operators):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Recorded:
+        limits.charge_steps(_EQUATION)
         tape = next(o.tape for o in operands if isinstance(o, Recorded))
         examples = [o.example if isinstance(o, Recorded) else o for o in operands]
         example = bind(primitive, examples, params)

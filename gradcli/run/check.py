@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.calculus import gradcheck as calculus
 from gradcli.calculus.gradcheck import TOLERANCE, Report
 from gradcli.errors import BindingError, pointing_into
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
-from gradcli.limits import MAX_STEPS
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import session
 from gradcli.run.compiled import CompiledProgram, compile
 from gradcli.run.diagnose import Warning
@@ -22,6 +22,9 @@ def gradcheck(
     inputs: Any,
     order: int = 1,
     tolerance: float = TOLERANCE,
+    *,
+    max_steps: int = MAX_STEPS,
+    max_elements: int = MAX_ELEMENTS,
 ) -> Report:
     """Check the derivatives of a program or of a function of Tensors against differences.
 
@@ -29,18 +32,20 @@ def gradcheck(
     program a mapping of names to them, for a function a sequence of them (or a mapping of
     keywords). Every order up to `order` is compared with differences of the order below, within a
     relative `tolerance`. The report is true where all agree; its `rows` are the worst entry of each
-    leaf in each order (see `Check`).
+    leaf in each order (see `Check`). The whole check of a program may take `max_steps` and compute
+    `max_elements`; a function has no limits.
 
     Raises what the program or function raises at `inputs`, BindingError for inputs that are no
     mapping where they must be, and DifferentiationError where there are none.
     """
     if isinstance(program_or_callable, str):
-        program_or_callable = compile(program_or_callable)
+        program_or_callable = compile(program_or_callable, max_steps=max_steps, max_elements=max_elements)
     if not isinstance(program_or_callable, CompiledProgram):
         return calculus.check_gradients(program_or_callable, inputs, order, tolerance)
     if not isinstance(inputs, Mapping):
         raise BindingError("the inputs of a program are a mapping of names to values", hint="{'x': 5.0}")
-    with pointing_into(program_or_callable.program.source):
+    limits.check(max_steps=max_steps, max_elements=max_elements)
+    with pointing_into(program_or_callable.program.source), limits.within(max_steps, max_elements):
         return calculus.check_gradients(program_or_callable, inputs, order, tolerance)
 
 
@@ -58,24 +63,21 @@ def check_program(
     *,
     order: int = 1,
     tolerance: float = TOLERANCE,
-    max_steps: int = MAX_STEPS,
 ) -> Checked:
     """Check the derivatives of `program` by the names in `wrt`. Raises as `gradcheck` does."""
 
     def function(**leaves: Any) -> Any:
-        return evaluate(program, {**bindings, **leaves}, max_steps=max_steps).value
+        return evaluate(program, {**bindings, **leaves}).value
 
     with pointing_into(program.source):
         report = calculus.check_gradients(function, {name: bindings[name] for name in wrt}, order, tolerance)
     explained = any(row.problem in (calculus.KINK, calculus.NONFINITE) for row in report.rows)
-    return Checked(report, _warnings(program, bindings, wrt, max_steps) if explained else ())
+    return Checked(report, _warnings(program, bindings, wrt) if explained else ())
 
 
-def _warnings(
-    program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], max_steps: int
-) -> Sequence[Warning]:
+def _warnings(program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str]) -> Sequence[Warning]:
     """What a run of the program says about kinks and numbers that are not finite."""
-    request = session.EvaluationRequest(program, bindings, wrt, max_steps=max_steps)
+    request = session.EvaluationRequest(program, bindings, wrt)
     value = session.run(request._replace(gradient=False)).value
     return session.run(request._replace(grad_output=arrays.ones_like(value))).warnings
 

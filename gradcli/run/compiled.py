@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
@@ -24,6 +24,7 @@ from gradcli.language import scope
 from gradcli.language.interpreter import Evaluation, evaluate
 from gradcli.language.syntax import parse
 from gradcli.language.syntax.tree import Module
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
 from gradcli.run.recordings import Recordings, Wanted, abstract, recording
@@ -33,9 +34,15 @@ from gradcli.run.trace import Outcome
 _MOST_SCALAR = 32
 
 
-def compile(program: str) -> CompiledProgram:
-    """Parse `program`. Raises ProgramSyntaxError, with the place, where it is none."""
-    return CompiledProgram(parse(program))
+def compile(program: str, *, max_steps: int = MAX_STEPS, max_elements: int = MAX_ELEMENTS) -> CompiledProgram:
+    """Parse `program`. Whatever is asked of it then, a value or derivatives, may take so many steps and compute so many
+    array elements at a time; more is a LimitError.
+
+    Raises ProgramSyntaxError, with the place, where `program` is none, and UsageError for a limit that is no whole
+    number of 1 or more.
+    """
+    limits.check(max_steps=max_steps, max_elements=max_elements)
+    return CompiledProgram(parse(program), max_steps, max_elements)
 
 
 class CompiledProgram:
@@ -48,8 +55,9 @@ class CompiledProgram:
     from a recording, unless what it does depends on their numbers.
     """
 
-    def __init__(self, program: Module) -> None:
+    def __init__(self, program: Module, max_steps: int = MAX_STEPS, max_elements: int = MAX_ELEMENTS) -> None:
         self.program = program
+        self._limits = max_steps, max_elements
         self._recordings = Recordings(program)
         # Functions for scalar inputs, by the names of these and those to differentiate by.
         self._scalar: dict[Any, Callable[..., Any]] = {}
@@ -66,14 +74,15 @@ class CompiledProgram:
         found = self._scalar_value_and_grad(values, ())
         if found is not None:
             return found[0]
-        bindings = self._bindings(values)
-        if any(isinstance(v, Tensor) for v in values.values()):
-            return self._run(bindings).value
-        outcome = self._recorded(bindings, Wanted(()))
-        if outcome is None:
-            return _plain(self._run(bindings).value, bindings)
-        self._prepare_scalar(tuple(values), (), values)
-        return _plain(outcome.value, {})
+        with limits.within(*self._limits):
+            bindings = self._bindings(values)
+            if any(isinstance(v, Tensor) for v in values.values()):
+                return self._run(bindings).value
+            outcome = self._recorded(bindings, Wanted(()))
+            if outcome is None:
+                return _plain(self._run(bindings).value, bindings)
+            self._prepare_scalar(tuple(values), (), values)
+            return _plain(outcome.value, {})
 
     def value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, grad_output: Any = None
@@ -88,13 +97,14 @@ class CompiledProgram:
             found = self._scalar_value_and_grad(values, wrt)
             if found is not None:
                 return found
-        bindings, names = self._leaves(values, wrt)
-        outcome = self._recorded(bindings, Wanted(tuple(names)), grad_output)
-        if outcome is not None:
-            if grad_output is None:
-                self._prepare_scalar(tuple(values), tuple(names), values)
-            return _plain(outcome.value, {}), outcome.derivatives
-        return self._eager_value_and_grad(values, wrt, grad_output)
+        with limits.within(*self._limits):
+            bindings, names = self._leaves(values, wrt)
+            outcome = self._recorded(bindings, Wanted(tuple(names)), grad_output)
+            if outcome is not None:
+                if grad_output is None:
+                    self._prepare_scalar(tuple(values), tuple(names), values)
+                return _plain(outcome.value, {}), outcome.derivatives
+            return self._eager_value_and_grad(values, wrt, grad_output)
 
     def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
         """A function of the inputs `names`, by position, that gives `(value, gradients)`: the
@@ -124,7 +134,8 @@ class CompiledProgram:
         where it is no program on scalars."""
         number = abstract(0.0)
         try:
-            made = recording(self.program, dict.fromkeys(names, number), wrt)
+            with limits.within(*self._limits), limits.attempt():
+                made = recording(self.program, dict.fromkeys(names, number), wrt)
         except NotRecordableError:
             raise
         except GradcliError:
@@ -174,14 +185,15 @@ class CompiledProgram:
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """The Jacobian by each input, of shape value.shape + input.shape; None as in `value_and_grad`."""
-        bindings, names = self._leaves(values, wrt)
-        outcome = self._recorded(bindings, Wanted(tuple(names), "jacobians"))
-        if outcome is not None:
-            return outcome.derivatives
-        leaves, value = self._differentiable(values, wrt)
-        with pointing_into(self.program.source):
-            found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}).value, leaves, value)
-        return {name: _plain(j, leaves) for name, j in found.items()}
+        with limits.within(*self._limits):
+            bindings, names = self._leaves(values, wrt)
+            outcome = self._recorded(bindings, Wanted(tuple(names), "jacobians"))
+            if outcome is not None:
+                return outcome.derivatives
+            leaves, value = self._differentiable(values, wrt)
+            with pointing_into(self.program.source):
+                found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}).value, leaves, value)
+            return {name: _plain(j, leaves) for name, j in found.items()}
 
     def hessian(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
@@ -196,16 +208,17 @@ class CompiledProgram:
         where what the program does depends on the numbers, and LimitError where most second
         derivatives are there.
         """
-        bindings, names = self._leaves(values, wrt)
-        if not names:
-            return {}
-        outcome = self._recorded(bindings, Wanted(tuple(names), "sparse" if sparse else "hessian"))
-        if outcome is not None:
-            return outcome.derivatives
-        if sparse:
-            return self._coordinates(bindings, names)
-        _, found = self._eager_derivatives(bindings, names, 2)
-        return {key: d for key, d in found.items() if "," in key}
+        with limits.within(*self._limits):
+            bindings, names = self._leaves(values, wrt)
+            if not names:
+                return {}
+            outcome = self._recorded(bindings, Wanted(tuple(names), "sparse" if sparse else "hessian"))
+            if outcome is not None:
+                return outcome.derivatives
+            if sparse:
+                return self._coordinates(bindings, names)
+            _, found = self._eager_derivatives(bindings, names, 2)
+            return {key: d for key, d in found.items() if "," in key}
 
     def _coordinates(self, bindings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         # Most programs do without, and it takes milliseconds to load.
@@ -223,7 +236,8 @@ class CompiledProgram:
         """
         if order < 0:
             raise DifferentiationError("the order of a derivative must not be negative")
-        value, found = self._all_derivatives(values, wrt, order)
+        with limits.within(*self._limits):
+            value, found = self._all_derivatives(values, wrt, order)
         names = self._names(values, wrt)
         if len(names) == 1 and not arrays.shape(operand(values[names[0]])):
             return [value, *(0.0 if d is None else d for d in found.values())]

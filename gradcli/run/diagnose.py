@@ -37,6 +37,8 @@ class Watch:
 
     def __init__(self, program: Module) -> None:
         self.program = program
+        # Whether the run went beyond its limits before its end.
+        self.stopped = False
         self.nonfinite: dict[str, Warning] = {}
         self.nonsmooth: dict[Span, Warning] = {}
         # A coefficient that is not finite of a series that was made at a place, of finite ones.
@@ -124,7 +126,8 @@ class Watch:
             return [*self.nonsmooth.values()]
         phases = ("backward",) if value_is_finite else ("forward", "inputs")
         last = self.program.body[-1].span
-        unborn = Warning("nonfinite", "forward", "input", last, "a result is not finite, as an input is not")
+        why = "where that comes from takes too many steps to find" if self.stopped else "as an input is not"
+        unborn = Warning("nonfinite", "forward", "input", last, f"a result is not finite, {why}")
         return [next((self.nonfinite[p] for p in phases if p in self.nonfinite), unborn), *self.nonsmooth.values()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays, limits
+from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.engine import observing
 from gradcli.autograd.function import FunctionNode
@@ -36,7 +36,6 @@ class GraphRequest(NamedTuple):
     gradient: bool = True
     grad_output: Any = None
     rewrite: bool = True
-    max_steps: int = limits.MAX_STEPS
 
 
 class Vertex(NamedTuple):
@@ -80,9 +79,7 @@ def run(request: GraphRequest) -> Graph:
     results: dict[Any, Any] = {}
     token = recorder.set(results.__setitem__)
     try:
-        evaluation = evaluate(
-            request.program, leaves, max_steps=request.max_steps, rewrite=request.rewrite, provenance=log
-        )
+        evaluation = evaluate(request.program, leaves, rewrite=request.rewrite, provenance=log)
     finally:
         recorder.reset(token)
     value = evaluation.value
@@ -110,7 +107,7 @@ def _gradients(request: GraphRequest, value: Any) -> dict[Any, Any]:
         def see(node: Node, cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
             found[node] = cotangents[0]
 
-        with observing(see), limits.max_steps(request.max_steps):
+        with observing(see):
             value.backward(request.grad_output)
     return found
 

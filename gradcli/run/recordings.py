@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.errors import BackendError, GradcliError
 from gradcli.executors.choose import executable
@@ -170,7 +170,8 @@ class Recordings:
         if len(versions) >= _MOST_VERSIONS:
             return None
         try:
-            made = self._record(inputs, wanted, cotangent, by_shape=not versions)
+            with limits.attempt():
+                made = self._record(inputs, wanted, cotangent, by_shape=not versions)
         except GradcliError:
             known.versions = versions or None
             raise

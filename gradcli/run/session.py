@@ -48,7 +48,6 @@ class EvaluationRequest(NamedTuple):
     retain: Sequence[str] = ()
     nodes: bool = False
     rewrite: bool = True
-    max_steps: int = limits.MAX_STEPS
     executor: str | None = None
 
 
@@ -88,7 +87,11 @@ def run(request: EvaluationRequest) -> Result:
         result.finite = all_finite(result.value, *_numbers(result))
         if not result.finite:
             watch = Watch(request.program)
-            _run(request, watch, watch.see_forward)
+            try:
+                _run(request, watch, watch.see_forward)
+            except LimitError:
+                # The result is there; where it comes from is not worth an error.
+                watch.stopped = True
         result.warnings = watch.warnings(finite=result.finite, value_is_finite=all_finite(result.value))
         return result
 
@@ -115,16 +118,16 @@ def _compiled(request: EvaluationRequest) -> Result | None:
     bindings, cotangent = request.bindings, request.grad_output
     wrt = tuple(request.wrt) if request.gradient else ()
     try:
-        with limits.apart(), observing(_assume_smooth):
-            made = recording(
-                request.program,
-                {name: abstract(array) for name, array in bindings.items()},
-                wrt,
-                None if cotangent is None else abstract(cotangent),
-                arrays.chosen_namespace(),
-                rewrite=request.rewrite,
-                max_steps=request.max_steps,
-            )
+        with observing(_assume_smooth):
+            with limits.attempt():
+                made = recording(
+                    request.program,
+                    {name: abstract(array) for name, array in bindings.items()},
+                    wrt,
+                    None if cotangent is None else abstract(cotangent),
+                    arrays.chosen_namespace(),
+                    rewrite=request.rewrite,
+                )
             outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
     except (NotRecordableError, BackendError) as error:
         if request.executor is None:
@@ -166,7 +169,7 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any) -> Result:
     by = {name: leaves[name] for name in request.wrt}
     last = request.program.body[-1]
     places = pointing_into(request.program.source, last.span)
-    with watch.derivatives(nonfinite=observe is not None), places, limits.max_steps(request.max_steps):
+    with watch.derivatives(nonfinite=observe is not None), places:
         if request.gradient:
             _backward(request, evaluation.value, by, result)
         # Taken before further passes, which would add to them.
@@ -188,11 +191,11 @@ def _coordinates(request: EvaluationRequest) -> dict[str, Any]:
     # Most programs do without, and it takes milliseconds to load.
     from gradcli.run.hessians import program_hessian
 
-    options: dict[str, Any] = {"rewrite": request.rewrite, "max_steps": request.max_steps}
     last = request.program.body[-1]
-    with pointing_into(request.program.source, last.span), limits.max_steps(request.max_steps):
+    with pointing_into(request.program.source, last.span):
         try:
-            found = program_hessian(request.program, request.bindings, request.wrt, **options).at(request.bindings)
+            hessian = program_hessian(request.program, request.bindings, request.wrt, rewrite=request.rewrite)
+            found = hessian.at(request.bindings)
         except (LimitError, NotRecordableError) as error:
             error.hint = error.hint or "leave out --sparse"
             raise
@@ -200,7 +203,7 @@ def _coordinates(request: EvaluationRequest) -> dict[str, Any]:
 
 
 def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: Any) -> Evaluation:
-    return evaluate(request.program, bindings, max_steps=request.max_steps, rewrite=request.rewrite, observe=observe)
+    return evaluate(request.program, bindings, rewrite=request.rewrite, observe=observe)
 
 
 def _leaf(array: Any, requires_grad: bool) -> Tensor:

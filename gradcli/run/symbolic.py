@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays, limits
+from gradcli import arrays
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
@@ -37,8 +37,6 @@ def derivatives_as_formulas(
     bindings: Mapping[str, Any],
     wrt: Sequence[str],
     order: int = 1,
-    *,
-    max_steps: int = limits.MAX_STEPS,
 ) -> Formulas:
     """The derivatives of `order` of a program's value by the names `wrt`, each mixed one once.
 
@@ -48,7 +46,7 @@ def derivatives_as_formulas(
     numbers, DifferentiationError for a value that is no scalar, LimitError past order 170.
     """
     check_order(order)
-    traced = _traced(program, bindings, wrt, order, max_steps)
+    traced = _traced(program, bindings, wrt, order)
     keys = (",".join(names) for names in itertools.combinations_with_replacement(wrt, order))
     found = {key: formula(derivative) for key, derivative in zip(keys, traced.derivatives, strict=True)}
     return Formulas(program.source, traced.value, found)
@@ -58,7 +56,7 @@ def parsed_formula(text: str, like: Program) -> Program:
     """A formula in the expression language, of the inputs of another program, as a program."""
     inputs = {v.name or "": _example(v.shape, i, _SCALES[0]) for i, v in enumerate(like.inputs)}
     program = parse(text)
-    traced = record(lambda **given: [_value(program, given, limits.MAX_STEPS)], inputs)
+    traced = record(lambda **given: [_value(program, given)], inputs)
     return optimise(traced.program._replace(guards=()))
 
 
@@ -70,20 +68,18 @@ class _Traced(NamedTuple):
     finite: bool
 
 
-def _traced(
-    program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int, max_steps: int
-) -> _Traced:
+def _traced(program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> _Traced:
     """The value and its derivatives, recorded at a point where all of them are finite."""
     by_series = order > 2 and not any(arrays.shape(bindings.get(name, 0.0)) for name in wrt) and _is_plain(program)
     traced = None
     for inputs, fixed in _points(program, bindings, wrt):
         if by_series:
             try:
-                traced = _by_series(program, inputs, fixed, wrt, order, max_steps)
+                traced = _by_series(program, inputs, fixed, wrt, order)
             except NotImplementedError:
                 by_series = False
         if not by_series:
-            traced = _by_reverse_mode(program, inputs, fixed, wrt, order, max_steps)
+            traced = _by_reverse_mode(program, inputs, fixed, wrt, order)
         assert traced is not None
         if traced.finite:
             break
@@ -135,12 +131,9 @@ def _by_series(
     fixed: Mapping[str, Any],
     wrt: Sequence[str],
     order: int,
-    max_steps: int,
 ) -> _Traced:
     """By numbers: in a formula for each derivative what a person would collect is collected already."""
-    traced = _recorded(
-        program, inputs, lambda **given: [_scalar(program, {**given, **fixed}, max_steps)], wrt, max_steps
-    )
+    traced = _recorded(program, inputs, lambda **given: [_scalar(program, {**given, **fixed})], wrt)
     value = optimise(traced.program)
     with arrays.quiet():
         found = [*partials(value, inputs, wrt, order)]
@@ -153,15 +146,14 @@ def _by_reverse_mode(
     fixed: Mapping[str, Any],
     wrt: Sequence[str],
     order: int,
-    max_steps: int,
 ) -> _Traced:
     def run(**given: Any) -> list[Any]:
         leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in given.items()}
         with enable_grad():
-            value = _scalar(program, {**leaves, **fixed}, max_steps)
+            value = _scalar(program, {**leaves, **fixed})
             return [value, *_derivatives(value, leaves, wrt, order)]
 
-    traced = _recorded(program, inputs, run, wrt, max_steps)
+    traced = _recorded(program, inputs, run, wrt)
     whole = optimise(traced.program)
     value, *found = (without_dead_code(whole._replace(outputs=(o,), guards=())) for o in whole.outputs)
     return _Traced(value, found, all(assume(isfinite(v)) for v in traced.values))
@@ -172,11 +164,10 @@ def _recorded(
     inputs: Mapping[str, Any],
     run: Callable[..., Sequence[Any]],
     wrt: Sequence[str],
-    max_steps: int,
 ) -> RecordedRun:
     try:
         place = pointing_into(program.source, program.body[-1].span)
-        with arrays.quiet(), place, limits.max_steps(max_steps):
+        with arrays.quiet(), place:
             return record(run, inputs)
     except NotRecordableError as error:
         error.message = "there is no single formula: what is computed here depends on the numbers"
@@ -191,13 +182,13 @@ def _recorded(
         raise
 
 
-def _value(program: tree.Module, values: Mapping[str, Any], max_steps: int) -> Any:
-    value = evaluate(program, values, rewrite=False, max_steps=max_steps).value
+def _value(program: tree.Module, values: Mapping[str, Any]) -> Any:
+    value = evaluate(program, values, rewrite=False).value
     return value if arrays.is_floating(constant(value)) else cast(value, "float64")
 
 
-def _scalar(program: tree.Module, values: Mapping[str, Any], max_steps: int) -> Any:
-    value = _value(program, values, max_steps)
+def _scalar(program: tree.Module, values: Mapping[str, Any]) -> Any:
+    value = _value(program, values)
     if arrays.shape(value):
         raise DifferentiationError(
             f"a formula is the derivative of a scalar, and the value has shape {list(arrays.shape(value))}",

@@ -13,7 +13,6 @@ from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import pointing_into
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
-from gradcli.limits import MAX_STEPS
 from gradcli.program.ir import Program
 from gradcli.program.record import record
 
@@ -51,7 +50,6 @@ def value_and_gradients(
     *,
     cotangent: Any = None,
     rewrite: bool = True,
-    max_steps: int = MAX_STEPS,
 ) -> Trace:
     """Record the value of `program` for `inputs`, arrays by name, and its gradient by each of `wrt`.
 
@@ -64,7 +62,7 @@ def value_and_gradients(
         return _gradients(run, given, wrt, None if cotangent is None else Tensor(given[_COTANGENT]))
 
     given = inputs if cotangent is None else {**inputs, _COTANGENT: cotangent}
-    return _traced(program, given, differentiate, rewrite=rewrite, max_steps=max_steps)
+    return _traced(program, given, differentiate, rewrite=rewrite)
 
 
 def value_and_jacobians(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
@@ -121,7 +119,6 @@ def _traced(
     differentiate: Differentiate,
     *,
     rewrite: bool = True,
-    max_steps: int = MAX_STEPS,
 ) -> Trace:
     positions: dict[str, int | None] = {}
 
@@ -129,7 +126,7 @@ def _traced(
         bindings = {name: value for name, value in given.items() if name != _COTANGENT}
 
         def function(leaves: Mapping[str, Any]) -> Any:
-            return evaluate(program, {**bindings, **leaves}, rewrite=rewrite, max_steps=max_steps).value
+            return evaluate(program, {**bindings, **leaves}, rewrite=rewrite).value
 
         with enable_grad():
             value, found = differentiate(function, given)

@@ -93,9 +93,9 @@ def quick(case: Case) -> Finding | None:
     """Parse, evaluate and differentiate, or an error of ours."""
     try:
         program = parse(case.program)
-        with limits.max_elements(MAX_ELEMENTS), limits.max_steps(MAX_STEPS):
+        with limits.within(MAX_STEPS, MAX_ELEMENTS):
             leaves = {n: Tensor(v).requires_grad_() for n, v in case.arrays().items()}
-            value = evaluate(program, leaves, max_steps=MAX_STEPS).value
+            value = evaluate(program, leaves).value
             if not isinstance(value, Tensor):
                 return None
             found = gradients(value, list(leaves.values()), Tensor(np.ones(value.shape)), retain_graph=False)

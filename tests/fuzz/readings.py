@@ -38,7 +38,7 @@ class Point(NamedTuple):
     leaves: Mapping[str, Any]
 
     def evaluate(self, given: Mapping[str, Any]) -> Any:
-        return evaluate(self.program, {**self.leaves, **given}, max_steps=checks.MAX_STEPS).value
+        return evaluate(self.program, {**self.leaves, **given}).value
 
     def total(self, given: Mapping[str, Any]) -> Any:
         value = self.evaluate(given)
@@ -189,8 +189,7 @@ def _over_the_value(jacobian: Any, leaf: Any) -> Any:
 
 def _by_series(point: Point, order: int, names: Sequence[str] | None = None) -> Numbers:
     leaves = point.leaves if names is None else {n: point.leaves[n] for n in names}
-    with limits.max_steps(20 * checks.MAX_STEPS):
-        return derivatives(point.total, leaves, order)[1]
+    return derivatives(point.total, leaves, order)[1]
 
 
 def _by_hessian(compiled: Any, point: Point) -> Numbers:
@@ -210,7 +209,7 @@ def _by_derivatives(compiled: Any, point: Point, order: int) -> Numbers:
 
 
 def _limited() -> Any:
-    return limits.max_elements(20 * checks.MAX_ELEMENTS)
+    return limits.within(20 * checks.MAX_STEPS, 20 * checks.MAX_ELEMENTS)
 
 
 def _compared(name: str, reading: Reading, truth: Reading, first: Numbers, point: Point) -> Finding | None:

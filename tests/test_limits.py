@@ -1,0 +1,155 @@
+"""What a run may use up: every way to work is charged, to the one budget of the run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import limits
+from gradcli.errors import LimitError, UsageError
+
+STEPS = "the program takes more than"
+ELEMENTS = "array elements"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "x*x", "x=1", "--order", "1000000000"],
+        ["check", "sin(x)*exp(x)", "x=1", "--order", "30"],
+        ["check", "y = x; for i in range(5000) { y = y*0.99 }; y", "x=1"],
+        ["check", "sum(x)", "x=ones(100000)"],
+        ["eval", "sin(a*b)*exp(c+d)*e", "a=1", "b=2", "c=3", "d=4", "e=5", "--order", "16"],
+        ["eval", "a*b*c*d", "a=1", "b=2", "c=3", "d=4", "--order", "12"],
+        ["eval", "prod(sin(x))", "x=[1, 2, 3, 4, 5, 6, 7, 8]", "--order", "8"],
+        ["eval", "y = x; for i in range(300) { y = y*x }; y", "x=0.5", "--order", "170"],
+        ["eval", "y = x*x; for i in range(10000) { y = x*x }; y", "x=0.5", "--order", "170"],
+        ["eval", "for i in range(1000) { [" + "i, " * 1000 + "i] }; 1"],
+        ["eval", "y = x; for i in range(10000) { y = logsumexp([y, x]) }; y", "x=1"],
+        ["eval", "y = x; for i in range(10000) { y = sin(y) }; y", "x=1", "--executor", "compiled"],
+        ["eval", "half(t) = t/2 backward(g) = g/2; y = x; for i in range(10000) { y = half(y) }; y", "x=1"],
+        ["eval", "y = x; for i in range(5000) { y = y*x }; [y, y]", "x=1", "--jacobian"],
+        ["graph", "y = x; for i in range(100000) { y = y*x }; y", "x=1"],
+    ],
+    ids=lambda words: " ".join(words)[:60],
+)
+def test_work_takes_steps(run, words):
+    outcome = run(*words, "--max-steps", "50000")
+    assert outcome.status == 1
+    assert f"error: {STEPS} 50,000 steps" in outcome.err
+    assert "--max-steps" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "s = 0; for i in range(1000) { s = s + sum(x) }; s",
+        "s = 0; for i in range(1000) { s = s + max(x[m]) }; s",
+        "s = 0; for i in range(1000) { s = s + argmax(x) }; s",
+    ],
+)
+def test_what_is_gone_through_counts_though_little_comes_of_it(run, program):
+    words = ("x=arange(10000)", "m=arange(10000)") if "[m]" in program else ("x=arange(10000)",)
+    outcome = run("eval", program.replace("[m]", "[m > 9000]"), *words, "--no-grad", "--max-elements", "1000000")
+    assert outcome.status == 1
+    assert ELEMENTS in outcome.err
+
+
+def test_a_derivative_of_any_order_ends_where_nothing_is_left(run):
+    assert run("eval", "diff(x*x, x, 1e9)", "x=3", "--json").status == 0
+    assert run("eval", "diff(x*x, x, 2)", "x=3").out.split()[:2] == ["value", "2.0"]
+    assert run("eval", "diff(x*x, x, 3)", "x=3").out.split()[:2] == ["value", "0.0"]
+
+
+class TestPrograms:
+    """The limits of the Python interface."""
+
+    BIG = "x + sum(zeros(30000, 30000)[0])"
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda f: f(x=1.0),
+            lambda f: f.value_and_grad({"x": 1.0}),
+            lambda f: f.jacobian({"x": 1.0}),
+            lambda f: f.hessian({"x": 1.0}),
+            lambda f: f.derivatives({"x": 1.0}, 3),
+            lambda f: f.compiled(("x",))(1.0),
+            lambda f: f(x=gradcli.tensor(1.0, requires_grad=True)),
+            lambda f: gradcli.gradcheck(f, {"x": 1.0}),
+        ],
+    )
+    def test_every_use_has_the_limits_of_the_command_line(self, use):
+        for _ in range(3):
+            with pytest.raises(LimitError, match="more than 400,000,000 array elements") as caught:
+                use(gradcli.compile(self.BIG))
+            assert caught.value.span is not None
+
+    def test_they_are_parameters(self):
+        f = gradcli.compile("y = x; for i in range(100) { y = y + sum(x*ones(10)) }; y", max_steps=100)
+        for _ in range(3):
+            with pytest.raises(LimitError, match="more than 100 steps"):
+                f.value_and_grad({"x": 1.0})
+        f = gradcli.compile("sum(x*ones(100))", max_elements=150)
+        with pytest.raises(LimitError, match="more than 150 array elements"):
+            f(x=1.0)
+        with pytest.raises(LimitError):
+            gradcli.gradcheck("sum(x)", {"x": np.ones(10)}, max_steps=100)
+        with pytest.raises(LimitError):
+            gradcli.gradcheck("sum(x*ones(100))", {"x": 1.0}, max_elements=500)
+
+    @pytest.mark.parametrize("limit", [0, -1, 1.5, "9", None, True])
+    def test_a_limit_is_a_whole_number(self, limit):
+        with pytest.raises(UsageError, match="'max_steps' must be a whole number"):
+            gradcli.compile("x", max_steps=limit)
+        with pytest.raises(UsageError, match="'max_elements' must be a whole number"):
+            gradcli.compile("x", max_elements=limit)
+
+    def test_what_could_be_run_once_can_be_run_again(self):
+        """Recording takes more than a run does; where it takes too much, the program runs as before."""
+        f = gradcli.compile("y = x; for i in range(50) { y = y*x }; y", max_steps=1000)
+        assert [f.value_and_grad({"x": 1.0}) for _ in range(4)] == [(1.0, {"x": 51.0})] * 4
+
+    def test_a_recorded_program_is_charged_too(self):
+        f = gradcli.compile("sum(sin(x)*x)", max_elements=10_000)
+        for size in (10, 10, 10, 1000, 1000):
+            f(x=np.ones(size))
+        for _ in range(3):
+            with pytest.raises(LimitError):
+                f(x=np.ones(5000))
+
+    def test_functions_and_tensors_have_none(self):
+        x = gradcli.tensor(np.ones(100), requires_grad=True)
+        assert limits.budget() is None
+        assert gradcli.gradcheck(lambda x: gradcli.sum(x * x), [x])
+
+
+def test_a_block_inside_a_block_has_no_budget_of_its_own():
+    with limits.within(max_steps=10), limits.within(max_steps=100):
+        limits.charge_steps(80)
+        with pytest.raises(LimitError, match="more than 10 steps"):
+            limits.charge_steps(1)
+
+
+def test_what_is_refused_is_not_counted():
+    with limits.within(max_elements=10):
+        with pytest.raises(LimitError):
+            limits.charge(11)
+        limits.charge(10)
+
+
+def test_an_attempt_takes_nothing_from_the_run():
+    with limits.within(max_steps=8):
+        with limits.attempt(), pytest.raises(LimitError):
+            limits.charge_steps(17)
+        limits.charge_steps(64)
+    with limits.attempt():
+        limits.charge_steps(1000)
+
+
+def test_a_result_that_is_not_finite_is_given_where_its_cause_is_too_far_to_find(run):
+    outcome = run("eval", "y = x; for i in range(500) { y = y*2 }; y/0", "x=1", "--max-steps", "4500")
+    assert outcome.status == 0
+    assert "inf" in outcome.out
+    assert "warning: a result is not finite, where that comes from takes too many steps to find" in outcome.err
