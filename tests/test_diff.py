@@ -18,9 +18,11 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.executors import stepwise
 from gradcli.formulas import languages
 from gradcli.language import scope
 from gradcli.language.syntax import parse
+from gradcli.run.symbolic import derivatives_as_formulas
 
 # A program, the name it is differentiated by, the order, the formula.
 GOLDEN = [
@@ -399,6 +401,55 @@ def test_c(run, tmp_path):
         assert found == pytest.approx(expected or 0.0, rel=1e-9, abs=1e-12), program
 
 
+# Numbers of which Python makes something else than NumPy and C do, and programs that have such numbers in them.
+EDGES = (0.0, -1.0, -8.0, 2.0, 710.0, 1e300, -1e300, math.inf, -math.inf, math.nan)
+AT_EDGES = [
+    "log(x**q)", "x**3", "x**q", "x**x", "1/x", "x/(1 - x)**2", "x**400", "400**x", "exp(-x**2/2)", "x**(1/3)", "x % q",
+    "q*(x//q)", "q*(x % q)", "q*x**-3", "abs(x)", "q*abs(x)", "q*sign(x)", "q*maximum(x, 2)", "q*minimum(x, 1)",
+    "q*clip(x, -1, 2)", "q*relu(x)", "x*q + x", "hypot(x, q)", "x*0**(1/3)", "(x*0)**(1/3)", "x*(0*q)**x", "x/0",
+    "(-8)**(1/3)*x", "x*10.0**400", "10**400*x", "x*log(0)", "x*0**-1", "x//0", "where(x > 1, 10, 1)**30*x",
+    "where(x > 1, 10, 1)**-2*x", "maximum(2, x)**-1", "q*sech(x)", "q*logcosh(x)", "q*atan(x**3)", "x*2**1000*2**1000",
+]  # fmt: skip
+
+
+def at_edges(program: str):
+    """The derivative of a program by each of its names, with inputs and what gradcli computes of it."""
+    names = names_of(program)
+    for by, formula in derivatives_as_formulas(parse(program), {}, names).derivatives.items():
+        read = [v.name or "" for v in formula.inputs]
+        for edges in itertools.product(EDGES, repeat=len(read)):
+            (expected,) = stepwise.run(formula._replace(guards=()), edges) or ()
+            yield by, dict(zip(read, edges, strict=True)), float(expected)
+
+
+def is_close(found: Any, expected: float) -> bool:
+    return type(found) is not complex and float(found) == pytest.approx(expected, rel=1e-9, abs=1e-290, nan_ok=True)
+
+
+@pytest.mark.parametrize("program", AT_EDGES)
+def test_python_at_edges(run, program):
+    codes = run("diff", program, "--to", "python", "--json").json["derivatives"]
+    for by, inputs, expected in at_edges(program):
+        with np.errstate(all="ignore"):
+            assert is_close(called(codes[by], f"derivative_{by}", inputs), expected), (by, inputs)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
+def test_c_at_edges(run, tmp_path):
+    source, library = tmp_path / "f.c", tmp_path / "f.so"
+    codes = [run("diff", program, "--to", "c", "--json").json["derivatives"] for program in AT_EDGES]
+    named = (c.replace(f" derivative_{by}(", f" {by}{i}(") for i, of in enumerate(codes) for by, c in of.items())
+    source.write_text("\n".join(named), encoding="utf-8")
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-O1", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *flags, str(source), "-lm", "-o", str(library)], check=True)
+    functions = ctypes.CDLL(str(library))
+    for i, program in enumerate(AT_EDGES):
+        for by, inputs, expected in at_edges(program):
+            function = getattr(functions, f"{by}{i}")
+            function.restype = ctypes.c_double
+            assert is_close(function(*map(ctypes.c_double, inputs.values())), expected), (program, by, inputs)
+
+
 def test_names_in_c_are_ascii(run):
     code = diff(run, "σ**2", "--wrt", "σ", "--to", "c").split("*/")[1]
     assert code.isascii()
@@ -483,7 +534,7 @@ def test_sympy_knows_most_of_the_formulas(run):
     pytest.importorskip("sympy")
     from gradcli.formulas import simplify
     from gradcli.formulas.text import text
-    from gradcli.run.symbolic import derivatives_as_formulas, parsed_formula
+    from gradcli.run.symbolic import parsed_formula
 
     written = 0
     for program, wrt, order, _ in GOLDEN[::4]:

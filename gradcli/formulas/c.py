@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -46,7 +46,7 @@ _RESERVED = frozenset(
     OVERFLOW PDP_ENDIAN PLOSS SING TLOSS UNDERFLOW X_TLOSS
     alloca assert environ errno fpclassify isfinite isgreater isgreaterequal isinf isless islessequal
     islessgreater isnan isnormal isunordered iszero main math_errhandling offsetof setjmp signbit stderr stdin stdout
-    j0 j1 jn y0 y1 yn gamma signgam""".split()  # noqa: SIM905
+    j0 j1 jn y0 y1 yn gamma signgam fmod rint""".split()  # noqa: SIM905
 ).union(names("c").values())
 # What looks like a macro, as M_PI, M_PIf, FP_NAN and INT_MAX do; what errno.h and signal.h may define; HUGE_VALF.
 _MACROS = re.compile(
@@ -124,11 +124,11 @@ FORMULAS = {
     "logaddexp": template("fmax({0}, {1}) + log1p(exp(-fabs({0} - {1})))", SUM),
     "logcosh": template("fabs({0}) + log1p(exp(-2.0*fabs({0}))) - 0.6931471805599453", SUM),
     "sech": template("1.0/cosh({0})", TIMES),
-    "relu": template("fmax({0}, 0.0)"),
-    "sign": template("(({0} > 0.0) - ({0} < 0.0))"),
-    "floor_divide": template("floor({0}/{1})"),
-    "remainder": template("{0} - {1}*floor({0}/{1})", SUM),
-    "clip": template("fmin(fmax({0}, {1}), {2})"),
+    "relu": template("{0} < 0.0 ? 0.0 : {0}", CONDITIONAL, inner=SUM),
+    "sign": template("{0} != {0} ? {0} : ({0} > 0.0) - ({0} < 0.0)", CONDITIONAL, inner=SUM),
+    # fmax and fmin leave nan out.
+    "maximum": template("{0} > {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
+    "minimum": template("{0} < {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
     "where": template("{0} ? {1} : {2}", CONDITIONAL, inner=COMPARE),
     "xlogy": template("{0} == 0.0 ? 0.0 : {0}*log({1})", CONDITIONAL),
     "xlog1py": template("{0} == 0.0 ? 0.0 : {0}*log1p({1})", CONDITIONAL),
@@ -136,6 +136,28 @@ FORMULAS = {
     "zeros_like": lambda _equation, _operands: Piece("0.0"),
     "ones_like": lambda _equation, _operands: Piece("1.0"),
 }
+
+
+def _clip(_equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+    x, lower, upper = (o.at(SUM) for o in operands)
+    x = part(f"{x} < {lower} || {lower} != {lower} ? {lower} : {x}")
+    return Piece(f"{x} > {upper} || {upper} != {upper} ? {upper} : {x}", CONDITIONAL)
+
+
+def _remainder(_equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+    """In the sign of the divisor, to the last digit."""
+    rest, y = part(f"fmod({operands[0].text}, {operands[1].text})"), operands[1].at(SUM)
+    return Piece(f"{_has_other_sign(rest, y)} ? {rest} + {y} : {rest}", CONDITIONAL)
+
+
+def _floor_divide(_equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+    x, y = (o.at(ATOM) for o in operands)
+    rest = part(f"fmod({operands[0].text}, {operands[1].text})")
+    return Piece(f"{y} == 0.0 ? {x}/{y} : rint(({x} - {rest})/{y}) - ({_has_other_sign(rest, y)})", CONDITIONAL)
+
+
+def _has_other_sign(rest: str, divisor: str) -> str:
+    return f"{rest} != 0.0 && ({rest} < 0.0) != ({divisor} < 0.0)"
 
 
 def _sinc(equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -168,5 +190,6 @@ LANGUAGE = Language(
     number=number,
     array=_array,
     document=lambda formulas: separate_functions(formulas, c, _NAMING),
+    with_parts={"clip": _clip, "remainder": _remainder, "floor_divide": _floor_divide},
     naming=_NAMING,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import keyword
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -20,18 +21,23 @@ from gradcli.formulas.text import (
     permuted,
     reduction,
     shaped,
+    sizes,
     whole_power,
     with_keywords,
     with_order,
 )
 from gradcli.formulas.text import number as plain_number
 from gradcli.formulas.writing import (
+    ATOM,
+    POWER,
     SUM,
     TIMES,
     UNARY,
     Language,
     Piece,
+    Spelling,
     function,
+    infix,
     listed,
     names,
     operators,
@@ -40,7 +46,9 @@ from gradcli.formulas.writing import (
     with_parameters,
     write,
 )
-from gradcli.program.ir import Program
+from gradcli.program import constants
+from gradcli.program.ir import Equation, Program, Variable
+from gradcli.program.passes import without_dead_code
 
 
 def python(program: Program, names: Names, *, name: str, doc: str, short: int) -> str:
@@ -48,10 +56,24 @@ def python(program: Program, names: Names, *, name: str, doc: str, short: int) -
     written = write(program, LANGUAGE, names, short=short)
     parameters = ", ".join(names.inputs.values())
     doc = doc.replace("\\", "\\\\").replace('"""', "'''")
-    body = [f'"""{doc}"""', *(f"{n} = {part}" for n, part in written.parts), f"return {written.result}"]
+    lines = [*(f"{n} = {part}" for n, part in written.parts), f"return {written.result}"]
+    body = [f'"""{doc}"""', *_converted(program, names, lines), *lines]
     code = "\n".join([f"def {name}({parameters}):", *(f"    {line}" for line in body)])
     imports = ["import numpy as np"] * ("np." in code) + ["from scipy import special"] * ("special." in code)
     return "\n".join([*imports, "", "", code] if imports else [code])
+
+
+def _converted(program: Program, names: Names, lines: Sequence[str]) -> Iterator[str]:
+    """What has the inputs divided and raised to powers as NumPy does it: Python's numbers have no 1/0 and no 1e200**2."""
+    if not any(operator in line for line in lines for operator in ("/", "%", "**")):
+        return
+    atoms = {
+        a for e in without_dead_code(program._replace(guards=())).equations for a in e.inputs if isinstance(a, Variable)
+    }
+    read = [(names.inputs[v.name or ""], v.shape) for v in program.inputs if v in atoms]
+    if read:
+        values = (f"np.asarray({name}, float)" if shape else f"np.float64({name})" for name, shape in read)
+        yield f"{', '.join(name for name, _ in read)} = {', '.join(values)}"
 
 
 def _number(value: Any) -> Piece:
@@ -59,12 +81,59 @@ def _number(value: Any) -> Piece:
     names = {"pi": "np.pi", "e": "np.e", "inf": "np.inf", "nan": "np.nan"}
     if text in names:
         sign = math.copysign(1.0, float(value)) < 0 and text != "nan"
-        return Piece(f"-{names[text]}", UNARY) if sign else Piece(names[text])
-    return plain_number(value)
+        return Piece(f"-{names[text]}", UNARY, plain=True) if sign else Piece(names[text], plain=True)
+    return plain_number(value)._replace(plain=arrays.dtype_name(value) != "bool")
 
 
 def _array(constant: Any) -> Piece:
-    return function("np.array", listed(arrays.tolist(constant), lambda n: _number(n).text))
+    shape, element = arrays.shape(constant), constants.uniform(constant)
+    if element is not None:
+        return function("np.full", sizes(shape), _as_float(_number(element)).text)
+    return function("np.array", listed(arrays.tolist(constant), lambda n: _as_float(_number(n)).text))
+
+
+def _as_float(piece: Piece) -> Piece:
+    """A whole number where NumPy would compute with whole numbers if it were one."""
+    if not piece.plain:
+        return piece
+    if re.fullmatch(r"-?\d+", piece.text):
+        return piece._replace(text=f"{piece.text}.0", plain=False)
+    return piece._replace(plain=False) if piece.level == ATOM else Piece(f"np.float64({piece.text})")
+
+
+def _with_floats(spelling: Spelling) -> Spelling:
+    """A call of NumPy or SciPy."""
+    return lambda equation, operands: spelling(equation, [*map(_as_float, operands)])
+
+
+def _operator(symbol: str, level: int) -> Spelling:
+    """Between two numbers, of which Python makes something else, the first is one of NumPy."""
+    spelling = infix(symbol, level)
+
+    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        plain = all(o.plain for o in operands)
+        if plain and symbol in ("/", "//", "%", "**"):
+            operands = [_of_numpy(operands[0]), *operands[1:]]
+            plain = False
+        return spelling(equation, operands)._replace(plain=plain and level in (SUM, TIMES))
+
+    return spelled
+
+
+def _of_numpy(piece: Piece) -> Piece:
+    return Piece(f"np.float64({piece.text})") if piece.plain else piece
+
+
+def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return whole_power(equation, [_of_numpy(operands[0])])
+
+
+def _reciprocal(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return template("1/{0}", TIMES)(equation, [_of_numpy(operands[0])])
+
+
+def _negated(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return negated(equation, operands)._replace(plain=operands[0].plain)
 
 
 def _is_taken(name: str) -> bool:
@@ -81,43 +150,47 @@ def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
     return function("np.where", f"{x.at(SUM)} > 0", x.text, f"{scale.at(TIMES)}*{below}")
 
 
+_CALLS: dict[str, Spelling] = {
+    **{name: plain_call("python", text) for name, text in _NAMES.items()},
+    "rsqrt": lambda _equation, operands: Piece(f"1/np.sqrt({operands[0].text})", TIMES),
+    "softplus": lambda _equation, operands: function("np.logaddexp", "0", operands[0].text),
+    "relu": lambda _equation, operands: function("np.maximum", operands[0].text, "0"),
+    "sech": template("1/np.cosh({0})", TIMES),
+    "sech_square": template("1/np.cosh({0})**2", TIMES),
+    "logcosh": template("np.logaddexp({0}, -{0}) - np.log(2)", SUM, inner=POWER),
+    "leaky_relu": lambda _equation, operands: _split_at_zero(operands, operands[0].at(UNARY)),
+    "elu": lambda _equation, operands: _split_at_zero(operands, f"np.expm1({operands[0].text})"),
+    "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
+    "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
+    "sinc": lambda _equation, operands: function("np.sinc", operands[0].text),
+    **{name: with_order(_NAMES[name]) for name in ("polygamma", "bessel_i", "bessel_j")},
+    **{p.name: reduction(_NAMES[p.name]) for p in with_parameters("x axis keepdims") if p.name in _NAMES},
+    **{p.name: with_keywords(_NAMES[p.name], "axis") for p in with_parameters("x axis") if p.name in _NAMES},
+    **{p.name: with_keywords(_NAMES[p.name], "k") for p in with_parameters("x k") if p.name in _NAMES},
+    "roll": with_keywords("np.roll", "shift", "axis"),
+    "reshape": shaped("np.reshape"),
+    "broadcast_to": shaped("np.broadcast_to"),
+    "concat": joined("np.concatenate"),
+    "stack": joined("np.stack"),
+    "permute": permuted("np.transpose"),
+    "index": indexed,
+    "contract": contraction("np.einsum"),
+}
+
 _NAMING = Naming(lambda name: with_underscores(name, _is_taken))
 
 LANGUAGE = Language(
     name="python",
     functions={
-        **{name: plain_call("python", text) for name, text in _NAMES.items()},
-        **operators(),
-        "negative": negated,
-        "reciprocal": template("1/{0}", TIMES),
-        "rsqrt": lambda _equation, operands: Piece(f"1/np.sqrt({operands[0].text})", TIMES),
-        "whole_power": whole_power,
-        "softplus": lambda _equation, operands: function("np.logaddexp", "0", operands[0].text),
-        "relu": lambda _equation, operands: function("np.maximum", operands[0].text, "0"),
+        **{name: _with_floats(spelling) for name, spelling in _CALLS.items()},
+        **operators(form=_operator),
+        "negative": _negated,
+        "reciprocal": _reciprocal,
+        "whole_power": _power,
         "identity": lambda _equation, operands: operands[0],
         "one_minus_square": one_minus_square,
-        "over_one_plus_square": over_one_plus_square,
-        "sech": template("1/np.cosh({0})", TIMES),
-        "sech_square": template("1/np.cosh({0})**2", TIMES),
-        "logcosh": template("np.logaddexp({0}, -{0}) - np.log(2)", SUM),
-        "leaky_relu": lambda _equation, operands: _split_at_zero(operands, operands[0].at(UNARY)),
-        "elu": lambda _equation, operands: _split_at_zero(operands, f"np.expm1({operands[0].text})"),
+        "over_one_plus_square": lambda equation, operands: over_one_plus_square(equation, [_of_numpy(operands[0])]),
         "cast": lambda _equation, operands: Piece(f"1.0*{operands[0].at(UNARY)}", TIMES),
-        "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
-        "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
-        "sinc": lambda _equation, operands: function("np.sinc", operands[0].text),
-        **{name: with_order(_NAMES[name]) for name in ("polygamma", "bessel_i", "bessel_j")},
-        **{p.name: reduction(_NAMES[p.name]) for p in with_parameters("x axis keepdims") if p.name in _NAMES},
-        **{p.name: with_keywords(_NAMES[p.name], "axis") for p in with_parameters("x axis") if p.name in _NAMES},
-        **{p.name: with_keywords(_NAMES[p.name], "k") for p in with_parameters("x k") if p.name in _NAMES},
-        "roll": with_keywords("np.roll", "shift", "axis"),
-        "reshape": shaped("np.reshape"),
-        "broadcast_to": shaped("np.broadcast_to"),
-        "concat": joined("np.concatenate"),
-        "stack": joined("np.stack"),
-        "permute": permuted("np.transpose"),
-        "index": indexed,
-        "contract": contraction("np.einsum"),
     },
     number=_number,
     array=_array,

@@ -225,7 +225,7 @@ def one_minus_square(_equation: Equation, operands: Sequence[Piece]) -> Piece:
 
 
 def over_one_plus_square(_equation: Equation, operands: Sequence[Piece]) -> Piece:
-    return Piece(f"1/(1 + {operands[0].at(POWER)}**2)", TIMES)
+    return Piece(f"1/(1 + {operands[0].at(ATOM)}**2)", TIMES)
 
 
 def _root(equation: Equation, operands: Sequence[Piece]) -> Piece:

@@ -28,11 +28,13 @@ _PRIMITIVES = [entry for entry in table.entries() if isinstance(entry, Primitive
 
 
 class Piece(NamedTuple):
-    """The text of an expression, how tightly it holds together, and how deep brackets nest in it."""
+    """The text of an expression, how tightly it holds together, how deep brackets nest in it, and whether there is
+    nothing but numbers in it, and + - * between them."""
 
     text: str
     level: int = ATOM
     depth: int = 0
+    plain: bool = False
 
     def at(self, level: int) -> str:
         """The text where an expression that holds together this tightly is asked for."""
@@ -137,7 +139,7 @@ class _TextWriter:
         inside = self.uses[variable] == 1 or len(piece.text) <= self.short
         if inside and len(piece.text) <= _LONGEST and piece.depth <= _DEEPEST:
             return piece
-        return Piece(self._named(piece.text))
+        return Piece(self._named(piece.text), plain=piece.plain)
 
     def _named(self, text: str) -> str:
         """The name of a new part."""
