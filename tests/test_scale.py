@@ -96,3 +96,22 @@ def test_a_leaf_made_late_has_its_gradient():
     assert gradcli.grad(y, x)[0].item() == 3.0
     copy = pickle.loads(pickle.dumps(x))
     assert gradcli.grad(copy * 5, copy)[0].item() == 5.0
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda n: f"sum([{', '.join(['x'] * n)}])",
+        lambda n: f"max([{', '.join(['x'] * n)}])",
+        lambda n: f"sum(concat([{', '.join(['[x]'] * n)}]))",
+        lambda n: f"f({', '.join(f'a{i}' for i in range(n))}) = a0; f({', '.join(['x'] * n)})",
+        lambda n: f"f({', '.join(f'a{i}' for i in range(n))}) = a0; f({', '.join(f'a{i}=x' for i in range(n))})",
+    ],
+)
+def test_many_items_take_time_in_proportion(program: Callable[[int], str]):
+    def run(items: int) -> Any:
+        return gradcli.compile(program(items)).value_and_grad({"x": 1.0})
+
+    run(200)
+    work = [instructions(lambda n=n: run(n)) for n in (200, 400, 800)]
+    assert work[2] - work[1] < 2.1 * (work[1] - work[0])

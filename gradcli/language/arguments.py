@@ -6,18 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.errors import CallError, did_you_mean
-from gradcli.primitives import signature
 from gradcli.primitives.signature import Parameter
-
-
-def rename(keyword: str, parameters: Sequence[Parameter]) -> str:
-    """The parameter that a keyword of another library means."""
-    return signature.rename(keyword, [p.name for p in parameters])
 
 
 def fit(name: str, parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
     """Raise CallError where a call has too few, too many, doubled or unknown arguments."""
-    known = [p.name for p in parameters]
+    known = dict.fromkeys(p.name for p in parameters)
     for keyword in keywords:
         if keyword not in known:
             hint = did_you_mean(keyword, known, usage(name, parameters))
@@ -36,16 +30,10 @@ def fit(name: str, parameters: Sequence[Parameter], positional: Sequence[Any], k
     doubled = [p.name for p in before[: len(positional)] if p.name in keywords]
     if doubled:
         raise CallError(f"'{name}' got '{doubled[0]}' twice", hint=usage(name, parameters))
-    _check_missing(name, parameters, before, len(positional), keywords)
-
-
-def _check_missing(
-    name: str, parameters: Sequence[Parameter], before: Sequence[Parameter], given: int, keywords: Mapping[str, Any]
-) -> None:
-    required = [p for p in parameters if p.default is None and not p.variadic]
-    missing = [p for p in required if p.name not in keywords and p not in before[:given]]
+    given = {*keywords, *(p.name for p in before[: len(positional)])}
+    missing = [p.name for p in parameters if p.default is None and not p.variadic and p.name not in given]
     if missing:
-        names = " and ".join(f"'{p.name}'" for p in missing)
+        names = " and ".join(f"'{n}'" for n in missing)
         raise CallError(f"'{name}' needs {names}", hint=usage(name, parameters))
 
 

@@ -18,7 +18,7 @@ from gradcli.language.machine import Activation, Machine, Task
 from gradcli.language.syntax import tree
 from gradcli.language.values import Value, check_arguments, in_dtype, number
 from gradcli.primitives import table
-from gradcli.primitives.signature import Parameter, parse_signature
+from gradcli.primitives.signature import Parameter, parse_signature, rename
 
 
 def _call(machine: Machine, node: tree.Call) -> Task:
@@ -31,8 +31,9 @@ def _call(machine: Machine, node: tree.Call) -> Task:
         else:
             positional.append((yield argument))
     keywords: dict[str, Value] = {}
+    known = {p.name for p in parameters} if node.keywords else ()
     for keyword in node.keywords:
-        name = arguments.rename(keyword.name, parameters)
+        name = rename(keyword.name, known)
         if name in keywords:
             raise CallError(f"'{node.name}' got '{name}' twice", span=keyword.span)
         keywords[name] = yield keyword.value

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import Span
-from gradcli.language import arguments
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
 from gradcli.primitives.arithmetic import absolute
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import greater, isfinite, less, usable_divisor
+from gradcli.primitives.signature import rename
 
 
 class StableForm(NamedTuple):
@@ -233,7 +233,7 @@ def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
     parameters = operation.parameters
     positional = tree.positional(call)
     named = {p.name: a for p, a in zip(parameters, positional)}
-    named |= {arguments.rename(k.name, parameters): k.value for k in call.keywords}
+    named |= {rename(k.name, [p.name for p in parameters]): k.value for k in call.keywords}
     return named if len(named) == len(positional) + len(call.keywords) else None
 
 

@@ -140,6 +140,14 @@ def iter_first_axis(x: Any) -> list[Any]:
     return [index(x, i) for i in range(sizes[0])]
 
 
+# Each operand's rule is given all of them, so that many are joined in parts, and the parts again.
+_MOST_JOINED = 128
+
+
+def _parts(items: Sequence[Any]) -> list[Sequence[Any]]:
+    return [items[i : i + _MOST_JOINED] for i in range(0, len(items), _MOST_JOINED)]
+
+
 def _concat_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
     items = _sequence(tensors, "concat")
     ndim = len(arrays.shape(items[0]))
@@ -147,6 +155,8 @@ def _concat_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[st
         raise ShapeError("cannot concatenate numbers", hint="stack joins them along a new axis")
     number = normalize_axis(axis, ndim)
     _check_joined(items, number)
+    while len(items) > _MOST_JOINED:
+        items = [concat(part, number) for part in _parts(items)]
     return items, {"axis": number}
 
 
@@ -175,24 +185,34 @@ concat = moving(
 )  # fmt: skip
 
 
-def _stack_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
+_stack = moving(
+    "stack", "*tensors", "tensors joined along a new axis",
+    internal=True,
+    forward=lambda xp, *tensors, axis: xp.stack([xp.asarray(t) for t in tensors], axis=axis),
+    vjp=lambda i, g, _y, *_operands, axis: index(g, (slice(None),) * axis + (i,)),
+    variadic=True,
+    prepare=lambda *tensors, axis: (tensors, {"axis": axis}),
+    batch=batching.joined,
+    derivative="the slice of g that each tensor became",
+    elements=_total_elements,
+)  # fmt: skip
+
+
+def _stack_call(tensors: Any, axis: Any = 0) -> Any:
     items = _sequence(tensors, "stack")
     first = arrays.shape(items[0])
     for item in items:
         if arrays.shape(item) != first:
             raise ShapeError(f"the items of a list have different shapes {list(first)} and {list(arrays.shape(item))}")
-    return items, {"axis": normalize_axis(axis, len(arrays.shape(items[0])) + 1)}
+    number = normalize_axis(axis, len(first) + 1)
+    if len(items) <= _MOST_JOINED:
+        return _stack(*items, axis=number)
+    return concat([_stack(*part, axis=number) for part in _parts(items)], number)
 
 
-stack = moving(
-    "stack", "tensors, axis=0", "tensors joined along a new axis",
-    forward=lambda xp, *tensors, axis: xp.stack([xp.asarray(t) for t in tensors], axis=axis),
-    vjp=lambda i, g, _y, *_operands, axis: index(g, (slice(None),) * axis + (i,)),
-    variadic=True,
-    prepare=_stack_call,
-    batch=batching.joined,
+stack = Composite(
+    "stack", "tensors, axis=0", "tensors joined along a new axis", _stack_call,
     derivative="the slice of g that each tensor became",
-    elements=_total_elements,
     samples=(([0.7, 1.3],), ([_MATRIX, _MATRIX], 1)),
 )  # fmt: skip
 
