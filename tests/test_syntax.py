@@ -206,9 +206,9 @@ def test_nodes_are_frozen() -> None:
     node = parse_expression("x")
     with pytest.raises(AttributeError, match="frozen"):
         node.span = Span(0, 0)  # type: ignore[misc]
-    with pytest.raises(TypeError, match="Name takes span, id"):
+    with pytest.raises(TypeError):
         tree.Name(Span(0, 1))  # type: ignore[call-arg]
-    assert tree.Name(Span(0, 1), id="x").id == "x"
+    assert tree.Name(Span(0, 1), "x").id == "x"
 
 
 # Places

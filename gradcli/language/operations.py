@@ -36,7 +36,7 @@ def place(node: tree.SyntaxNode) -> Span:
 
 def operation_at(program: tree.Module, span: Span) -> str | None:
     """What the program calls the operation at a place: the function of a call, the name of an operator."""
-    for node in tree.walk(program):
+    for node in tree.everything(program):
         if isinstance(node, tree.Binary) and place(node) == span:
             return BINARY[node.operator].name
         if isinstance(node, tree.Call) and node.span == span:

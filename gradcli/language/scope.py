@@ -54,9 +54,8 @@ def _events(program: tree.Module) -> Iterator[tree.Name | _Bind]:
         node, certain, parameters = stack.pop()
         if isinstance(node, _Bind):
             yield node
-        elif isinstance(node, tree.Name):
-            if node.id not in parameters:
-                yield node
+        elif isinstance(node, tree.Expression):
+            yield from (n for n in tree.walk(node) if type(n) is tree.Name and n.id not in parameters)
         else:
             stack.extend(reversed([*_parts(node, certain, parameters)]))
 
@@ -89,12 +88,12 @@ def _parts(
 
 
 def defined_functions(program: tree.Module) -> frozenset[str]:
-    return frozenset(n.name for n in tree.walk(program) if isinstance(n, tree.Define))
+    return frozenset(n.name for n in tree.everything(program) if isinstance(n, tree.Define))
 
 
 def differentiation_targets(program: tree.Module) -> frozenset[str]:
     """The names by which the program itself differentiates."""
-    calls = (n for n in tree.walk(program) if isinstance(n, tree.Call) and n.name in DERIVATIVES)
+    calls = (n for n in tree.everything(program) if isinstance(n, tree.Call) and n.name in DERIVATIVES)
     return frozenset(a.id for call in calls for a in _second_argument(call) if isinstance(a, tree.Name))
 
 
@@ -111,7 +110,7 @@ def check(program: tree.Module, bound: Collection[str]) -> None:
     read: a branch that is not taken may read one that has no value.
     """
     functions = defined_functions(program)
-    for node in tree.walk(program):
+    for node in tree.everything(program):
         if isinstance(node, tree.Call) and not is_function(node.name, functions):
             raise _unknown_function(node, functions, bound, program.source)
 
@@ -121,7 +120,7 @@ def known_names(program: tree.Module, bound: Collection[str]) -> set[str]:
 
 
 def _assigned(program: tree.Module) -> set[str]:
-    statements = [*tree.walk(program)]
+    statements = tree.everything(program)
     unpacked = {t.name for n in statements if isinstance(n, tree.Unpack) for t in n.targets}
     return unpacked | {n.name for n in statements if isinstance(n, (tree.Assign, tree.For))}
 

@@ -137,7 +137,7 @@ def rewrites(program: tree.Module, own_functions: Collection[str]) -> dict[tree.
     """The expressions of a program that have a stable form. A function that the program itself
     defines is not the one that a rule means."""
     found: dict[tree.SyntaxNode, Rewritten] = {}
-    for node in tree.walk(program):
+    for node in tree.everything(program):
         if not isinstance(node, tree.Expression):
             continue
         fits: tree.Expression = node
@@ -162,10 +162,8 @@ def stable_text(rewritten: Rewritten, source: str) -> str:
 
 def _is_loose(node: tree.SyntaxNode) -> bool:
     """Whether an expression needs brackets as an operand: it begins with an operand of its own."""
-    first = next(tree.children(node), None)
-    return isinstance(node, (tree.Binary, tree.Compare, tree.Logical, tree.Conditional)) and (
-        first is not None and first.span.start == node.span.start
-    )
+    loose = isinstance(node, (tree.Binary, tree.Compare, tree.Logical, tree.Conditional))
+    return loose and tree.children(node)[0].span.start == node.span.start
 
 
 def _root(node: tree.SyntaxNode) -> str | None:

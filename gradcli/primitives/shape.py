@@ -185,33 +185,37 @@ concat = moving(
 )  # fmt: skip
 
 
-_stack = moving(
-    "stack", "*tensors", "tensors joined along a new axis",
-    internal=True,
-    forward=lambda xp, *tensors, axis: xp.stack([xp.asarray(t) for t in tensors], axis=axis),
-    vjp=lambda i, g, _y, *_operands, axis: index(g, (slice(None),) * axis + (i,)),
-    variadic=True,
-    prepare=lambda *tensors, axis: (tensors, {"axis": axis}),
-    batch=batching.joined,
-    derivative="the slice of g that each tensor became",
-    elements=_total_elements,
-)  # fmt: skip
-
-
-def _stack_call(tensors: Any, axis: Any = 0) -> Any:
+def _stack_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
     items = _sequence(tensors, "stack")
     first = arrays.shape(items[0])
     for item in items:
         if arrays.shape(item) != first:
             raise ShapeError(f"the items of a list have different shapes {list(first)} and {list(arrays.shape(item))}")
-    number = normalize_axis(axis, len(first) + 1)
-    if len(items) <= _MOST_JOINED:
-        return _stack(*items, axis=number)
-    return concat([_stack(*part, axis=number) for part in _parts(items)], number)
+    return items, {"axis": normalize_axis(axis, len(arrays.shape(items[0])) + 1)}
+
+
+_stack = moving(
+    "stack", "tensors, axis=0", "tensors joined along a new axis",
+    internal=True,
+    forward=lambda xp, *tensors, axis: xp.stack([xp.asarray(t) for t in tensors], axis=axis),
+    vjp=lambda i, g, _y, *_operands, axis: index(g, (slice(None),) * axis + (i,)),
+    variadic=True,
+    prepare=_stack_call,
+    batch=batching.joined,
+    derivative="the slice of g that each tensor became",
+    elements=_total_elements,
+    samples=(([0.7, 1.3],), ([_MATRIX, _MATRIX], 1)),
+)  # fmt: skip
+
+
+def _stack_parts(tensors: Any, axis: Any = 0) -> Any:
+    items, params = _stack_call(tensors, axis)
+    parts = [_stack(part, **params) for part in _parts(items)]
+    return parts[0] if len(parts) == 1 else concat(parts, **params)
 
 
 stack = Composite(
-    "stack", "tensors, axis=0", "tensors joined along a new axis", _stack_call,
+    "stack", "tensors, axis=0", "tensors joined along a new axis", _stack_parts,
     derivative="the slice of g that each tensor became",
     samples=(([0.7, 1.3],), ([_MATRIX, _MATRIX], 1)),
 )  # fmt: skip

@@ -84,4 +84,4 @@ def _warnings(program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[s
 
 def hand_written(program: tree.Module) -> list[tree.Define]:
     """The functions of `program` that have a `backward` clause."""
-    return [n for n in tree.walk(program) if isinstance(n, tree.Define) and n.backward is not None]
+    return [n for n in tree.everything(program) if isinstance(n, tree.Define) and n.backward is not None]

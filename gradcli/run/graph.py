@@ -124,7 +124,7 @@ def _vertices(
     leaves = _leaves(value, nodes)
     numbers = {item: i for i, item in enumerate([*leaves, *nodes])}
     vertices = [_leaf(leaf, log.names, request) for leaf in leaves]
-    places = {n.operator_span: n.span for n in tree.walk(request.program) if isinstance(n, tree.Binary)}
+    places = {n.operator_span: n.span for n in tree.everything(request.program) if isinstance(n, tree.Binary)}
     for node, group, called in zip(nodes, grouping.group_of, grouping.called):
         result = results[node]
         vertices.append(

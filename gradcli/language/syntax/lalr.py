@@ -32,6 +32,8 @@ def run(
     first, last = tables.starts[start]
     states: list[int] = [first]
     values: list[Any] = []
+    # Where a symbol leads that rules with one child alone are then applied to: they are most of the rules.
+    chains: dict[tuple[int, str, str], int] = {}
     for token in stream:
         kind = token.type
         while (move := rows[states[-1]].get(kind)) is not None:
@@ -49,12 +51,28 @@ def run(
                 if spliced:
                     children = _splice(children, spliced)
                 values.append(children if action is None else actions[action](*children))
-            states.append(rows[states[-1]][origin])
+            below = states[-1]
+            state = chains.get((below, origin, kind))
+            if state is None:
+                state = chains[below, origin, kind] = _end_of_chain(tables, below, origin, kind)
+            states.append(state)
         else:
             if kind == END and states[-1] == last:
                 return values[0]
             raise UnexpectedToken(token, _acceptable(tables, states, last))
     raise ValueError("the tokens do not end with an END")
+
+
+def _end_of_chain(tables: Tables, below: int, origin: str, kind: str) -> int:
+    """The state behind `below` for the symbol `origin`, after all rules that hand an only child on."""
+    rows, rules = tables.rows, tables.rules
+    state = rows[below][origin]
+    while (move := rows[state].get(kind, 0)) < 0:
+        origin, _, action, _ = rules[~move]
+        if action != "":
+            break
+        state = rows[below][origin]
+    return state
 
 
 def _acceptable(tables: Tables, states: list[int], last: int) -> frozenset[str]:

@@ -42,7 +42,9 @@ def tokens(source: str, tables: Tables, *, lines: bool = True) -> Iterator[Token
     no tokens, and brackets that do not match or nest too deep.
     """
     check_text(source)
-    yield from _without_prefixes(_layout(scan(source, tables), len(source), lines=lines), _prefixes(source, tables))
+    stream = _layout(scan(source, tables), len(source), lines=lines)
+    prefixes = _prefixes(source, tables)
+    return _without_prefixes(stream, prefixes) if prefixes else stream
 
 
 def check_text(source: str) -> None:

@@ -29,9 +29,8 @@ def parse_expression(source: str) -> tree.Expression:
 
 def _parse(source: str, start: str, *, lines: bool) -> Any:
     prepared = parse_tables.load()
-    stream = lexer.tokens(source, prepared, lines=lines)
     try:
-        return lalr.run(prepared, start, stream, vars(build))
+        return lalr.run(prepared, start, lexer.tokens(source, prepared, lines=lines), vars(build))
     except GradcliError as error:
         error.locate(None, source)
         raise

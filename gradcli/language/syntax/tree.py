@@ -2,25 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, dataclass_transform
 from typing import Literal as OneOf
 
 from gradcli.errors import Span
+
+# Fields that never hold nodes, by their annotations.
+_PLAIN = ("Span", "str", "float", "bool | None", "OneOf", "tuple[OneOf")
+
+
+def _constructor(slots: list[Callable[[Any, object], None]]) -> Callable[..., None]:
+    """`__init__` with the fields by position, each put into its slot. A long program calls it a million
+    times: a loop would take four times as long."""
+
+    def one(self: Any, a: object) -> None:
+        set_a(self, a)
+
+    def two(self: Any, a: object, b: object) -> None:
+        set_a(self, a)
+        set_b(self, b)
+
+    def three(self: Any, a: object, b: object, c: object) -> None:
+        set_a(self, a)
+        set_b(self, b)
+        set_c(self, c)
+
+    def four(self: Any, a: object, b: object, c: object, d: object) -> None:
+        three(self, a, b, c)
+        set_d(self, d)
+
+    def five(self: Any, a: object, b: object, c: object, d: object, e: object) -> None:
+        set_a(self, a)
+        set_b(self, b)
+        set_c(self, c)
+        set_d(self, d)
+        set_e(self, e)
+
+    def six(self: Any, a: object, b: object, c: object, d: object, e: object, f: object) -> None:
+        five(self, a, b, c, d, e)
+        set_f(self, f)
+
+    set_a, set_b, set_c, set_d, set_e, set_f = [*slots, *slots[:1] * 5][:6]
+    return (one, two, three, four, five, six)[len(slots) - 1]
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 class _NodeType(type):
     """Makes frozen, slotted classes from annotations, as `dataclass` does.
 
-    That would add 10 ms to every start, and half of that again for importing it.
+    That would add 10 ms to every start, and half of that again for importing it. `below` are the fields that
+    may hold nodes.
     """
 
+    below: tuple[str, ...]
+
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _NodeType:
-        own = tuple(namespace.get("__annotations__", ()))
-        inherited = tuple(field for base in bases for field in base.__match_args__)  # type: ignore[attr-defined]
-        namespace |= {"__slots__": own, "__match_args__": (*inherited, *own)}
-        return super().__new__(cls, name, bases, namespace)
+        annotations: dict[str, str] = namespace.get("__annotations__", {})
+        inherited: tuple[str, ...] = bases[0].__match_args__ if bases else ()  # type: ignore[attr-defined]
+        above: tuple[str, ...] = bases[0].below if bases else ()  # type: ignore[attr-defined]
+        fields = (*inherited, *annotations)
+        namespace |= {"__slots__": (*annotations, *namespace.get("__slots__", ())), "__match_args__": fields}
+        namespace["below"] = (*above, *(f for f, kind in annotations.items() if not kind.startswith(_PLAIN)))
+        made = super().__new__(cls, name, bases, namespace)
+        type.__setattr__(made, "__init__", _constructor([getattr(made, f).__set__ for f in fields]))
+        return made
 
 
 # Compared by identity: a structural comparison would recurse, and trees may be very deep.
@@ -28,15 +74,6 @@ class SyntaxNode(metaclass=_NodeType):
     """`__match_args__` names the fields, in the order of the constructor's arguments."""
 
     span: Span
-
-    def __init__(self, *values: object, **named: object) -> None:
-        fields = self.__match_args__
-        if named:
-            values += tuple(named.pop(field) for field in fields[len(values) :] if field in named)
-        if named or len(values) != len(fields):
-            raise TypeError(f"{type(self).__name__} takes {', '.join(fields)}")
-        for field, value in zip(fields, values, strict=True):
-            object.__setattr__(self, field, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")
@@ -230,6 +267,8 @@ class While(Statement):
 class Module(SyntaxNode):
     """A whole program and the text it came from."""
 
+    __slots__ = ("_everything",)
+
     source: str
     body: tuple[Statement, ...]
 
@@ -239,14 +278,16 @@ def positional(call: Call) -> tuple[Expression, ...]:
     return call.arguments if call.receiver is None else (call.receiver, *call.arguments)
 
 
-def children(node: SyntaxNode) -> Iterator[SyntaxNode]:
+def children(node: SyntaxNode) -> list[SyntaxNode]:
     """The direct child nodes, in the order of the text."""
-    for field in node.__match_args__:
+    found: list[SyntaxNode] = []
+    for field in type(node).below:
         value = getattr(node, field)
-        if isinstance(value, SyntaxNode):
-            yield value
-        elif isinstance(value, tuple) and not isinstance(value, Span):
-            yield from (item for item in value if isinstance(item, SyntaxNode))
+        if type(value) is tuple:
+            found += value
+        elif isinstance(value, SyntaxNode):
+            found.append(value)
+    return found
 
 
 def walk(node: SyntaxNode) -> Iterator[SyntaxNode]:
@@ -255,4 +296,15 @@ def walk(node: SyntaxNode) -> Iterator[SyntaxNode]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(tuple(children(current))))
+        if type(current).below:
+            stack += children(current)[::-1]
+
+
+def everything(program: Module) -> Sequence[SyntaxNode]:
+    """What `walk` gives of a program, which is asked for it again and again."""
+    try:
+        found: Sequence[SyntaxNode] = program._everything  # type: ignore[attr-defined]
+    except AttributeError:
+        found = [*walk(program)]
+        object.__setattr__(program, "_everything", found)
+    return found
