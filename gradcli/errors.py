@@ -154,6 +154,14 @@ def pointing_into(source: str, span: Span | None = None) -> Iterator[None]:
         raise
 
 
+def internal(error: Exception) -> GradcliError:
+    """The error that says of another, which nobody foresaw, that it is a fault of gradcli."""
+    return GradcliError(
+        f"internal error: {type(error).__name__}: {error}",
+        hint="this is a fault of gradcli; --traceback shows where",
+    )
+
+
 class UsageError(GradcliError):
     """Wrong options or arguments."""
 
@@ -202,7 +210,7 @@ class ShapeError(EvaluationError, ValueError):
 
 
 class LimitError(EvaluationError):
-    """A limit on steps or array elements was reached."""
+    """A limit on steps, array elements, time or memory was reached."""
 
     kind = "limit"
 

@@ -63,6 +63,8 @@ class CheckOptions(NamedTuple):
     traceback: opt.Traceback = False
     max_steps: opt.MaxSteps = MAX_STEPS
     max_elements: opt.MaxElements = MAX_ELEMENTS
+    max_seconds: opt.MaxSeconds = None
+    max_memory: opt.MaxMemory = None
 
 
 def run(options: CheckOptions, environment: Environment) -> ExitStatus:

@@ -37,7 +37,7 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
     Raises UsageError for a command line that is none, and what the command raises.
     """
     named = next((i for i, a in enumerate(arguments) if not a.startswith("-")), len(arguments))
-    parser = _parser(commands, "".join(arguments[named : named + 1]), environment)
+    parser = _parser(commands, "".join(arguments[named : named + 1]), arguments, environment)
     _check_words(parser, arguments[:named])
     if named < len(arguments):
         _check_words(_command(parser, arguments[named]), arguments[named + 1 :])
@@ -71,7 +71,7 @@ class _Page(StringIO):
         return getattr(self._environment.stdout, "encoding", None) or "utf-8"
 
 
-def _parser(commands: Mapping[str, str], named: str, environment: Environment) -> Any:
+def _parser(commands: Mapping[str, str], named: str, arguments: Sequence[str], environment: Environment) -> Any:
     """A parser of Click's, which gives what to call for the command that is named, None where it prints a page.
 
     The file of that command is loaded, of the others the help alone is known.
@@ -97,15 +97,28 @@ def _parser(commands: Mapping[str, str], named: str, environment: Environment) -
 
     for name, summary in commands.items():
         if name == named:
-            _add(app, name, summary, import_module(f"gradcli.cli.{name}").COMMAND, environment)
+            _add(app, name, summary, import_module(f"gradcli.cli.{name}").COMMAND, arguments, environment)
         else:
             app.command(name, help=summary)(lambda: None)
     return typer.main.get_command(app)
 
 
-def _add(app: typer.Typer, name: str, summary: str, command: Command[Options], environment: Environment) -> None:
+def _add(
+    app: typer.Typer,
+    name: str,
+    summary: str,
+    command: Command[Options],
+    arguments: Sequence[str],
+    environment: Environment,
+) -> None:
     def invoke(**given: Any) -> Callable[[], ExitStatus]:
-        return partial(command.run, command.options(**given), environment)
+        options: Any = command.options(**given)
+        limited = given.get("max_seconds") is not None or given.get("max_memory") is not None
+        if limited and not environment.apart:
+            from gradcli.cli import spawned
+
+            return partial(spawned.run, options, arguments, environment)
+        return partial(command.run, options, environment)
 
     hints = get_type_hints(command.options, include_extras=True)
     parameters = inspect.signature(command.options).parameters.values()

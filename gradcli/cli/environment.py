@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import NamedTuple, TextIO
+from typing import IO, NamedTuple, TextIO
 
 from gradcli.errors import OutputError, PipeClosed, UsageError
 
@@ -15,13 +15,23 @@ from gradcli.errors import OutputError, PipeClosed, UsageError
 _DRAWN = str.maketrans("─│┌┐└┘├┤┬┴┼╭╮╰╯…×", "-|+++++++++++++.x")
 
 
+def _save(path: str, write: Callable[[IO[bytes]], object]) -> None:
+    # Few commands write a file.
+    from gradcli.io import output
+
+    output.write_atomically(path, write)
+
+
 class Environment(NamedTuple):
-    """Standard input, output and error, and the environment variables."""
+    """Standard input, output and error, the environment variables, and how a file is written: what is given a binary
+    stream writes it (see `output.write_atomically`). `apart` is true in a process that was started for one command."""
 
     stdin: TextIO | None
     stdout: TextIO | None
     stderr: TextIO | None
     variables: Mapping[str, str]
+    save: Callable[[str, Callable[[IO[bytes]], object]], None] = _save
+    apart: bool = False
 
     @classmethod
     def of_process(cls) -> Environment:

@@ -93,6 +93,8 @@ class EvalOptions(NamedTuple):
     traceback: opt.Traceback = False
     max_steps: opt.MaxSteps = MAX_STEPS
     max_elements: opt.MaxElements = MAX_ELEMENTS
+    max_seconds: opt.MaxSeconds = None
+    max_memory: opt.MaxMemory = None
 
 
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
@@ -108,7 +110,7 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
             result = session.run(request)
     seconds = stopwatch.seconds if options.timing else None
     if options.save is not None:
-        output.save_npz(options.save, _arrays(result))
+        output.save_npz(options.save, _arrays(result), environment.save)
     if options.json:
         show_json(_json(options, request, result, namespace, seconds), environment)
     else:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from gradcli.cli import command
 from gradcli.cli.environment import Environment, is_unicode, words_of_process
 from gradcli.cli.interrupts import Interrupts
-from gradcli.errors import ExitStatus, GradcliError, LimitError, PipeClosed
+from gradcli.errors import ExitStatus, GradcliError, PipeClosed, internal
 
 # The commands, whose files have the same names, and the first line of their help.
 COMMANDS = {
@@ -49,15 +49,13 @@ def main(
 def _explained(error: Exception) -> GradcliError:
     if isinstance(error, GradcliError):
         return error
-    if isinstance(error, OSError):
+    from gradcli import confined
+
+    refused = confined.out_of_memory(error)
+    if refused is None and isinstance(error, OSError):
         # Not of a file that the command line names: of one of a library, as a rule.
         return GradcliError(f"the system refused: {error}", hint="check its limits and its disks")
-    if isinstance(error, MemoryError):
-        return LimitError("out of memory", hint="make the arrays smaller")
-    return GradcliError(
-        f"internal error: {type(error).__name__}: {error}",
-        hint="this is a fault of gradcli; --traceback shows where",
-    )
+    return refused or internal(error)
 
 
 def _report(error: GradcliError, cause: Exception, arguments: Sequence[str], environment: Environment) -> ExitStatus:

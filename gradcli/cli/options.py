@@ -50,3 +50,11 @@ MaxSteps = Annotated[int, typer.Option("--max-steps", metavar="N", min=1, help="
 MaxElements = Annotated[
     int, typer.Option("--max-elements", metavar="N", min=1, help="Stop a program that computes more array elements.")
 ]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option("--max-seconds", metavar="S", help="Stop the command after so many seconds, whatever it is doing."),
+]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option("--max-memory", metavar="SIZE", help="Stop it when it needs more memory, as in 500MB or 2GiB."),
+]

@@ -24,6 +24,8 @@ _HINTS = {
     errno.EROFS: "choose a directory on another file system",
     errno.ENOSPC: "free some space, or choose another file system",
 }
+# Gives a function a binary stream whose content becomes the file at a path.
+Save = Callable[[str, Callable[[IO[bytes]], object]], None]
 # Names of descriptors that are already open: what they lead to is written through, never replaced.
 _DESCRIPTORS = ("/dev/std", "/dev/fd/", "/proc/")
 
@@ -82,13 +84,13 @@ def check_npz_path(path: str) -> None:
         raise UsageError(f"{path!r} does not end in .npz", hint=f"arrays are saved as .npz: {path + '.npz'!r}")
 
 
-def save_npz(path: str, arrays: Mapping[str, ArrayLike]) -> None:
+def save_npz(path: str, arrays: Mapping[str, ArrayLike], save: Save = write_atomically) -> None:
     """Save arrays and floats in full precision under their keys, such as `value` and `grad/x`.
 
     Raises UsageError where `path` does not end in .npz, OutputError where it cannot be written.
     """
     check_npz_path(path)
-    write_atomically(path, lambda stream: _write_npz(stream, arrays))
+    save(path, lambda stream: _write_npz(stream, arrays))
 
 
 def _write_npz(stream: IO[bytes], arrays: Mapping[str, ArrayLike]) -> None:

@@ -1,0 +1,164 @@
+"""A command in a process of its own, which `--max-seconds` and `--max-memory` limit.
+
+That process runs the same command line. What it prints and saves goes to files without a name, and from there to
+where it belongs when the command has ended well or with an error of its own: of a process that was ended nothing is left.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryFile
+from typing import IO, NamedTuple, Protocol, TextIO
+
+from gradcli import confined
+from gradcli.arrays.backends import BACKENDS
+from gradcli.cli.environment import Environment
+from gradcli.errors import ExitStatus, UsageError
+
+# Characters at a time from a file to standard output.
+_CHUNK = 2**20
+
+
+class LimitedOptions(Protocol):
+    """The options of a command that can be limited."""
+
+    @property
+    def max_seconds(self) -> float | None: ...
+    @property
+    def max_memory(self) -> str | None: ...
+
+
+class _Streams(NamedTuple):
+    """What a process must know of the streams of the one that started it, and where its own are."""
+
+    stdin: int | None
+    stdin_encoding: str
+    stdout: int
+    saved: int
+    encoding: str
+    error_encoding: str
+    is_terminal: bool
+    size: tuple[int, int] | None
+    variables: dict[str, str]
+
+
+class _Ended(NamedTuple):
+    """What is to be told of a command that has ended: its exit status, what it said on standard error, and the
+    path that it saved to."""
+
+    status: int
+    complaints: str
+    saved_to: str | None
+
+
+class _Text(io.TextIOWrapper):
+    """Text for another stream, in a file, which pretends to be that stream."""
+
+    def __init__(self, file: IO[bytes], encoding: str, is_terminal: bool) -> None:
+        super().__init__(file, encoding="utf-8", errors="surrogatepass", newline="")
+        self._encoding = encoding
+        self._is_terminal = is_terminal
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._encoding
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+def run(options: LimitedOptions, arguments: Sequence[str], environment: Environment) -> ExitStatus:
+    """Run the command line `arguments`, whose options have a limit.
+
+    Raises UsageError for a limit that is none, or beside a device that is no CPU, and LimitError where one is reached.
+    """
+    limits = confined.Limits.of(options.max_seconds, options.max_memory)
+    _check_device(getattr(options, "backend", "numpy"), getattr(options, "device", None))
+    with TemporaryFile() as out, TemporaryFile() as saved, _descriptor(environment.stdin) as stdin:
+        streams = _streams(environment, stdin, out.fileno(), saved.fileno())
+        used = [n for n in (streams.stdin, streams.stdout, streams.saved) if n is not None]
+        ended = confined.call(limits, _run, list(arguments), streams, descriptors=used)
+        if ended.saved_to is not None:
+            saved.seek(0)
+            environment.save(ended.saved_to, lambda stream: shutil.copyfileobj(saved, stream))
+        out.seek(0)
+        text = io.TextIOWrapper(out, encoding="utf-8", errors="surrogatepass", newline="")
+        while chunk := text.read(_CHUNK):
+            environment.write(chunk)
+    if ended.complaints:
+        environment.complain(ended.complaints.removesuffix("\n"))
+    return ExitStatus(ended.status)
+
+
+def _check_device(name: str, device: str | None) -> None:
+    default = next((b.default_device for b in BACKENDS if b.name == name), "cpu")
+    if not (device or default).startswith("cpu"):
+        raise UsageError(
+            f"--max-seconds and --max-memory hold on the CPU alone, and this is for {device or default}",
+            hint="leave them out, or compute on the CPU",
+        )
+
+
+@contextmanager
+def _descriptor(stdin: TextIO | None) -> Iterator[int | None]:
+    """A descriptor of a stream, other than those of the standard streams."""
+    if stdin is None:
+        yield None
+        return
+    try:
+        found = os.dup(stdin.fileno())
+    except io.UnsupportedOperation:
+        # One that is only in the memory of this process.
+        with TemporaryFile() as file:
+            file.write(stdin.read().encode("utf-8", "surrogatepass"))
+            file.seek(0)
+            yield file.fileno()
+        return
+    try:
+        yield found
+    finally:
+        os.close(found)
+
+
+def _streams(environment: Environment, stdin: int | None, out: int, saved: int) -> _Streams:
+    terminal = environment.stdout is not None and environment.stdout.isatty()
+    return _Streams(
+        stdin=stdin,
+        stdin_encoding=getattr(environment.stdin, "encoding", None) or "utf-8",
+        stdout=out,
+        saved=saved,
+        encoding=getattr(environment.stdout, "encoding", None) or "utf-8",
+        error_encoding=getattr(environment.stderr, "encoding", None) or "utf-8",
+        is_terminal=terminal,
+        size=shutil.get_terminal_size() if terminal else None,
+        variables=dict(environment.variables),
+    )
+
+
+def _run(arguments: Sequence[str], streams: _Streams) -> _Ended:
+    """What the process does."""
+    from gradcli.cli.main import main
+
+    saved_to: list[str] = []
+
+    def save(path: str, write: Callable[[IO[bytes]], object]) -> None:
+        with open(streams.saved, "wb", closefd=False) as file:
+            write(file)
+        saved_to.append(path)
+
+    if streams.size is not None:
+        os.environ["COLUMNS"], os.environ["LINES"] = map(str, streams.size)
+    with ExitStack() as opened:
+        stdin: TextIO | None = None
+        if streams.stdin is not None:
+            stdin = opened.enter_context(open(streams.stdin, encoding=streams.stdin_encoding))
+        out = opened.enter_context(_Text(io.FileIO(streams.stdout, "wb"), streams.encoding, streams.is_terminal))
+        complaints = io.BytesIO()
+        err = _Text(complaints, streams.error_encoding, is_terminal=False)
+        status = main(arguments, Environment(stdin, out, err, streams.variables, save, apart=True))
+        err.flush()
+    return _Ended(status, complaints.getvalue().decode("utf-8", "surrogatepass"), saved_to[0] if saved_to else None)
