@@ -31,13 +31,18 @@ class Command(NamedTuple, Generic[Options]):
     help: str
 
 
-def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Environment) -> ExitStatus:
-    """Call the command that a command line names; `commands` has the line of help of each.
+# Runs the command line that is at hand in a process of its own, with the limits of its options.
+Apart = Callable[[Any], ExitStatus]
+
+
+def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Environment, apart: Apart) -> ExitStatus:
+    """Call the command that a command line names; `commands` has the line of help of each. `apart` is for one with a
+    limit on its time or memory.
 
     Raises UsageError for a command line that is none, and what the command raises.
     """
     named = next((i for i, a in enumerate(arguments) if not a.startswith("-")), len(arguments))
-    parser = _parser(commands, "".join(arguments[named : named + 1]), arguments, environment)
+    parser = _parser(commands, "".join(arguments[named : named + 1]), environment, apart)
     _check_words(parser, arguments[:named])
     if named < len(arguments):
         _check_words(_command(parser, arguments[named]), arguments[named + 1 :])
@@ -71,7 +76,7 @@ class _Page(StringIO):
         return getattr(self._environment.stdout, "encoding", None) or "utf-8"
 
 
-def _parser(commands: Mapping[str, str], named: str, arguments: Sequence[str], environment: Environment) -> Any:
+def _parser(commands: Mapping[str, str], named: str, environment: Environment, apart: Apart) -> Any:
     """A parser of Click's, which gives what to call for the command that is named, None where it prints a page.
 
     The file of that command is loaded, of the others the help alone is known.
@@ -97,7 +102,7 @@ def _parser(commands: Mapping[str, str], named: str, arguments: Sequence[str], e
 
     for name, summary in commands.items():
         if name == named:
-            _add(app, name, summary, import_module(f"gradcli.cli.{name}").COMMAND, arguments, environment)
+            _add(app, name, summary, import_module(f"gradcli.cli.{name}").COMMAND, environment, apart)
         else:
             app.command(name, help=summary)(lambda: None)
     return typer.main.get_command(app)
@@ -108,16 +113,14 @@ def _add(
     name: str,
     summary: str,
     command: Command[Options],
-    arguments: Sequence[str],
     environment: Environment,
+    apart: Apart,
 ) -> None:
     def invoke(**given: Any) -> Callable[[], ExitStatus]:
-        options: Any = command.options(**given)
+        options = command.options(**given)
         limited = given.get("max_seconds") is not None or given.get("max_memory") is not None
         if limited and not environment.apart:
-            from gradcli.cli import spawned
-
-            return partial(spawned.run, options, arguments, environment)
+            return partial(apart, options)
         return partial(command.run, options, environment)
 
     hints = get_type_hints(command.options, include_extras=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from gradcli.cli import command
 from gradcli.cli.environment import Environment, is_unicode, words_of_process
@@ -32,7 +34,7 @@ def main(
     """
     status = ExitStatus.INTERRUPTED
     try:
-        status = command.call(COMMANDS, arguments, environment)
+        status = command.call(COMMANDS, arguments, environment, partial(_apart, arguments, environment))
     except PipeClosed:
         return ExitStatus.SUCCESS
     except KeyboardInterrupt:
@@ -44,6 +46,12 @@ def main(
         environment.complain("interrupted")
         return ExitStatus.INTERRUPTED
     return status
+
+
+def _apart(arguments: Sequence[str], environment: Environment, options: Any) -> ExitStatus:
+    from gradcli.cli import spawned
+
+    return spawned.run(main, arguments, environment, options)
 
 
 def _explained(error: Exception) -> GradcliError:

@@ -32,6 +32,10 @@ class LimitedOptions(Protocol):
     def max_memory(self) -> str | None: ...
 
 
+# Runs a command line.
+Main = Callable[[Sequence[str], Environment], ExitStatus]
+
+
 class _Streams(NamedTuple):
     """What a process must know of the streams of the one that started it, and where its own are."""
 
@@ -71,8 +75,13 @@ class _Text(io.TextIOWrapper):
         return self._is_terminal
 
 
-def run(options: LimitedOptions, arguments: Sequence[str], environment: Environment) -> ExitStatus:
-    """Run the command line `arguments`, whose options have a limit.
+def run(
+    main: Main,
+    arguments: Sequence[str],
+    environment: Environment,
+    options: LimitedOptions,
+) -> ExitStatus:
+    """Have a process of its own run the command line `arguments` by `main`, with the limits of its options.
 
     Raises UsageError for a limit that is none, or beside a device that is no CPU, and LimitError where one is reached.
     """
@@ -81,7 +90,7 @@ def run(options: LimitedOptions, arguments: Sequence[str], environment: Environm
     with TemporaryFile() as out, TemporaryFile() as saved, _descriptor(environment.stdin) as stdin:
         streams = _streams(environment, stdin, out.fileno(), saved.fileno())
         used = [n for n in (streams.stdin, streams.stdout, streams.saved) if n is not None]
-        ended = confined.call(limits, _run, list(arguments), streams, descriptors=used)
+        ended = confined.call(limits, _run, main, list(arguments), streams, descriptors=used)
         if ended.saved_to is not None:
             saved.seek(0)
             environment.save(ended.saved_to, lambda stream: shutil.copyfileobj(saved, stream))
@@ -139,10 +148,8 @@ def _streams(environment: Environment, stdin: int | None, out: int, saved: int) 
     )
 
 
-def _run(arguments: Sequence[str], streams: _Streams) -> _Ended:
+def _run(main: Main, arguments: Sequence[str], streams: _Streams) -> _Ended:
     """What the process does."""
-    from gradcli.cli.main import main
-
     saved_to: list[str] = []
 
     def save(path: str, write: Callable[[IO[bytes]], object]) -> None:
