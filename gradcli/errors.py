@@ -49,11 +49,11 @@ def caret_text(source: str, span: Span) -> str:
     start = span.start - line_start
     end = max(start + 1, min(span.end - line_start, len(line)))
     line, start, end = _window(line, start, end)
-    marks = "".join(" " * _width(c) for c in line[:start])
-    carets = "^" * max(1, sum(_width(c) for c in line[start:end]))
-    shown = "".join(c if c.isprintable() else " " for c in line)
+    shown = [c if c.isprintable() else " " for c in line]
+    marks = " " * sum(map(_width, shown[:start]))
+    carets = "^" * max(1, sum(map(_width, shown[start:end])))
     number = f"{position(source, span).line} " if "\n" in source.strip() else "  "
-    return f"{number}| {shown}\n{' ' * len(number)}| {marks}{carets}"
+    return f"{number}| {''.join(shown)}\n{' ' * len(number)}| {marks}{carets}"
 
 
 def _window(line: str, start: int, end: int) -> tuple[str, int, int]:

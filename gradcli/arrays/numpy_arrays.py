@@ -23,7 +23,7 @@ name = "numpy"
 device_name = "cpu"
 quiet = partial(np.errstate, all="ignore")
 tidy = dtypes.tidy
-linalg, asarray, astype, copy, zeros, ones, all = np.linalg, np.asarray, np.astype, np.copy, np.zeros, np.ones, np.all
+asarray, astype, copy, zeros, ones, all = np.asarray, np.astype, np.copy, np.zeros, np.ones, np.all
 
 _NUMBERS = frozenset({float, int})
 # Below it 1/(1 + exp(-x)) is exp(x), and above it exp(-x) is finite, for float32 too.
@@ -32,6 +32,26 @@ SIGMOID_IS_EXP = -80.0
 
 def __getattr__(name: str) -> Any:
     return _function(name)
+
+
+class _LinearAlgebra:
+    """`numpy.linalg`, of finite numbers where LAPACK iterates: of others it may print what it thinks of them, or
+    never come back."""
+
+    @cache  # noqa: B019 - there is one
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(np.linalg, name)
+        return partial(_of_finite, function) if name in _ITERATES else function
+
+
+_ITERATES = frozenset({"eigh", "eigvalsh", "pinv", "svd", "svdvals"})
+linalg = _LinearAlgebra()
+
+
+def _of_finite(function: Any, x: Array, **params: Any) -> Any:
+    if not np.isfinite(x).all():
+        raise np.linalg.LinAlgError("the matrix has a number that is not finite")
+    return function(x, **params)
 
 
 # Not kept among the globals of this module, where `any` and `max` are those of Python.

@@ -98,7 +98,7 @@ class Jet(Operators):
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        return self.coefficients
+        return tuple(c for c in self.coefficients if c is not None)
 
     @property
     def coefficients(self) -> tuple[Any, ...]:

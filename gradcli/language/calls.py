@@ -20,6 +20,9 @@ from gradcli.language.values import Value, check_arguments, in_dtype, number
 from gradcli.primitives import table
 from gradcli.primitives.signature import Parameter, parse_signature, rename
 
+# Each of them calls for another in a frame of Python's own.
+TOO_DEEP = "functions with hand-written derivatives are nested too deeply"
+
 
 def _call(machine: Machine, node: tree.Call) -> Task:
     parameters = _signature(machine, node.name)
@@ -82,7 +85,7 @@ def _call_builtin(machine: Machine, node: tree.Call, positional: list[Value], ke
         return inside.detach(number(positional[0], f"'{node.name}'"))
     operation = table.find(node.name)
     assert operation is not None
-    check_arguments(operation, positional)
+    check_arguments(operation, positional, keywords)
     return machine.apply(node, operation.name, functools.partial(operation, **keywords), *positional)
 
 
@@ -134,10 +137,13 @@ def _gradients(
     # A `diff` in there needs a graph, even where the backward pass itself records none.
     with enable_grad() if machine.targets else nullcontext():
         local = machine.local(named)
-        return [
-            machine.drive(_once(Activation(e, local, None)), e, local) if want else None
-            for e, want in zip(define.backward.gradients, wanted)
-        ]
+        try:
+            return [
+                machine.drive(_once(Activation(e, local, None)), e, local) if want else None
+                for e, want in zip(define.backward.gradients, wanted)
+            ]
+        except RecursionError:
+            raise LimitError(TOO_DEEP) from None
 
 
 def _once(frame: Activation) -> Task:

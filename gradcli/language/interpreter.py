@@ -60,7 +60,7 @@ def _run(machine: Machine) -> Evaluation:
         with arrays.quiet():
             value = machine.drive(block(machine.program.body), machine.program)
     except RecursionError:
-        raise LimitError("functions with hand-written derivatives are nested too deeply") from None
+        raise LimitError(calls.TOO_DEEP) from None
     finally:
         current_span.reset(token)
     if value is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -11,6 +11,7 @@ from gradcli.language.syntax import tree
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.primitive import Operation
+from gradcli.primitives.signature import Parameter
 
 # A number, an array, a Tensor; True, False or None; a text; a list of tensors to be joined; a tuple
 # of the tensors that a function such as `qr` gives.
@@ -48,17 +49,31 @@ def plain(value: Value) -> Any:
     return None if array is None else arrays.on_host(arrays.astype(array, arrays.default_dtype()))
 
 
-def check_arguments(operation: Operation, positional: Sequence[Value]) -> None:
-    """A text is only for `einsum` and the order of `norm`, and None never stands for a tensor."""
-    if positional and (positional[0] is None or isinstance(positional[0], str) != (operation.name == "einsum")):
-        if operation.name == "einsum":
-            raise EvaluationError("the first argument of 'einsum' must be a text such as 'ij,jk->ik'")
-        number(positional[0], f"'{operation.name}'")
-    for value in positional:
-        if isinstance(value, tuple):
-            number(value, f"'{operation.name}'")
-    if operation.name != "norm" and any(isinstance(v, str) for v in positional[1:]):
-        raise EvaluationError(f"'{operation.name}' needs a number or a tensor, and this is a text")
+def check_arguments(operation: Operation, positional: Sequence[Value], keywords: Mapping[str, Value]) -> None:
+    """Raise EvaluationError for a text, None or several tensors as an argument that must be a number or a tensor.
+
+    A text is only for `einsum` and the order of `norm`, and None only where an argument may be left out.
+    """
+    parameters = operation.parameters
+    if operation.name == "einsum" and not (positional and isinstance(positional[0], str)):
+        raise EvaluationError("the first argument of 'einsum' must be a text such as 'ij,jk->ik'")
+    for place, value in enumerate(positional):
+        if type(value) in _NO_NUMBERS:
+            _check_argument(operation, parameters[min(place, len(parameters) - 1)], value)
+    for name, value in keywords.items():
+        if type(value) in _NO_NUMBERS:
+            _check_argument(operation, next(p for p in parameters if p.name == name), value)
+
+
+_NO_NUMBERS = frozenset({str, tuple, type(None)})
+# The parameters that take a text.
+_TEXTS = frozenset({"subscripts", "ord"})
+
+
+def _check_argument(operation: Operation, parameter: Parameter, value: Value) -> None:
+    if parameter.default is not None if value is None else isinstance(value, str) and parameter.name in _TEXTS:
+        return
+    number(value, f"'{operation.name}'")
 
 
 def truth(value: Value, node: tree.SyntaxNode) -> bool:

@@ -21,6 +21,11 @@ def one_number(value: Any, what: str) -> float | int:
     return number
 
 
+def truth(value: Any, what: str) -> bool:
+    """`value` as True or False. Raises EvaluationError where it is not one number."""
+    return bool(one_number(value, what))
+
+
 def whole(value: Any, what: str) -> int:
     """`value` as an int. Raises EvaluationError where it is not one whole number."""
     number = _plain(value)

@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.errors import ShapeError
+from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
@@ -250,7 +250,10 @@ def _contracted_axes(axes: Any, ranks: tuple[int, int]) -> tuple[Shape, Shape]:
         if not 0 <= count <= min(ranks):
             raise ShapeError(f"'tensordot' cannot sum over {count} axes of tensors of {list(ranks)} dimensions")
         return tuple(range(ranks[0] - count, ranks[0])), tuple(range(count))
-    first, second = (whole_numbers(part, "an axis") for part in value)
+    parts = arrays.tolist(value) if arrays.is_array(value) else value
+    if not isinstance(parts, Sequence) or len(parts) != 2:
+        raise EvaluationError("the axes of 'tensordot' are their number, or a list of axes of each tensor")
+    first, second = (whole_numbers(part, "an axis") for part in parts)
     return (
         tuple(normalize_axis(a, ranks[0]) for a in first),
         tuple(normalize_axis(a, ranks[1]) for a in second),

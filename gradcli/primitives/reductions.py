@@ -12,8 +12,8 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import add, divide, multiply, ones_like
-from gradcli.primitives.axes import normalize_axes, normalize_axis
-from gradcli.primitives.bind import assume, concrete, constant
+from gradcli.primitives.axes import normalize_axes, normalize_axis, truth
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import (
     equal,
     greater,
@@ -42,7 +42,7 @@ SAMPLES = ((_VECTOR,), (_MATRIX, 1), (_MATRIX, 0, True), (_CUBE, (0, 2)))
 
 def _reduction_call(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
     axes = normalize_axes(axis, len(arrays.shape(x)))
-    return (x,), {"axis": axes, "keepdims": bool(concrete(keepdims))}
+    return (x,), {"axis": axes, "keepdims": truth(keepdims, "'keepdims'")}
 
 
 def _kept(shape: Shape, axis: Shape) -> Shape:
@@ -269,7 +269,7 @@ all_ = _reduction(
 
 def _position_call(x: Any, axis: Any = None, keepdims: Any = False) -> tuple[Sequence[Any], Mapping[str, Any]]:
     number = None if axis is None else normalize_axis(axis, len(arrays.shape(x)))
-    return (x,), {"axis": number, "keepdims": bool(concrete(keepdims))}
+    return (x,), {"axis": number, "keepdims": truth(keepdims, "'keepdims'")}
 
 
 def _position(name: str, doc: str) -> Primitive:

@@ -9,8 +9,8 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import absolute, divide, multiply
-from gradcli.primitives.axes import normalize_axes, one_number
-from gradcli.primitives.bind import assume, concrete, constant
+from gradcli.primitives.axes import normalize_axes, one_number, truth
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, isfinite, not_equal, nowhere, usable_divisor, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.exponential import exp, log, power, square
@@ -127,7 +127,7 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     # Dividing by the largest magnitude keeps the powers from overflowing; it cancels in the derivative.
     scale = finite_scale(x, axes)
     scaled = divide(x, scale)
-    scale = scale if bool(concrete(keepdims)) else reshape(scale, _reduced(arrays.shape(x), axes))
+    scale = scale if truth(keepdims, "'keepdims'") else reshape(scale, _reduced(arrays.shape(x), axes))
     if order == 2:
         return multiply(scale, flat_sqrt(sum_(square(scaled), axes, keepdims)))
     magnitudes = scaled if order % 2 == 0 else absolute(scaled)
@@ -159,7 +159,7 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     total = log(sum_(exp(x - shift), axes, True)) + shift
     if not assume(finite):
         total = where(equal(absolute(largest), math.inf), max_(x, axes, True), total)
-    return total if concrete(keepdims) else reshape(total, _reduced(arrays.shape(x), axes))
+    return total if truth(keepdims, "'keepdims'") else reshape(total, _reduced(arrays.shape(x), axes))
 
 
 logsumexp = Composite(
@@ -184,7 +184,7 @@ def _median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     middle = order_statistic(flat, low)
     if low != high:
         middle = 0.5 * (middle + order_statistic(flat, high))
-    return keep_axes(middle, sizes, axes) if concrete(keepdims) else middle
+    return keep_axes(middle, sizes, axes) if truth(keepdims, "'keepdims'") else middle
 
 
 median = Composite(

@@ -116,7 +116,7 @@ atan2 = elementwise(
     "atan2", "y, x", "the angle of the point (x, y)",
     vjp=(
         lambda g, _y, a, b: _over_square(g, b, a, b),
-        lambda g, _y, a, b: _over_square(g, -a, a, b),
+        lambda g, _y, a, b: _over_square(-g, a, a, b),
     ),
     spelling=spelled("c sql sympy", numpy="arctan2"),
     derivative="g*x/(x**2 + y**2), -g*y/(x**2 + y**2), 0 at the origin",

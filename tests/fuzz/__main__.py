@@ -23,13 +23,12 @@ from tests.fuzz.programs import program
 FOUND = mutations.TESTS / "data" / "fuzz.jsonl"
 # A worker that says nothing for so long hangs where no alarm reaches it.
 _SILENT = 180.0
-_EVERY = 10.0
+_EVERY = 30.0
 _GIBIBYTES = 6
 
 
 def main() -> int:
     options = _options()
-    checks.prepare(_GIBIBYTES)
     fuzzer = _Fuzzer(options)
     try:
         fuzzer.run()
@@ -87,14 +86,29 @@ def _work(options: argparse.Namespace, first: int, pipe: Connection) -> None:
     cases = mutations.corpus(options.corpus)
     last = sys.maxsize if options.count is None else options.first + options.count
     done, said = 0, time.monotonic()
+    known: set[str] = set()
     for i in range(first, last, options.jobs):
         case = program(options.seed, i, cases)
         found = checks.guarded(check, case)
         done += 1
+        if found is not None and found.key not in known:
+            known.add(found.key)
+            case, found = _shortest(check, case, found)
         if found is not None or time.monotonic() - said > 1:
             pipe.send((i, done, None if found is None else (case, found)))
             done, said = 0, time.monotonic()
     pipe.send((last, done, None))
+
+
+def _shortest(check: checks.Check, case: Case, found: Finding) -> tuple[Case, Finding]:
+    """A shorter case that is wrong alike, and what is wrong with it."""
+
+    def still(candidate: Case) -> bool:
+        again = checks.guarded(check, candidate)
+        return again is not None and again.key == found.key
+
+    short = minimised(case, still)
+    return short, checks.guarded(check, short) or found
 
 
 class _Fuzzer:
@@ -116,7 +130,7 @@ class _Fuzzer:
                 self._lost(worker, "hangs")
             if time.monotonic() - said > _EVERY:
                 said = time.monotonic()
-                print(self.summary(), flush=True)
+                print(self.summary().partition("\n")[0], flush=True)
 
     def _hear(self, worker: _Worker) -> None:
         try:
@@ -146,17 +160,9 @@ class _Fuzzer:
         self.kinds[found.key] += 1
         if self.kinds[found.key] > 1:
             return
-        check = checks.MODES[self.options.mode]
-
-        def still(candidate: Case) -> bool:
-            again = checks.guarded(check, candidate)
-            return again is not None and again.key == found.key
-
-        short = minimised(case, still)
-        detail = (checks.guarded(check, short) or found).detail
-        print(f"\n--- program {i}: {found.key}\n{short.line()}\n{detail}", flush=True)
+        print(f"\n--- program {i}: {found.key}\n{case.line()}\n{found.detail}", flush=True)
         with self.options.out.open("a", encoding="utf-8") as file:
-            file.write(short.line(found=found.key) + "\n")
+            file.write(case.line(found=found.key) + "\n")
 
     def stop(self) -> None:
         for worker in self.workers:

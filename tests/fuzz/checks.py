@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import resource
 import signal
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -31,7 +33,7 @@ MEBIBYTES = 200
 # What has no place in a message: names of Python's or a library's insides.
 _INSIDES = re.compile(
     r"internal error|Traceback|<class|<function|<built-in|<lambda|<module|<gradcli| object at |0x[0-9a-f]{6,}|site-packages|/gradcli/"
-    r"|\.py\b|\bnumpy\.|\bscipy\.|NoneType|\bndarray\b|dtype\('|np\.\w+\(|\barray\(|\bTensor\(|__\w+__|\bself\b|'(?:float|int|str|tuple|list|dict|bool)'"
+    r"|\.py\b|\bnumpy\.|\bscipy\.|NoneType|\bndarray\b|dtype\('|\barray\(|\bTensor\(|__\w+__|\bself\b|'(?:float|int|str|tuple|list|dict|bool)'"
     r"|\b(?:Value|Type|Index|Key|Attribute|ZeroDivision|Overflow|Runtime|Recursion|Assertion)Error\b"
 )
 
@@ -56,7 +58,7 @@ def guarded(check: Check, case: Case, seconds: float = SLOW) -> Finding | None:
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     if found is None and more > MEBIBYTES:
         return Finding("memory", f"{more:.0f} MiB more")
-    return found
+    return found or _printed()
 
 
 def foreign(error: BaseException) -> Finding:
@@ -151,6 +153,24 @@ MODES: dict[str, Check] = {"quick": quick, "full": full}
 
 
 def prepare(gibibytes: int) -> None:
-    """Have warnings raise, and allocations of more than so much fail, in this process."""
+    """Have warnings raise, allocations of more than so much fail, and what libraries print seen, in this process."""
+    global _spilt
     warnings.simplefilter("error")
     resource.setrlimit(resource.RLIMIT_AS, (gibibytes << 30, gibibytes << 30))
+    _spilt = tempfile.TemporaryFile()  # noqa: SIM115
+    for descriptor in (1, 2):
+        os.dup2(_spilt.fileno(), descriptor)
+
+
+# What is printed past gradcli, where somebody looks.
+_spilt: IO[bytes] | None = None
+
+
+def _printed() -> Finding | None:
+    if _spilt is None or not os.fstat(_spilt.fileno()).st_size:
+        return None
+    _spilt.seek(0)
+    text = _spilt.read().decode(errors="replace")
+    os.truncate(_spilt.fileno(), 0)
+    _spilt.seek(0)
+    return Finding(f"a library prints: {kind_of(text)}", text)

@@ -90,9 +90,9 @@ def _first_order(compiled: Any, rng: Random, leaves: Mapping[str, Any]) -> Itera
     yield "arrays for numbers", _by_arrays
     yield "Jacobians", partial(_by_jacobians, compiled)
     yield "recorded Jacobians", partial(_by_jacobians, compiled)
-    yield "series", partial(_by_series, order=rng.choice((2, 3, 4)))
+    yield "series", partial(_by_series, order=rng.choice((2, 2, 3)))
     if len(leaves) > 1:
-        yield "a series by one name", partial(_by_series, order=rng.choice((2, 3, 5, 8)), names=[rng.choice([*leaves])])
+        yield "a series by one name", partial(_by_series, order=rng.choice((2, 2, 3, 5)), names=[rng.choice([*leaves])])
 
 
 def _elsewhere(compiled: Any, point: Point, rng: Random) -> Finding | None:
@@ -178,13 +178,13 @@ def _by_arrays(point: Point) -> Numbers:
 
 
 def _by_jacobians(compiled: Any, point: Point) -> Numbers:
-    found = compiled.jacobian(point.leaves)
-    with np.errstate(all="ignore"):
-        return {n: None if j is None else _over_the_value(np.asarray(j), point.leaves[n]) for n, j in found.items()}
-
-
-def _over_the_value(jacobian: Any, leaf: Any) -> Any:
-    return jacobian.sum(axis=tuple(range(jacobian.ndim - np.ndim(leaf))))
+    """The sums of Jacobians over the elements of the value. Of what is not finite the sum may be another than that of a
+    backward pass, where 0 times infinity may be among the parts of any of them."""
+    found = {n: j if j is None else np.asarray(j) for n, j in compiled.jacobian(point.leaves).items()}
+    sums = {
+        n: j if j is None else j.sum(axis=tuple(range(j.ndim - np.ndim(point.leaves[n])))) for n, j in found.items()
+    }
+    return {n: total for n, total in sums.items() if total is None or np.isfinite(total).all()}
 
 
 def _by_series(point: Point, order: int, names: Sequence[str] | None = None) -> Numbers:
