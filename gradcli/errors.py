@@ -197,6 +197,20 @@ class BindingError(GradcliError, ValueError):
     exit_status = ExitStatus.USAGE
 
 
+def expect(value: object, kinds: type | tuple[type, ...], what: str) -> None:
+    """Raise CallError, which says `what` was to be given, where `value` is no instance of `kinds`."""
+    if not isinstance(value, kinds):
+        raise CallError(f"{what}, not {type(value).__name__}")
+
+
+def flag(value: object, what: str) -> bool:
+    """A truth value. Raises CallError for what is none, such as an array of several."""
+    try:
+        return bool(value)
+    except Exception:
+        raise CallError(f"{what} is True or False, not {type(value).__name__}") from None
+
+
 class EvaluationError(GradcliError, RuntimeError):
     """A program that is right but has no value for these operands."""
 

@@ -14,7 +14,7 @@ from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, Hook, Node, next_sequence
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.errors import DifferentiationError, GradcliError
+from gradcli.errors import DifferentiationError, GradcliError, flag
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.operators import operand
@@ -110,8 +110,8 @@ class _Pass:
         create_graph: bool,
         retain_graph: bool,
     ) -> None:
-        self.create_graph = create_graph
-        self.retain_graph = retain_graph
+        self.create_graph = flag(create_graph, "create_graph")
+        self.retain_graph = flag(retain_graph, "retain_graph")
         self.targets = targets
         self.pending: dict[Node, list[Any]] = {}
         self.queue: list[tuple[int, Node]] = []

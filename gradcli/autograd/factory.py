@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import expect
 
 
 def tensor(
@@ -24,6 +26,8 @@ def tensor(
     library. Raises ShapeError for ragged sequences, UsageError for a dtype, backend or device that
     does not exist, and BackendError for one that is not there.
     """
+    for option in (dtype, backend, device):
+        expect(option, (str, NoneType), "dtype, backend and device are texts")
     arrays.check_dtype(dtype)
     array = arrays.asarray(data.data if isinstance(data, Tensor) else data, dtype)
     if backend is not None or device is not None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from gradcli import arrays
 from gradcli.autograd.node import Edge, Hook, Node, next_sequence
-from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
+from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, flag
 from gradcli.kinds.order import TENSOR
 from gradcli.primitives.arithmetic import identity
 from gradcli.primitives.operators import Operators
@@ -71,6 +71,7 @@ class TensorBase(Operators):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        value = flag(value, "requires_grad")
         if self.grad_fn is not None:
             if not value:
                 raise DifferentiationError(
@@ -84,7 +85,7 @@ class TensorBase(Operators):
             )
         if value and not self.since:
             self.since = next_sequence()
-        self._leaf_requires_grad = bool(value)
+        self._leaf_requires_grad = value
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set `requires_grad` and return self. Raises DifferentiationError for integers and booleans."""

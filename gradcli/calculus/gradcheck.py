@@ -13,7 +13,9 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.differences import EPSILON, Difference, difference
-from gradcli.errors import DifferentiationError, EvaluationError, LimitError
+from gradcli.errors import DifferentiationError, EvaluationError, LimitError, expect
+from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.axes import one_number, whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
 from gradcli.primitives.reductions import sum_
@@ -90,6 +92,8 @@ def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, t
     Raises DifferentiationError where there is nothing to differentiate by, and what `function`
     raises at `inputs`; an EvaluationError beside them counts as a value of nan.
     """
+    expect(function, Callable, "the derivatives are checked of a program or a function")  # type: ignore[arg-type]
+    order, tolerance = whole(order, "an order"), one_number(tolerance, "a tolerance")
     if order < 1 or not 0 < tolerance < 1:
         raise DifferentiationError("a check needs an order of 1 or more and a tolerance between 0 and 1")
     given = _named(inputs)
@@ -182,7 +186,7 @@ class _Checker:
         """The leaves at `point`, and the derivative of this order along the directions, with its graph."""
         leaves = {name: Tensor(arrays.placed(array)).requires_grad_() for name, array in point.items()}
         with enable_grad():
-            value = self.function(**leaves)
+            value = operand(self.function(**leaves))
             value = _weighted(value, _cotangent(arrays.shape(value)))
             for _ in range(order):
                 limits.charge_steps()
@@ -294,7 +298,8 @@ def _badness(check: Check) -> tuple[int, int, float]:
 
 def _weighted(value: Any, weights: Any) -> Any:
     """The sum of the elements of `value`, each times its weight."""
-    return sum_(value * weights) if arrays.shape(value) else value * weights
+    product = multiply(value, weights)
+    return sum_(product) if arrays.shape(product) else product
 
 
 def _cotangent(shape: tuple[int, ...]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import CallError, EvaluationError, ShapeError
+from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.axes import whole, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to
@@ -87,7 +88,7 @@ arange = Composite(
 def _linspace(start: Any, stop: Any, num: Any = 50) -> Any:
     count = _sizes((whole(num, "a number of points"),))[0]
     fractions = arrays.made(lambda xp: xp.linspace(0.0, 1.0, count, dtype=arrays.default_dtype()))
-    return start * (1.0 - fractions) + stop * fractions
+    return add(multiply(start, 1.0 - fractions), multiply(stop, fractions))
 
 
 linspace = Composite(

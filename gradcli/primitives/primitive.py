@@ -11,6 +11,7 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.bind import bind
+from gradcli.primitives.refusals import FOREIGN, refusal
 from gradcli.primitives.signature import parse_signature, rename, with_arrays
 
 Vjp = Callable[..., Any] | None
@@ -119,13 +120,19 @@ class Composite(Operation):
         self.definition = definition
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
-        for operand in operands:
-            if type(operand) is list:
-                operands = with_arrays(self.parameters, operands)
-                break
-        if params and not self._names.issuperset(params):
-            params = self._renamed(params)
-        return self.definition(*operands, **params)
+        try:
+            for operand in operands:
+                if type(operand) is list:
+                    operands = with_arrays(self.parameters, operands)
+                    break
+            if params and not self._names.issuperset(params):
+                params = self._renamed(params)
+            return self.definition(*operands, **params)
+        except FOREIGN as error:
+            wrong = refusal(self.name, operands, params, error)
+            if wrong is None:
+                raise
+            raise wrong from error
 
 
 class Primitive(Operation):
@@ -284,17 +291,23 @@ class Primitive(Operation):
         self._saved: dict[tuple[int, int], tuple[bool, tuple[bool, ...]]] = {}
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
-        for operand in operands:
-            if type(operand) is list:
-                operands = with_arrays(self.parameters, operands)
-                break
-        if params and not self._names.issuperset(params):
-            params = self._renamed(params)
-        if self.prepare is not None:
-            operands, params = self.prepare(*operands, **params)  # type: ignore[assignment]
-        elif params or len(operands) != self._arity:
-            operands, params = self._by_name(operands, params), {}
-        return bind(self, operands, params or _NO_PARAMS)
+        try:
+            for operand in operands:
+                if type(operand) is list:
+                    operands = with_arrays(self.parameters, operands)
+                    break
+            if params and not self._names.issuperset(params):
+                params = self._renamed(params)
+            if self.prepare is not None:
+                operands, params = self.prepare(*operands, **params)  # type: ignore[assignment]
+            elif params or len(operands) != self._arity:
+                operands, params = self._by_name(operands, params), {}
+            return bind(self, operands, params or _NO_PARAMS)
+        except FOREIGN as error:
+            wrong = refusal(self.name, operands, params, error)
+            if wrong is None:
+                raise
+            raise wrong from error
 
     def _by_name(self, operands: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The operands in their order, some of them given by name."""

@@ -13,10 +13,13 @@ from gradcli.calculus.higher_orders import derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
     BindingError,
+    CallError,
     DifferentiationError,
     GradcliError,
     NotRecordableError,
     did_you_mean,
+    expect,
+    flag,
     pointing_into,
 )
 from gradcli.executors import scalars
@@ -25,6 +28,7 @@ from gradcli.language.interpreter import Evaluation, evaluate
 from gradcli.language.syntax import parse
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
 from gradcli.run.recordings import Recordings, Wanted, abstract, recording
@@ -41,6 +45,7 @@ def compile(program: str, *, max_steps: int = MAX_STEPS, max_elements: int = MAX
     Raises ProgramSyntaxError, with the place, where `program` is none, and UsageError for a limit that is no whole
     number of 1 or more.
     """
+    expect(program, str, "a program is a text")
     limits.check(max_steps=max_steps, max_elements=max_elements)
     return CompiledProgram(parse(program), max_steps, max_elements)
 
@@ -56,6 +61,7 @@ class CompiledProgram:
     """
 
     def __init__(self, program: Module, max_steps: int = MAX_STEPS, max_elements: int = MAX_ELEMENTS) -> None:
+        expect(program, Module, "gradcli.compile makes a program of a text, and this takes what it was parsed to")
         self.program = program
         self._limits = max_steps, max_elements
         self._recordings = Recordings(program)
@@ -113,7 +119,8 @@ class CompiledProgram:
         Raises BindingError where `names` are not what the program reads, and NotRecordableError
         where what it does depends on the numbers: then there is nothing to compile.
         """
-        names, leaves = tuple(names), tuple(names if wrt is None else wrt)
+        names = _listed(names)
+        leaves = names if wrt is None else _listed(wrt)
         self._leaves(dict.fromkeys(names, 1.0), leaves)
         missing = [n for n in self.inputs if n not in names]
         if missing:
@@ -154,9 +161,15 @@ class CompiledProgram:
         self, values: Mapping[str, Any], wrt: Sequence[str] | None
     ) -> tuple[Any, dict[str, Any]] | None:
         """What `value_and_grad` gives, where the inputs are floats and it was called so before."""
+        if type(values) is not dict:
+            return None
         names = tuple(values)
-        leaves = names if wrt is None else tuple(wrt)
-        run = self._scalar.get((names, leaves))
+        try:
+            leaves = names if wrt is None else tuple(wrt)
+            run = self._scalar.get((names, leaves))
+        except TypeError:
+            # No names: whoever reads them next says so.
+            return None
         found = None if run is None else run(*values.values())
         return None if found is None else (found[0], dict(zip(leaves, found[1])))
 
@@ -212,7 +225,7 @@ class CompiledProgram:
             bindings, names = self._leaves(values, wrt)
             if not names:
                 return {}
-            outcome = self._recorded(bindings, Wanted(tuple(names), "sparse" if sparse else "hessian"))
+            outcome = self._recorded(bindings, Wanted(tuple(names), "sparse" if flag(sparse, "sparse") else "hessian"))
             if outcome is not None:
                 return outcome.derivatives
             if sparse:
@@ -234,6 +247,7 @@ class CompiledProgram:
         With one scalar input the list [f, f', f'', …]; else a dict keyed by inputs joined with
         commas. Raises DifferentiationError for a value that is no scalar.
         """
+        order = whole(order, "the order of a derivative")
         if order < 0:
             raise DifferentiationError("the order of a derivative must not be negative")
         with limits.within(*self._limits):
@@ -274,7 +288,8 @@ class CompiledProgram:
 
     def _names(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
         """The inputs to differentiate by, all of them where `wrt` is None."""
-        names = [n for n in values if n in self._accepted] if wrt is None else list(wrt)
+        expect(values, Mapping, "the values of a program are a mapping of names to numbers, arrays or tensors")
+        names = [n for n in values if n in self._accepted] if wrt is None else list(_listed(wrt))
         missing = [n for n in names if n not in values]
         if missing:
             raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
@@ -288,6 +303,7 @@ class CompiledProgram:
     def _bindings(self, values: Mapping[str, Any]) -> dict[str, Any]:
         for name in values:
             if name not in self._accepted:
+                expect(name, str, "the name of an input is a text")
                 hint = did_you_mean(name, self._accepted, f"it reads {', '.join(self.inputs) or 'no names'}")
                 raise BindingError(f"the program does not read '{name}'", hint=hint)
         bindings = {name: _input(value) for name, value in values.items()}
@@ -299,6 +315,17 @@ class CompiledProgram:
 
 def _nothing(*_values: Any) -> None:
     """What a function for scalars gives where it does not fit its inputs."""
+
+
+def _listed(names: Sequence[str]) -> tuple[str, ...]:
+    """Names as a tuple. Raises CallError for anything else."""
+    try:
+        listed = tuple(names)
+    except TypeError:
+        raise CallError(f"names are given as a list of them, not {type(names).__name__}") from None
+    for name in listed:
+        expect(name, str, "a name is a text")
+    return listed
 
 
 def _input(value: Any) -> Any:
