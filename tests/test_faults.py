@@ -194,8 +194,9 @@ def test_signals_while_files_are_read_and_written(run):
     assert whole("out.npz")["value"] == 2999 * 1500
 
 
-# Beside the door: the parse tables are part of the package, and a standard stream is no file that anyone names.
-OTHERS = {"io/system.py", "language/syntax/parse_tables.py", "cli/environment.py", "__main__.py"}
+# Beside the door are the parse tables, which are part of the package, and what no one names: the standard streams,
+# and those between a process and one that it started.
+OTHERS = {"io/system.py", "language/syntax/parse_tables.py", "cli/environment.py", "cli/spawned.py", "confined.py"}
 
 
 def test_there_is_one_door():
