@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.confined import Limits
 from gradcli.executors import stepwise
 from gradcli.formulas import languages
 from gradcli.language import scope
@@ -550,6 +551,17 @@ def test_sympy_knows_most_of_the_formulas(run):
         )
         written += 1
     assert written > 15
+
+
+@pytest.mark.parametrize("program", ["(x + 1)**5000", "gamma(x + 1e9)*x"])
+def test_what_sympy_cannot_simplify_in_time_stays_as_it_is(run, monkeypatch, program):
+    pytest.importorskip("sympy")
+    monkeypatch.setattr("gradcli.run.by_sympy.LIMITS", Limits(seconds=0.8, memory=2**30))
+    outcome = run("diff", program, "--simplify")
+    assert (outcome.status, outcome.out) == (0, run("diff", program).out)
+    assert outcome.err == "warning: SymPy cannot simplify this within its limits of time and memory\n"
+    outcome = run("diff", program, "--simplify", "--json")
+    assert (outcome.json["simplified"], outcome.err) == (False, "")
 
 
 def test_without_sympy_there_is_an_error_that_says_how_to_get_it(run, monkeypatch):

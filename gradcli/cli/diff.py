@@ -19,7 +19,7 @@ from gradcli.formulas.documents import Formulas
 from gradcli.language import scope
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.run.symbolic import derivatives_as_formulas, parsed_formula
+from gradcli.run.symbolic import derivatives_as_formulas
 
 _HELP = """\
 A name without a value stands for any number. A number that is given as NAME=VALUE is put in for its
@@ -69,15 +69,23 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         program, bindings = inputs.read(options, environment, "float64")
         wrt = _names(program, bindings, options)
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order)
-        if options.simplify:
-            formulas = _simplified(formulas)
-    document = languages.document(options.to, formulas)
+        simplified = _by_sympy(formulas) if options.simplify else None
+    document = languages.document(options.to, simplified or formulas)
     if options.json:
         record = {"program": program.source, "wrt": list(wrt), "order": options.order, "to": options.to}
-        show_json(record | document.members, environment)
+        done = {"simplified": simplified is not None} if options.simplify else {}
+        show_json(record | done | document.members, environment)
     else:
         environment.write(document.text + "\n")
+        if options.simplify and simplified is None:
+            environment.complain("warning: SymPy cannot simplify this within its limits of time and memory")
     return ExitStatus.SUCCESS
+
+
+def _by_sympy(formulas: Formulas) -> Formulas | None:
+    from gradcli.run import by_sympy
+
+    return by_sympy.simplified(formulas)
 
 
 def _check(options: DiffOptions) -> None:
@@ -101,13 +109,6 @@ def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -
             hint = did_you_mean(name, reads, f"it reads {', '.join(reads)}")
             raise UnknownNameError(f"the program does not read '{name}', which --wrt asks for", hint=hint)
     return names
-
-
-def _simplified(formulas: Formulas) -> Formulas:
-    from gradcli.formulas.simplify import simplified
-
-    found = {key: parsed_formula(simplified(d), like=d) for key, d in formulas.derivatives.items()}
-    return formulas._replace(derivatives=found)
 
 
 COMMAND = Command(DiffOptions, run, _HELP)

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import DifferentiationError, UsageError
+from gradcli.errors import DifferentiationError
 from gradcli.formulas.numbers import factors
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
@@ -17,10 +17,10 @@ from gradcli.program.ir import Atom, Equation, Program, Variable
 def simplified(program: Program) -> str:
     """A program of numbers with one output as `sympy.simplify` has it, in the expression language.
 
-    Raises UsageError where SymPy is not installed, DifferentiationError for a formula with tensors
-    or with functions that SymPy lacks.
+    Raises DifferentiationError for a formula with tensors or with functions that SymPy lacks.
     """
-    sympy = _sympy()
+    import sympy
+
     known: dict[Variable, Any] = {v: sympy.Symbol(v.name, real=True) for v in program.inputs}
     if any(v.shape for v in program.inputs):
         raise _unknown("a formula with tensors")
@@ -28,16 +28,6 @@ def simplified(program: Program) -> str:
         known[equation.output] = _applied(sympy, equation, [_atom(sympy, a, known) for a in equation.inputs])
     (output,) = program.outputs
     return _written(sympy, sympy.simplify(_atom(sympy, output, known)))
-
-
-def _sympy() -> Any:
-    try:
-        import sympy
-    except ImportError:
-        raise UsageError(
-            "--simplify needs SymPy, which is not installed", hint="pip install 'gradcli[sympy]' installs it"
-        ) from None
-    return sympy
 
 
 def _unknown(what: str) -> DifferentiationError:

@@ -1,0 +1,60 @@
+"""Formulas simplified by SymPy in a process of its own, as nobody knows before what it will take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from gradcli import confined
+from gradcli.confined import Limits
+from gradcli.errors import LimitError, ProgramSyntaxError, UsageError
+from gradcli.formulas.documents import Formulas
+from gradcli.primitives import table
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.run.symbolic import parsed_formula
+
+LIMITS = Limits(seconds=6.0, memory=2 * 2**30)
+
+# A program with the names of its primitives in their place: their rules are functions, which cannot be sent.
+_Sent = tuple[tuple[Variable, ...], list[Any], tuple[Atom, ...], tuple[Variable, ...]]
+
+
+def simplified(formulas: Formulas) -> Formulas | None:
+    """The formulas with the derivatives as `sympy.simplify` has them; None where that takes too long or too much memory.
+
+    Raises UsageError where SymPy is not installed, DifferentiationError for a formula with tensors
+    or with functions that SymPy lacks.
+    """
+    if find_spec("sympy") is None:
+        raise UsageError(
+            "--simplify needs SymPy, which is not installed", hint="pip install 'gradcli[sympy]' installs it"
+        )
+    sent = [_by_name(program) for program in formulas.derivatives.values()]
+    try:
+        found = confined.call(LIMITS, _in_process, sent, linear_algebra=False)
+    except LimitError:
+        return None
+    return formulas._replace(derivatives=dict(zip(formulas.derivatives, map(_by_entry, found))))
+
+
+def _in_process(sent: Sequence[_Sent]) -> list[_Sent]:
+    from gradcli.formulas.simplify import simplified
+
+    programs = [_by_entry(program) for program in sent]
+    try:
+        return [_by_name(parsed_formula(simplified(program), like=program)) for program in programs]
+    except (RecursionError, ProgramSyntaxError) as error:
+        raise LimitError("what SymPy makes of the formula is too large") from error
+
+
+def _by_name(program: Program) -> _Sent:
+    equations = [(e.primitive.name, *e[1:]) for e in program.equations]
+    return program.inputs, equations, program.outputs, program.guards
+
+
+def _by_entry(sent: _Sent) -> Program:
+    inputs, equations, outputs, guards = sent
+    entries = {entry.name: entry for entry in table.entries() if isinstance(entry, Primitive)}
+    return Program(inputs, tuple(Equation(entries[name], *rest) for name, *rest in equations), outputs, guards)
