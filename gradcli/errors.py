@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import NamedTuple
@@ -72,18 +72,36 @@ def _width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def nearest(word: str, candidates: object) -> str | None:
-    """The candidate most like `word`, or None where none is close."""
+# Comparing words takes time with the product of their lengths.
+_LONGEST_WORD = 64
+_MOST_WORDS = 2_000
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate most like `word`, or None where none is close, or there are too many to look through."""
     import difflib
 
-    found = difflib.get_close_matches(word, sorted(candidates), n=1, cutoff=0.6)  # type: ignore[call-overload]
-    return str(found[0]) if found else None
+    known = [candidate for candidate in candidates if len(candidate) <= _LONGEST_WORD]
+    if len(word) > _LONGEST_WORD or len(known) > _MOST_WORDS:
+        return None
+    found = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
+    return found[0] if found else None
 
 
-def did_you_mean(word: str, known: object, otherwise: str | None = None) -> str | None:
+def did_you_mean(word: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
     """The hint for a word that is not one of those `known`: the nearest of them, or else what is given."""
     close = nearest(word, known)
     return f"did you mean '{close}'?" if close else otherwise
+
+
+# Characters of a message: what a program names may be a megabyte long.
+_LONGEST_MESSAGE = 1_000
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST_MESSAGE:
+        return text
+    return f"{text[: _LONGEST_MESSAGE // 2]} … {text[-_LONGEST_MESSAGE // 4 :]}"
 
 
 class GradcliError(Exception):
@@ -104,9 +122,9 @@ class GradcliError(Exception):
         span: Span | None = None,
         source: str | None = None,
     ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = _shortened(message)
+        super().__init__(self.message)
+        self.hint = hint and _shortened(hint)
         self.span = span
         self.source = source
 

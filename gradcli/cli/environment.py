@@ -47,12 +47,13 @@ class Environment(NamedTuple):
                 stream.reconfigure(errors="gradcli")  # type: ignore[union-attr]
         return cls(sys.stdin, sys.stdout, sys.stderr, os.environ)
 
-    def read_stdin(self, what: str) -> str:
-        """All of standard input. Raises UsageError where there is none or it is not UTF-8."""
+    def read_stdin(self, what: str, most: int) -> str:
+        """All of standard input, or one character more than `most` where it is longer. Raises UsageError where
+        there is none or it is not UTF-8."""
         if self.stdin is None:
             raise UsageError(f"standard input is closed, and {what} is read from it")
         try:
-            return self.stdin.read()
+            return self.stdin.read(most + 1)
         except UnicodeDecodeError:
             raise UsageError(f"standard input is not UTF-8 text, and {what} is read from it") from None
         except OSError as error:

@@ -10,9 +10,11 @@ from gradcli import arrays, limits
 from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.io import system, variables
+from gradcli.io.json_numbers import MAX_TEXT
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse, parse_expression
+from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.language.syntax.tree import Evaluate, Module
 from gradcli.timing import phase
 
@@ -73,12 +75,12 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
         return words[0], words[1:]
     if options.vars == "-":
         raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
-    return environment.read_stdin("the program"), words[1:]
+    return environment.read_stdin("the program", MAX_LENGTH), words[1:]
 
 
 def _read_program(path: str) -> str:
     try:
-        return system.read_text(path)
+        return system.read_text(path, MAX_LENGTH)
     except UnicodeDecodeError:
         raise UsageError(f"the program {path} is not UTF-8 text", hint="save it as UTF-8") from None
     except OSError as error:
@@ -183,9 +185,9 @@ def _variables(vars_from: str | None, environment: Environment) -> dict[str, Any
     if vars_from is None:
         return {}
     if vars_from == "-":
-        return variables.read_variables(environment.read_stdin("--vars"), "standard input")
+        return variables.read_variables(environment.read_stdin("--vars", MAX_TEXT), "standard input")
     try:
-        text = system.read_text(vars_from)
+        text = system.read_text(vars_from, MAX_TEXT)
     except UnicodeDecodeError:
         raise BindingError(f"the variables {vars_from} are not UTF-8 text", hint="save them as UTF-8") from None
     except OSError as error:

@@ -27,6 +27,8 @@ _READERS: dict[str, Callable[[Source], float | NDArray[numpy.float64]]] = {
     ".json": read_json,
     ".parquet": read_parquet,
 }
+# Linux has no longer one.
+_LONGEST_PATH = 4_096
 
 
 def read(reference: str, max_elements: int | None = None) -> float | NDArray[numpy.float64]:
@@ -60,22 +62,18 @@ def _split(reference: str) -> tuple[str, str | None]:
     """Path and member; a path may hold ':' itself, so what exists decides."""
     if not reference:
         raise BindingError("no file is named after '@'", hint="write NAME=@PATH, such as x=@data.npy")
-    candidates = list(_candidates(reference))
-    supported = [candidate for candidate in candidates if _suffix(candidate[0]) in _READERS]
-    for candidate in supported:
-        if system.exists(candidate[0]):
-            return candidate
-    if supported:
-        return supported[-1]
-    return next((candidate for candidate in candidates if system.exists(candidate[0])), candidates[0])
+    ends = [len(reference), *_colons(reference)]
+    supported = [end for end in ends if _suffix(reference[:end]) in _READERS]
+    there = (end for end in supported or ends if system.exists(reference[:end]))
+    end = next(there, (supported or ends[:1])[-1])
+    return reference[:end], None if end == len(reference) else reference[end + 1 :]
 
 
-def _candidates(reference: str) -> Iterator[tuple[str, str | None]]:
-    """Every way to split the reference, the longest path first."""
-    yield reference, None
-    for at in range(len(reference) - 1, 0, -1):
-        if reference[at] == ":":
-            yield reference[:at], reference[at + 1 :]
+def _colons(reference: str) -> Iterator[int]:
+    """The places where a path may end, the longest first."""
+    end = min(len(reference), _LONGEST_PATH)
+    while (end := reference.rfind(":", 1, end)) > 0:
+        yield end
 
 
 def _suffix(path: str) -> str:

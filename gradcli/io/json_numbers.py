@@ -22,13 +22,15 @@ _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _SPACE = re.compile(r"[ \t\n\r]*")
 # As many as NumPy has.
 _MOST_AXES = 64
+# Characters of JSON. What it holds takes ten times the memory, and seconds.
+MAX_TEXT = 100_000_000
 
 
 def read_json(source: Source) -> float | NDArray[numpy.float64]:
     """The number or array of a `.json` file. Raises BindingError where it holds anything else."""
     source.refuse_member()
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig") as stream:
-        text = stream.read()
+        text = stream.read(MAX_TEXT + 1)
     value, end = decode(text, 0, repr(source.path))
     expect_end(text, end, f"{source.path!r} goes on after its value", "put a single value in it")
     result = numbers(value, repr(source.path))
@@ -54,6 +56,11 @@ def decode(text: str, at: int, what: str) -> tuple[object, int]:
 
     Raises BindingError, which points into `text` and calls it `what`, where there is none.
     """
+    if len(text) > MAX_TEXT:
+        raise BindingError(
+            f"{what} is longer than {MAX_TEXT:,} characters",
+            hint="save large arrays with numpy.save, for NAME=@PATH.npy",
+        )
     at = skip_space(text, at)
     try:
         return _DECODER.raw_decode(text, at)

@@ -68,10 +68,11 @@ def reader(path: str) -> BufferedReader:
     return BufferedReader(FileIO(_named(path), "r"))
 
 
-def read_text(path: str) -> str:
-    """The text of a file in UTF-8, without its byte order mark. Raises UnicodeDecodeError for another."""
+def read_text(path: str, most: int) -> str:
+    """The text of a file in UTF-8, without its byte order mark: all of it, or one character more than `most`
+    where it is longer, or has no end, as that of a device. Raises UnicodeDecodeError for another encoding."""
     with TextIOWrapper(reader(path), encoding="utf-8-sig") as stream:
-        return stream.read()
+        return stream.read(most + 1)
 
 
 def writer(path: str, new: bool = False) -> BufferedWriter:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from gradcli.errors import BindingError
 from gradcli.io.source import Source
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Characters of a line: each cell of one takes memory until all are read.
+_LONGEST_LINE = 10_000_000
 _SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,\t\r\n]|$)')
 
 
@@ -60,7 +62,9 @@ def _rows(source: Source) -> Iterator[_Record]:
     import csv
 
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig", newline="") as text:
-        reader = csv.reader(map(_trimmed, text), delimiter=_delimiter(source), skipinitialspace=True, strict=True)
+        reader = csv.reader(
+            map(_trimmed, _lines(source, text)), delimiter=_delimiter(source), skipinitialspace=True, strict=True
+        )
         line = 1
         try:
             for cells in reader:
@@ -69,6 +73,15 @@ def _rows(source: Source) -> Iterator[_Record]:
                 line = reader.line_num + 1
         except csv.Error as error:
             raise source.error(f"line {line} is malformed: {error}", "check its quotes") from error
+
+
+def _lines(source: Source, text: TextIO) -> Iterator[str]:
+    while line := text.readline(_LONGEST_LINE + 1):
+        if len(line) > _LONGEST_LINE:
+            raise source.error(
+                f"a line of it is longer than {_LONGEST_LINE:,} characters", "save large arrays with numpy.save"
+            )
+        yield line
 
 
 def _trimmed(line: str) -> str:

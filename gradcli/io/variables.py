@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _RESERVED = frozenset(("if", "else", "for", "in", "while", "and", "or", "not", "True", "False", "None", "backward"))
+# As in programs: normalising a name takes time that is quadratic in its combining marks.
+MAX_NAME = 1_000
 _WORD_HINT = "write NAME=VALUE, such as x=5"
 
 
@@ -51,6 +53,10 @@ def _bad_word(text: str, start: int, end: int, message: str, hint: str) -> Bindi
 
 
 def _checked_name(written: str, source: str, span: Span) -> str:
+    if len(written) > MAX_NAME:
+        raise BindingError(
+            f"the name is longer than {MAX_NAME:,} characters", hint="choose a shorter name", source=source, span=span
+        )
     name = unicodedata.normalize("NFKC", written)
     if name in _RESERVED:
         raise BindingError(
