@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.errors import GradcliError
     from gradcli.run.check import gradcheck
-    from gradcli.run.compiled import CompiledProgram, compile
+    from gradcli.run.compiled import CompiledProgram
+    from gradcli.run.programs import compile
 
 __version__ = "0.1.0"
 
@@ -28,7 +29,7 @@ _HOMES = {
     "Function": "gradcli.autograd.function",
     "GradcliError": "gradcli.errors",
     "Tensor": "gradcli.autograd.tensor",
-    "compile": "gradcli.run.compiled",
+    "compile": "gradcli.run.programs",
     "enable_grad": "gradcli.autograd.modes",
     "grad": "gradcli.autograd.engine",
     "gradcheck": "gradcli.run.check",

@@ -251,6 +251,61 @@ def test_a_terminal_gets_what_a_terminal_gets():
     assert shown("--max-seconds", "60") == shown()
 
 
+@pytest.fixture(scope="module")
+def both():
+    text = "sum(x**q)"
+    return gradcli.compile(text, max_seconds=60), gradcli.compile(text)
+
+
+class TestPrograms:
+    VALUES = {"x": [1.0, 2.0], "q": 3.0}  # noqa: RUF012
+
+    @pytest.mark.parametrize(
+        ("method", "further"),
+        [
+            ("value_and_grad", {"grad_output": 2.0}),
+            ("jacobian", {"wrt": ("q",)}),
+            ("hessian", {"sparse": True}),
+            ("derivatives", {"order": 2}),
+        ],
+    )
+    def test_what_is_asked_is_what_there_is_without_limits(self, both, method, further):
+        confined, plain = (getattr(program, method)(self.VALUES, **further) for program in both)
+        assert repr(confined) == repr(plain)
+
+    def test_values_and_functions(self, both):
+        confined, plain = both
+        assert (confined(**self.VALUES), confined.inputs) == (plain(**self.VALUES), plain.inputs)
+        assert confined.compiled(("x", "q"), ("q",))([1.0], 3.0) == plain.compiled(("x", "q"), ("q",))([1.0], 3.0)
+        with pytest.raises(gradcli.GradcliError, match="depends on the numbers"):
+            gradcli.compile("x if x > 0 else 1", max_seconds=60).compiled(["x"])
+
+    def test_errors(self, both):
+        confined, _ = both
+        with pytest.raises(gradcli.GradcliError, match="does not read 'y'"):
+            confined(y=1.0)
+        with pytest.raises(gradcli.GradcliError, match="a tensor cannot be sent"):
+            confined(x=gradcli.tensor(1.0), q=2.0)
+        with pytest.raises(gradcli.GradcliError, match="is never closed"):
+            gradcli.compile("log(x", max_seconds=60)
+        with pytest.raises(UsageError):
+            gradcli.compile("x", max_memory="much")
+
+    def test_limits(self):
+        with pytest.raises(LimitError, match=r"longer than 0\.9 s"):
+            gradcli.compile(LONG[1], max_elements=10**15, max_seconds=0.9)()
+        program = gradcli.compile(HUGE[1], max_elements=10**15, max_memory=500_000_000)
+        with pytest.raises(LimitError, match="does not fit into memory"):
+            program.value_and_grad({"x": 1.0})
+        assert not children()
+
+    def test_checks(self, both):
+        confined, plain = both
+        assert gradcli.gradcheck(confined, self.VALUES) == gradcli.gradcheck(plain, self.VALUES)
+        with pytest.raises(LimitError, match=r"longer than 0\.9 s"):
+            gradcli.gradcheck(LONG[1] + "*x", {"x": 1.0}, max_elements=10**15, max_seconds=0.9)
+
+
 def test_a_command_without_limits_loads_nothing_for_them():
     code = (
         "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment;"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
@@ -13,8 +14,9 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import session
-from gradcli.run.compiled import CompiledProgram, compile
+from gradcli.run.compiled import CompiledProgram
 from gradcli.run.diagnose import Warning
+from gradcli.run.programs import ConfinedProgram, compile
 
 
 def gradcheck(
@@ -25,6 +27,8 @@ def gradcheck(
     *,
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
+    max_seconds: float | None = None,
+    max_memory: int | str | None = None,
 ) -> Report:
     """Check the derivatives of a program or of a function of Tensors against differences.
 
@@ -33,18 +37,29 @@ def gradcheck(
     keywords). Every order up to `order` is compared with differences of the order below, within a
     relative `tolerance`. The report is true where all agree; its `rows` are the worst entry of each
     leaf in each order (see `Check`). The whole check of a program may take `max_steps` and compute
-    `max_elements`; a function has no limits.
+    `max_elements`; a function has no limits. `max_seconds` and `max_memory` are those of `compile`, for a text.
 
     Raises what the program or function raises at `inputs`, BindingError for inputs that are no
     mapping where they must be, and DifferentiationError where there are none.
     """
     if isinstance(program_or_callable, str):
-        program_or_callable = compile(program_or_callable, max_steps=max_steps, max_elements=max_elements)
+        program_or_callable = compile(
+            program_or_callable,
+            max_steps=max_steps,
+            max_elements=max_elements,
+            max_seconds=max_seconds,
+            max_memory=max_memory,
+        )
     if not isinstance(program_or_callable, CompiledProgram):
         return calculus.check_gradients(program_or_callable, inputs, order, tolerance)
     if not isinstance(inputs, Mapping):
         raise BindingError("the inputs of a program are a mapping of names to values", hint="{'x': 5.0}")
     limits.check(max_steps=max_steps, max_elements=max_elements)
+    if isinstance(program_or_callable, ConfinedProgram):
+        check = partial(gradcheck, max_steps=max_steps, max_elements=max_elements)
+        source, sent = program_or_callable.program.source, program_or_callable.sent(inputs)
+        report: Report = program_or_callable.apart(check, source, sent, order, tolerance)
+        return report
     with pointing_into(program_or_callable.program.source), limits.within(max_steps, max_elements):
         return calculus.check_gradients(program_or_callable, inputs, order, tolerance)
 

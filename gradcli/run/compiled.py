@@ -25,7 +25,6 @@ from gradcli.errors import (
 from gradcli.executors import scalars
 from gradcli.language import scope
 from gradcli.language.interpreter import Evaluation, evaluate
-from gradcli.language.syntax import parse
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.primitives.axes import whole
@@ -36,18 +35,6 @@ from gradcli.run.trace import Outcome
 
 # So many functions for scalars are kept.
 _MOST_SCALAR = 32
-
-
-def compile(program: str, *, max_steps: int = MAX_STEPS, max_elements: int = MAX_ELEMENTS) -> CompiledProgram:
-    """Parse `program`. Whatever is asked of it then, a value or derivatives, may take so many steps and compute so many
-    array elements at a time; more is a LimitError.
-
-    Raises ProgramSyntaxError, with the place, where `program` is none, and UsageError for a limit that is no whole
-    number of 1 or more.
-    """
-    expect(program, str, "a program is a text")
-    limits.check(max_steps=max_steps, max_elements=max_elements)
-    return CompiledProgram(parse(program), max_steps, max_elements)
 
 
 class CompiledProgram:

@@ -1,0 +1,129 @@
+"""Programs for Python: in this process, or, where time or memory is limited, in one of its own for each use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gradcli import arrays, limits
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import BindingError
+from gradcli.language.syntax import parse
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.primitives.operators import operand
+from gradcli.run.compiled import CompiledProgram
+
+if TYPE_CHECKING:
+    from gradcli.confined import Limits
+
+
+def compile(
+    program: str,
+    *,
+    max_steps: int = MAX_STEPS,
+    max_elements: int = MAX_ELEMENTS,
+    max_seconds: float | None = None,
+    max_memory: int | str | None = None,
+) -> CompiledProgram:
+    """Parse `program`. Whatever is asked of it then, a value or derivatives, may take so many steps and compute so many
+    array elements at a time; more is a LimitError.
+
+    With `max_seconds`, or with `max_memory` in bytes or as a text such as "2GiB", this and all that is asked of it
+    later take a process of its own each time, which is ended where it needs more: a LimitError too. Inputs are then
+    numbers, lists and arrays of NumPy.
+
+    Raises ProgramSyntaxError, with the place, where `program` is none, and UsageError for a limit that is none, or
+    that this system cannot hold.
+    """
+    limits.check(max_steps=max_steps, max_elements=max_elements)
+    if max_seconds is None and max_memory is None:
+        return CompiledProgram(parse(program), max_steps, max_elements)
+    from gradcli import confined
+
+    return ConfinedProgram(program, max_steps, max_elements, confined.Limits.of(max_seconds, max_memory))
+
+
+class ConfinedProgram(CompiledProgram):
+    """A parsed program, each use of which is a process of its own; where that is ended, it is a LimitError."""
+
+    def __init__(self, program: str, max_steps: int, max_elements: int, process: Limits) -> None:
+        self._process = process
+        self._compile = partial(compile, program, max_steps=max_steps, max_elements=max_elements)
+        # What can be parsed there can be parsed here.
+        self.apart(_compiled, self._compile)
+        super().__init__(parse(program), max_steps, max_elements)
+
+    def apart(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of a module gives for arguments that can be pickled, in a process of its own."""
+        from gradcli import confined
+
+        return confined.call(self._process, function, *arguments)
+
+    def sent(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The inputs for that process. Raises BindingError for those that cannot be sent."""
+        return {name: _sent(value) for name, value in self._bindings(values).items()}
+
+    def __call__(self, /, **values: Any) -> Any:
+        return self.apart(_called, self._compile, self.sent(values))
+
+    def value_and_grad(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, grad_output: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        cotangent = None if grad_output is None else _sent(operand(grad_output))
+        found: tuple[Any, dict[str, Any]] = self._asked("value_and_grad", values, _listed(wrt), cotangent)
+        return found
+
+    def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
+        found: dict[str, Any] = self._asked("jacobian", values, _listed(wrt))
+        return found
+
+    def hessian(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = self._asked("hessian", values, _listed(wrt), sparse=sparse)
+        return found
+
+    def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
+        return self._asked("derivatives", values, order, _listed(wrt))
+
+    def _asked(self, method: str, values: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
+        return self.apart(_asked, self._compile, method, (self.sent(values), *arguments), keywords)
+
+    def _scalar_function(
+        self, names: Sequence[str], wrt: Sequence[str], otherwise: Callable[..., Any]
+    ) -> Callable[..., Any] | None:
+        """None, as every call is a process of its own. Raises what compiling the function does."""
+        self.apart(_compiled, self._compile, names, wrt)
+        return None
+
+
+def _sent(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        raise BindingError("a tensor cannot be sent to the process of the program", hint="give its numbers: x.numpy()")
+    if arrays.foreign_namespace((value,)) is not None:
+        raise BindingError(
+            "an array of this library cannot be sent to the process of the program", hint="give one of NumPy"
+        )
+    return value
+
+
+def _listed(wrt: Sequence[str] | None) -> list[str] | None:
+    return None if wrt is None else list(wrt)
+
+
+# What the process does.
+
+
+def _compiled(compile: Callable[[], CompiledProgram], *names: Sequence[str]) -> None:
+    program = compile()
+    if names:
+        program.compiled(*names)
+
+
+def _called(compile: Callable[[], CompiledProgram], values: Mapping[str, Any]) -> Any:
+    return compile()(**values)
+
+
+def _asked(compile: Callable[[], CompiledProgram], method: str, arguments: Sequence[Any], keywords: Any) -> Any:
+    return getattr(compile(), method)(*arguments, **keywords)
