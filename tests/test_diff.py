@@ -587,6 +587,8 @@ def test_without_sympy_there_is_an_error_that_says_how_to_get_it(run, monkeypatc
         (["sum(A@x)", "x=[1,2]"], 1, "'A' stands for a number; a tensor gives it a shape"),
         (["exp(sin(x))", "--order", "9", "--max-steps", "1"], 1, "the program takes more than 1 steps"),
         (["x**2", "--order", "1000000000"], 1, "a derivative of order 1000000000 has a factorial that is no float"),
+        (["sum(x**2)", "x=[1]", "--order", "70"], 1, "a derivative of order 70 by a tensor has more than 64 axes"),
+        (["*".join("abcdefghijklmnopqrst"), "--order", "6"], 1, "the program takes more than 2,000,000 steps"),
         (["1 + 1"], 2, "reads no names to differentiate by"),
         (["lgo(x)"], 2, "did you mean 'log'?"),
         (["sum(x)", "x=[1,2]", "--to", "c"], 1, "'x' is a tensor, and C has numbers alone"),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gradcli.executors import stepwise
 from gradcli.kinds.taylor import Jet
 from gradcli.program.ir import Program
-from gradcli.program.passes import optimise, without_dead_code
+from gradcli.program.passes import optimise, separated
 from gradcli.program.record import record
 
 
@@ -47,9 +47,9 @@ class _Series:
             return value.derivatives() if isinstance(value, Jet) else [value, *[0.0] * order]
 
         traced = record(run, point)
-        self._program = optimise(traced.program)._replace(guards=())
+        self._program = optimise(traced.program)
         self._values = traced.values
 
     def derivative(self, n: int) -> Partial:
-        found = without_dead_code(self._program._replace(outputs=(self._program.outputs[n],)))
+        (found,) = separated(self._program._replace(outputs=(self._program.outputs[n],)))
         return Partial(found, self._values[n])

@@ -70,7 +70,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         wrt = _names(program, bindings, options)
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order)
         simplified = _by_sympy(formulas) if options.simplify else None
-    document = languages.document(options.to, simplified or formulas)
+        document = languages.document(options.to, simplified or formulas)
     if options.json:
         record = {"program": program.source, "wrt": list(wrt), "order": options.order, "to": options.to}
         done = {"simplified": simplified is not None} if options.simplify else {}

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from gradcli import limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.builder import frozen
@@ -18,6 +19,16 @@ from gradcli.program.ir import Variable
 
 # Powers of numbers with larger exponents are left as they are.
 _LARGEST_EXPONENT = 64
+
+
+# In eighths of steps: to make each part of a sum or product.
+_PART = 16
+# Of what the run may still do, a formula takes one of so many parts at most.
+_SHARE = 4
+
+
+class TooLongError(Exception):
+    """What is known of a formula takes too long to put into a short form."""
 
 
 class Formula:
@@ -68,6 +79,9 @@ class Algebra:
     """Makes the nodes of formulas, each in its normal form."""
 
     def __init__(self) -> None:
+        budget = limits.budget()
+        # The work that may still be done, in eighths of steps; None without limits.
+        self._left = None if budget is None else budget.eighths // _SHARE
         self._known: dict[Hashable, Formula] = {}
         # Sums without a common factor, in the sign in which they were met first.
         self._primitive: set[Formula] = set()
@@ -77,6 +91,14 @@ class Algebra:
         self.pi = self.symbol(math.pi)
         self.true = self.array(True, True, (), "bool")
         self.false = self.array(False, False, (), "bool")
+
+    def _charge(self, parts: int) -> None:
+        """Count the work of making a sum or product of so many parts. Raises TooLongError past the share of a formula."""
+        if self._left is not None:
+            self._left -= _PART * (parts + 1)
+            if self._left < 0:
+                raise TooLongError
+            limits.charge_steps(_PART * (parts + 1))
 
     def _intern(self, key: Hashable, make: Any) -> Any:
         found = self._known.get(key)
@@ -129,6 +151,7 @@ class Algebra:
 
     def sum(self, terms: Mapping[Formula, Fraction]) -> Formula:
         """The sum of terms with coefficients."""
+        self._charge(len(terms))
         left = {term: c for term, c in terms.items() if c}
         if len(left) == 1:
             ((term, c),) = left.items()
@@ -144,6 +167,7 @@ class Algebra:
         return self._intern(("sum", frozenset(left.items())), make)  # type: ignore[no-any-return]
 
     def _product(self, powers: Mapping[Formula, Formula]) -> Formula:
+        self._charge(len(powers))
         if len(powers) == 1:
             ((base, exponent),) = powers.items()
             if exponent is self.one:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from gradcli import limits
 from gradcli.formulas.naming import Names, Naming, names_of
 from gradcli.program.ir import Program
 
@@ -48,6 +49,8 @@ def separate_functions(formulas: Formulas, write: WriteFunction, naming: Naming)
     """Each derivative as a function that is called `derivative` and the names that it is by."""
     of = f"The derivative of {' '.join(formulas.source.split())}"
     names = names_of(formulas.value, naming)
+    # Every function has all names.
+    limits.charge_steps(len(formulas.derivatives) * len(names.inputs))
     called = {key: names.new(identifier("derivative", key)) for key in formulas.derivatives}
     texts = {
         key: write(

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, in_order, is_call
+from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, TooLongError, in_order, is_call
 from gradcli.formulas.forms import Forms
 from gradcli.formulas.identities import IDENTITIES, is_linear, number
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
@@ -35,6 +35,8 @@ _MOST_EQUATIONS = 2_500
 # Fractions of larger numbers are written as decimals.
 _LARGEST_FRACTION = 10**6
 _HALF = Fraction(1, 2)
+# In eighths of steps: to go through an equation in the passes of a program.
+_EQUATION = 80
 
 
 def formula(program: Program) -> Program:
@@ -44,20 +46,34 @@ def formula(program: Program) -> Program:
     smooth, everywhere. A program that nobody would read as a formula only gets the rewrites that
     hold for real numbers: a sum of products may be much longer than what it is computed by.
     """
+    limits.charge_steps(_EQUATION * len(program.equations) + len(program.inputs) // 4)
+    atoms = {a for e in program.equations for a in e.inputs if isinstance(a, Variable)}
+    read = atoms.union(o for o in program.outputs if isinstance(o, Variable))
+    found = _formula(program._replace(inputs=tuple(v for v in program.inputs if v in read)))
+    return found._replace(inputs=program.inputs)
+
+
+def _formula(program: Program) -> Program:
     program = optimise(program)
-    if len(program.equations) > _MOST_EQUATIONS:
-        return without_dead_code(optimise(program, fast=True)._replace(guards=()))
+    if len(program.equations) <= _MOST_EQUATIONS:
+        try:
+            return _shortened(program)
+        except _NoFloatError:
+            # The product of its factors is none; the factors, as the program has them, are.
+            return without_dead_code(program._replace(guards=()))
+        except TooLongError:
+            pass
+    return without_dead_code(optimise(program, fast=True)._replace(guards=()))
+
+
+def _shortened(program: Program) -> Program:
     (output,) = program.outputs
     reader = _Reader(program)
     shape = arrays.shape(output)
     node = reader.in_shape(reader.atom(output), shape)
     best = reader.in_shape(Forms(reader.algebra).best(node), shape)
     writer = _EquationWriter(reader.algebra)
-    try:
-        result = writer.write(best)
-    except _NoFloatError:
-        # The product of its factors is none; the factors, as the program has them, are.
-        return without_dead_code(program._replace(guards=()))
+    result = writer.write(best)
     return without_dead_code(check(Program(program.inputs, tuple(writer.equations), (result,))))
 
 

@@ -8,14 +8,14 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gradcli import arrays
-from gradcli.formulas.documents import separate_formulas
-from gradcli.formulas.naming import Naming
+from gradcli import arrays, limits
+from gradcli.formulas.documents import Document, Formulas, separate_formulas
+from gradcli.formulas.naming import Naming, names_of
 from gradcli.formulas.numbers import simple_fraction
 from gradcli.formulas.text import key_text, sizes
 from gradcli.formulas.writing import ATOM, COMPARE, POWER, PRODUCT, SUM, TIMES, UNARY, Language, Piece, operators, write
 from gradcli.program import constants
-from gradcli.program.ir import Equation, Program
+from gradcli.program.ir import Equation
 
 _GREEK = frozenset(
     """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi
@@ -31,9 +31,10 @@ _ACCENTS = {
 }  # fmt: skip
 
 
-def latex(program: Program) -> str:
-    """A program with one output as a formula."""
-    return write(program, LANGUAGE).result
+def latex(formulas: Formulas) -> Document:
+    """Each derivative as a formula."""
+    names = names_of(formulas.value, LANGUAGE.naming)
+    return separate_formulas(formulas, lambda program: write(program, LANGUAGE, names).result)
 
 
 def _spellings(name: str) -> Iterator[str]:
@@ -95,6 +96,7 @@ def _array(constant: Any) -> Piece:
         return Piece(f"\\operatorname{{full}}\\left({sizes(arrays.shape(constant))}, {_number(element).text}\\right)")
     if len(arrays.shape(constant)) > 2:
         return Piece(r"\text{constant}")
+    limits.charge_steps(limits.STEP * arrays.size(constant))
     rows = arrays.tolist(constant)
     rows = rows if len(arrays.shape(constant)) == 2 else [[n] for n in rows]
     body = r" \\ ".join(" & ".join(_number(n).text for n in row) for row in rows)
@@ -217,7 +219,7 @@ LANGUAGE = Language(
     }),
     number=_number,
     array=_array,
-    document=lambda formulas: separate_formulas(formulas, latex),
+    document=latex,
     naming=Naming(_spellings),
     parts=False,
 )  # fmt: skip

@@ -38,7 +38,7 @@ from gradcli.formulas.writing import (
     Spelling,
     function,
     infix,
-    listed,
+    listed_array,
     names,
     operators,
     plain_call,
@@ -89,7 +89,7 @@ def _array(constant: Any) -> Piece:
     shape, element = arrays.shape(constant), constants.uniform(constant)
     if element is not None:
         return function("np.full", sizes(shape), _as_float(_number(element)).text)
-    return function("np.array", listed(arrays.tolist(constant), lambda n: _as_float(_number(n)).text))
+    return function("np.array", listed_array(constant, lambda n: _as_float(_number(n)).text))
 
 
 def _as_float(piece: Piece) -> Piece:

@@ -9,7 +9,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.documents import SHORT, separate_formulas
+from gradcli.formulas.documents import SHORT, Document, Formulas, separate_formulas
+from gradcli.formulas.naming import Names, names_of
 from gradcli.formulas.numbers import simple_fraction
 from gradcli.formulas.writing import (
     ATOM,
@@ -24,6 +25,7 @@ from gradcli.formulas.writing import (
     Spelling,
     function,
     listed,
+    listed_array,
     minus,
     operators,
     plain_call,
@@ -44,11 +46,11 @@ _NAMELESS = {"pi": repr(math.pi), "e": repr(math.e), "inf": "1e999", "nan": "1e9
 _LIBRARIES = frozenset({"np", "numpy", "torch", "jnp", "math"})
 
 
-def text(program: Program, *, short: int = 0) -> str:
+def text(program: Program, names: Names | None = None, *, short: int = 0) -> str:
     """A program with one output in the expression language; see `write`."""
     named = {v.name for v in program.inputs} & set(_NAMELESS)
     language = LANGUAGE._replace(number=_without_names) if named else LANGUAGE
-    written = write(program, language, short=short)
+    written = write(program, language, names, short=short)
     # Some words of Python stand for an input, but not alone.
     result = f"1*{written.result}" if keyword.iskeyword(written.result) else written.result
     return "\n".join([*(f"{name} = {part}" for name, part in written.parts), result])
@@ -87,7 +89,7 @@ def array(constant: Any) -> Piece:
     element = constants.uniform(constant)
     if element is not None and arrays.dtype_name(constant) == "float64":
         return function("full", sizes(shape), number(element).text)
-    return Piece(listed(arrays.tolist(constant), lambda n: number(n).text))
+    return Piece(listed_array(constant, lambda n: number(n).text))
 
 
 def sizes(shape: Sequence[int]) -> str:
@@ -244,6 +246,11 @@ def _ranked(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"sort({operands[0].text})[..., {equation.params['k']}]")
 
 
+def _document(formulas: Formulas) -> Document:
+    names = names_of(formulas.value, LANGUAGE.naming)
+    return separate_formulas(formulas, lambda program: text(program, names.inside(), short=SHORT))
+
+
 LANGUAGE = Language(
     name="text",
     functions={
@@ -277,6 +284,6 @@ LANGUAGE = Language(
     },
     number=number,
     array=array,
-    document=lambda formulas: separate_formulas(formulas, lambda program: text(program, short=SHORT)),
+    document=lambda formulas: _document(formulas),
     with_parts={"scatter": _scattered},
 )

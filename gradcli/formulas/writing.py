@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import DifferentiationError, LimitError
 from gradcli.formulas.documents import Document, Formulas
 from gradcli.formulas.naming import Names, Naming, names_of
@@ -24,6 +24,9 @@ _LONGEST = 2_000
 _DEEPEST = 60
 # A text in a language without names for parts is at most this long.
 _LONGEST_WITHOUT_NAMES = 200_000
+# Of an equation, in eighths of steps, and how many characters more take one.
+_EQUATION = 24
+_CHARACTERS = 64
 _PRIMITIVES = [entry for entry in table.entries() if isinstance(entry, Primitive)]
 
 
@@ -102,13 +105,22 @@ class _TextWriter:
         atoms = [a for e in program.equations for a in e.inputs] + list(program.outputs)
         self.uses = Counter(a for a in atoms if isinstance(a, Variable))
         self.names = names
-        self.pieces = {v: Piece(names.inputs[v.name or ""]) for v in program.inputs}
+        self.pieces = {v: Piece(names.inputs[v.name or ""]) for v in program.inputs if v in self.uses}
         self.parts: list[tuple[str, str]] = []
 
     def write(self) -> Written:
+        left = Counter(self.uses)
         for equation in self.program.equations:
             operands = [self._atom(a) for a in equation.inputs]
-            self.pieces[equation.output] = self._placed(equation.output, self._spelled(equation, operands))
+            piece = self._spelled(equation, operands)
+            limits.charge_steps(_EQUATION + len(piece.text) // _CHARACTERS)
+            self.pieces[equation.output] = self._placed(equation.output, piece)
+            for atom in equation.inputs:
+                if isinstance(atom, Variable):
+                    left[atom] -= 1
+                    if not left[atom]:
+                        # It may be long, and is not used any more.
+                        del self.pieces[atom]
         (output,) = self.program.outputs
         return Written(self.parts, self._atom(output).text)
 
@@ -234,6 +246,12 @@ def plain_call(language: str, name: str) -> Spelling:
         return function(name, *(o.text for o in operands))
 
     return spelling
+
+
+def listed_array(constant: Any, number: Callable[[Any], str]) -> str:
+    """The elements of a constant."""
+    limits.charge_steps(limits.STEP * arrays.size(constant))
+    return listed(arrays.tolist(constant), number)
 
 
 def listed(value: Any, number: Callable[[Any], str]) -> str:

@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.partials import partials
-from gradcli.errors import DifferentiationError, NotRecordableError, ShapeError, pointing_into
+from gradcli.errors import DifferentiationError, LimitError, NotRecordableError, ShapeError, pointing_into
 from gradcli.formulas.documents import Formulas
 from gradcli.formulas.formula import formula
 from gradcli.kinds.taylor import check_order
@@ -23,13 +23,18 @@ from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import cast
 from gradcli.program.ir import Program
-from gradcli.program.passes import optimise, without_dead_code
+from gradcli.program.passes import optimise, separated
 from gradcli.program.record import RecordedRun, record
 
 # Where names without a value are recorded, one after the other, until every number is finite. They are
 # irrational, so that what is equal there is equal everywhere.
 _SCALES = (0.5641895835477563, 1.6487212707001282, 0.1353352832366127, 3.0419241001047387, -0.5641895835477563)
 _STEP = 0.0728771355234467
+
+# Of a NumPy array.
+_MOST_AXES = 64
+# The least that a derivative takes, in eighths of steps.
+_DERIVATIVE = 30 * limits.STEP
 
 
 def derivatives_as_formulas(
@@ -45,7 +50,7 @@ def derivatives_as_formulas(
     NotRecordableError where there is no single formula, as the course of the program depends on
     numbers, DifferentiationError for a value that is no scalar, LimitError past order 170.
     """
-    check_order(order)
+    _check(bindings, wrt, order)
     traced = _traced(program, bindings, wrt, order)
     keys = (",".join(names) for names in itertools.combinations_with_replacement(wrt, order))
     found = {key: formula(derivative) for key, derivative in zip(keys, traced.derivatives, strict=True)}
@@ -58,6 +63,13 @@ def parsed_formula(text: str, like: Program) -> Program:
     program = parse(text)
     traced = record(lambda **given: [_value(program, given)], inputs)
     return optimise(traced.program._replace(guards=()))
+
+
+def _check(bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> None:
+    check_order(order)
+    if order * max(len(arrays.shape(bindings.get(name, 0.0))) for name in wrt) > _MOST_AXES:
+        raise LimitError(f"a derivative of order {order} by a tensor has more than {_MOST_AXES} axes")
+    limits.charge_steps(_DERIVATIVE * math.comb(len(wrt) + order - 1, order))
 
 
 class _Traced(NamedTuple):
@@ -151,11 +163,10 @@ def _by_reverse_mode(
         leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in given.items()}
         with enable_grad():
             value = _scalar(program, {**leaves, **fixed})
-            return [value, *_derivatives(value, leaves, wrt, order)]
+            return [value, *_derivatives(value, [leaves[n] for n in wrt], order)]
 
     traced = _recorded(program, inputs, run, wrt)
-    whole = optimise(traced.program)
-    value, *found = (without_dead_code(whole._replace(outputs=(o,), guards=())) for o in whole.outputs)
+    value, *found = separated(optimise(traced.program))
     return _Traced(value, found, all(assume(isfinite(v)) for v in traced.values))
 
 
@@ -197,16 +208,21 @@ def _scalar(program: tree.Module, values: Mapping[str, Any]) -> Any:
     return value
 
 
-def _derivatives(value: Any, leaves: Mapping[str, Tensor], wrt: Sequence[str], order: int) -> list[Any]:
+def _derivatives(value: Any, leaves: Sequence[Tensor], order: int) -> list[Any]:
     """By repeated reverse mode, so that every derivative is a formula of those below it."""
-    known: dict[tuple[str, ...], Any] = {(): value}
-    for n in range(1, order + 1):
-        for key in itertools.combinations_with_replacement(wrt, n):
-            known[key] = _differentiated(known[key[:-1]], leaves[key[-1]])
-    return [known[key] for key in itertools.combinations_with_replacement(wrt, order)]
+    # The derivatives of an order, each with the place of the last leaf that it is by.
+    found = [(value, 0)]
+    for _ in range(order):
+        found = [
+            (derivative, place)
+            for below, last in found
+            for place, derivative in enumerate(_differentiated(below, leaves[last:]), last)
+        ]
+    return [derivative for derivative, _ in found]
 
 
-def _differentiated(value: Any, leaf: Tensor) -> Any:
-    differentiate = jacobians if arrays.shape(value) else gradients
-    found = differentiate(value, (leaf,), create_graph=True)[0]
-    return arrays.zeros(arrays.shape(value) + leaf.shape, leaf.dtype) if found is None else found
+def _differentiated(value: Any, leaves: Sequence[Tensor]) -> list[Any]:
+    shape = arrays.shape(value)
+    differentiate = jacobians if shape else gradients
+    found = differentiate(value, leaves, create_graph=True)
+    return [arrays.zeros(shape + leaf.shape, leaf.dtype) if f is None else f for f, leaf in zip(found, leaves)]
