@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import IO, NamedTuple, TextIO
 
 from gradcli.errors import OutputError, PipeClosed, UsageError
+from gradcli.io import system
 
 # What takes the place of the characters of drawings where the encoding of a stream lacks them.
 _DRAWN = str.maketrans("─│┌┐└┘├┤┬┴┼╭╮╰╯…×", "-|+++++++++++++.x")
@@ -53,7 +54,7 @@ class Environment(NamedTuple):
         if self.stdin is None:
             raise UsageError(f"standard input is closed, and {what} is read from it")
         try:
-            return self.stdin.read(most + 1)
+            return system.text_of(self.stdin, most)
         except UnicodeDecodeError:
             raise UsageError(f"standard input is not UTF-8 text, and {what} is read from it") from None
         except OSError as error:

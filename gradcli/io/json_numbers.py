@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from gradcli.errors import BindingError, Span
+from gradcli.io import system
 from gradcli.io.source import Source
 from gradcli.timing import phase
 
@@ -30,7 +31,7 @@ def read_json(source: Source) -> float | NDArray[numpy.float64]:
     """The number or array of a `.json` file. Raises BindingError where it holds anything else."""
     source.refuse_member()
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig") as stream:
-        text = stream.read(MAX_TEXT + 1)
+        text = system.text_of(stream, MAX_TEXT)
     value, end = decode(text, 0, repr(source.path))
     expect_end(text, end, f"{source.path!r} goes on after its value", "put a single value in it")
     result = numbers(value, repr(source.path))

@@ -5,6 +5,10 @@ from __future__ import annotations
 import errno
 import os
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
+from typing import TextIO
+
+# Characters to read at a time.
+_CHUNK = 2**18
 
 
 def _named(path: str) -> bytes:
@@ -72,7 +76,19 @@ def read_text(path: str, most: int) -> str:
     """The text of a file in UTF-8, without its byte order mark: all of it, or one character more than `most`
     where it is longer, or has no end, as that of a device. Raises UnicodeDecodeError for another encoding."""
     with TextIOWrapper(reader(path), encoding="utf-8-sig") as stream:
-        return stream.read(most + 1)
+        return text_of(stream, most)
+
+
+def text_of(stream: TextIO, most: int) -> str:
+    """All that is left of a stream, or one character more than `most` where that is longer.
+
+    A stream that is asked for so many characters at once makes room for them, however few there are.
+    """
+    parts, left = [], most + 1
+    while left and (part := stream.read(min(left, _CHUNK))):
+        parts.append(part)
+        left -= len(part)
+    return "".join(parts)
 
 
 def writer(path: str, new: bool = False) -> BufferedWriter:
