@@ -48,6 +48,12 @@ def _normal(x: Any) -> Any:
     return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
 
 
+def _normal_inverse(p: Any) -> Any:
+    if p > 0.5:
+        return -_normal_inverse(1 - p)
+    return mpmath.findroot(lambda y: mpmath.log(_normal(y) / p), -mpmath.sqrt(-2 * mpmath.log(2 * p)))
+
+
 ELEMENTWISE = {
     "add": of_two(lambda x, y: x + y),
     "subtract": of_two(lambda x, y: x - y),
@@ -137,13 +143,14 @@ ELEMENTWISE = {
     "erfc": of_one(mpmath.erfc),
     "erfinv": of_one(mpmath.erfinv, INSIDE),
     "ndtr": of_one(_normal),
-    "ndtri": of_one(lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), FRACTION),
+    "ndtri": of_one(_normal_inverse, FRACTION),
     "gamma": of_one(mpmath.gamma, (-10.0, 30.0)),
     "lgamma": of_one(lambda x: mpmath.re(mpmath.loggamma(x)), (-10.0, 100.0)),
     "digamma": of_one(mpmath.digamma, (-0.9, 20.0)),
     "polygamma": of_one(lambda x: mpmath.psi(3, x), POSITIVE, before=(3,)),
     "betaln": of_two(lambda a, b: mpmath.loggamma(a) + mpmath.loggamma(b) - mpmath.loggamma(a + b), POSITIVE),
-    "beta": of_two(mpmath.beta, POSITIVE),
+    "beta": of_two(lambda a, b: mpmath.exp(mpmath.loggamma(a) + mpmath.loggamma(b) - mpmath.loggamma(a + b)), POSITIVE),
+    "digamma_rise": of_two(lambda x, y: mpmath.digamma(x + y) - mpmath.digamma(x), POSITIVE),
     "bessel_i": of_one(lambda x: mpmath.besseli(3, x), then=(3,)),
     "bessel_j": of_one(lambda x: mpmath.besselj(3, x), then=(3,)),
     "i0": of_one(lambda x: mpmath.besseli(0, x)),

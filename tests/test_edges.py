@@ -392,3 +392,30 @@ def test_a_row_of_a_product_that_was_not_taken_stays_out_of_the_gradient(product
     found = gradcli.compile(f"({product})[1]").value_and_grad(values)[1]
     np.testing.assert_allclose(found["x"], [2.0, 3.0])
     np.testing.assert_allclose(found["W"], [[0.0, 0.0], [5.0, 7.0]])
+
+
+class TestFlatFunctions:
+    @pytest.mark.parametrize(
+        ("program", "x"),
+        [
+            ("copysign(betaln(rsqrt(0.7), 1000), ndtri(x))", 1.635), ("floor(ndtri(x))", 1.635), ("sign(log(x))", -1.0),
+            ("floor(sqrt(x))", 0.0), ("copysign(1, sqrt(x))", 0.0), ("floor_divide(ndtri(x), 2)", 1.6), ("round(acos(x))", 2.0),
+        ],
+    )  # fmt: skip
+    def test_what_is_infinite_or_nan_below_them_is_not_reached(self, program, x):
+        assert gradient(program, x) == 0
+        assert gradcli.compile(program).derivatives({"x": x}, 2)[1:] == [0, 0]
+
+
+class TestMatrixExponential:
+    @pytest.mark.parametrize("size", [3.0, 30.0, 150.0])
+    def test_it_loses_no_more_digits_than_its_operand_has(self, size):
+        turn = np.array([[2.0, 1.0, 2.0], [-2.0, 2.0, 1.0], [1.0, 2.0, -2.0]]) / 3
+        rates = np.array([1.0, 0.3, -0.9]) * size
+        found = value("matrix_exp(A)", A=turn @ np.diag(rates) @ turn.T)
+        expected = turn @ np.diag(np.exp(rates)) @ turn.T
+        assert np.abs(found - expected).max() <= 1e-15 * size * np.abs(expected).max()
+
+    def test_a_large_one_that_is_a_number(self):
+        np.testing.assert_array_equal(value("matrix_exp(A)", A=np.diag([-1e300, 0.0])), np.diag([0.0, 1.0]))
+        np.testing.assert_array_equal(value("matrix_exp(A)", A=[[0.0, 1e200], [0.0, 0.0]]), [[1.0, 1e200], [0.0, 1.0]])

@@ -208,6 +208,7 @@ def _differs(program: Program) -> bool:
         "one_minus_square",
         "over_one_plus_square",
         "sech_square",
+        "digamma_rise",
         "flat_sqrt",
         "flat_root",
         "order_statistic",

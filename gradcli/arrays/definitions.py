@@ -163,6 +163,34 @@ def _stirling(z: Array) -> Array:
     return total * inverse
 
 
+# B(2k)/(2k), DLMF 5.11.2.
+_DIGAMMA_COEFFICIENTS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+
+
+def digamma_rise(xp: Any, x: Array, y: Array) -> Array:
+    """digamma(x + y) - digamma(x), without cancellation where x and x + y are positive.
+
+    By DLMF 5.5.2 from 10 further on, where each term of the asymptotic series, DLMF 5.11.2, is subtracted from its
+    like: of p = 1/(x + y) and q = 1/x the difference p**(2k) - q**(2k) is made from that for k - 1.
+    """
+    positive = xp.logical_and(xp.greater(x, 0.0), xp.greater(x + y, 0.0))
+    low, step = xp.where(positive, x, 1.0), xp.where(positive, y, 1.0)
+    total = 0.0 * low
+    for k in range(10):
+        total = total + step / (low + (k + step)) / (low + k)
+    z = low + 10.0
+    p, q = 1.0 / (z + step), 1.0 / z
+    minus = -(step * p) * q
+    total = total + xp.log1p(step * q) - 0.5 * minus
+    p, q, minus = p * p, q * q, minus * (p + q)
+    power, difference = q, minus
+    for coefficient in _DIGAMMA_COEFFICIENTS:
+        total = total - coefficient * difference
+        power, difference = power * q, p * difference + power * minus
+    plain = xp.digamma(xp.where(positive, 1.0, x + y)) - xp.digamma(xp.where(positive, 1.0, x))
+    return xp.where(positive, total, plain)
+
+
 def betaln(xp: Any, a: Array, b: Array) -> Array:
     """log(beta(a, b)), without cancellation for large operands: Stirling's series, DLMF 5.11.1."""
     small, large = xp.minimum(a, b), xp.maximum(a, b)
@@ -270,9 +298,6 @@ class SpecialFunctions:
 
     def polygamma(self, n: int, x: Array) -> Array:
         return polygamma(self, n, x)
-
-    def betaln(self, a: Array, b: Array) -> Array:
-        return betaln(self, a, b)
 
     def iv(self, n: int, x: Array) -> Array:
         return iv(self, n, x)

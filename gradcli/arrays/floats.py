@@ -261,12 +261,12 @@ def lgamma(x: float) -> float:
 
 def __getattr__(name: str) -> Callable[..., float]:
     """A function of each element that neither `math` has nor is defined here, as SciPy or NumPy computes it."""
-    from gradcli.arrays import namespaces, scipy_special, spellings
+    from gradcli.arrays import namespaces, spellings
 
     spelling = spellings.of(name)
     if not spelling.elementwise:
         raise spellings.MissingFunctionError("numpy", name)
-    function = getattr(scipy_special if "scipy" in spelling.names else namespaces.numpy_namespace(), name)
+    function = getattr(namespaces.numpy_namespace(), name)
 
     def scalar(*operands: float) -> float:
         return function(*operands).item()  # type: ignore[no-any-return]

@@ -5,8 +5,9 @@ Every namespace has the functions that are here.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cache, partial
 from typing import Any
 
@@ -28,6 +29,7 @@ asarray, astype, copy, zeros, ones, all = np.asarray, np.astype, np.copy, np.zer
 _NUMBERS = frozenset({float, int})
 # Below it 1/(1 + exp(-x)) is exp(x), and above it exp(-x) is finite, for float32 too.
 SIGMOID_IS_EXP = -80.0
+_GAMMA_IS_INVERSE, _INVERSE_IS_LARGE, _EXP_IS_LARGE, _EXP_IS_INFINITE = 1e-30, 1e-300, 700.0, 720.0
 
 
 def __getattr__(name: str) -> Any:
@@ -142,10 +144,47 @@ def contraction_steps(shapes: Sequence[tuple[int, ...]], *, subscripts: str) -> 
 
 
 def expm(x: Array) -> Array:
-    """The exponential of each matrix over the last two axes."""
-    import scipy.linalg
+    """The exponential of each matrix over the last two axes: of it divided by a power of 2, by its Taylor
+    polynomial, then squared as often as it was halved.
 
-    return scipy.linalg.expm(x)
+    Padé's approximation, which SciPy has, allows fewer squarings, but loses four digits in its division.
+    """
+    x = np.asarray(x) * 1.0
+    if not x.size:
+        return x
+    with quiet():
+        exponent = np.frexp(_norm(x))[1]
+        x = np.ldexp(x, -exponent[..., None, None])
+        square, fourth = x @ x, x @ x @ x @ x
+        # By A. Al-Mohy and N. Higham, "A new scaling and squaring algorithm for the matrix exponential" (2009),
+        # the polynomial is as good as for a matrix of this norm, which may be far smaller than that of x.
+        size = np.minimum(_norm(x), np.maximum(_norm(fourth) ** 0.25, _norm(fourth @ x) ** 0.2))
+        halvings = np.maximum(exponent + np.frexp(size)[1], 0)
+        left = (exponent - halvings)[..., None, None]
+        value = _exponential_polynomial(
+            *(np.ldexp(p, k * left) for k, p in ((1, x), (2, square), (3, square @ x), (4, fourth)))
+        )
+        halvings = halvings[..., None, None]
+        for k in range(halvings.max()):
+            value = np.where(k < halvings, value @ value, value)
+    return value
+
+
+def _norm(x: Array) -> Array:
+    """The largest sum of magnitudes in a column of each matrix."""
+    return np.abs(x).sum(-2).max(-1)
+
+
+def _exponential_polynomial(x: Array, square: Array, cube: Array, fourth: Array) -> Array:
+    """The sum of x**k/k! for k up to 16, in three multiplications."""
+    one = np.eye(x.shape[-1], dtype=x.dtype)
+    value = fourth * (1.0 / math.factorial(16))
+    for k in (12, 8, 4, 0):
+        weights = [1.0 / math.factorial(k + j) for j in range(4)]
+        value = value + (weights[3] * cube + weights[2] * square + weights[1] * x)
+        value = value + weights[0] * one
+        value = fourth @ value if k else value
+    return value
 
 
 def sigmoid(x: Array) -> Array:
@@ -155,8 +194,37 @@ def sigmoid(x: Array) -> Array:
 
 
 def lgamma(x: Array) -> Array:
-    # SciPy has -inf at -inf, against the C standard and `math`.
-    return np.where(np.isneginf(x), np.inf, scipy_special.lgamma(x))
+    # SciPy has -inf at -inf, against the C standard and `math`, and inf where 1/x overflows.
+    size = np.abs(x)
+    value = np.where(np.isneginf(x), np.inf, scipy_special.lgamma(x))
+    with quiet():
+        return np.where(size < _GAMMA_IS_INVERSE, -np.log(size), value)
+
+
+def i0(x: Array) -> Array:
+    return _late_overflow(scipy_special.i0, scipy_special.i0e, x)
+
+
+def i1(x: Array) -> Array:
+    return _late_overflow(scipy_special.i1, scipy_special.i1e, x)
+
+
+def iv(n: int, x: Array) -> Array:
+    # For n > 1 SciPy has nan where 1/x overflows.
+    small = np.abs(x) < _INVERSE_IS_LARGE
+    x = np.where(small, 1.0, x)
+    return np.where(small, 0.0, _late_overflow(partial(scipy_special.iv, n), partial(scipy_special.ive, n), x))
+
+
+def _late_overflow(function: Callable[[Array], Array], scaled: Callable[[Array], Array], x: Array) -> Array:
+    """A function that SciPy has as infinite as soon as exp(x) is, by that which is scaled by exp(-abs(x))."""
+    size = np.abs(x)
+    large = np.logical_and(size > _EXP_IS_LARGE, size < _EXP_IS_INFINITE)
+    if not large.any():
+        return function(x)
+    with quiet():
+        half = np.exp(0.5 * size)
+        return np.where(large, scaled(x) * half * half, function(x))
 
 
 def version() -> str:

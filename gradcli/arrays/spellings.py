@@ -31,7 +31,10 @@ class Spelling(NamedTuple):
 
 _UNKNOWN = Spelling()
 # Functions of the libraries that entries are made of, and none is called, are here before all entries.
-_declared = {name: Spelling({"scipy": name}, elementwise=True) for name in ("i0", "i1", "iv", "j0", "j1", "jv", "zeta")}
+_declared = {
+    name: Spelling({"scipy": name}, elementwise=True)
+    for name in ("i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1", "jv", "zeta")
+}
 
 
 def declare(name: str, spelling: Spelling) -> None:

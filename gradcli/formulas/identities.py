@@ -16,7 +16,7 @@ from gradcli.formulas.numbers import factors
 from gradcli.primitives.exponential import log
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.series import linear
-from gradcli.primitives.special import bessel_i, bessel_j
+from gradcli.primitives.special import bessel_i, bessel_j, digamma
 from gradcli.primitives.trigonometric import cos, sin, sinc, tanh
 
 Identity = Callable[[Algebra, Sequence[Formula], Mapping[str, Any]], Formula | None]
@@ -171,6 +171,10 @@ def _sinc(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, An
     return before
 
 
+def _digamma(algebra: Algebra, x: Formula) -> Formula:
+    return algebra.call(digamma, [x], {}, x.shape, "float64")
+
+
 IDENTITIES: dict[str, Identity] = {
     "identity": lambda _algebra, operands, _params: operands[0],
     "add": lambda algebra, operands, _params: algebra.add(*operands),
@@ -191,6 +195,9 @@ IDENTITIES: dict[str, Identity] = {
         algebra.negative(
             algebra.power(algebra.call(tanh, operands, {}, operands[0].shape, "float64"), algebra.number(2))
         ),
+    ),
+    "digamma_rise": lambda algebra, operands, _params: algebra.add(
+        _digamma(algebra, algebra.add(*operands)), algebra.negative(_digamma(algebra, operands[0]))
     ),
     "flat_sqrt": _power_of(_HALF),
     "rsqrt": _power_of(-_HALF),

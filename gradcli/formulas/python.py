@@ -13,6 +13,7 @@ from gradcli.formulas.documents import separate_functions
 from gradcli.formulas.naming import Names, Naming, with_underscores
 from gradcli.formulas.text import (
     contraction,
+    digamma_rise,
     indexed,
     joined,
     negated,
@@ -189,6 +190,7 @@ LANGUAGE = Language(
         "whole_power": _power,
         "identity": lambda _equation, operands: operands[0],
         "one_minus_square": one_minus_square,
+        "digamma_rise": lambda _equation, operands: digamma_rise("special.digamma", operands),
         "over_one_plus_square": lambda equation, operands: over_one_plus_square(equation, [_of_numpy(operands[0])]),
         "cast": lambda _equation, operands: Piece(f"1.0*{operands[0].at(UNARY)}", TIMES),
     },

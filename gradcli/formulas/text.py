@@ -230,6 +230,11 @@ def over_one_plus_square(_equation: Equation, operands: Sequence[Piece]) -> Piec
     return Piece(f"1/(1 + {operands[0].at(ATOM)}**2)", TIMES)
 
 
+def digamma_rise(digamma: str, operands: Sequence[Piece]) -> Piece:
+    x, y = operands
+    return Piece(f"{digamma}({x.at(SUM)} + {y.at(PRODUCT)}) - {digamma}({x.text})", SUM)
+
+
 def _root(equation: Equation, operands: Sequence[Piece]) -> Piece:
     x, root = operands[0].text, number(1.0 / equation.params["n"]).at(UNARY)
     return function("where", f"{operands[0].at(SUM)} == 0", "0", f"{Piece(x, operands[0].level).at(ATOM)}**{root}")
@@ -264,6 +269,7 @@ LANGUAGE = Language(
         "flat_root": _root,
         "one_minus_square": one_minus_square,
         "over_one_plus_square": over_one_plus_square,
+        "digamma_rise": lambda _equation, operands: digamma_rise("digamma", operands),
         "sech_square": lambda _equation, operands: Piece(f"sech({operands[0].text})**2", POWER),
         "polygamma": with_order("polygamma"),
         "sinc": _of_order("sinc"),

@@ -168,6 +168,7 @@ floor_divide: Primitive = elementwise(
     derivative="0, 0",
     domain="y != 0; smooth where x/y is not whole",
     edges=("the derivatives are 0 at the jumps too", "x//0 is inf or -inf, 0//0 is nan"),
+    selects=True,
     smooth=lambda x, y: nowhere(equal(remainder(x, y), 0)),
     samples=((0.7, 0.3), (-2.2, 0.5)),
 )  # fmt: skip
@@ -193,6 +194,8 @@ def _piecewise_constant(name: str, doc: str, jumps: Any, edges: Sequence[str] = 
         vjp=(lambda _g, _y, x: zeros_like(x),),
         jet=locally_constant,
         derivative="0",
+        # What is infinite or nan below a jump is not reached: 0 of it is 0.
+        selects=True,
         smooth=lambda x: nowhere(jumps(x)),
         edges=("the derivative is 0 at the jumps too", *edges),
         samples=(0.7, [-1.3, 2.2]),
@@ -278,6 +281,7 @@ copysign = elementwise(
     derivative="g*sign(x)*sign(y), 0",
     domain="smooth where x != 0 and y != 0",
     edges=("the sign of -0.0 is negative", "where x = 0, the derivative is 0"),
+    selects=True,
     smooth=lambda x, y: nowhere(logical_or(equal(x, 0), equal(y, 0))),
     samples=_PAIRS,
 )  # fmt: skip

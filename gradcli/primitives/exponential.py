@@ -41,16 +41,19 @@ def _has_magnitude(x: Any) -> Any:
 
 
 def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
-    if assume(less(constant(q), 0.5)) and assume(usable_divisor(constant(x))):
-        # Here q - 1 is rounded, which a power of a small or large x shows.
-        return g * divide(q * y, x)
-    if assume(_has_magnitude(x)):
+    exact = greater_equal(constant(q), 0.5)
+    if assume(exact) and assume(_has_magnitude(x)):
         return g * (q * general_power(x, q - 1))
+    # Below 1/2 the rounding of q - 1 would show in a power of a small or large x.
+    rounded, usable = less(constant(q), 0.5), usable_divisor(constant(x))
+    if assume(rounded) and assume(usable):
+        return g * divide(q * y, x)
     # x**0 is flat, also at x = 0, where q*x**(q-1) is 0*inf: there the base is made safe beforehand.
     flat = logical_and(equal(q, 0), logical_not(_has_magnitude(x)))
     # At 0 the logarithm outweighs the factor in the derivative by q, which would be inf - inf.
     factor = where(equal(x, 0), constant(q), q)
-    return g * (factor * general_power(where(flat, 1.0, x), q - 1))
+    slope = factor * general_power(where(flat, 1.0, x), q - 1)
+    return g * where(logical_and(rounded, usable), divide(q * y, where(usable, x, 1.0)), slope)
 
 
 def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
@@ -170,6 +173,7 @@ power = Composite(
         "where x = 0, a derivative by x that is finite is flat in q, and one that is infinite is its limit from the right",
         "where x < 0, a whole q has its value and its derivative by x; that by q is nan",
         "nan where x < 0 and q is not whole",
+        "where x**q is below 1e-307, the derivative by q has the digits that are left of x**q",
     ),
     aliases=("power",),
     samples=_POSITIVE_PAIRS,
@@ -331,7 +335,10 @@ logaddexp = elementwise(
     "logaddexp", "x, y", "log(exp(x) + exp(y)), without overflow",
     vjp=(lambda g, _y, a, b: _share(g, a, b), lambda g, _y, a, b: _share(g, b, a)),
     derivative="g*sigmoid(x - y), g*sigmoid(y - x)",
-    edges=("a single infinite operand is the larger one, or has no share; each of two gets half of g",),
+    edges=(
+        "a single infinite operand is the larger one, or has no share; each of two gets half of g",
+        "near its zeros right to 2e-16; its derivatives relatively to 2e-16*(1 + abs(x) + abs(y))",
+    ),
     samples=((0.7, 1.3), (-2.0, 0.5)),
 )  # fmt: skip
 

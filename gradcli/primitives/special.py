@@ -193,11 +193,24 @@ polygamma: Primitive = elementwise(
     samples=((1, 0.7), (2, [0.4, 2.5])),
 )  # fmt: skip
 
+digamma_rise = elementwise(
+    "digamma_rise", "x, y", "digamma(x + y) - digamma(x), without cancellation",
+    internal=True, forward=definitions.digamma_rise,
+    vjp=(
+        lambda g, _y, x, y: g * (polygamma(1, x + y) - polygamma(1, x)),
+        lambda g, _y, x, y: g * polygamma(1, x + y),
+    ),
+    derivative="g*(polygamma(1, x + y) - polygamma(1, x)), g*polygamma(1, x + y)",
+    domain="neither x nor x + y is a whole number <= 0",
+    samples=_POSITIVE_PAIRS,
+)  # fmt: skip
+
 betaln = elementwise(
     "betaln", "a, b", "logarithm of beta(a, b)",
+    forward=definitions.betaln,
     vjp=(
-        lambda g, _y, a, b: g * (digamma(a) - digamma(a + b)),
-        lambda g, _y, a, b: g * (digamma(b) - digamma(a + b)),
+        lambda g, _y, a, b: -g * digamma_rise(a, b),
+        lambda g, _y, a, b: -g * digamma_rise(b, a),
     ),
     spelling=spelled("scipy"),
     derivative="g*(digamma(a) - digamma(a + b)), g*(digamma(b) - digamma(a + b))",
