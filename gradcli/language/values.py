@@ -52,7 +52,7 @@ def plain(value: Value) -> Any:
 def check_arguments(operation: Operation, positional: Sequence[Value], keywords: Mapping[str, Value]) -> None:
     """Raise EvaluationError for a text, None or several tensors as an argument that must be a number or a tensor.
 
-    A text is only for `einsum` and the order of `norm`, and None only where an argument may be left out.
+    A text is only for `einsum` and the order of `norm`, and None only where it is what stands for an argument left out.
     """
     parameters = operation.parameters
     if operation.name == "einsum" and not (positional and isinstance(positional[0], str)):
@@ -71,7 +71,9 @@ _TEXTS = frozenset({"subscripts", "ord"})
 
 
 def _check_argument(operation: Operation, parameter: Parameter, value: Value) -> None:
-    if parameter.default is not None if value is None else isinstance(value, str) and parameter.name in _TEXTS:
+    if isinstance(value, str) and parameter.name in _TEXTS:
+        return
+    if value is None and (parameter.default == "None" or parameter.name == "ord"):
         return
     number(value, f"'{operation.name}'")
 

@@ -228,7 +228,9 @@ def _round_call(x: Any, decimals: Any = 0) -> Any:
     if abs(digits) > _MOST_DECIMALS:
         raise EvaluationError(f"{digits} is no number of decimals between {-_MOST_DECIMALS} and {_MOST_DECIMALS}")
     scale = 10.0 ** abs(digits)
-    return _round(x * scale) / scale if digits > 0 else _round(x / scale) * scale
+    if digits > 0:
+        return divide(_round(multiply(x, scale)), scale)
+    return multiply(_round(divide(x, scale)), scale)
 
 
 round_ = Composite(
@@ -249,7 +251,7 @@ trunc: Primitive = _piecewise_constant(
 )  # fmt: skip
 
 frac = Composite(
-    "frac", "x", "the fraction of x, with its sign", lambda x: x - trunc(x),
+    "frac", "x", "the fraction of x, with its sign", lambda x: subtract(x, trunc(x)),
     derivative="g",
     domain="smooth where x is not whole",
     edges=("frac'(x) = 1, also where x is whole",),

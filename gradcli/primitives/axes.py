@@ -66,9 +66,10 @@ def gathered(numbers: tuple[Any, ...], what: str) -> Shape:
 
 def whole_array(value: Any, what: str) -> Any:
     """An array of integers with the numbers of `value`. Raises EvaluationError where they are not whole."""
-    xp = arrays.numpy_namespace()
     array = arrays.to_numpy(value)
-    integers = array.astype("int64") if array.dtype.kind in "iuf" and xp.isfinite(array).all() else None
+    # Beyond those that an int64 holds nothing is counted, and the library would warn.
+    known = array.dtype.kind in "iuf" and (abs(array) < 2.0**63).all()
+    integers = array.astype("int64") if known else None
     if integers is None or (integers != array).any():
         raise EvaluationError(f"{what} must be made of whole numbers")
     return integers

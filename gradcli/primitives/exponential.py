@@ -343,7 +343,7 @@ logaddexp = elementwise(
 )  # fmt: skip
 
 logit = Composite(
-    "logit", "x", "log(x/(1 - x))", lambda x: log(x) - log1p(-x),
+    "logit", "x", "log(x/(1 - x))", lambda x: subtract(log(x), log1p(negative(x))),
     subject="special",
     derivative="g/(x*(1 - x))",
     domain="0 < x < 1",

@@ -14,7 +14,7 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like
+from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like, subtract
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.comparisons import usable_divisor
@@ -232,7 +232,7 @@ def _cross(a: Any, b: Any, axis: Any = -1) -> Any:
         sizes = arrays.shape(x)
         if not sizes or sizes[normalize_axis(axis, len(sizes))] != 3:
             raise ShapeError(f"'cross' needs 3 elements along its axis, and a tensor has shape {list(sizes)}")
-    return roll(a, -1, axis) * roll(b, -2, axis) - roll(a, -2, axis) * roll(b, -1, axis)
+    return subtract(multiply(roll(a, -1, axis), roll(b, -2, axis)), multiply(roll(a, -2, axis), roll(b, -1, axis)))
 
 
 cross = Composite(

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import divide, multiply, ones_like
+from gradcli.primitives.arithmetic import divide, multiply, ones_like, subtract
 from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, nowhere, usable_divisor, where
@@ -119,7 +119,7 @@ softmax = Primitive(
 
 
 def _log_softmax(x: Any, axis: Any = -1) -> Any:
-    return x - logsumexp(x, axis=normalize_axis(axis, len(arrays.shape(x))), keepdims=True)
+    return subtract(x, logsumexp(x, axis=normalize_axis(axis, len(arrays.shape(x))), keepdims=True))
 
 
 log_softmax = Composite(

@@ -9,6 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays import definitions
 from gradcli.errors import EvaluationError
+from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.axes import whole
 from gradcli.primitives.comparisons import equal, greater, less_equal, logical_and, not_equal, nowhere, where
 from gradcli.primitives.exponential import exp, expm1, sigmoid
@@ -82,14 +83,14 @@ elu = elementwise(
 )  # fmt: skip
 
 silu = Composite(
-    "silu", "x", "x*sigmoid(x)", lambda x: x * sigmoid(x),
+    "silu", "x", "x*sigmoid(x)", lambda x: multiply(x, sigmoid(x)),
     derivative="g*sigmoid(x)*(1 + x*(1 - sigmoid(x)))",
     aliases=("swish",),
     samples=_ANYWHERE,
 )  # fmt: skip
 
 gelu = Composite(
-    "gelu", "x", "x*ndtr(x)", lambda x: x * ndtr(x),
+    "gelu", "x", "x*ndtr(x)", lambda x: multiply(x, ndtr(x)),
     derivative="g*(ndtr(x) + x*exp(-x**2/2)/sqrt(2*pi))",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -123,7 +124,7 @@ erfinv = elementwise(
 )  # fmt: skip
 
 ndtr: Composite = Composite(
-    "ndtr", "x", "standard normal distribution function", lambda x: 0.5 * erfc(-x * _SQRT_HALF),
+    "ndtr", "x", "standard normal distribution function", lambda x: multiply(0.5, erfc(multiply(x, -_SQRT_HALF))),
     derivative="g*exp(-x**2/2)/sqrt(2*pi)",
     samples=_ANYWHERE,
 )  # fmt: skip

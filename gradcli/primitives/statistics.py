@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.arithmetic import absolute, divide, multiply
+from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract
 from gradcli.primitives.axes import normalize_axes, one_number, truth
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, isfinite, not_equal, nowhere, usable_divisor, where
@@ -36,7 +36,7 @@ _MATRIX = [[1.0, 2.0, 3.5], [4.0, 5.5, 6.0]]
 def _var(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -> Any:
     sizes = arrays.shape(x)
     axes = normalize_axes(axis, len(sizes))
-    deviation = x - mean(x, axes, True)
+    deviation = subtract(x, mean(x, axes, True))
     freedom = max(count_along(sizes, axes) - float(one_number(correction, "a correction")), 0.0)
     return divide(sum_(square(deviation), axes, keepdims), freedom)
 
@@ -183,7 +183,7 @@ def _median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     low, high = (count - 1) // 2, count // 2
     middle = order_statistic(flat, low)
     if low != high:
-        middle = 0.5 * (middle + order_statistic(flat, high))
+        middle = multiply(0.5, add(middle, order_statistic(flat, high)))
     return keep_axes(middle, sizes, axes) if truth(keepdims, "'keepdims'") else middle
 
 

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from gradcli.arrays import definitions
-from gradcli.primitives.arithmetic import divide, minus
+from gradcli.primitives.arithmetic import divide, minus, multiply
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, greater, where
 from gradcli.primitives.exponential import sqrt
@@ -232,14 +232,14 @@ atanh = elementwise(
 )  # fmt: skip
 
 deg2rad = Composite(
-    "deg2rad", "x", "degrees to radians", lambda x: x * (math.pi / 180.0),
+    "deg2rad", "x", "degrees to radians", lambda x: multiply(x, math.pi / 180.0),
     derivative="g*pi/180",
     aliases=("radians",),
     samples=_ANYWHERE,
 )  # fmt: skip
 
 rad2deg = Composite(
-    "rad2deg", "x", "radians to degrees", lambda x: x * (180.0 / math.pi),
+    "rad2deg", "x", "radians to degrees", lambda x: multiply(x, 180.0 / math.pi),
     derivative="g*180/pi",
     aliases=("degrees",),
     samples=_ANYWHERE,

@@ -64,6 +64,11 @@ _SPELLINGS = {
 # Parameters that want a matrix, or a list of tensors.
 _MATRICES = frozenset({"A", "B"})
 _CONSTANTS = tuple("pi e tau inf nan 0 1 2 3 0.5 1.5 -1 1e-3 10 1e300 5e-324 1_000 .5 2. 170 0.1".split())
+# Values that no name has a part in, which are no Tensors then.
+_WITHOUT_GRADIENT = tuple(
+    "arange(3) arange(2) ones(2) zeros((2,2)) ones((3,1)) isfinite(arange(2)) isnan([1,nan]) [True,False] [True] (arange(3)>1) eye(2) eye(3)"
+    " (eye(2)>0) randn(3,seed=1) [] zeros(0) zeros((0,2)) ones((1,2)) detach(x) x.shape round(eye(2)) argmax([1,2])".split()
+)
 _PLAIN_CONSTANTS = tuple("pi e 2 3 0.5 1.5 0.1 1 10 .25".split())
 
 
@@ -109,6 +114,8 @@ class Writer:
             return rng.choice(self.names[kind])
         if kind == "s":
             return rng.choice(_PLAIN_CONSTANTS if self.policy == "plain" else _CONSTANTS)
+        if rng.random() < 0.1:
+            return rng.choice(_WITHOUT_GRADIENT)
         if kind == "v":
             return f"[{', '.join(self.leaf('s') for _ in range(self.size))}]"
         return rng.choice(

@@ -1,0 +1,63 @@
+"""Every function of the table, of operands that are at the edges or no numbers: a value or an error of ours, and no warning."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.primitives import table
+
+OPERATIONS = [o for operations in table.SUBJECTS.values() for o in operations]
+EDGES = (np.inf, -np.inf, np.nan, 1e308, 5e-324, 0.0, -1.0)
+
+
+def replaced(operation: Any, make: Any) -> list[list[Any]]:
+    """The arguments of its samples with one of them made anew, each in turn."""
+    found = []
+    for sample in operation.samples[:3]:
+        arguments = sample if isinstance(sample, tuple) else (sample,)
+        for i, argument in enumerate(arguments):
+            # Of a list of tensors of several shapes there is no array.
+            with suppress(ValueError):
+                found.append([*arguments[:i], make(np.array(argument, float)), *arguments[i + 1 :]])
+    return found
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.name)
+def test_an_edge_makes_no_library_warn(operation):
+    for edge in EDGES:
+        for arguments in replaced(operation, lambda a: np.full_like(a, edge)):  # noqa: B023 - called here
+            with suppress(GradcliError):
+                operation(*arguments)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.name)
+def test_truth_values_are_numbers_or_an_error(operation):
+    for make in (lambda a: a > 0.6, lambda a: bool((a > 0.6).ravel()[0]), lambda a: Tensor(a > 0.6)):
+        for arguments in replaced(operation, make):
+            with suppress(GradcliError):
+                operation(*arguments)
+
+
+def outcome(program: str) -> str:
+    """The value of a program, or its error."""
+    try:
+        return str(gradcli.compile(program)())
+    except GradcliError as error:
+        return error.report()
+
+
+@pytest.mark.parametrize("text", ["None", "'a'", "qr([[1]])"])
+def test_a_program_gives_no_function_what_is_no_number(text):
+    for operation in OPERATIONS:
+        needed = [p for p in operation.parameters if p.default is None and not p.variadic]
+        for parameter in operation.parameters:
+            given = {p.name: "[[2, 1], [1, 2]]" for p in needed} | {parameter.name: text}
+            program = f"{operation.name}({', '.join(f'{name}={value}' for name, value in given.items())})"
+            assert "NoneType" not in outcome(program), program
