@@ -75,7 +75,7 @@ def _arange(start: Any, stop: Any = None, step: Any = 1.0) -> Any:
     first, last, by = (_number(v, "arange") for v in ((0.0, start, step) if stop is None else (start, stop, step)))
     if by == 0 or not all(map(math.isfinite, (first, last, by))):
         raise EvaluationError("'arange' needs finite numbers and a step that is not 0")
-    limits.charge(max(0, math.ceil(min((last - first) / by, 1e18))))
+    limits.charge(math.ceil(min(max((last - first) / by, 0.0), 1e18)))
     return arrays.made(lambda xp: xp.arange(first, last, by, dtype=arrays.default_dtype()))
 
 
