@@ -143,7 +143,9 @@ def _signal_name(number: int) -> str:
 
 def out_of_memory(error: BaseException) -> LimitError | None:
     """The error where what was raised, or what that came from, means that there was no more memory; else None."""
-    if not isinstance(error, MemoryError) and not any(_REFUSED.search(str(e)) for e in _causes(error)):
+    # Python loses a MemoryError at times, where its memory is limited, and then wonders.
+    without = MemoryError if _memory is None else (MemoryError, SystemError)
+    if not isinstance(error, without) and not any(_REFUSED.search(str(e)) for e in _causes(error)):
         return None
     if _memory is None:
         return LimitError("out of memory", hint="make the arrays smaller")
@@ -214,8 +216,7 @@ def _limit_memory(memory: int) -> None:
     """Have the system refuse more memory. Raises LimitError where this process has more already."""
     import resource
 
-    with open("/proc/self/status", encoding="ascii") as status:
-        reserved = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
+    reserved = _reserved()
     if reserved > memory:
         raise LimitError(
             f"{size_text(memory)} of memory are too few to start",
@@ -228,6 +229,16 @@ def _limit_memory(memory: int) -> None:
     _memory = memory
     # What is taken apart needs memory to say so.
     sys.unraisablehook = _allow_a_report
+
+
+def _reserved() -> int:
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
+
+
+def memory_left() -> int | None:
+    """How many bytes this process may still reserve, where that is limited."""
+    return None if _memory is None else max(0, _memory - _reserved())
 
 
 def _allow_a_report(_unraisable: object = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -148,6 +149,9 @@ def test_memory(run):
     assert "does not fit into memory: Unable to allocate 18.6 GiB" in done.err
     error = run(*HUGE, "--max-memory", "500MB", "--json").error
     assert (error["kind"], error["line"], error["column"]) == ("limit", 1, 5)
+    growing = ("eval", "a = [x]; while 1 { a = concat([a, a]) }", "x=1", "--max-memory", "300MB")
+    free = re.search(r"out of memory: .* asked for, ([\d,]+) bytes free", run(*growing).err)
+    assert int(free[1].replace(",", "")) < 300_000_000
     error = run("eval", "x**2", "x=3", "--max-memory", "10MB", "--json").error
     assert error["message"] == "10 MB of memory are too few to start"
     # Numbers of Python, for which no array library is asked.

@@ -18,7 +18,11 @@ def host(name: str) -> Device:
         total, free = (os.sysconf(key) * page for key in ("SC_PHYS_PAGES", "SC_AVPHYS_PAGES"))
     except (ValueError, OSError, AttributeError):
         return Device(name, "processor")
-    return Device(name, "processor", total, free)
+    # Few runs come here, and fewer are limited.
+    from gradcli import confined
+
+    left = confined.memory_left()
+    return Device(name, "processor", total, free if left is None else min(free, left))
 
 
 def out_of_memory(text: str, free: int | None) -> LimitError:
