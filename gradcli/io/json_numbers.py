@@ -24,7 +24,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 # As many as NumPy has.
 _MOST_AXES = 64
 # Characters of JSON. What it holds takes ten times the memory, and seconds.
-MAX_TEXT = 100_000_000
+MAX_TEXT = 50_000_000
 
 
 def read_json(source: Source) -> float | NDArray[numpy.float64]:
