@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gradcli
@@ -115,3 +117,33 @@ def test_many_items_take_time_in_proportion(program: Callable[[int], str]):
     run(200)
     work = [instructions(lambda n=n: run(n)) for n in (200, 400, 800)]
     assert work[2] - work[1] < 2.1 * (work[1] - work[0])
+
+
+def test_einsum_of_200_tensors():
+    text = f"sum(einsum('{','.join('i' * 200)}->i', {', '.join(['x'] * 200)}))"
+    value, gradient = gradcli.compile(text).value_and_grad({"x": [1.0, 1.01]})
+    assert value == pytest.approx(1.0 + 1.01**200)
+    assert list(gradient["x"]) == pytest.approx([200.0, 200 * 1.01**199])
+
+
+def test_einsum_of_a_chain_of_matrices():
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[:50]
+    terms = ",".join(a + b for a, b in itertools.pairwise(letters))
+    text = f"einsum('{terms}->a{letters[-1]}', {', '.join(['x'] * 49)})"
+    value = gradcli.compile(text)(x=[[0.9, 0.2], [0.1, 0.8]])
+    assert value == pytest.approx(np.linalg.matrix_power(np.array([[0.9, 0.2], [0.1, 0.8]]), 49))
+
+
+def test_einsum_of_more_letters_than_there_are(run):
+    letters = [chr(0x4E00 + i) for i in range(60)]
+    outcome = run("eval", f"einsum('{','.join(letters)}->{''.join(letters)}', {', '.join(['x'] * 60)})", "x=[1]")
+    assert outcome.status == 1
+    assert "'einsum' has more than 52 different letters" in outcome.err
+
+
+def test_an_error_in_einsum_names_einsum(run):
+    program = f"einsum('{','.join('i' * 40)}', {', '.join(['x'] * 40)})"
+    for text in (program, "einsum('abcdefghijklmno,b->acdefghijklmno', ones(*s), y)".replace("*s", "3," * 14 + "2")):
+        outcome = run("eval", text, "x=[1,2]", "y=[1,2,3]", "--json", "--max-elements", "100")
+        assert outcome.status != 0
+        assert "contract" not in outcome.error["message"]

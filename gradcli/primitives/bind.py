@@ -144,22 +144,22 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
             arrays.shape(operand)
         raise
     except ArithmeticError as error:
-        raise EvaluationError(f"'{primitive.name}' failed: {error}") from None
+        raise EvaluationError(f"'{primitive.called}' failed: {error}") from None
     return [xp.tidy(r) for r in result] if type(result) is list else xp.tidy(result)
 
 
 def _refused(primitive: Primitive, operands: Sequence[Any], error: Exception) -> EvaluationError:
     if type(error).__name__.lstrip("_") == "LinAlgError":
-        return EvaluationError(f"'{primitive.name}' failed: {str(error).lower()}")
+        return EvaluationError(f"'{primitive.called}' failed: {str(error).lower()}")
     shapes = [arrays.shape(o) for o in operands]
     if not primitive.elementwise:
         text = " and ".join(str(list(s)) for s in shapes)
-        return ShapeError(f"'{primitive.name}' does not fit operands of shape {text}: {error}")
+        return ShapeError(f"'{primitive.called}' does not fit operands of shape {text}: {error}")
     try:
         broadcast(shapes)
     except ShapeError as misfit:
         return ShapeError(
-            f"{misfit} in '{primitive.name}'", hint="sizes must be equal or 1, counted from the last axis"
+            f"{misfit} in '{primitive.called}'", hint="sizes must be equal or 1, counted from the last axis"
         )
     types = " and ".join(arrays.dtype_name(o) for o in operands)
-    return EvaluationError(f"'{primitive.name}' does not work on {types} values: {error}")
+    return EvaluationError(f"'{primitive.called}' does not work on {types} values: {error}")

@@ -166,7 +166,7 @@ def _eigenvector_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
 
 eigenvectors: Primitive = Primitive(
     "eigenvectors", "A", "the eigenvectors of a symmetric matrix, as columns",
-    internal=True,
+    internal="eigh",
     forward=lambda xp, x: xp.linalg.eigh(_symmetric_part(x))[1],
     vjp=(_eigenvector_rule,),
     jet=_eigenvector_series,
@@ -207,7 +207,7 @@ def _orthonormal_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
 
 orthonormal = Primitive(
     "orthonormal", "A", "the orthonormal columns Q of the QR decomposition of a matrix with no more columns than rows",
-    internal=True,
+    internal="qr",
     forward=lambda xp, x: xp.linalg.qr(x)[0],
     vjp=(_orthonormal_rule,),
     jet=_orthonormal_series,

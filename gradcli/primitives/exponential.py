@@ -144,7 +144,7 @@ def _whole_power_series(_primitive: Primitive, y: Any, x: Any, *, n: float) -> C
 
 whole_power = elementwise(
     "whole_power", "x, n", "x to the power of the whole number n",
-    internal=True,
+    internal="pow",
     forward=lambda xp, x, *, n: xp.multiply(x, x) if n == 2 else xp.pow(x, n),
     vjp=(_whole_power_rule,),
     jet=_whole_power_series,

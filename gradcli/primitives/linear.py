@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
@@ -153,7 +154,8 @@ def _parse_subscripts(subscripts: Any, ranks: Sequence[int]) -> tuple[list[str],
     terms = [t.replace("...", "".join(dots[len(dots) - n :])) for t, n in zip(terms, hidden)]
     letters = "".join(terms)
     if not arrow:
-        right = "..." * bool(dots) + "".join(c for c in sorted(set(letters) - set(dots)) if letters.count(c) == 1)
+        times = Counter(letters)
+        right = "..." * bool(dots) + "".join(c for c in sorted(set(letters) - set(dots)) if times[c] == 1)
     result = right.replace("...", "".join(dots))
     _check_subscripts(str(subscripts), terms, result, ranks)
     return terms, result
@@ -184,24 +186,50 @@ def _take_diagonals(x: Any, term: str) -> tuple[Any, str]:
     return x, term
 
 
-def _sum_lone(x: Any, term: str, elsewhere: str) -> tuple[Any, str]:
-    """`x` summed over the letters that stand nowhere else."""
-    lone = tuple(i for i, c in enumerate(term) if c not in elsewhere)
-    kept = "".join(c for c in term if c in elsewhere)
+def _sum_lone(x: Any, term: str, used: Mapping[str, int]) -> tuple[Any, str]:
+    """`x` summed over the letters that are used nowhere else."""
+    lone = tuple(i for i, c in enumerate(term) if used[c] == 1)
+    kept = "".join(c for c in term if used[c] > 1)
     return (sum_(x, axis=lone) if lone else x), kept
 
 
 def _einsum(subscripts: Any, *tensors: Any) -> Any:
     terms, result = _parse_subscripts(subscripts, [len(arrays.shape(t)) for t in tensors])
+    # In how many tensors each letter stands, and in the result.
+    used = Counter(c for term in (*terms, result) for c in set(term))
     operands = []
     for i, (tensor, term) in enumerate(zip(tensors, terms)):
         tensor, term = _take_diagonals(tensor, term)
-        elsewhere = result + "".join(terms[:i] + terms[i + 1 :])
-        tensor, terms[i] = _sum_lone(tensor, term, elsewhere)
+        tensor, terms[i] = _sum_lone(tensor, term, used)
         operands.append(tensor)
+    while len(operands) > _MOST_AT_ONCE:
+        _contract_pair(operands, terms, used)
     if len(operands) == 1:
         return permute(operands[0], [terms[0].index(c) for c in result])
     return contract(*operands, terms=tuple(terms), result=result)
+
+
+# The best order among so many is found at once; each takes part in the derivative by all others.
+_MOST_AT_ONCE = 16
+
+
+def _contract_pair(operands: list[Any], terms: list[str], used: Counter[str]) -> None:
+    """Put in place of the last tensor, and of the one with which it makes the smallest, their product."""
+    tensor, term = operands.pop(), terms.pop()
+    # Choosing takes time with the number of tensors that are left.
+    limits.charge_steps(len(operands))
+    shapes = [arrays.shape(o) for o in operands]
+    sizes = dict(zip(term, arrays.shape(tensor)))
+    grown = [math.prod(n for c, n in zip(t, shape) if c not in sizes) for t, shape in zip(terms, shapes)]
+    apart = [sizes.keys().isdisjoint(t) for t in terms]
+    i = min(range(len(terms)), key=lambda j: (apart[j], grown[j], -j))
+    both = set(term).intersection(terms[i])
+    used.subtract(both)
+    made = "".join(c for c in dict.fromkeys(term + terms[i]) if c not in both or used[c] > 1)
+    operands[i] = contract(operands[i], tensor, terms=(terms[i], term), result=made)
+    terms[i] = made
+    operands.append(operands.pop(i))
+    terms.append(terms.pop(i))
 
 
 def _contract_rule(i: int, g: Any, _y: Any, *operands: Any, terms: tuple[str, ...], result: str) -> Any:
@@ -242,14 +270,17 @@ def _multiplications(shapes: Sequence[Shape], terms: Sequence[str], result: str,
 def latin(terms: Sequence[str], result: str) -> str:
     """The subscripts in the letters that array libraries know."""
     alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    names = dict(zip(dict.fromkeys("".join(terms)), alphabet))
+    letters = dict.fromkeys("".join(terms))
+    if len(letters) > len(alphabet):
+        raise EvaluationError(f"'einsum' has more than {len(alphabet)} different letters at once")
+    names = dict(zip(letters, alphabet))
     return ",".join("".join(names[c] for c in t) for t in terms) + "->" + "".join(names[c] for c in result)
 
 
 # Every letter of a term stands once in it, and again in another term or in the result.
 contract = Primitive(
     "contract", "*tensors", "sum of products over the letters that are not in the result",
-    internal=True,
+    internal="einsum",
     forward=lambda xp, *tensors, terms, result: xp.einsum(*tensors, subscripts=latin(terms, result)),
     vjp=_contract_rule,
     jet=multilinear,

@@ -51,12 +51,14 @@ class Operation:
     tuples at which tests examine it: interior points of the domain where it is smooth. `example`
     is the words of a `gradcli eval` that shows it, where the first sample does not. `subject` is the
     heading under which it is listed, where that is not the one of its file; an `internal` one is no
-    function of the language, but what others are written in.
+    function of the language, but what others are written in, or what the one of that name is: it is
+    `called` so in errors.
     """
 
     __slots__ = (
         "_names",
         "aliases",
+        "called",
         "derivative",
         "doc",
         "domain",
@@ -83,7 +85,7 @@ class Operation:
         samples: Sequence[Any] = (),
         example: str | None = None,
         subject: str | None = None,
-        internal: bool = False,
+        internal: bool | str = False,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -97,7 +99,8 @@ class Operation:
         self.samples = tuple(samples)
         self.example = example
         self.subject = subject
-        self.internal = internal
+        self.internal = bool(internal)
+        self.called = internal if isinstance(internal, str) else name
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         raise NotImplementedError

@@ -135,7 +135,7 @@ def _order(xp: Any, keys: Any, axis: int) -> Any:
 
 sort_by: Primitive = Primitive(
     "sort_by", "x, keys, axis", "x in the order in which keys of the same shape rise along an axis",
-    internal=True, truths=True, jet=linear,
+    internal="sort", truths=True, jet=linear,
     forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, keys, axis), axis=axis),
     vjp=(lambda g, _y, _x, keys, *, axis: unsort_by(g, keys, axis), None),
     prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
@@ -146,7 +146,7 @@ sort_by: Primitive = Primitive(
 
 unsort_by: Primitive = Primitive(
     "unsort_by", "x, keys, axis", "the y that sort_by brings into the order of x",
-    internal=True, truths=True, jet=linear,
+    internal="sort", truths=True, jet=linear,
     forward=lambda xp, x, keys, *, axis: xp.take_along_axis(x, _order(xp, _order(xp, keys, axis), axis), axis=axis),
     vjp=(lambda g, _y, _x, keys, *, axis: sort_by(g, keys, axis), None),
     prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
