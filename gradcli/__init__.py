@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.modes import enable_grad, is_grad_enabled, no_grad
     from gradcli.autograd.tensor import Tensor
     from gradcli.calculus.functional import hessian, jacobian
-    from gradcli.errors import GradcliError
+    from gradcli.errors import AccuracyWarning, GradcliError
     from gradcli.run.check import gradcheck
     from gradcli.run.compiled import CompiledProgram
     from gradcli.run.programs import compile
@@ -25,6 +25,7 @@ __version__ = "0.1.0"
 
 # Loaded when first asked for.
 _HOMES = {
+    "AccuracyWarning": "gradcli.errors",
     "CompiledProgram": "gradcli.run.compiled",
     "Function": "gradcli.autograd.function",
     "GradcliError": "gradcli.errors",
@@ -41,6 +42,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AccuracyWarning",
     "CompiledProgram",
     "Function",
     "GradcliError",

@@ -267,6 +267,10 @@ class BackendError(GradcliError):
     kind = "backend"
 
 
+class AccuracyWarning(UserWarning):
+    """Derivatives of which less than half of the digits are right."""
+
+
 class PipeClosed(Exception):
     """The reader of the results has gone; there is nobody to tell."""
 

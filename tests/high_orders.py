@@ -80,7 +80,7 @@ FUNCTIONS = (
 )
 
 
-def _namespace(mp: Any) -> dict[str, Any]:
+def namespace(mp: Any) -> dict[str, Any]:
     """The functions of the language as mpmath has them."""
     names = "exp log sqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh"
     names += " cbrt erf erfc gamma log1p expm1 hypot erfinv"
@@ -106,7 +106,7 @@ def derivatives(program: str, point: float, digits: int) -> list[Any]:
     import mpmath as mp
 
     mp.mp.dps = digits
-    function = eval(f"lambda x: {program}", _namespace(mp))
+    function = eval(f"lambda x: {program}", namespace(mp))
     return [mp.re(c) * math.factorial(k) for k, c in enumerate(mp.taylor(function, mp.mpf(point), ORDER))]
 
 

@@ -48,7 +48,7 @@ def hessian(function: Callable[..., Any], inputs: Any) -> Any:
         return value
 
     with enable_grad():
-        _, found = derivatives(scalar, {name: leaf.data for name, leaf in leaves.items()}, 2)
+        _, found, _ = derivatives(scalar, {name: leaf.data for name, leaf in leaves.items()}, 2)
     if not isinstance(inputs, (list, tuple)):
         return _filled(found["0,0"], leaves["0"].shape * 2, leaves["0"])
     return tuple(tuple(_block(found, leaves, i, j) for j in leaves) for i in leaves)
@@ -65,7 +65,7 @@ def _filled(found: Any, shape: tuple[int, ...], leaf: Tensor) -> Tensor:
     return found.detach() if isinstance(found, Tensor) else tensor(found)
 
 
-def _block(found: dict[str, Any], leaves: dict[str, Tensor], i: str, j: str) -> Tensor:
+def _block(found: Mapping[str, Any], leaves: dict[str, Tensor], i: str, j: str) -> Tensor:
     """The second derivatives by inputs i and j; each mixed one was computed once."""
     if int(i) <= int(j):
         return _filled(found[f"{i},{j}"], leaves[i].shape + leaves[j].shape, leaves[i])

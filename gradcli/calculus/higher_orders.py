@@ -6,15 +6,18 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.accuracy import deviation
 from gradcli.calculus.derivatives import gradients, jacobians, zeros
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.errors import DifferentiationError, LimitError
 from gradcli.kinds import batch
-from gradcli.kinds.taylor import Jet, check_order
+from gradcli.kinds.rounding import Roundings
+from gradcli.kinds.taylor import Jet, check_order, shadow_of
 from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.bind import assume
 from gradcli.primitives.comparisons import isfinite
@@ -28,7 +31,15 @@ _HIGHEST_OF_SEVERAL = 16
 Function = Callable[[Mapping[str, Any]], Any]
 
 
-def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
+class Derivatives(NamedTuple):
+    """A value, its derivatives by what they are called, and how far those that are watched are from their shadows."""
+
+    value: Any
+    found: Mapping[str, Any]
+    deviations: Mapping[str, Any] = MappingProxyType({})
+
+
+def derivatives(function: Function, leaves: Mapping[str, Any], order: int, *, watched: bool = False) -> Derivatives:
     """The scalar that `function` makes of the arrays `leaves`, and all its derivatives from order 1 to `order`.
 
     They are keyed by leaves joined with commas; each mixed one is there once, in the order of the
@@ -39,25 +50,29 @@ def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tu
     the function has no series, where derivatives by several numbers are not finite, and below, by
     repeated reverse mode. Raises DifferentiationError for a value that is no scalar, LimitError for an
     order above 170, or above 16 where there are several numbers to differentiate by.
+
+    Where they are `watched`, everything is computed a second time with other roundings, and how far the
+    two results are apart is there for each derivative, see `gradcli.calculus.accuracy`.
     """
+    roundings = Roundings() if watched and order > 1 else None
     shapes = [arrays.shape(leaf) for leaf in leaves.values()]
     try:
         if shapes == [()] and order > 1:
             check_order(order)
-            return _along_a_line(function, leaves, order)
+            return _along_a_line(function, leaves, order, roundings)
         if order > _HIGHEST_OF_SEVERAL and sum(map(math.prod, shapes)) > 1:
             raise LimitError(
                 f"a derivative of order {order} by several numbers would have few right digits",
                 hint=f"orders up to {_HIGHEST_OF_SEVERAL}, or more by one name that is a number",
             )
         if order > 2 and shapes and all(map(math.prod, shapes)):
-            value, found = _Directions(function, leaves, order).derivatives()
+            result = _Directions(function, leaves, order, roundings).derivatives()
             # A direction mixes what is not finite into derivatives that are.
-            if all(f is None or assume(isfinite(f)) for f in found.values()):
-                return value, found
+            if all(f is None or assume(isfinite(f)) for f in result.found.values()):
+                return result
     except NotImplementedError:
         pass
-    return _by_reverse_mode(function, leaves, order)
+    return _by_reverse_mode(function, leaves, order, roundings)
 
 
 def scalar(value: Any) -> Any:
@@ -70,15 +85,30 @@ def scalar(value: Any) -> Any:
     return value
 
 
-def _along_a_line(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
+def _along_a_line(
+    function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None
+) -> Derivatives:
     ((name, point),) = leaves.items()
-    value = scalar(function({name: Jet([point, arrays.ones_like(point)], order)}))
+    value = scalar(function({name: _series(point, arrays.ones_like(point), order, roundings)}))
     while isinstance(value, Tensor):
         value = value.data
     keys = [",".join([name] * k) for k in range(1, order + 1)]
     if not isinstance(value, Jet):
-        return value, dict.fromkeys(keys)
-    return value.inner, dict(zip(keys, value.derivatives()[1:]))
+        return Derivatives(value, dict.fromkeys(keys))
+    found = value.derivatives()
+    others = [] if value.shadow is None else value.shadow.derivatives()
+    deviations = dict(zip(keys, map(deviation, found[1:], others[1:])))
+    return Derivatives(value.inner, dict(zip(keys, found[1:])), deviations)
+
+
+def _series(point: Any, step: Any, order: int, roundings: Roundings | None) -> Jet:
+    """A leaf as a series along a direction."""
+    series = Jet([point, step] if order else [point], order)
+    return series if roundings is None else series.watched(roundings)
+
+
+# For each direction and leaf the coefficients of the gradient; None where there is no gradient.
+_Gradients = dict[Counts, dict[str, Sequence[Any] | None]]
 
 
 class _Directions:
@@ -87,8 +117,9 @@ class _Directions:
     The elements of all leaves, one after another, are the variables.
     """
 
-    def __init__(self, function: Function, leaves: Mapping[str, Any], order: int) -> None:
+    def __init__(self, function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None) -> None:
         self.function = function
+        self.roundings = roundings
         self.leaves = leaves
         self.order = order
         self.weights = Weights(order - 1)
@@ -99,8 +130,9 @@ class _Directions:
             self.variables[name] = range(first, last)
             first = last
         self.value: Any = None
-        # For each direction and leaf the coefficients of the gradient; None where there is no gradient.
-        self.gradients: dict[Counts, dict[str, Sequence[Any] | None]] = {}
+        self.gradients: _Gradients = {}
+        # Those of its shadow.
+        self.others: _Gradients = {}
         limits.charge_steps(limits.STEP * math.comb(first + order - 2, order - 1))
         limits.charge(sum(math.prod(len(self.variables[n]) for n in names) for names in self._keys()))
         waiting = directions(first, order - 1)
@@ -116,9 +148,17 @@ class _Directions:
             self.value = scalar(self.function(given))
             found = gradients(self.value, list(given.values()), retain_graph=False)
         for name, gradient in zip(given, found):
-            rows = [None] * len(chunk) if gradient is None else _rows(gradient.data, nesting, len(chunk))
-            for direction, row in zip(chunk, rows):
-                self.gradients.setdefault(direction, {})[name] = row
+            series = None if gradient is None else gradient.data
+            self._keep(self.gradients, name, series, chunk, nesting)
+            if self.roundings is not None:
+                self._keep(self.others, name, shadow_of(series), chunk, nesting)
+
+    def _keep(
+        self, gradients: _Gradients, name: str, series: Any, chunk: Sequence[Counts], nesting: int | None
+    ) -> None:
+        rows = [None] * len(chunk) if series is None else _rows(series, nesting, len(chunk))
+        for direction, row in zip(chunk, rows):
+            gradients.setdefault(direction, {})[name] = row
 
     def _leaf(self, name: str, chunk: Sequence[Counts], nesting: int | None) -> Tensor:
         point, variables = self.leaves[name], self.variables[name]
@@ -128,22 +168,27 @@ class _Directions:
         else:
             rows = arrays.beside(_numbers(chunk, variables, dtype).reshape(len(chunk), *shape), point)
             step = rows[0] if nesting is None else batch.Batched(rows, nesting)
-        return Tensor(Jet([point, step], self.order - 1)).requires_grad_()
+        return Tensor(_series(point, step, self.order - 1, self.roundings)).requires_grad_()
 
     def _keys(self) -> Iterator[tuple[str, ...]]:
         """What to differentiate by, for each derivative."""
         for n in range(1, self.order + 1):
             yield from itertools.combinations_with_replacement(self.leaves, n)
 
-    def derivatives(self) -> tuple[Any, dict[str, Any]]:
-        some = next(iter(self.gradients.values()))
-        found = {
-            ",".join(names): None if some[names[0]] is None else self._tensor(names[0], names[1:])
+    def derivatives(self) -> Derivatives:
+        found = self._joined(self.gradients)
+        others = self._joined(self.others) if self.others else {}
+        deviations = {key: None if other is None else deviation(found[key], other) for key, other in others.items()}
+        return Derivatives(_inner(self.value), found, deviations)
+
+    def _joined(self, gradients: _Gradients) -> dict[str, Any]:
+        some = next(iter(gradients.values()))
+        return {
+            ",".join(names): None if some[names[0]] is None else self._tensor(gradients, names[0], names[1:])
             for names in self._keys()
         }
-        return _inner(self.value), found
 
-    def _tensor(self, first: str, others: Sequence[str]) -> Any:
+    def _tensor(self, gradients: _Gradients, first: str, others: Sequence[str]) -> Any:
         """The derivatives by `others` of the gradient by `first`, whose axes come first."""
         places = itertools.product(*(self.variables[name] for name in others))
         parts: dict[Counts, Any] = {}
@@ -151,7 +196,7 @@ class _Directions:
         for place in places:
             derivative = counts(place)
             if derivative not in parts:
-                parts[derivative] = self._part(first, derivative)
+                parts[derivative] = self._part(gradients, first, derivative)
             rows.append(parts[derivative])
         shape = [s for name in others for s in arrays.shape(self.leaves[name])]
         own = arrays.shape(self.leaves[first])
@@ -160,15 +205,15 @@ class _Directions:
         axes = range(len(shape) + len(own))
         return permute(reshape(stack(rows), (*shape, *own)), (*axes[len(shape) :], *axes[: len(shape)]))
 
-    def _part(self, first: str, derivative: Counts) -> Any:
+    def _part(self, gradients: _Gradients, first: str, derivative: Counts) -> Any:
         """One derivative, that of each element of the gradient by `first`."""
         order = sum(n for _, n in derivative)
         if not order:
-            series = next(iter(self.gradients.values()))[first]
+            series = next(iter(gradients.values()))[first]
             return None if series is None else series[0]
         total = None
         for direction, weight in self.weights.of(derivative):
-            series = self.gradients[direction][first]
+            series = gradients[direction][first]
             part = series[order] if series is not None and order < len(series) else None
             if part is not None:
                 term = part if weight == 1 else multiply(weight, part)
@@ -200,15 +245,26 @@ def _rows(series: Any, nesting: int | None, size: int) -> list[Sequence[Any]]:
     return [*zip(*(iter_first_axis(batch.unbatched(c, nesting, size)) for c in coefficients))]
 
 
-def _by_reverse_mode(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, dict[str, Any]]:
-    tensors = {name: Tensor(array).requires_grad_() for name, array in leaves.items()}
+def _by_reverse_mode(
+    function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None
+) -> Derivatives:
+    tensors = {name: _leaf(array, roundings) for name, array in leaves.items()}
     value = scalar(function(tensors))
     names = list(leaves)
     known: dict[tuple[int, ...], Any] = {(): value}
     for n in range(1, order + 1):
         for key in itertools.combinations_with_replacement(range(len(names)), n):
             known[key] = _differentiated(known[key[:-1]], tensors[names[key[-1]]], n < order, n == 1)
-    return value, {",".join(names[i] for i in key): d for key, d in known.items() if key}
+    found = {",".join(names[i] for i in key): d for key, d in known.items() if key}
+    if roundings is None:
+        return Derivatives(value, found)
+    series = {key: None if d is None else d.data for key, d in found.items()}
+    deviations = {key: None if d is None else deviation(_inner(d), _inner(shadow_of(d))) for key, d in series.items()}
+    return Derivatives(_inner(value), {key: _inner(d) for key, d in series.items()}, deviations)
+
+
+def _leaf(array: Any, roundings: Roundings | None) -> Tensor:
+    return Tensor(array if roundings is None else _series(array, None, 0, roundings)).requires_grad_()
 
 
 def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -> Any:

@@ -236,7 +236,7 @@ def _warning_json(warning: Warning, source: str) -> dict[str, Any]:
         "line": place.line,
         "column": place.column,
         "message": warning.message,
-    }
+    } | ({} if warning.digits is None else {"digits": dict(warning.digits)})
 
 
 def _rewrite_json(rewritten: Rewritten, source: str) -> dict[str, Any]:
@@ -263,6 +263,8 @@ def _tables(result: session.Result, seconds: Mapping[str, float] | None) -> list
     ):
         if part:
             tables.append(Table(("by" if title != "retained" else "of", title), _rows(part)))
+        if part and part is result.derivatives and result.digits_left:
+            tables[-1] = _with_digits(tables[-1], result.digits_left)
     if result.coordinates is not None:
         tables.append(Table(("by", "row", "column", "derivative"), _entries(result)))
     if result.nodes:
@@ -288,6 +290,11 @@ def _entries(result: session.Result) -> list[tuple[str, ...]]:
             texts = ("...",) * 3 if k is None else (str(matrix.row[k]), str(matrix.column[k]), str(matrix.value[k]))
             rows.append((name, *texts))
     return rows
+
+
+def _with_digits(table: Table, left: Mapping[str, int]) -> Table:
+    """A table of derivatives that says how many digits are right of those that lost more than half of them."""
+    return Table((*table.header, "digits"), [(*row, str(left.get(row[0], ""))) for row in table.rows])
 
 
 def _rows(part: dict[str, Any]) -> list[tuple[str, ...]]:

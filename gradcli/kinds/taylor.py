@@ -9,8 +9,9 @@ from contextvars import ContextVar
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.errors import LimitError
+from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds.order import JET
+from gradcli.kinds.rounding import Roundings
 from gradcli.primitives.arithmetic import add, divide, multiply, zeros_like
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to, cast
@@ -42,9 +43,12 @@ class Jet(Operators):
 
     The coefficients of a series that is made inside a rule come one by one, as they are asked for: the rule of
     y may read y, as long as it asks for no coefficient that is not there yet.
+
+    A series that is watched has a shadow, which goes through the same operations and is off by a few
+    roundings after each of them: how far the two are apart says how much rounding is felt.
     """
 
-    __slots__ = ("_begun", "_growing", "_images", "_known", "_rest", "order")
+    __slots__ = ("_begun", "_growing", "_images", "_known", "_rest", "order", "roundings", "shadow")
     level = JET
     differential = True
 
@@ -58,6 +62,9 @@ class Jet(Operators):
         self._images: dict[Key, Jet] | None = None
         # Those that the rule of this series has, the outermost of them.
         self._begun: dict[Key, Jet] = {}
+        self.shadow: Jet | None = None
+        # What a shadow, and everything made of it, is off by.
+        self.roundings: Roundings | None = None
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -65,6 +72,17 @@ class Jet(Operators):
 
         Where no operand that is a series has a derivative, the result is none.
         """
+        result = Jet._applied(primitive, operands, params)
+        if isinstance(result, Jet) and not result._growing:
+            if any(isinstance(o, Jet) and o.shadow is not None for o in operands):
+                result.shadow = result._shadow(primitive, operands, params)
+            observe = observer.get()
+            if observe is not None:
+                observe(operands, result)
+        return result
+
+    @staticmethod
+    def _applied(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         limits.charge_steps(_SERIES)
         primals = [o.inner if isinstance(o, Jet) else o for o in operands]
         mask = primitive.differentiable(len(operands))
@@ -77,9 +95,15 @@ class Jet(Operators):
             found = images.get(_key(primitive, params))
             if found is not None and found.order >= order:
                 return found
-        result = Jet([bind(primitive, primals, params)], order)
+        first = bind(primitive, primals, params)
+        roundings = next((jet.roundings for jet in jets if jet.roundings is not None), None)
+        off = None if roundings is None or primitive.moves or primitive.selects else roundings.off
+        result = Jet([first if off is None else off(first)], order)
+        result.roundings = roundings
         if order and not all(jet._is_constant() for jet in jets):
             rest = primitive.jet(primitive, result, *map(result.lift, operands), **params)
+            if off is not None:
+                rest = map(off, rest)
             result._rest = map(_if_taken, rest) if primitive.selects else rest
             result._growing = True
         if images is not None:
@@ -87,10 +111,33 @@ class Jet(Operators):
         if not any(jet._growing for jet in jets):
             result.coefficient(order)
             result._growing = False
-            observe = observer.get()
-            if observe is not None:
-                observe(operands, result)
         return result
+
+    def _shadow(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Jet:
+        """What the primitive makes of the operands' shadows: not a number where that fails, as where a matrix is
+        regular by the chance of rounding alone."""
+        shadows = [shadow_of(o) for o in operands]
+        if not (primitive.elementwise or primitive.moves or primitive.selects):
+            # As its sums and eliminations round on the way.
+            shadows = [o._off() if isinstance(o, Jet) else o for o in shadows]
+        try:
+            made = Jet._applied(primitive, shadows, params)
+            assert isinstance(made, Jet)
+            return made
+        except (LimitError, NotRecordableError, NotBatchableError):
+            raise
+        except EvaluationError:
+            return Jet(
+                [c if c is None else bind(multiply, (math.nan, c), _NO_PARAMS) for c in self.coefficients], self.order
+            )
+
+    def _off(self) -> Jet:
+        """A shadow with each coefficient off by a few more roundings."""
+        if self.roundings is None:
+            return self
+        made = Jet([self.roundings.off(c) for c in self.coefficients], self.order)
+        made.roundings = self.roundings
+        return made
 
     @property
     def inner(self) -> Any:
@@ -111,6 +158,12 @@ class Jet(Operators):
         check_order(self.order)
         found = [self.coefficient(k) for k in range(self.order + 1)]
         return [self.zeros() if c is None else _times_factorial(c, k) for k, c in enumerate(found)]
+
+    def watched(self, roundings: Roundings) -> Jet:
+        """This series, of a leaf, with a shadow."""
+        self.shadow = Jet(self._known, self.order)
+        self.shadow.roundings = roundings
+        return self
 
     def coefficient(self, k: int) -> Any:
         """Coefficient `k`, or None where it is zero by construction."""
@@ -160,8 +213,13 @@ class Jet(Operators):
         """The sum of `terms`, values or series, in which None is zero; None where all are."""
         result = None
         for term in terms:
-            if term is not None:
-                result = term if result is None else bind(add, (result, term), _NO_PARAMS)
+            if result is None or term is None:
+                result = term if result is None else result
+            elif type(result) is float and type(term) is float:
+                # What `bind` comes to, without its time: most terms are here.
+                result += term
+            else:
+                result = bind(add, (result, term), _NO_PARAMS)
         return result
 
     @staticmethod
@@ -184,6 +242,7 @@ class Jet(Operators):
         made = Jet([first], self.order - 1)
         made._rest = rest if made.order > 0 else None
         made._growing = True
+        made.roundings = self.roundings
         return made
 
     def inside_rule(self, primitive: Primitive, operands: Sequence[Jet], params: Mapping[str, Any]) -> list[Any]:
@@ -199,6 +258,11 @@ class Jet(Operators):
                 known = self._begun = {_key(primitive, params): self}
             inner[0]._images = known
         return [x.inner if jet.coefficient(1) is None else x for x, jet in zip(inner, operands)]
+
+
+def shadow_of(value: Any) -> Any:
+    """The shadow of a series, where it has one, else `value` itself."""
+    return value if not isinstance(value, Jet) or value.shadow is None else value.shadow
 
 
 def check_order(order: int) -> None:

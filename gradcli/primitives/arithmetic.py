@@ -13,7 +13,7 @@ from gradcli.primitives.bind import constant
 from gradcli.primitives.comparisons import equal, logical_and, logical_or, not_equal, nowhere, where
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, spelled
-from gradcli.primitives.series import Coefficients, linear, locally_constant, multilinear, products
+from gradcli.primitives.series import Coefficients, linear, locally_constant, products
 
 # Beyond it a power of ten is no float.
 _MOST_DECIMALS = 300
@@ -56,11 +56,21 @@ subtract: Primitive = elementwise(
     samples=_PAIRS,
 )  # fmt: skip
 
-multiply = elementwise(
+
+def _times(a: Any, b: Any) -> Any:
+    """a * b, of numbers without the time that `bind` takes."""
+    return a * b if type(a) is float and type(b) is float else multiply(a, b)
+
+
+def _product_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
+    return (y.total(products(_times, a, b, k)) for k in itertools.count(1))
+
+
+multiply: Primitive = elementwise(
     "multiply", "x, y", "x * y",
     commutative=True, rounds_alike=True, keeps_integers=True, operator="*",
     vjp=(lambda g, _y, _a, b: g * b, lambda g, _y, a, _b: g * a),
-    jet=multilinear,
+    jet=_product_series,
     derivative="g*y, g*x",
     node_name="MulBackward0",
     aliases=("mul",),
@@ -71,7 +81,7 @@ multiply = elementwise(
 def _quotient_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
     """From y*b = a; the last term of that product has the coefficient that is sought."""
     for k in itertools.count(1):
-        rest = minus(a.coefficient(k), y.total(products(multiply, b, y, k, first=1)))
+        rest = minus(a.coefficient(k), y.total(products(_times, b, y, k, first=1)))
         yield None if rest is None else divide(rest, b.inner)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from warnings import warn
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.accuracy import digits_left, loss_text
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import derivatives
+from gradcli.calculus.higher_orders import Derivatives, derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
+    AccuracyWarning,
     BindingError,
     CallError,
     DifferentiationError,
@@ -217,7 +220,7 @@ class CompiledProgram:
                 return outcome.derivatives
             if sparse:
                 return self._coordinates(bindings, names)
-            _, found = self._eager_derivatives(bindings, names, 2)
+            found = self._eager_derivatives(bindings, names, 2).found
             return {key: d for key, d in found.items() if "," in key}
 
     def _coordinates(self, bindings: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -232,34 +235,38 @@ class CompiledProgram:
         """All derivatives of a scalar value up to `order`.
 
         With one scalar input the list [f, f', f'', …]; else a dict keyed by inputs joined with
-        commas. Raises DifferentiationError for a value that is no scalar.
+        commas. Gives an AccuracyWarning where, from order 2 on, less than half of the digits of one are
+        right. Raises DifferentiationError for a value that is no scalar.
         """
         order = whole(order, "the order of a derivative")
         if order < 0:
             raise DifferentiationError("the order of a derivative must not be negative")
         with limits.within(*self._limits):
-            value, found = self._all_derivatives(values, wrt, order)
+            value, found, deviations = self._all_derivatives(values, wrt, order)
+        left = digits_left(found, deviations)
+        if left:
+            warn(loss_text(left), AccuracyWarning, stacklevel=2)
         names = self._names(values, wrt)
         if len(names) == 1 and not arrays.shape(operand(values[names[0]])):
             return [value, *(0.0 if d is None else d for d in found.values())]
         return found
 
-    def _all_derivatives(
-        self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int
-    ) -> tuple[Any, dict[str, Any]]:
+    def _all_derivatives(self, values: Mapping[str, Any], wrt: Sequence[str] | None, order: int) -> Derivatives:
         bindings, names = self._leaves(values, wrt)
         outcome = self._recorded(bindings, Wanted(tuple(names), "derivatives", order))
         if outcome is not None:
-            return _plain(outcome.value, {}), outcome.derivatives
-        return self._eager_derivatives(bindings, names, order)
+            return Derivatives(_plain(outcome.value, {}), outcome.derivatives, outcome.deviations)
+        return self._eager_derivatives(bindings, names, order, watched=True)
 
     def _eager_derivatives(
-        self, bindings: Mapping[str, Any], names: Sequence[str], order: int
-    ) -> tuple[Any, dict[str, Any]]:
+        self, bindings: Mapping[str, Any], names: Sequence[str], order: int, *, watched: bool = False
+    ) -> Derivatives:
         leaves = {n: concrete(bindings[n]) for n in names}
         with enable_grad(), pointing_into(self.program.source):
-            value, found = derivatives(lambda given: self._run({**bindings, **given}).value, leaves, order)
-        return _plain(value, bindings), {key: _plain(d, bindings) for key, d in found.items()}
+            value, found, deviations = derivatives(
+                lambda given: self._run({**bindings, **given}).value, leaves, order, watched=watched
+            )
+        return Derivatives(_plain(value, bindings), {key: _plain(d, bindings) for key, d in found.items()}, deviations)
 
     def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
         """The leaves to differentiate by, and the value with its graph."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from gradcli.autograd.engine import observing
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.calculus.accuracy import is_inaccurate, loss_text
 from gradcli.errors import Span
 from gradcli.kinds import taylor
 from gradcli.kinds.batch import stacked
@@ -30,6 +31,8 @@ class Warning(NamedTuple):
     operation: str
     span: Span
     message: str
+    # About how many digits are right, of derivatives that lost more than half of them.
+    digits: Mapping[str, int] | None = None
 
 
 class Watch:
@@ -45,12 +48,14 @@ class Watch:
         self.unseen: dict[Span | None, Any] = {}
         # What the program calls the operation at a place, and its latest operands there.
         self.seen: dict[Span, tuple[str, list[Any]]] = {}
+        # Where a series lost its digits first.
+        self.lossy: Span | None = None
 
     @contextmanager
-    def derivatives(self, *, nonfinite: bool) -> Iterator[None]:
+    def derivatives(self, *, nonfinite: bool, inaccurate: bool) -> Iterator[None]:
         """Within the block, backward passes are watched for kinks, and where `nonfinite`, they and
-        Taylor series for numbers that are not finite."""
-        series = taylor.observer.set(self._see_series if nonfinite else None)
+        Taylor series for numbers that are not finite, or where `inaccurate` these for a loss of digits."""
+        series = taylor.observer.set(self._see_series if nonfinite else self._see_loss if inaccurate else None)
         try:
             with observing(self._see_node if nonfinite else self.see_kink):
                 yield
@@ -99,6 +104,18 @@ class Watch:
         given = (c for o in operands if isinstance(o, Jet) for c in o.coefficients)
         if bad is not None and all_finite(*given):
             self.unseen[current_span.get()] = bad
+
+    def _see_loss(self, operands: Sequence[Any], result: Jet) -> None:
+        if self.lossy is None and is_inaccurate(result) and not any(map(is_inaccurate, operands)):
+            self.lossy = current_span.get()
+
+    def inaccurate(self, digits: Mapping[str, int]) -> Warning:
+        """The warning of derivatives that lost digits, at the first place that does; where none does it
+        alone, at the last statement."""
+        span = self.program.body[-1].span if self.lossy is None else self.lossy
+        name = operation_at(self.program, span) or "program"
+        message = f"'{name}' loses digits here: {loss_text(digits)}"
+        return Warning("inaccurate", "backward", name, span, message, digits)
 
     def _see_coefficient(self, span: Span | None) -> None:
         """Note what a series had at this place, now that the operands there are known."""

@@ -57,8 +57,11 @@ class Recording(NamedTuple):
         own: list[Any] = []
         for output in outputs:
             own.append(arrays.unshared(output, [*inputs, *constants, *own]))
-        positions = self.trace.positions.items()
-        return Outcome(own[0], {name: None if i is None else own[i] for name, i in positions})
+
+        def named(places: Mapping[str, int | None]) -> dict[str, Any]:
+            return {name: None if i is None else own[i] for name, i in places.items()}
+
+        return Outcome(own[0], named(self.trace.positions), named(self.trace.deviations))
 
 
 def recording(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
@@ -11,6 +12,7 @@ from gradcli.autograd.engine import observing
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.accuracy import digits_left
 from gradcli.calculus.higher_orders import Function, derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
@@ -58,6 +60,8 @@ class Result:
         self.value = value
         self.grad: dict[str, Any] | None = None
         self.derivatives: dict[str, Any] | None = None
+        # About how many digits are right of those derivatives that lost more than half of them.
+        self.digits_left: dict[str, int] = {}
         self.coordinates: dict[str, Any] | None = None
         self.jacobian: dict[str, Any] | None = None
         self.retained: dict[str, Any] | None = None
@@ -93,6 +97,11 @@ def run(request: EvaluationRequest) -> Result:
                 # The result is there; where it comes from is not worth an error.
                 watch.stopped = True
         result.warnings = watch.warnings(finite=result.finite, value_is_finite=all_finite(result.value))
+        if result.digits_left:
+            watch = Watch(request.program)
+            with suppress(LimitError):
+                _run(request, watch, None, inaccurate=True)
+            result.warnings.append(watch.inaccurate(result.digits_left))
         return result
 
 
@@ -157,7 +166,7 @@ def _numbers(result: Result) -> list[Any]:
     return [v for part in parts for v in (part or {}).values()]
 
 
-def _run(request: EvaluationRequest, watch: Watch, observe: Any) -> Result:
+def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: bool = False) -> Result:
     leaves = {n: _leaf(v, request.gradient and n in request.wrt) for n, v in request.bindings.items()}
     evaluation = _evaluate(request, leaves, observe)
     result = Result(plain(evaluation.value))
@@ -169,7 +178,7 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any) -> Result:
     by = {name: leaves[name] for name in request.wrt}
     last = request.program.body[-1]
     places = pointing_into(request.program.source, last.span)
-    with watch.derivatives(nonfinite=observe is not None), places:
+    with watch.derivatives(nonfinite=observe is not None, inaccurate=inaccurate), places:
         if request.gradient:
             _backward(request, evaluation.value, by, result)
         # Taken before further passes, which would add to them.
@@ -232,8 +241,11 @@ def _further(
     if request.jacobian:
         result.jacobian = {n: plain(j) for n, j in jacobians_by_either_mode(run_again, by, value).items()}
     if request.order is not None and not request.sparse:
-        _, found = derivatives(run_again, {name: leaf.data for name, leaf in by.items()}, request.order)
+        _, found, deviations = derivatives(
+            run_again, {name: leaf.data for name, leaf in by.items()}, request.order, watched=True
+        )
         result.derivatives = {key: plain(d) for key, d in found.items() if "," in key}
+        result.digits_left = digits_left(found, deviations)
 
 
 def _retained(request: EvaluationRequest, evaluation: Evaluation, name: str) -> Any:

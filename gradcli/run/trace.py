@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Function, derivatives, scalar
+from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, scalar
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import pointing_into
 from gradcli.language.interpreter import evaluate
@@ -19,28 +20,30 @@ from gradcli.program.record import record
 # What the cotangent is called among the inputs of a recording; no name of the language.
 _COTANGENT = "gradient of the value"
 
-# From a program and its inputs by name to the value, and the derivatives by what they are called.
-Differentiate = Callable[[Function, Mapping[str, Any]], tuple[Any, Mapping[str, Any]]]
+# From a program and its inputs by name to the value and the derivatives.
+Differentiate = Callable[[Function, Mapping[str, Any]], Derivatives]
 
 
 class Trace(NamedTuple):
     """A straight-line program whose first output is the value, and the outputs' values at recording.
 
     `positions` says which output each derivative is; None for one by a leaf that the value does
-    not depend on.
+    not depend on. `deviations` says it of how far those are from their shadows that are watched.
     """
 
     program: Program
     values: tuple[Any, ...]
     positions: dict[str, int | None]
+    deviations: dict[str, int | None]
 
 
 class Outcome(NamedTuple):
-    """The value of a program, unless second derivatives alone are wanted, and its derivatives, None by a
-    leaf that it does not depend on."""
+    """The value of a program, unless second derivatives alone are wanted, its derivatives, None by a
+    leaf that it does not depend on, and how far those that are watched are from their shadows."""
 
     value: Any
     derivatives: dict[str, Any]
+    deviations: Mapping[str, Any] = MappingProxyType({})
 
 
 def value_and_gradients(
@@ -58,7 +61,7 @@ def value_and_gradients(
     and what `evaluate` and `gradients` raise.
     """
 
-    def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
         return _gradients(run, given, wrt, None if cotangent is None else Tensor(given[_COTANGENT]))
 
     given = inputs if cotangent is None else {**inputs, _COTANGENT: cotangent}
@@ -68,10 +71,10 @@ def value_and_gradients(
 def value_and_jacobians(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
     """As `value_and_gradients`, with the Jacobian by each of `wrt`."""
 
-    def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
         leaves = _leaves(given, wrt)
         value = run(leaves)
-        return value, jacobians_by_either_mode(run, leaves, value)
+        return Derivatives(value, jacobians_by_either_mode(run, leaves, value))
 
     return _traced(program, inputs, differentiate)
 
@@ -80,7 +83,7 @@ def gradients_of_scalar(program: tree.Module, inputs: Mapping[str, Any], wrt: Se
     """As `value_and_gradients`, for further derivatives: raises DifferentiationError for a value
     that is no scalar."""
 
-    def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
         return _gradients(lambda leaves: scalar(run(leaves)), given, wrt)
 
     return _traced(program, inputs, differentiate, **options)
@@ -88,25 +91,27 @@ def gradients_of_scalar(program: tree.Module, inputs: Mapping[str, Any], wrt: Se
 
 def value_and_derivatives(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
     """As `value_and_gradients`, with all derivatives up to `order`, called as `derivatives` does."""
-    return _traced(program, inputs, lambda run, given: derivatives(run, {name: given[name] for name in wrt}, order))
+
+    def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
+        return derivatives(run, {name: given[name] for name in wrt}, order, watched=True)
+
+    return _traced(program, inputs, differentiate)
 
 
 def value_and_hessian(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
     """As `value_and_gradients`, with the second derivatives alone."""
 
-    def differentiate(run: Function, given: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
-        value, found = derivatives(run, {name: given[name] for name in wrt}, 2)
-        return value, {key: d for key, d in found.items() if "," in key}
+    def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
+        value, found, _ = derivatives(run, {name: given[name] for name in wrt}, 2)
+        return Derivatives(value, {key: d for key, d in found.items() if "," in key})
 
     return _traced(program, inputs, differentiate)
 
 
-def _gradients(
-    run: Function, given: Mapping[str, Any], wrt: Sequence[str], weights: Any = None
-) -> tuple[Any, Mapping[str, Any]]:
+def _gradients(run: Function, given: Mapping[str, Any], wrt: Sequence[str], weights: Any = None) -> Derivatives:
     leaves = _leaves(given, wrt)
     value = run(leaves)
-    return value, dict(zip(wrt, gradients(value, [*leaves.values()], weights, retain_graph=False)))
+    return Derivatives(value, dict(zip(wrt, gradients(value, [*leaves.values()], weights, retain_graph=False))))
 
 
 def _leaves(given: Mapping[str, Any], wrt: Sequence[str]) -> dict[str, Tensor]:
@@ -121,6 +126,7 @@ def _traced(
     rewrite: bool = True,
 ) -> Trace:
     positions: dict[str, int | None] = {}
+    deviations: dict[str, int | None] = {}
 
     def run(**given: Any) -> list[Any]:
         bindings = {name: value for name, value in given.items() if name != _COTANGENT}
@@ -129,13 +135,14 @@ def _traced(
             return evaluate(program, {**bindings, **leaves}, rewrite=rewrite).value
 
         with enable_grad():
-            value, found = differentiate(function, given)
+            value, found, apart = differentiate(function, given)
         outputs = [value]
-        for name, derivative in found.items():
-            positions[name] = None if derivative is None else len(outputs)
-            outputs += [] if derivative is None else [derivative]
+        for places, named in ((positions, found), (deviations, apart)):
+            for name, number in named.items():
+                places[name] = None if number is None else len(outputs)
+                outputs += [] if number is None else [number]
         return outputs
 
     with pointing_into(program.source, program.body[-1].span):
         traced = record(run, inputs)
-    return Trace(traced.program, traced.values, positions)
+    return Trace(traced.program, traced.values, positions, deviations)

@@ -1,0 +1,118 @@
+"""How many digits of a derivative are right, from how far it is from its shadow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli import arrays
+from gradcli.kinds import batch
+from gradcli.kinds.taylor import Jet
+from gradcli.primitives.arithmetic import absolute, subtract
+
+# Half of the bits of a number.
+_HALF = {"float64": 2.0**-26, "float32": 2.0**-12}
+# So many deviations may be by chance between a derivative that is 0 and what is computed for it.
+_BY_CHANCE = 16.0
+
+
+def deviation(one: Any, other: Any) -> Any:
+    """How far numbers, of any kinds, are apart."""
+    return absolute(subtract(one, other))
+
+
+def is_inaccurate(series: Any) -> bool:
+    """Whether a coefficient of a series that is watched lost more than half of its digits."""
+    if not isinstance(series, Jet) or series.shadow is None:
+        return False
+    found, apart = {}, {}
+    for k, pair in enumerate(zip(series.coefficients, series.shadow.coefficients)):
+        if pair[0] is not None and pair[1] is not None:
+            # As if of an order from 2 on, where derivatives are judged.
+            key = ",".join("t" * (k + 2))
+            found[key], apart[key] = batch.stacked(pair[0]), batch.stacked(deviation(*pair))
+    return bool(digits_left(found, apart))
+
+
+def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any]) -> dict[str, int]:
+    """About how many digits are right of each derivative that lost more than half of them; in a tensor, of the
+    element that lost most.
+
+    `found` and `deviations` are arrays keyed by leaves joined with commas. A derivative of order 1 is not judged,
+    nor is a number that is not finite. One that is 0 but for rounding is judged by the size of those by the same
+    leaves, of its order and the next to it.
+    """
+    suspects = [key for key, d in deviations.items() if "," in key and d is not None and not _is_near(found[key], d)]
+    if not suspects:
+        return {}
+    sizes, apart = _Sizes(found), _Sizes(deviations)
+    left = {}
+    for key in suspects:
+        lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), sizes.near(key))
+        if lost > _HALF[arrays.dtype_name(found[key])]:
+            left[key] = 0 if lost >= 1 else math.floor(-math.log10(lost))
+    return left
+
+
+def _is_near(number: Any, distance: Any) -> bool:
+    """Whether it is plain that a number lost few digits: most did, and are to cost little."""
+    return type(number) is float and type(distance) is float and distance <= _HALF["float64"] * abs(number)
+
+
+def _lost(derivative: Any, distance: Any, noise: float, scale: float) -> float:
+    """The largest relative error of an element; of one below the `noise` it is that beside `scale`."""
+    number, apart = arrays.on_host(derivative), arrays.on_host(distance)
+    plain = not arrays.shape(number)
+    xp = arrays.floats if plain else arrays.numpy_namespace()
+    with arrays.quiet():
+        size = xp.abs(number)
+        lost = xp.divide(apart, xp.where(xp.less_equal(size, noise), scale, size))
+        judged = xp.logical_and(xp.isfinite(number), xp.not_equal(apart, 0.0))
+        # What is not a number is not small.
+        lost = xp.where(judged, xp.where(xp.less(lost, math.inf), lost, math.inf), 0.0)
+        return float(lost if plain else xp.max(lost, initial=0.0))
+
+
+def loss_text(left: Mapping[str, int]) -> str:
+    """What `digits_left` found, in words."""
+    worst = min(left, key=lambda key: (left[key], -len(key)))
+    leaves = worst.split(",")
+    which = f"of order {len(leaves)} by {leaves[0]}" if len({*leaves}) == 1 else f"by {worst}"
+    digits = {0: "none is", 1: "one is"}.get(left[worst], f"about {left[worst]} are")
+    others = f", of {len(left) - 1} other{'s' if len(left) > 2 else ''} less than half" if len(left) > 1 else ""
+    return f"of the digits of the derivative {which} {digits} right{others}"
+
+
+class _Sizes:
+    """The largest numbers among derivatives, by which leaves and of which order they are."""
+
+    def __init__(self, derivatives: Mapping[str, Any]) -> None:
+        self._largest: dict[tuple[frozenset[str], int], float] = {}
+        for key, derivative in derivatives.items():
+            if derivative is not None:
+                kind = _kind(key)
+                self._largest[kind] = max(self._largest.get(kind, 0.0), _largest(derivative))
+
+    def near(self, key: str) -> float:
+        """How large one may be, by those by no other leaves and of an order that differs by at most 1."""
+        leaves, order = _kind(key)
+        factors = {order - 1: float(order), order: 1.0, order + 1: 1.0 / (order + 1)}
+        return max(
+            (size * factors[n] for (others, n), size in self._largest.items() if n in factors and others <= leaves),
+            default=0.0,
+        )
+
+
+def _kind(key: str) -> tuple[frozenset[str], int]:
+    leaves = key.split(",")
+    return frozenset(leaves), len(leaves)
+
+
+def _largest(derivative: Any) -> float:
+    """The size of the largest element that is finite."""
+    number = arrays.on_host(derivative)
+    if not arrays.shape(number):
+        return abs(float(number)) if math.isfinite(number) else 0.0
+    xp = arrays.numpy_namespace()
+    return float(xp.max(xp.where(xp.isfinite(number), xp.abs(number), 0.0), initial=0.0))

@@ -1,0 +1,53 @@
+"""Numbers off by a few roundings, as those of a computation are that rounds in another way.
+
+What a computation makes of them, beside what it makes of the numbers themselves, shows how far its
+rounding is felt in the result: the stochastic arithmetic of J. Vignes, "A stochastic arithmetic for
+reliable scientific computation", Mathematics and Computers in Simulation 35 (1993), with one sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli import arrays
+from gradcli.kinds.batch import Batched
+from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.bind import bind
+
+_NO_PARAMS: Mapping[str, Any] = {}
+# The distance from 1 to the next number.
+_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23}
+# Larger than what rounding makes, and none of them small: a single sample has few chances to show too little.
+_MOST = 16.0
+# D. Knuth's linear congruential generator MMIX.
+_FACTOR, _SUMMAND, _MODULUS = 6364136223846793005, 1442695040888963407, 2**64
+# The squares of whole numbers times it, without their whole parts, are spread evenly and without a pattern.
+_GOLDEN = 0.6180339887498949
+
+
+class Roundings:
+    """A source of roundings; what it gives depends on nothing but how often it was asked."""
+
+    def __init__(self) -> None:
+        self._state = 1
+
+    def off(self, value: Any) -> Any:
+        """`value`, of any kinds, with each number off by 8 to 16 units of its last place; a zero stays, as None does."""
+        if value is None:
+            return None
+        if isinstance(value, Batched):
+            return Batched(self.off(value.rows), value.nesting)
+        return bind(multiply, (value, self._factors(value)), _NO_PARAMS)
+
+    def _factors(self, value: Any) -> Any:
+        shape, dtype = arrays.shape(value), arrays.dtype_name(value)
+        most = _MOST * _EPSILON[dtype]
+        self._state = (self._state * _FACTOR + _SUMMAND) % _MODULUS
+        start = self._state / _MODULUS
+        if not shape:
+            return 1.0 + most * (start - 1.0 if start < 0.5 else start)
+        xp = arrays.numpy_namespace()
+        spread = xp.remainder(_GOLDEN * (start + xp.arange(arrays.size(value))) ** 2, 1.0)
+        factors = 1.0 + most * xp.where(spread < 0.5, spread - 1.0, spread)
+        return arrays.beside(arrays.astype(factors.reshape(shape), dtype), value)

@@ -1,0 +1,148 @@
+"""Derivatives that lost their digits on the way: none of them without a word, and no words of others."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import AccuracyWarning
+from gradcli.calculus.accuracy import digits_left
+from gradcli.calculus.higher_orders import derivatives
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import parse
+from tests import lost_digits
+
+HALF = 2.0**-26
+CASES = json.loads(lost_digits.DATA.read_text())
+
+
+def judged(program: str, order: int, **leaves: Any) -> tuple[dict[str, Any], dict[str, int]]:
+    """The derivatives of a program, and how many digits are right of those that are warned of."""
+    module = parse(program)
+    _, found, deviations = derivatives(lambda given: evaluate(module, given).value, leaves, order, watched=True)
+    return dict(found), digits_left(found, deviations)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['program']} at {case['x']}")
+def test_no_digits_are_lost_without_a_word(case):
+    found, left = judged(case["program"], lost_digits.ORDER, x=case["x"])
+    expected = [abs(float(d)) for d in case["derivatives"]] + [0.0]
+    for k, (key, derivative) in enumerate(found.items(), 1):
+        error = abs((derivative or 0.0) - float(case["derivatives"][k]))
+        # What is 0 is known as well as its neighbours are.
+        scale = expected[k] or max(expected[k - 1] * k, expected[k + 1] / (k + 1))
+        lost = error / scale if scale else math.inf if error else 0.0
+        if k > 1 and lost > HALF:
+            assert key in left, (k, derivative, case["derivatives"][k])
+            if lost < 1:
+                assert left[key] <= 1 - math.log10(lost)
+        elif key in left and expected[k]:
+            # About half of the digits are lost; the estimate is on the safe side.
+            assert lost > 1e-13
+
+
+@pytest.mark.parametrize(
+    ("program", "x"),
+    [
+        *(("exp(x)", x) for x in (-20.0, 0.0, 0.7, 30.0)),
+        *(("sin(x)*exp(x)", x) for x in (-3.0, 0.3, 1.0)),
+        *(("log(x**q)".replace("q", "3"), x) for x in (1e-9, 5.0, 1e9)),
+        *((program, x) for program in ("sin(x)", "cos(x)") for x in (0.0, math.pi, 1e9)),
+        *(("1/(1 + x**2)", x) for x in (0.0, 0.3, 1.0, 3.0)),
+        *(("atan(x)", x) for x in (0.0, 0.5, 1.0)),
+        *(("tanh(x)", x) for x in (0.0, 0.7, 3.0)),
+        ("x**7 - 3*x**4 + x", 0.9),
+        ("sqrt(1 + x**2)", 2.0),
+        ("hypot(x, 3)", 1e-9),
+        ("sum(sin(x*[1, 2, 3]))", 0.4),
+        ("logsumexp([x, x**2, 1])", 0.4),
+    ],
+)
+def test_what_keeps_its_digits_is_not_warned_of(program, x):
+    assert not judged(program, 24, x=x)[1]
+
+
+@pytest.mark.parametrize(
+    ("program", "order", "leaves"),
+    [
+        ("x**2*y + sin(z)", 3, {"x": 1.3, "y": 0.7, "z": 0.4}),
+        ("x**2*sin(y)*z", 6, {"x": 1.3, "y": 0.7, "z": 0.4}),
+        ("hypot(x, y)", 2, {"x": 3.0, "y": 0.0}),
+        ("sum(x**3*w)", 2, {"x": np.array([0.1, 0.2]), "w": np.array([2.0, 3.0])}),
+        ("sum(exp(x)*y)", 3, {"x": np.array([0.1, 0.2]), "y": 0.3}),
+    ],
+)
+def test_mixed_derivatives_that_are_0_but_for_rounding_are_not_warned_of(program, order, leaves):
+    assert not judged(program, order, **leaves)[1]
+
+
+@pytest.mark.parametrize(
+    ("program", "order", "leaves", "key"),
+    [
+        ("sinh(x*y)/(x*y)", 2, {"x": 1e-5, "y": 1e-2}, "x,y"),
+        ("1e10*x**2 + (cosh(y) - 1)/y**2", 2, {"x": 1.3, "y": 1e-5}, "y,y"),
+        ("sum(sinh(x)/x)", 2, {"x": np.array([1.0, 1e-7])}, "x,x"),
+        ("y*sinh(x)/x", 3, {"x": 1e-3, "y": 2.0}, "x,x,x"),
+        ("inv([[x, 1], [1, x]])[0, 0]", 3, {"x": 1 + 1e-10}, "x,x,x"),
+        # Off by a few roundings, the matrix is singular.
+        ("cholesky([[x, 1], [1, x]])[1, 1]", 3, {"x": 1 + 2.0**-50}, "x,x"),
+    ],
+)
+def test_derivatives_by_several_numbers_and_of_matrices_are_watched_too(program, order, leaves, key):
+    assert key in judged(program, order, **leaves)[1]
+
+
+def test_single_precision_has_half_as_many_digits_to_lose():
+    x = np.float32(0.85)
+    assert not judged("exp(x)", 12, x=x)[1]
+    key = ",".join("x" * 6)
+    assert key in judged("sinh(x)/x", 6, x=x)[1]
+    assert key not in judged("sinh(x)/x", 6, x=0.85)[1]
+
+
+# --- where it is said
+
+
+def test_python_warns_each_time_also_from_a_recording():
+    f = gradcli.compile("sinh(x)/x")
+    for _ in range(3):
+        with pytest.warns(AccuracyWarning, match=r"of the derivative of order 20 by x none is right, of 1\d others"):
+            f.derivatives({"x": 0.85}, order=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f.derivatives({"x": 0.85}, order=5)
+        f.derivatives({"x": 30.0}, order=20)
+
+
+def test_the_command_warns_with_a_caret(run):
+    outcome = run("eval", "y = 2*x; sinh(x)/x + y", "x=0.85", "--order", "12")
+    assert outcome.status == 0
+    lines = outcome.out.splitlines()
+    assert [line.split() for line in lines if line.startswith("by")][1] == ["by", "derivative", "digits"]
+    assert len(next(line for line in lines if line.startswith("x,x ")).split()) == 2
+    assert int(lines[-1].split()[-1]) <= 4
+    assert outcome.err.startswith(
+        "warning: 'divide' loses digits here: of the digits of the derivative of order 12 by x"
+    )
+    assert outcome.err.splitlines()[2].index("^") == outcome.err.splitlines()[1].index("sinh")
+
+
+def test_json_has_the_digits_that_are_left(run):
+    outcome = run("eval", "sin(x)**2 + cos(x)**2", "x=0.7", "--order", "3", "--json")
+    (warning,) = json.loads(outcome.out)["warnings"]
+    assert warning["code"] == "inaccurate"
+    assert warning["operation"] == "add"
+    assert (warning["line"], warning["column"]) == (1, 1)
+    assert warning["digits"] == {"x,x": 0, "x,x,x": 0}
+
+
+def test_what_is_right_has_no_digits_beside_it(run):
+    outcome = run("eval", "sin(x)*exp(x)", "x=1", "--order", "20")
+    assert "digits" not in outcome.out
+    assert outcome.err == ""
