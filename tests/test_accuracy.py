@@ -146,3 +146,9 @@ def test_what_is_right_has_no_digits_beside_it(run):
     outcome = run("eval", "sin(x)*exp(x)", "x=1", "--order", "20")
     assert "digits" not in outcome.out
     assert outcome.err == ""
+
+
+def test_a_derivative_written_by_hand_is_watched_too():
+    program = "f(x) = sinh(x)/x backward(g) = g*(cosh(x)/x - sinh(x)/x**2); f({})"
+    assert not judged(program.format("x"), 2, x=0.85)[1]
+    assert "x,x" in judged(program.format("x"), 2, x=1e-5)[1]

@@ -49,12 +49,15 @@ def test_every_command_has_its_help_on_the_page() -> None:
 # --- JSON
 
 # Their keys are names of the program.
-NAMED = ("grad", "derivatives", "jacobian", "retained", "timing")
+NAMED = ("grad", "derivatives", "jacobian", "retained", "timing", "warnings[].digits")
 # What is in them is described elsewhere.
 CLOSED = ("functions", "example.output")
 # What no block of the page shows in full.
 FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
-    "gradcli eval": (("eval", "x", "x=1", "--timing", "--json"),),
+    "gradcli eval": (
+        ("eval", "x", "x=1", "--timing", "--json"),
+        ("eval", "sin(x)**2 + cos(x)**2", "x=0.7", "--order", "2", "--json"),
+    ),
     "gradcli ops": (("ops", "--json"),),
     "gradcli backends": (("backends", "--json"),),
 }

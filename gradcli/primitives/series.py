@@ -68,10 +68,13 @@ def products(
 ) -> Iterator[Any]:
     """`operation` of coefficients i of `a` and k - i of `b`, for i from `first` to k - `last`."""
     limits.charge_steps(1 + k // _LOOKS)
+    terms = 0
     for i in range(first, k - last + 1):
         left, right = a.coefficient(i), b.coefficient(k - i)
         if left is not None and right is not None:
+            terms += 1
             yield operation(left, right)
+    limits.charge_steps(terms)
 
 
 def from_derivative(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
