@@ -12,6 +12,9 @@ import pytest
 
 import gradcli
 
+# What these derivatives are worth is for test_accuracy to say.
+pytestmark = pytest.mark.filterwarnings("ignore::gradcli.AccuracyWarning")
+
 INF, NAN = math.inf, math.nan
 LN2 = math.log(2)
 

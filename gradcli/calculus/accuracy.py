@@ -35,13 +35,13 @@ def is_inaccurate(series: Any) -> bool:
     return bool(digits_left(found, apart))
 
 
-def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any]) -> dict[str, int]:
+def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: Any = 0.0) -> dict[str, int]:
     """About how many digits are right of each derivative that lost more than half of them; in a tensor, of the
     element that lost most.
 
-    `found` and `deviations` are arrays keyed by leaves joined with commas. A derivative of order 1 is not judged,
-    nor is a number that is not finite. One that is 0 but for rounding is judged by the size of those by the same
-    leaves, of its order and the next to it.
+    `found` and `deviations` are arrays keyed by leaves joined with commas; `value` is what was differentiated. A derivative of order 1 is not judged,
+    nor is a number that is not finite, or has a shadow that is not. One that is 0 but for rounding is judged by the size of those by the same
+    leaves, of its order and the next to it, and one that cancels to the last bit by that of all orders below it and the value.
     """
     suspects = [key for key, d in deviations.items() if "," in key and d is not None and not _is_near(found[key], d)]
     if not suspects:
@@ -49,7 +49,8 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any]) -> dict
     sizes, apart = _Sizes(found), _Sizes(deviations)
     left = {}
     for key in suspects:
-        lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), sizes.near(key))
+        exact = max(sizes.near(key, below=len(key)), _largest(value))
+        lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), sizes.near(key), exact)
         if lost > _HALF[arrays.dtype_name(found[key])]:
             left[key] = 0 if lost >= 1 else math.floor(-math.log10(lost))
     return left
@@ -60,17 +61,18 @@ def _is_near(number: Any, distance: Any) -> bool:
     return type(number) is float and type(distance) is float and distance <= _HALF["float64"] * abs(number)
 
 
-def _lost(derivative: Any, distance: Any, noise: float, scale: float) -> float:
-    """The largest relative error of an element; of one below the `noise` it is that beside `scale`."""
+def _lost(derivative: Any, distance: Any, noise: float, scale: float, exact: float) -> float:
+    """The largest relative error of an element; of one below the `noise` it is that beside `scale`, of a 0 that
+    beside `exact`."""
     number, apart = arrays.on_host(derivative), arrays.on_host(distance)
     plain = not arrays.shape(number)
     xp = arrays.floats if plain else arrays.numpy_namespace()
     with arrays.quiet():
         size = xp.abs(number)
-        lost = xp.divide(apart, xp.where(xp.less_equal(size, noise), scale, size))
-        judged = xp.logical_and(xp.isfinite(number), xp.not_equal(apart, 0.0))
-        # What is not a number is not small.
-        lost = xp.where(judged, xp.where(xp.less(lost, math.inf), lost, math.inf), 0.0)
+        lost = xp.divide(apart, xp.where(xp.equal(size, 0.0), exact, xp.where(xp.less_equal(size, noise), scale, size)))
+        # At the edge of a domain the shadow may be beyond it.
+        judged = xp.logical_and(xp.isfinite(apart), xp.not_equal(apart, 0.0))
+        lost = xp.where(judged, lost, 0.0)
         return float(lost if plain else xp.max(lost, initial=0.0))
 
 
@@ -94,10 +96,12 @@ class _Sizes:
                 kind = _kind(key)
                 self._largest[kind] = max(self._largest.get(kind, 0.0), _largest(derivative))
 
-    def near(self, key: str) -> float:
-        """How large one may be, by those by no other leaves and of an order that differs by at most 1."""
+    def near(self, key: str, below: int = 1) -> float:
+        """How large one may be, by those by no other leaves and of an order that is at most 1 higher and so much
+        lower."""
         leaves, order = _kind(key)
-        factors = {order - 1: float(order), order: 1.0, order + 1: 1.0 / (order + 1)}
+        orders = range(max(1, order - below), order + 2)
+        factors = {n: math.factorial(order) / math.factorial(n) for n in orders}
         return max(
             (size * factors[n] for (others, n), size in self._largest.items() if n in factors and others <= leaves),
             default=0.0,

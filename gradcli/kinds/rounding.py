@@ -12,8 +12,9 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.kinds.batch import Batched
-from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.arithmetic import multiply, subtract
 from gradcli.primitives.bind import bind
+from gradcli.primitives.comparisons import equal, logical_and, where
 
 _NO_PARAMS: Mapping[str, Any] = {}
 # The distance from 1 to the next number.
@@ -39,6 +40,13 @@ class Roundings:
         if isinstance(value, Batched):
             return Batched(self.off(value.rows), value.nesting)
         return bind(multiply, (value, self._factors(value)), _NO_PARAMS)
+
+    def off_unless_exact(self, total: Any, a: Any, b: Any) -> Any:
+        """The sum of `a` and `b` as `off` has it, unless it is exact: an exponent less 1 must stay a whole number."""
+        if type(total) is float and type(a) is float and type(b) is float:
+            return total if total - a == b and total - b == a else self.off(total)
+        exact = logical_and(equal(subtract(total, a), b), equal(subtract(total, b), a))
+        return where(exact, total, self.off(total))
 
     def _factors(self, value: Any) -> Any:
         shape, dtype = arrays.shape(value), arrays.dtype_name(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,13 +13,16 @@ from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds.order import JET
 from gradcli.kinds.rounding import Roundings
-from gradcli.primitives.arithmetic import add, divide, multiply, zeros_like
+from gradcli.primitives.arithmetic import add, divide, identity, multiply, negative, subtract, zeros_like
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to, cast
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
+
+_SUMS = (add, subtract)
+_EXACT = (negative, identity)
 
 # A function of a series, in eighths of steps, without what its coefficients are made of.
 _SERIES = 16
@@ -97,13 +101,21 @@ class Jet(Operators):
                 return found
         first = bind(primitive, primals, params)
         roundings = next((jet.roundings for jet in jets if jet.roundings is not None), None)
-        off = None if roundings is None or primitive.moves or primitive.selects else roundings.off
+        off = (
+            None if roundings is None or primitive in _EXACT or primitive.moves or primitive.selects else roundings.off
+        )
+        if roundings is not None and primitive in _SUMS:
+            first = _rounded_sum(roundings, primitive, first, *primals)
+            off = None
         result = Jet([first if off is None else off(first)], order)
         result.roundings = roundings
         if order and not all(jet._is_constant() for jet in jets):
             rest = primitive.jet(primitive, result, *map(result.lift, operands), **params)
             if off is not None:
                 rest = map(off, rest)
+            elif roundings is not None and primitive in _SUMS:
+                series = [map(result.lift(o).coefficient, itertools.count(1)) for o in operands]
+                rest = map(functools.partial(_rounded_sum, roundings, primitive), rest, *series)
             result._rest = map(_if_taken, rest) if primitive.selects else rest
             result._growing = True
         if images is not None:
@@ -114,8 +126,8 @@ class Jet(Operators):
         return result
 
     def _shadow(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Jet:
-        """What the primitive makes of the operands' shadows: not a number where that fails, as where a matrix is
-        regular by the chance of rounding alone."""
+        """What the primitive makes of the operands' shadows: something far off where that fails, as where a matrix
+        is regular by the chance of rounding alone."""
         shadows = [shadow_of(o) for o in operands]
         if not (primitive.elementwise or primitive.moves or primitive.selects):
             # As its sums and eliminations round on the way.
@@ -128,7 +140,7 @@ class Jet(Operators):
             raise
         except EvaluationError:
             return Jet(
-                [c if c is None else bind(multiply, (math.nan, c), _NO_PARAMS) for c in self.coefficients], self.order
+                [c if c is None else bind(multiply, (2.0, c), _NO_PARAMS) for c in self.coefficients], self.order
             )
 
     def _off(self) -> Jet:
@@ -286,6 +298,12 @@ def _times_factorial(value: Any, k: int) -> Any:
     # The factorials from 35! on are no single precision floats.
     exact = bind(multiply, (cast(value, "float64"), float(math.factorial(k))), _NO_PARAMS)
     return cast(exact, arrays.dtype_name(value))
+
+
+def _rounded_sum(roundings: Roundings, primitive: Primitive, total: Any, a: Any, b: Any) -> Any:
+    if total is None or a is None or b is None:
+        return total
+    return roundings.off_unless_exact(total, a, b if primitive is add else bind(negative, (b,), _NO_PARAMS))
 
 
 def _if_taken(coefficient: Any) -> Any:

@@ -243,7 +243,7 @@ class CompiledProgram:
             raise DifferentiationError("the order of a derivative must not be negative")
         with limits.within(*self._limits):
             value, found, deviations = self._all_derivatives(values, wrt, order)
-        left = digits_left(found, deviations)
+        left = digits_left(found, deviations, value)
         if left:
             warn(loss_text(left), AccuracyWarning, stacklevel=2)
         names = self._names(values, wrt)

@@ -241,11 +241,11 @@ def _further(
     if request.jacobian:
         result.jacobian = {n: plain(j) for n, j in jacobians_by_either_mode(run_again, by, value).items()}
     if request.order is not None and not request.sparse:
-        _, found, deviations = derivatives(
+        number, found, deviations = derivatives(
             run_again, {name: leaf.data for name, leaf in by.items()}, request.order, watched=True
         )
         result.derivatives = {key: plain(d) for key, d in found.items() if "," in key}
-        result.digits_left = digits_left(found, deviations)
+        result.digits_left = digits_left(found, deviations, number)
 
 
 def _retained(request: EvaluationRequest, evaluation: Evaluation, name: str) -> Any:
