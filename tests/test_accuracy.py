@@ -13,7 +13,7 @@ import pytest
 import gradcli
 from gradcli import AccuracyWarning
 from gradcli.calculus.accuracy import digits_left
-from gradcli.calculus.higher_orders import derivatives
+from gradcli.calculus.higher_orders import watched_derivatives
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse
 from tests import lost_digits
@@ -25,7 +25,7 @@ CASES = json.loads(lost_digits.DATA.read_text())
 def judged(program: str, order: int, **leaves: Any) -> tuple[dict[str, Any], dict[str, int]]:
     """The derivatives of a program, and how many digits are right of those that are warned of."""
     module = parse(program)
-    value, found, deviations = derivatives(lambda given: evaluate(module, given).value, leaves, order, watched=True)
+    value, found, deviations = watched_derivatives(lambda given: evaluate(module, given).value, leaves, order)
     return dict(found), digits_left(found, deviations, value)
 
 

@@ -354,7 +354,7 @@ def looped(monkeypatch):
 
     def call(function: Callable[..., Any], *arguments: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr(rows, "_rows_at_once", lambda _value: 0)
+            patch.setattr(rows, "_rows_at_once", lambda *_: 0)
             return function(*arguments)
 
     return call

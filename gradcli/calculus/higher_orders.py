@@ -39,7 +39,7 @@ class Derivatives(NamedTuple):
     deviations: Mapping[str, Any] = MappingProxyType({})
 
 
-def derivatives(function: Function, leaves: Mapping[str, Any], order: int, *, watched: bool = False) -> Derivatives:
+def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tuple[Any, Mapping[str, Any]]:
     """The scalar that `function` makes of the arrays `leaves`, and all its derivatives from order 1 to `order`.
 
     They are keyed by leaves joined with commas; each mixed one is there once, in the order of the
@@ -50,11 +50,18 @@ def derivatives(function: Function, leaves: Mapping[str, Any], order: int, *, wa
     the function has no series, where derivatives by several numbers are not finite, and below, by
     repeated reverse mode. Raises DifferentiationError for a value that is no scalar, LimitError for an
     order above 170, or above 16 where there are several numbers to differentiate by.
-
-    Where they are `watched`, everything is computed a second time with other roundings, and how far the
-    two results are apart is there for each derivative, see `gradcli.calculus.accuracy`.
     """
-    roundings = Roundings() if watched and order > 1 else None
+    result = _derivatives(function, leaves, order, None)
+    return result.value, result.found
+
+
+def watched_derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> Derivatives:
+    """As `derivatives`; from order 2 on everything is computed a second time with other roundings, and how far
+    the two results are apart is there for each derivative, see `gradcli.calculus.accuracy`."""
+    return _derivatives(function, leaves, order, Roundings() if order > 1 else None)
+
+
+def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None) -> Derivatives:
     shapes = [arrays.shape(leaf) for leaf in leaves.values()]
     try:
         if shapes == [()] and order > 1:

@@ -11,7 +11,7 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import digits_left, loss_text
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Derivatives, derivatives
+from gradcli.calculus.higher_orders import Derivatives, derivatives, watched_derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
     AccuracyWarning,
@@ -263,10 +263,13 @@ class CompiledProgram:
     ) -> Derivatives:
         leaves = {n: concrete(bindings[n]) for n in names}
         with enable_grad(), pointing_into(self.program.source):
-            value, found, deviations = derivatives(
-                lambda given: self._run({**bindings, **given}).value, leaves, order, watched=watched
-            )
-        return Derivatives(_plain(value, bindings), {key: _plain(d, bindings) for key, d in found.items()}, deviations)
+
+            def function(given: Mapping[str, Any]) -> Any:
+                return self._run({**bindings, **given}).value
+
+            made = watched_derivatives(function, leaves, order) if watched else derivatives(function, leaves, order)
+        value, found, *further = made
+        return Derivatives(_plain(value, bindings), {key: _plain(d, bindings) for key, d in found.items()}, *further)
 
     def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
         """The leaves to differentiate by, and the value with its graph."""

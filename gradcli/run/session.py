@@ -13,7 +13,7 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import digits_left
-from gradcli.calculus.higher_orders import Function, derivatives
+from gradcli.calculus.higher_orders import Function, watched_derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
     BackendError,
@@ -241,9 +241,8 @@ def _further(
     if request.jacobian:
         result.jacobian = {n: plain(j) for n, j in jacobians_by_either_mode(run_again, by, value).items()}
     if request.order is not None and not request.sparse:
-        number, found, deviations = derivatives(
-            run_again, {name: leaf.data for name, leaf in by.items()}, request.order, watched=True
-        )
+        leaves = {name: leaf.data for name, leaf in by.items()}
+        number, found, deviations = watched_derivatives(run_again, leaves, request.order)
         result.derivatives = {key: plain(d) for key, d in found.items() if "," in key}
         result.digits_left = digits_left(found, deviations, number)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
-from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, scalar
+from gradcli.calculus.higher_orders import Derivatives, Function, derivatives, scalar, watched_derivatives
 from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import pointing_into
 from gradcli.language.interpreter import evaluate
@@ -93,7 +93,7 @@ def value_and_derivatives(program: tree.Module, inputs: Mapping[str, Any], wrt: 
     """As `value_and_gradients`, with all derivatives up to `order`, called as `derivatives` does."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
-        return derivatives(run, {name: given[name] for name in wrt}, order, watched=True)
+        return watched_derivatives(run, {name: given[name] for name in wrt}, order)
 
     return _traced(program, inputs, differentiate)
 
@@ -102,7 +102,7 @@ def value_and_hessian(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequ
     """As `value_and_gradients`, with the second derivatives alone."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
-        value, found, _ = derivatives(run, {name: given[name] for name in wrt}, 2)
+        value, found = derivatives(run, {name: given[name] for name in wrt}, 2)
         return Derivatives(value, {key: d for key, d in found.items() if "," in key})
 
     return _traced(program, inputs, differentiate)

@@ -157,7 +157,7 @@ def by_reverse_mode(point: Point) -> Numbers:
 
 def twice_by_reverse_mode(point: Point) -> Numbers:
     """The second derivatives of the sum of the elements; the shape of the value stands under ""."""
-    _, found = _by_reverse_mode(point.total, point.leaves, 2)
+    found = _by_reverse_mode(point.total, point.leaves, 2, None).found
     shape = np.zeros(arrays.shape(point.evaluate({})))
     return {"": shape, **{n: None if d is None else _numbers(d) for n, d in found.items()}}
 
