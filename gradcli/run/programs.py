@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import BindingError
+from gradcli.errors import BindingError, expect
 from gradcli.language.syntax import parse
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.primitives.operators import operand
@@ -36,6 +36,7 @@ def compile(
     Raises ProgramSyntaxError, with the place, where `program` is none, and UsageError for a limit that is none, or
     that this system cannot hold.
     """
+    expect(program, str, "a program is a text")
     limits.check(max_steps=max_steps, max_elements=max_elements)
     if max_seconds is None and max_memory is None:
         return CompiledProgram(parse(program), max_steps, max_elements)
