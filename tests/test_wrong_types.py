@@ -201,7 +201,7 @@ def test_functions_with_a_backward_of_their_own(value):
     ("call", "words"),
     [
         (lambda: gradcli.compile(None), "a program is a text, not NoneType"),
-        (lambda: gradcli.deg2rad(None), "'deg2rad' takes no None there"),
+        (lambda: gradcli.deg2rad(None), "None"),
         (lambda: gradcli.sin(object()), "a number, an array or a tensor is needed, not object"),
         (lambda: gradcli.log({1: 2}), "not dict"),
         (lambda: gradcli.sinh(10**400), "an integer is too large for a float"),
