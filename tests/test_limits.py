@@ -153,3 +153,38 @@ def test_a_result_that_is_not_finite_is_given_where_its_cause_is_too_far_to_find
     assert outcome.status == 0
     assert "inf" in outcome.out
     assert "warning: a result is not finite, where that comes from takes too many steps to find" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("s = 0; for i in range(1000) { s = s + svdvals(A)[0] }; s", ["A=rand(300, 300, seed=0)"]),
+        ("s = 0; for i in range(1000) { s = s + pinv(A)[0, 0] }; s", ["A=rand(20, 20, seed=0)"]),
+        ("s = 0; for i in range(1000) { s = s + sum(expm(A)) }; s", ["A=rand(8, 8, seed=0)"]),
+        ("s = 0; for i in range(1000) { s = s + sort(x)[0] }; s", ["x=rand(3000, seed=0)"]),
+        ("s = 0; for i in range(1000) { s = s + median(x) }; s", ["x=rand(3000, seed=0)"]),
+        ("s = 0; for i in range(1000) { s = s + sum(polygamma(2, x)) }; s", ["x=rand(1000, seed=0)"]),
+        ("s = 0; for i in range(1000) { s = s + einsum('i,ij,j->', x, A, x) }; s", ["x=ones(2)", "A=eye(2)"]),
+        ("sum(qr(A)[0])", ["A=rand(500, 500, seed=0)"]),
+    ],
+)
+def test_what_takes_longer_than_an_element_is_charged_as_more(run, program, words):
+    outcome = run("eval", program, *words, "--no-grad", "--max-elements", "2000000")
+    assert outcome.status == 1
+    assert ELEMENTS in outcome.err
+
+
+def test_a_function_of_a_number_takes_the_steps_of_its_time(run):
+    words = ("x=0.7", "--no-grad", "--max-steps", "5000")
+    assert run("eval", "y = 0; for i in range(800) { y = sin(x) }; y", *words).status == 0
+    assert run("eval", "y = 0; for i in range(800) { y = polygamma(2, x) }; y", *words).status == 1
+
+
+def test_polygamma_far_below_zero_takes_no_longer():
+    near, far = gradcli.polygamma(1, -30.25), gradcli.polygamma(1, -1e12 - 0.25)
+    # The poles repeat, and those that are beyond hardly matter.
+    assert near == pytest.approx(19.706691341963047, rel=1e-15)
+    assert far == pytest.approx(19.73920880217872, rel=1e-13)
+    assert gradcli.polygamma(2, np.array([-25.5, 1.5, -3.0, np.nan])).tolist() == pytest.approx(
+        [-0.0014787433374562856, -0.8287966442343199, -np.inf, np.nan], rel=1e-11, nan_ok=True
+    )

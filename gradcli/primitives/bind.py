@@ -113,7 +113,7 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
             operands = [float(o) if type(o) is bool else o for o in operands]
         budget = limits.budget()
         if budget is not None:
-            budget.charge_steps(_NUMBER)
+            budget.charge_steps(_NUMBER * primitive.time)
         return primitive.forward(arrays.floats, *operands, **params)
     return compute(primitive, operands, params)
 
@@ -130,7 +130,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     try:
         if budget is not None:
             budget.charge_steps(_CALL + _OPERAND * len(operands))
-            budget.charge(primitive.elements([arrays.shape(o) for o in operands], params))
+            budget.charge(primitive.elements([arrays.shape(o) for o in operands], params) * primitive.time)
         operands = xp.promoted(operands, truths=primitive.truths)
         with xp.quiet():
             result = primitive.forward(xp, *operands, **params)

@@ -14,12 +14,17 @@ from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.primitive import Composite
 
+# In eighths of steps: a call of an array library, and a generator of random numbers.
+_CALL = 16
+_GENERATOR = 40
+
 
 def _sizes(shape: tuple[Any, ...]) -> Shape:
     """A shape given as `2, 3` or `[2, 3]`, or () where nothing is given."""
     sizes = whole_numbers(shape[0] if len(shape) == 1 else shape, "a size") if shape else ()
     if any(s < 0 for s in sizes):
         raise ShapeError(f"a size must not be negative: {list(sizes)}")
+    limits.charge_steps(_CALL)
     limits.charge(math.prod(sizes))
     return sizes
 
@@ -102,6 +107,7 @@ def _random(name: str, draw: str) -> Any:
     def function(*shape: Any, seed: Any = None) -> Any:
         if seed is None:
             raise CallError(f"'{name}' needs a seed", hint=f"{name}({', '.join('n' for _ in shape)}, seed=0)")
+        limits.charge_steps(_GENERATOR)
         number, sizes = whole(seed, "a seed"), _sizes(shape)
         if number < 0:
             raise EvaluationError("a seed must not be negative")

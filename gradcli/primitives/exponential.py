@@ -303,6 +303,7 @@ sigmoid: Primitive = elementwise(
 
 logsigmoid = elementwise(
     "logsigmoid", "x", "log(sigmoid(x)), without overflow",
+    time=2,
     subject="special",
     forward=lambda xp, x: xp.negative(xp.logaddexp(0.0, xp.negative(x))),
     vjp=(lambda g, _y, x: g * sigmoid(-x),),
@@ -314,6 +315,7 @@ logsigmoid = elementwise(
 
 softplus = elementwise(
     "softplus", "x", "log(1 + exp(x)), without overflow",
+    time=2,
     subject="special",
     forward=lambda xp, x: xp.logaddexp(0.0, x),
     vjp=(lambda g, _y, x: g * sigmoid(x),),
@@ -333,6 +335,7 @@ def _share(g: Any, a: Any, b: Any) -> Any:
 
 logaddexp = elementwise(
     "logaddexp", "x, y", "log(exp(x) + exp(y)), without overflow",
+    time=2,
     vjp=(lambda g, _y, a, b: _share(g, a, b), lambda g, _y, a, b: _share(g, b, a)),
     derivative="g*sigmoid(x - y), g*sigmoid(y - x)",
     edges=(

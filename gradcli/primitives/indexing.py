@@ -23,6 +23,8 @@ _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 # Of a square matrix whose bytes can be counted.
 _LARGEST_SIDE = 2**29
+# In eighths of steps.
+_INDEX_ARRAY = 16
 
 
 def normalize_key(key: Any) -> Key:
@@ -55,6 +57,7 @@ def _position(item: Any) -> int:
 def _index_array(item: Any) -> tuple[Any, ...]:
     xp = arrays.numpy_namespace()
     array = arrays.to_numpy(item)
+    limits.charge_steps(_INDEX_ARRAY)
     limits.charge(array.size)
     return tuple(xp.nonzero(array)) if array.dtype.kind == "b" else (whole_array(array, "an index"),)
 

@@ -74,11 +74,15 @@ def _matmul_call(a: Any, b: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     return (a, b), {}
 
 
+# So many elements are read in the time of one.
+_READ = 16
+
+
 def _matmul_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
     a, b = shapes
     batch = max(math.prod(a[:-2]), math.prod(b[:-2]))
     results = batch * (a[-2] if len(a) > 1 else 1) * (b[-1] if len(b) > 1 else 1)
-    return results + work(results * a[-1])
+    return results + work(results * a[-1]) + (math.prod(a) + math.prod(b)) // _READ
 
 
 def _matmul_name(operands: Sequence[Any], _params: Mapping[str, Any]) -> str:
@@ -249,10 +253,18 @@ def _sizes_by_letter(terms: Sequence[str], shapes: Sequence[Shape]) -> dict[str,
     return sizes
 
 
+# To plan a product of tensors takes as long for each of them as so many elements.
+_CALL = 2000
+
+
 def _contract_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
     terms, result = params["terms"], params["result"]
     sizes = _sizes_by_letter(terms, shapes)
-    return math.prod(sizes[letter] for letter in result) + work(_multiplications(shapes, terms, result, sizes))
+    return (
+        math.prod(sizes[letter] for letter in result)
+        + _CALL * len(shapes)
+        + work(4 * _multiplications(shapes, terms, result, sizes))
+    )
 
 
 def _multiplications(shapes: Sequence[Shape], terms: Sequence[str], result: str, sizes: Mapping[str, int]) -> int:

@@ -7,7 +7,8 @@ and reverse mode algorithmic differentiation" (2008). The decompositions are in 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -43,10 +44,18 @@ def square_matrix(name: str) -> Any:
     return prepare
 
 
-def cubic(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
-    """The work of a decomposition of square matrices, and of as many columns beside them."""
-    elements = largest_operand(shapes, {})
-    return elements + work(elements * shapes[0][-1])
+def cubic(
+    *, call: int = 1000, matrix: int = 10, row: int = 0, element: int = 1, cube: int = 1
+) -> Callable[[Sequence[Shape], Mapping[str, Any]], int]:
+    """The work on matrices, and on as many columns beside them, in the time of elements: for a call, for each matrix,
+    row and element, and for each multiplication of a product of such matrices."""
+
+    def elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
+        size, side = largest_operand(shapes, {}), min(shapes[0][-2:])
+        matrices = math.prod(shapes[0][:-2])
+        return call + matrices * (matrix + row * side) + element * size + cube * work(size * side)
+
+    return elements
 
 
 def _per_matrix(g: Any) -> Any:
@@ -67,7 +76,7 @@ inv: Primitive = Primitive(
     vjp=(lambda g, y, _x: -matmul(matmul(matrix_transpose(y), g), matrix_transpose(y)),),
     jet=_inv_series,
     prepare=square_matrix("inv"),
-    elements=cubic,
+    elements=cubic(),
     batch=batching.trailing,
     spelling=spelled(numpy="linalg.inv"),
     derivative="-inv(A).T@g@inv(A).T",
@@ -107,7 +116,7 @@ det: Primitive = Primitive(
     vjp=(lambda g, y, x: _per_matrix(g) * _cofactors(x, y),),
     jet=_from_gradient,
     prepare=square_matrix("det"),
-    elements=cubic,
+    elements=cubic(call=1600),
     batch=batching.trailing,
     spelling=spelled("latex", numpy="linalg.det"),
     derivative="g*det(A)*inv(A).T, the cofactors where A is singular",
@@ -127,7 +136,7 @@ logdet: Primitive = Primitive(
     vjp=(lambda g, _y, x: _per_matrix(g) * matrix_transpose(inv(x)),),
     jet=_from_gradient,
     prepare=square_matrix("logdet"),
-    elements=cubic,
+    elements=cubic(call=1600),
     batch=batching.trailing,
     derivative="g*inv(A).T",
     domain="det(A) > 0",
@@ -183,7 +192,7 @@ solve: Primitive = Primitive(
     vjp=(_solve_rule_matrix, _solve_rule_right),
     jet=_solve_series,
     prepare=_solve_call,
-    elements=cubic,
+    elements=cubic(),
     batch=batching.solve,
     spelling=spelled(numpy="linalg.solve"),
     derivative="-w@x.T, w, where w = solve(A.T, g)",

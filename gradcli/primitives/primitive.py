@@ -195,6 +195,8 @@ class Primitive(Operation):
     elements(shapes, params)
         how many elements the result has; where the work is more, that in the time of an element,
         see `work`
+    time
+        that of one element, where it is much more than that of a sum or a sine; they are charged as so many
     node_name
         what its node in the graph is called, or a function of (operands, params) that says so
     """
@@ -223,6 +225,7 @@ class Primitive(Operation):
         "selects",
         "smooth",
         "spelling",
+        "time",
         "truths",
         "variadic",
         "vjp",
@@ -256,6 +259,7 @@ class Primitive(Operation):
         variadic: bool = False,
         smooth: Callable[..., bool] | None = None,
         elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
+        time: int = 1,
         node_name: str | Callable[[Sequence[Any], Mapping[str, Any]], str] | None = None,
         **known: Any,
     ) -> None:
@@ -287,6 +291,7 @@ class Primitive(Operation):
         self.variadic = variadic
         self.smooth = smooth
         self.elements = elements or (broadcast_elements if elementwise else largest_operand)
+        self.time = time
         self.node_name = node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0"
         rules = (vjp,) if callable(vjp) else vjp or ()
         self._uses = tuple(_used_parameters(rule, 2 if variadic else 1) for rule in rules)

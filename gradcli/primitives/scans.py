@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import divide, multiply, ones_like, subtract
@@ -114,6 +116,7 @@ softmax = Primitive(
     batch=batching.along_axis,
     spelling=spelled("scipy"),
     derivative="y*(g - sum(g*y))",
+    time=3,
     samples=_SAMPLES,
 )  # fmt: skip
 
@@ -129,6 +132,16 @@ log_softmax = Composite(
 )  # fmt: skip
 
 
+def sorting(times: int) -> Callable[[Sequence[Shape], Mapping[str, Any]], int]:
+    """The work of sorting along an axis, `times` as much where positions are found, or used."""
+
+    def elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
+        size: int = shapes[0][params["axis"]]
+        return math.prod(shapes[0]) * (1 + times * size.bit_length() // 2)
+
+    return elements
+
+
 def _order(xp: Any, keys: Any, axis: int) -> Any:
     return xp.argsort(keys, axis=axis, stable=True)
 
@@ -141,6 +154,7 @@ sort_by: Primitive = Primitive(
     prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
     batch=batching.along_axis,
     derivative="g in the old order",
+    elements=sorting(2),
     samples=((_VECTOR, [3, 1, 2], 0), (_MATRIX, [[0, 2, 1], [1, 0, 2]], 1)),
 )  # fmt: skip
 
@@ -152,6 +166,7 @@ unsort_by: Primitive = Primitive(
     prepare=lambda x, keys, axis: ((x, keys), {"axis": axis}),
     batch=batching.along_axis,
     derivative="g in the order of keys",
+    elements=sorting(3),
     samples=((_VECTOR, [3, 1, 2], 0), (_MATRIX, [[0, 2, 1], [1, 0, 2]], 1)),
 )  # fmt: skip
 
@@ -179,5 +194,6 @@ sort: Primitive = Primitive(
     domain="smooth where no two elements are equal",
     smooth=scan_smooth,
     edges=("equal elements keep their order, in the gradient too", "nan comes last"),
+    elements=sorting(1),
     samples=_SAMPLES,
 )  # fmt: skip

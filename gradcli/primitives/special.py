@@ -114,6 +114,7 @@ erfc = elementwise(
 
 erfinv = elementwise(
     "erfinv", "x", "inverse of erf",
+    time=2,
     parity="odd",
     vjp=(lambda g, y, _x: g * (exp(y * y) * (1.0 / _TWO_OVER_SQRT_PI)),),
     spelling=spelled("scipy cuda"),
@@ -131,6 +132,7 @@ ndtr: Composite = Composite(
 
 ndtri = elementwise(
     "ndtri", "p", "inverse of ndtr",
+    time=2,
     vjp=(lambda g, y, _x: g * (exp(0.5 * (y * y)) * math.sqrt(2 * math.pi)),),
     spelling=spelled("scipy", cuda="normcdfinv"),
     derivative="g*sqrt(2*pi)*exp(ndtri(p)**2/2)",
@@ -141,6 +143,7 @@ ndtri = elementwise(
 
 gamma = elementwise(
     "gamma", "x", "gamma function",
+    time=3,
     fallback=definitions.gamma,
     vjp=(lambda g, y, x: g * (y * digamma(x)),),
     spelling=spelled("scipy sympy", c="tgamma", latex="Gamma"),
@@ -151,6 +154,7 @@ gamma = elementwise(
 
 lgamma = elementwise(
     "lgamma", "x", "logarithm of the magnitude of gamma(x)",
+    time=4,
     vjp=(lambda g, _y, x: g * digamma(x),),
     spelling=spelled("c", scipy="gammaln", sympy="loggamma", latex=r"log\Gamma"),
     derivative="g*digamma(x)",
@@ -161,6 +165,7 @@ lgamma = elementwise(
 
 digamma: Primitive = elementwise(
     "digamma", "x", "derivative of lgamma",
+    time=4,
     vjp=(lambda g, _y, x: g * polygamma(1, x),),
     spelling=spelled("scipy sympy", latex="psi"),
     derivative="g*polygamma(1, x)",
@@ -185,6 +190,7 @@ def _polygamma(xp: Any, x: Any, *, n: int) -> Any:
 
 polygamma: Primitive = elementwise(
     "polygamma", "n, x", "the nth derivative of digamma, n whole",
+    time=16,
     forward=_polygamma,
     vjp=(lambda g, _y, x, *, n: g * polygamma(n + 1, x),),
     prepare=_polygamma_call,
@@ -196,7 +202,7 @@ polygamma: Primitive = elementwise(
 
 digamma_rise = elementwise(
     "digamma_rise", "x, y", "digamma(x + y) - digamma(x), without cancellation",
-    internal=True, forward=definitions.digamma_rise,
+    internal=True, forward=definitions.digamma_rise, time=30,
     vjp=(
         lambda g, _y, x, y: g * (polygamma(1, x + y) - polygamma(1, x)),
         lambda g, _y, x, y: g * polygamma(1, x + y),
@@ -209,6 +215,7 @@ digamma_rise = elementwise(
 betaln = elementwise(
     "betaln", "a, b", "logarithm of beta(a, b)",
     forward=definitions.betaln,
+    time=20,
     vjp=(
         lambda g, _y, a, b: -g * digamma_rise(a, b),
         lambda g, _y, a, b: -g * digamma_rise(b, a),
@@ -230,6 +237,7 @@ beta = Composite(
 # Bessel functions of whole order: DLMF 10.29.1 and 10.6.1, with I(-n) = I(n) and J(-n) = (-1)**n J(n).
 bessel_i: Primitive = elementwise(
     "bessel_i", "x, n", "modified Bessel function of the first kind and whole order n",
+    time=5,
     internal=True,
     forward=lambda xp, x, *, n: (xp.i0, xp.i1)[n](x) if n < 2 else xp.iv(n, x),
     vjp=(
@@ -249,6 +257,7 @@ def _bessel_j_rule(g: Any, _y: Any, x: Any, *, n: int) -> Any:
 
 bessel_j = elementwise(
     "bessel_j", "x, n", "Bessel function of the first kind and whole order n",
+    time=5,
     internal=True,
     forward=lambda xp, x, *, n: (xp.j0, xp.j1)[n](x) if n < 2 else xp.jv(n, x),
     vjp=(_bessel_j_rule,),

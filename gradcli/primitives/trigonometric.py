@@ -157,6 +157,7 @@ cosh: Primitive = elementwise(
 # Not 1 - tanh(x)**2, which has lost its digits for x far from 0.
 sech_square: Primitive = elementwise(
     "sech_square", "x", "1/cosh(x)**2, without overflow",
+    time=2,
     internal=True, parity="even",
     forward=definitions.sech_square,
     vjp=(lambda g, y, x: g * (-2.0 * (y * tanh(x))),),
@@ -192,6 +193,7 @@ sech = elementwise(
 
 logcosh = elementwise(
     "logcosh", "x", "log(cosh(x)), without overflow, accurate near 0",
+    time=2,
     parity="even", forward=definitions.logcosh,
     vjp=(lambda g, _y, x: g * tanh(x),),
     derivative="g*tanh(x)",
@@ -277,6 +279,7 @@ def _sinc_forward(xp: Any, x: Any, *, n: int) -> Any:
 
 sinc: Primitive = elementwise(
     "sinc", "x", "sin(pi*x)/(pi*x), 1 at 0",
+    time=30,
     subject="special",
     forward=_sinc_forward,
     vjp=(lambda g, _y, x, *, n: g * sinc(x, n=n + 1),),

@@ -59,7 +59,10 @@ class Abstract(Kind):
             return Abstract(_reduced(shapes[0], **params), _dtype(primitive, operands, params))
         if primitive is linear.matmul:
             return Abstract(_matmul(*shapes), _dtype(linear.matmul, operands, params))
-        if primitive not in _VIEWS and primitive.elements(shapes, params) + sum(map(math.prod, shapes)) > _FEW:
+        if (
+            primitive not in _VIEWS
+            and primitive.elements(shapes, params) * primitive.time + sum(map(math.prod, shapes)) > _FEW
+        ):
             raise NotRecordableError(f"'{primitive.name}' of so many elements is not recorded without its numbers")
         result = bind(primitive, [_stand_in(o, arrays.shape(o)) for o in operands], params)
         return Abstract(arrays.shape(result), arrays.dtype_name(result))

@@ -39,7 +39,9 @@ class Equation(NamedTuple):
 
 def elements(equations: Iterable[Equation]) -> int:
     """How many array elements equations compute, or the work that takes as long."""
-    return sum(e.primitive.elements([arrays.shape(a) for a in e.inputs], e.params) for e in equations)
+    return sum(
+        e.primitive.elements([arrays.shape(a) for a in e.inputs], e.params) * e.primitive.time for e in equations
+    )
 
 
 class Program(NamedTuple):
