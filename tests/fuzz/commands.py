@@ -22,7 +22,7 @@ from gradcli.primitives import table
 from tests.fuzz import checks
 from tests.fuzz.case import Case, Finding
 
-_LIMITS = (f"--max-steps={checks.MAX_STEPS}", f"--max-elements={checks.MAX_ELEMENTS}")
+LIMITS = (f"--max-steps={checks.MAX_STEPS}", f"--max-elements={checks.MAX_ELEMENTS}")
 _EVAL = (
     (), ("--jacobian",), ("--order=1",), ("--order=2",), ("--order=3",), ("--order=2", "--sparse"), ("--order=6",), ("--nodes",),
     ("--dtype=float32",), ("--dtype=float32", "--order=2"), ("--executor=compiled",), ("--executor=eager",), ("--no-grad",),
@@ -83,23 +83,23 @@ def _lines(case: Case, rng: Random) -> list[list[str]]:
     program = case.program
     first = [program, *words]
     lines = [
-        ["eval", *first, "--json", *rng.choice(_EVAL), *_LIMITS],
-        ["eval", *first, *rng.choice(_EVAL), *_LIMITS],
+        ["eval", *first, "--json", *rng.choice(_EVAL), *LIMITS],
+        ["eval", *first, *rng.choice(_EVAL), *LIMITS],
         [
             "diff",
             *(first if rng.random() < 0.5 else [program]),
             "--to",
             rng.choice(languages.NAMES),
             *rng.choice(_DIFF),
-            *_LIMITS,
+            *LIMITS,
         ],
-        ["graph", *first, "--to", rng.choice([*formats.FORMATS]), *rng.choice(_GRAPH), *_LIMITS],
+        ["graph", *first, "--to", rng.choice([*formats.FORMATS]), *rng.choice(_GRAPH), *LIMITS],
     ]
     if rng.random() < 0.3:
         lines[2].append("--json")
     # Differences take ten times as long as the rest.
     if rng.random() < 0.2:
-        lines.append(["check", *first, *rng.choice(_CHECK), "--json", *_LIMITS])
+        lines.append(["check", *first, *rng.choice(_CHECK), "--json", *LIMITS])
     if rng.random() < 0.05:
         lines.append(["ops", rng.choice((program, rng.choice(table.names())))])
     return [line for line in lines if not (line[1].startswith("-") and line[1] in ("-", "--"))]
