@@ -210,9 +210,11 @@ def i1(x: Array) -> Array:
 
 
 def iv(n: int, x: Array) -> Array:
-    # For n > 1 SciPy has nan where 1/x overflows.
-    small = np.abs(x) < _INVERSE_IS_LARGE
-    x = np.where(small, 1.0, x)
+    # For n > 1 SciPy has nan where 1/x overflows, and for the largest x, where it is infinite.
+    size = np.abs(x)
+    small = size < _INVERSE_IS_LARGE
+    infinite = np.logical_and(size > n + 1e6, np.isfinite(x))
+    x = np.where(small, 1.0, np.where(infinite, np.copysign(n + 1e6, x), x))
     return np.where(small, 0.0, _late_overflow(partial(scipy_special.iv, n), partial(scipy_special.ive, n), x))
 
 

@@ -1,0 +1,238 @@
+"""Values and first derivatives of every elementwise function over its whole domain, from mpmath.
+
+`python -m tests.whole_domain` computes them anew and writes them to tests/data/whole-domain.json, each rounded once.
+The functions are those of tests/references.py, and formulas that users write. A derivative is a difference;
+everything is computed with more and more digits until twice as many change nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mpmath
+from mpmath import mpf
+
+from tests.references import ELEMENTWISE
+
+DATA = Path(__file__).parent / "data/whole-domain.json"
+Point = tuple[float, ...]
+
+# Magnitudes: the whole range of doubles, with what functions have thresholds at.
+_TINY = (5e-324, 1e-310, 2.3e-308, 1e-300, 1e-200, 3e-162, 1e-154, 1e-100, 1e-30, 1e-17, 1.2e-16, 1e-12, 1e-9)
+_SMALL = (1e-8, 2e-8, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.4769362762044699, 0.5, 0.6, 0.75)
+_NEAR_ONE = (0.9, 0.99, 1 - 1e-6, 1 - 1e-12, 1 - 2.0**-53)
+_MEDIUM = (1 + 2.0**-52, 1 + 1e-12, 1 + 1e-6, 1.01, 1.2, 1.3, 1.4616321449683622, 1.5, math.pi / 2, 1.7, 2.0, 2.1)
+_LARGE = (2.404825557695773, 2.5, 3.0, math.pi, 3.5, 4.0, 4.71238898038469, 5.0, 6.5, 7.0, 8.3, 10.0, 12.5, 15.0)
+_LARGER = (18.4, 19.5, 22.0, 26.0, 30.0, 36.8, 38.6, 40.0, 50.0, 70.0, 88.0, 100.0, 141.5, 170.5, 200.0, 320.0)
+_HUGE = (355.0, 372.0, 600.0, 700.0, 709.7, 710.3, 711.0, 740.0, 745.1, 746.0, 1022.5, 1074.0, 1e4, 1e5 / 3, 1e6)
+_VAST = (1048577.0, 1e7 / 3, 94906267.0, 1e10 / 3, 1e15, 1e16, 1e17, 1e22, 1e50, 1e100, 1e153, 1.4e154, 1e160)
+_LAST = (1e200, 1e300, 1.7e308)
+
+_BELOW_ONE = (*_TINY, *_SMALL, *_NEAR_ONE)
+_ABOVE_ONE = (*_MEDIUM, *_LARGE, *_LARGER, *_HUGE, *_VAST, *_LAST)
+
+
+def _both(magnitudes: Iterable[float]) -> tuple[float, ...]:
+    return tuple(itertools.chain.from_iterable((x, -x) for x in magnitudes))
+
+
+def _of_one(*points: float) -> tuple[Point, ...]:
+    return tuple((x,) for x in points)
+
+
+_MAGNITUDES = (*_BELOW_ONE, 1.0, *_ABOVE_ONE)
+POSITIVE = _of_one(*_MAGNITUDES)
+NONZERO = _of_one(*_both(_MAGNITUDES))
+ANYWHERE = ((0.0,), *NONZERO)
+INSIDE = _of_one(0.0, *_both(_BELOW_ONE))
+FRACTION = _of_one(*_BELOW_ONE, *(1 - x for x in (1e-9, 1e-8, 1e-5, 1e-3, 0.05)))
+ABOVE_ONE = _of_one(*_ABOVE_ONE)
+ABOVE_MINUS_ONE = _of_one(0.0, *_MAGNITUDES, *(-x for x in _BELOW_ONE))
+_NEGATIVE = (-1.5, -2.457024738220801, -2.747682646727413, -3.3, -10.1, -33.7, -150.5, -190.5)
+GAMMA = _of_one(*_MAGNITUDES, *(-x for x in _BELOW_ONE), *_NEGATIVE)
+# Neither whole nor half.
+STEPS = tuple((x,) for (x,) in NONZERO if x % 0.5)
+
+_FEW = (1e-310, 1e-155, 1e-9, 1e-3, 0.5, 0.999999, 1.0, math.pi, 8.0, 40.0, 700.0, 1e9, 1e155)
+_FEWER = (1e-300, 1e-17, 0.3, 1.0, 2.0, 10.25, 36.0, 720.0, 1e8, 1e300)
+PAIRS = tuple(itertools.product(_both(_FEW), _both(_FEWER)))
+SECOND_POSITIVE = tuple(itertools.product(_both(_FEW), _FEWER))
+POSITIVE_PAIRS = tuple(itertools.product((*_FEW[2:-1], 1.5, 1e3, 1e5), (*_FEWER[:-1], 1e-3, 1e4, 3e5)))
+_EXPONENTS = (0.5, -0.5, 1.5, 2.0, -3.0, 1e-20, 0.1, 40.0, -700.0, 1e9)
+# A power that is subnormal leaves its derivative by the exponent fewer digits.
+POWERS = tuple(
+    (x, q)
+    for x, q in itertools.product((*_FEW, 1e-300, 1e300, 1.000001), _EXPONENTS)
+    if not -330.0 < q * math.log10(x) < -300.0
+)
+# Close to each other, and each the negative of the other; in normal numbers.
+CLOSE = tuple((x, sign * x * (1 + d)) for x in _FEW[1:] for d in (0.0, 1e-9, 0.25) for sign in (1, -1))
+
+
+class Case(NamedTuple):
+    """A program of x and y, what it is in mpmath, and the points at which both are compared."""
+
+    program: str
+    function: Callable[..., Any]
+    points: Sequence[Point]
+    # Whether the tolerance is that of special functions, not that of elementary ones.
+    special: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("x", "y")[: len(self.points[0])]
+
+
+# Where the functions of the table are compared that are not defined, smooth or interesting everywhere.
+_POINTS: Mapping[str, Sequence[Point]] = {
+    **dict.fromkeys(("reciprocal", "abs", "sign", "relu", "cbrt"), NONZERO),
+    **dict.fromkeys(("floor", "ceil", "round", "trunc", "frac"), STEPS),
+    **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10", "polygamma"), POSITIVE),
+    **dict.fromkeys(("gamma", "lgamma", "digamma"), GAMMA),
+    **dict.fromkeys(("asin", "acos", "atanh", "erfinv"), INSIDE),
+    "logit": FRACTION,
+    # Its oracle solves an equation at each point.
+    "ndtri": _of_one(1e-300, 1e-100, 1e-30, 1e-12, 1e-3, 0.05, 0.3, 0.4, 0.6, 0.9, 0.99, 1 - 1e-6, 1 - 1e-12),
+    **dict.fromkeys(("beta", "betaln"), POSITIVE_PAIRS),
+    **dict.fromkeys(("logaddexp", "hypot", "atan2"), (*PAIRS, *CLOSE)),
+    **dict.fromkeys(("xlogy", "xlog1py"), SECOND_POSITIVE),
+    **dict.fromkeys(("maximum", "minimum"), tuple((x, y) for x, y in PAIRS if x != y)),
+    **dict.fromkeys(("remainder", "fmod", "floor_divide"), ((7.3, 2.1), (-7.3, 2.1), (1e-300, 3e-301), (1e10, -0.7))),
+    "acosh": ABOVE_ONE,
+    "log1p": ABOVE_MINUS_ONE,
+    "pow": POWERS,
+    "clip": tuple((x,) for (x,) in ANYWHERE if x not in (-1.0, 2.0)),
+}
+_PROGRAMS = {
+    "clip": "clip(x, -1, 2)",
+    "where": "where(True, x, y)",
+    "polygamma": "polygamma(3, x)",
+}
+# They have no derivative, or are written in other entries alone.
+_LEFT_OUT = {"cast", "zeros_like", "ones_like", "identity"}
+
+# Special functions that are as exact as elementary ones; and one that is not, near its zeros and where x - y is rounded.
+_ELEMENTARY = {
+    "sigmoid", "logsigmoid", "softplus", "relu", "leaky_relu", "elu", "logit", "xlogy", "xlog1py",
+}  # fmt: skip
+_SPECIAL = {"logaddexp"}
+
+FORMULAS = (
+    Case("log(cosh(x))", lambda x: mpmath.log(mpmath.cosh(x)), ANYWHERE),
+    Case("log(1 + exp(x))", lambda x: mpmath.log1p(mpmath.exp(x)), ANYWHERE),
+    Case("log(1 - tanh(x)**2)", lambda x: 2 * mpmath.log(mpmath.sech(x)), ANYWHERE),
+    Case("1 - tanh(x)**2", lambda x: mpmath.sech(x) ** 2, ANYWHERE),
+    Case("1/cosh(x)", mpmath.sech, ANYWHERE),
+    Case("1/cosh(x)**2", lambda x: mpmath.sech(x) ** 2, ANYWHERE),
+    Case("sigmoid(x)*(1 - sigmoid(x))", lambda x: mpmath.sech(x / 2) ** 2 / 4, ANYWHERE),
+    Case("1 - sigmoid(x)", lambda x: 1 / (1 + mpmath.exp(x)), ANYWHERE),
+    Case("1/(1 + exp(-x))", lambda x: 1 / (1 + mpmath.exp(-x)), ANYWHERE),
+    Case("1/(exp(x) + 1)", lambda x: 1 / (1 + mpmath.exp(x)), ANYWHERE),
+    Case("exp(x) - 1", mpmath.expm1, ANYWHERE),
+    Case("1 - exp(-x)", lambda x: -mpmath.expm1(-x), ANYWHERE),
+    Case("1 - cos(x)", lambda x: 2 * mpmath.sin(x / 2) ** 2, ANYWHERE),
+    Case("1 - erf(x)", mpmath.erfc, ANYWHERE, special=True),
+    Case("x**3", lambda x: x**3, ANYWHERE),
+    Case("x**-2", lambda x: x**-2, NONZERO),
+    Case("x**0.3", lambda x: mpmath.power(x, mpf(0.3)), POSITIVE),
+    Case("x**1.7", lambda x: mpmath.power(x, mpf(1.7)), POSITIVE),
+    Case("2**x", lambda x: mpmath.power(2, x), ANYWHERE),
+)
+
+
+def cases() -> Iterator[Case]:
+    """The functions of the language, each with its oracle, and formulas."""
+    from gradcli.primitives import table
+
+    for subject in ("elementwise", "special"):
+        special = {e.name for e in table.SUBJECTS[subject]} - _ELEMENTARY if subject == "special" else _SPECIAL
+        for entry in table.SUBJECTS[subject]:
+            if entry.derivative == "none" or entry.name in _LEFT_OUT:
+                continue
+            reference = ELEMENTWISE[entry.name]
+            names = ("x", "y")[: len(reference.domains)]
+            points = _POINTS.get(entry.name, PAIRS[::7] if len(names) == 2 else ANYWHERE)
+            program = _PROGRAMS.get(entry.name, f"{entry.name}({', '.join(names)})")
+            yield Case(program, reference.function, points, entry.name in special)
+    yield from FORMULAS
+
+
+_FIRST_DIGITS, _MOST_DIGITS = 40, 2600
+# Below and above, numbers are 0 and infinite, whatever their digits; a difference is 0 for want of digits first.
+_SMALLEST, _LARGEST, _DIGITS_OF_ZERO = mpf("1e-400"), mpf("1e400"), 1000
+
+
+def converged(compute: Callable[[int], Any]) -> Any:
+    """`compute(digits)` with so many that twice as many change nothing; nan where there is no such number."""
+    before, digits = mpf("nan"), _FIRST_DIGITS
+    while digits <= _MOST_DIGITS:
+        with mpmath.workdps(digits + 10):
+            try:
+                now = compute(digits)
+            except (ArithmeticError, ValueError):
+                now = mpf("nan")
+            now = mpf(now) if not isinstance(now, mpmath.mpc) else mpf("nan")
+            if abs(now) < _SMALLEST and abs(before) < _SMALLEST and digits > _DIGITS_OF_ZERO:
+                return mpf(0)
+            if abs(now) > _LARGEST and abs(before) > _LARGEST:
+                return mpmath.sign(now) * mpmath.inf
+            if abs(now) >= _SMALLEST and abs(now - before) <= abs(now) * mpf(10) ** -24:
+                return now
+        before, digits = now, 2 * digits
+    return mpf("nan")
+
+
+def value(function: Callable[..., Any], point: Sequence[Any]) -> Any:
+    return converged(lambda _digits: function(*map(mpf, point)))
+
+
+def slope(function: Callable[..., Any], point: Sequence[Any], i: int) -> Any:
+    """The derivative by operand `i`."""
+
+    def difference(digits: int) -> Any:
+        below, above = list(map(mpf, point)), list(map(mpf, point))
+        step = (abs(above[i]) or 1) * mpf(10) ** -(digits // 3)
+        below[i] -= step
+        above[i] += step
+        return (function(*above) - function(*below)) / (2 * step)
+
+    return converged(difference)
+
+
+def condition(quantity: Callable[[Sequence[Any]], Any], point: Point) -> float:
+    """By how much more than the operands, relatively, a quantity changes."""
+    with mpmath.workdps(60):
+        there, total = quantity(point), mpf(0)
+        for i in range(len(point)):
+            moved = [mpf(x) * (1 + mpf(10) ** -14 * (i == j)) for j, x in enumerate(point)]
+            total += abs(quantity(moved) - there)
+        found = float(total / abs(there) * mpf(10) ** 14) if there else 0.0
+    # Where it is larger the step of 1e-14 does not show how large.
+    return float(f"{found:.1e}") if found < 1e11 else math.inf
+
+
+def rows(case: Case) -> Iterator[Sequence[float]]:
+    """For each point the value and the derivatives, and of a special function the condition of each."""
+    for point in case.points:
+        quantities: list[Callable[[Sequence[Any]], Any]] = [lambda at: value(case.function, at)]
+        quantities += [lambda at, i=i: slope(case.function, at, i) for i in range(len(point))]
+        exact = [float(q(point)) for q in quantities]
+        yield [*exact, *(condition(q, point) for q in quantities)] if case.special else exact
+
+
+def main() -> None:
+    lines = []
+    for case in cases():
+        found = [[None if math.isnan(number) else number for number in row] for row in rows(case)]
+        lines.append(f"{json.dumps(case.program)}: {json.dumps(found, separators=(',', ':'))}")
+        print(case.program, flush=True)
+    DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()
