@@ -62,6 +62,26 @@ def test_a_derivative_of_any_order_ends_where_nothing_is_left(run):
     assert run("eval", "diff(x*x, x, 3)", "x=3").out.split()[:2] == ["value", "0.0"]
 
 
+@pytest.mark.parametrize("words", [["2"], ["sum(x)", "x=[1]"], ["sum(x)", "x=[]"], ["x*y", "x=1", "y=2"]], ids=str)
+def test_no_order_goes_on_for_ever(run, words):
+    outcome = run("eval", *words, "--order", "100000000")
+    assert outcome.status == 1
+    assert "order 100000000" in outcome.err
+
+
+def test_a_derivative_has_no_more_axes_than_arrays_have(run):
+    for x in ("[]", "[1]"):
+        outcome = run("eval", "sum(x)", f"x={x}", "--order", "80")
+        assert outcome.status == 1
+        assert "internal" not in outcome.err
+
+
+def test_zeros_in_the_place_of_a_derivative_count(run):
+    outcome = run("eval", "sum(jacobian(y, x))", "x=ones(20000)", "y=ones(30000)")
+    assert outcome.status == 1
+    assert ELEMENTS in outcome.err
+
+
 class TestPrograms:
     """The limits of the Python interface."""
 

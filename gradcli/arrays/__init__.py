@@ -7,11 +7,13 @@ numbers, so a scalar computation never pays for an array library.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from gradcli import limits
 from gradcli.arrays import backends, floats
 from gradcli.arrays.backends import backend_of
 from gradcli.arrays.dtypes import (
@@ -150,11 +152,10 @@ def tolist(array: Array) -> Any:
 
 def zeros(shape: Shape, dtype: str, namespace: Namespace | None = None) -> Array:
     """Zeros in a namespace, in that of NumPy and plain numbers where it is None."""
-    if namespace is not None:
-        return namespace.zeros(shape, dtype)
-    if not shape and dtype == "float64":
+    if namespace is None and not shape and dtype == "float64":
         return 0.0
-    return tidy(numpy_namespace().zeros(shape, dtype))
+    limits.charge(math.prod(shape))
+    return guard_memory(lambda numpy: (namespace or numpy).zeros(shape, dtype))
 
 
 def zeros_like(array: Array) -> Array:
@@ -163,6 +164,7 @@ def zeros_like(array: Array) -> Array:
 
 def ones_like(array: Array) -> Array:
     sizes, dtype = shape(array), dtype_name(array)
+    limits.charge(math.prod(sizes))
     foreign = foreign_namespace((array,))
     if foreign is not None:
         return foreign.ones(sizes, dtype)

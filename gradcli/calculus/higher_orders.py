@@ -63,9 +63,9 @@ def watched_derivatives(function: Function, leaves: Mapping[str, Any], order: in
 
 def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None) -> Derivatives:
     shapes = [arrays.shape(leaf) for leaf in leaves.values()]
+    check_order(order)
     try:
         if shapes == [()] and order > 1:
-            check_order(order)
             return _along_a_line(function, leaves, order, roundings)
         if order > _HIGHEST_OF_SEVERAL and sum(map(math.prod, shapes)) > 1:
             raise LimitError(
