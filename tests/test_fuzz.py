@@ -13,6 +13,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.minimise import minimised
 from tests.fuzz.programs import program
 
+pytestmark = pytest.mark.filterwarnings("ignore::gradcli.errors.AccuracyWarning")
 CASES = [Case.of_line(line) for line in FOUND.read_text("utf-8").splitlines()]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from gradcli import limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
-from gradcli.errors import GradcliError
+from gradcli.errors import AccuracyWarning, GradcliError
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse
 from tests.fuzz.case import Case, Finding
@@ -156,6 +156,8 @@ def prepare(gibibytes: int) -> None:
     """Have warnings raise, allocations of more than so much fail, and what libraries print seen, in this process."""
     global _spilt
     warnings.simplefilter("error")
+    # That digits are lost is said of the right numbers.
+    warnings.simplefilter("ignore", AccuracyWarning)
     resource.setrlimit(resource.RLIMIT_AS, (gibibytes << 30, gibibytes << 30))
     _spilt = tempfile.TemporaryFile()  # noqa: SIM115
     for descriptor in (1, 2):

@@ -128,13 +128,13 @@ def _second_order(compiled: Any, point: Point, rng: Random) -> Finding | None:
     except GradcliError as error:
         return checks.wrong_error(error)
     readings: list[tuple[str, Reading]] = [("series of order 3", partial(_by_series, order=3))]
-    if not np.shape(first.pop("")):
+    if not np.shape(first["value"]):
         readings += [(f"the {t} Hessian", partial(_by_hessian, compiled)) for t in ("first", "second")]
         readings += [
             ("derivatives of a compiled program", partial(_by_derivatives, compiled, order=rng.choice((2, 3))))
         ]
     # Where a second derivative is not finite, what 0 times infinity is depends on the way.
-    first = {key: numbers for key, numbers in first.items() if numbers is None or np.isfinite(numbers).all()}
+    first = {key: numbers for key, numbers in first.items() if key == "value" or not _is_odd(numbers)}
     for name, reading in readings:
         found = _compared(name, reading, twice_by_reverse_mode, first, point)
         if found is not None:
@@ -204,10 +204,9 @@ def by_reverse_mode(point: Point) -> Numbers:
 
 
 def twice_by_reverse_mode(point: Point) -> Numbers:
-    """The second derivatives of the sum of the elements; the shape of the value stands under ""."""
+    """The value, and the second derivatives of the sum of its elements."""
     found = _by_reverse_mode(point.total, point.leaves, 2, None).found
-    shape = np.zeros(arrays.shape(point.evaluate({})))
-    return {"": shape, **{n: None if d is None else _numbers(d) for n, d in found.items()}}
+    return {"value": _numbers(point.evaluate({})), **{n: None if d is None else _numbers(d) for n, d in found.items()}}
 
 
 def _numbers(value: Any) -> Any:
@@ -271,9 +270,10 @@ def _compared(name: str, reading: Reading, truth: Reading, first: Numbers, point
         return checks.wrong_error(error)
     except GradcliError as error:
         return checks.wrong_error(error) or Finding(f"{name}: an error", error.report())
+    # There, what 0 times infinity is in a derivative depends on the way.
+    without_a_value = _is_odd(first["value"]) or not np.size(first["value"])
     for key, numbers in found.items():
-        if key not in first or (_is_odd(first.get("value")) and (_is_odd(first[key]) or _is_odd(numbers))):
-            # Where the value is not finite, what 0 times infinity is in its derivatives depends on the way.
+        if key not in first or (without_a_value and (_is_odd(first[key]) or _is_odd(numbers))):
             continue
         if not _alike(first[key], numbers) and not _rounding(truth, key, first[key], numbers, point):
             part = key if key == "value" else "a derivative"
