@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from gradcli import arrays
@@ -49,7 +50,10 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
     sizes, apart = _Sizes(found), _Sizes(deviations)
     left = {}
     for key in suspects:
-        exact = max(sizes.near(key, below=len(key)), _largest(value))
+
+        def exact(key: str = key) -> float:
+            return max(sizes.near(key, below=len(key)), _largest(value))
+
         lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), sizes.near(key), exact)
         if lost > _HALF[arrays.dtype_name(found[key])]:
             left[key] = 0 if lost >= 1 else math.floor(-math.log10(lost))
@@ -61,19 +65,22 @@ def _is_near(number: Any, distance: Any) -> bool:
     return type(number) is float and type(distance) is float and distance <= _HALF["float64"] * abs(number)
 
 
-def _lost(derivative: Any, distance: Any, noise: float, scale: float, exact: float) -> float:
+def _lost(derivative: Any, distance: Any, noise: float, scale: float, exact: Callable[[], float]) -> float:
     """The largest relative error of an element; of one below the `noise` it is that beside `scale`, of a 0 that
-    beside `exact`."""
+    beside `exact`. Where the shadow is not finite, as beyond the edge of a domain, there is none."""
     number, apart = arrays.on_host(derivative), arrays.on_host(distance)
-    plain = not arrays.shape(number)
-    xp = arrays.floats if plain else arrays.numpy_namespace()
+    if type(number) is float and type(apart) is float:
+        if apart == 0 or not math.isfinite(apart):
+            return 0.0
+        size = abs(number)
+        return arrays.floats.divide(apart, exact() if size == 0 else scale if size <= noise else size)
+    xp = arrays.numpy_namespace()
     with arrays.quiet():
-        size = xp.abs(number)
-        lost = xp.divide(apart, xp.where(xp.equal(size, 0.0), exact, xp.where(xp.less_equal(size, noise), scale, size)))
-        # At the edge of a domain the shadow may be beyond it.
+        sizes = xp.abs(number)
+        zero = xp.equal(sizes, 0.0)
+        scales = xp.where(zero, exact() if xp.any(zero) else 0.0, xp.where(xp.less_equal(sizes, noise), scale, sizes))
         judged = xp.logical_and(xp.isfinite(apart), xp.not_equal(apart, 0.0))
-        lost = xp.where(judged, lost, 0.0)
-        return float(lost if plain else xp.max(lost, initial=0.0))
+        return float(xp.max(xp.where(judged, xp.divide(apart, scales), 0.0), initial=0.0))
 
 
 def loss_text(left: Mapping[str, int]) -> str:
@@ -90,24 +97,32 @@ class _Sizes:
     """The largest numbers among derivatives, by which leaves and of which order they are."""
 
     def __init__(self, derivatives: Mapping[str, Any]) -> None:
-        self._largest: dict[tuple[frozenset[str], int], float] = {}
+        self._largest: dict[frozenset[str], dict[int, float]] = {}
         for key, derivative in derivatives.items():
             if derivative is not None:
-                kind = _kind(key)
-                self._largest[kind] = max(self._largest.get(kind, 0.0), _largest(derivative))
+                leaves, order = _kind(key)
+                by_order = self._largest.setdefault(leaves, {})
+                by_order[order] = max(by_order.get(order, 0.0), _largest(derivative))
 
     def near(self, key: str, below: int = 1) -> float:
         """How large one may be, by those by no other leaves and of an order that is at most 1 higher and so much
         lower."""
         leaves, order = _kind(key)
-        orders = range(max(1, order - below), order + 2)
-        factors = {n: math.factorial(order) / math.factorial(n) for n in orders}
-        return max(
-            (size * factors[n] for (others, n), size in self._largest.items() if n in factors and others <= leaves),
-            default=0.0,
-        )
+        largest = 0.0
+        for others, by_order in self._largest.items():
+            if others <= leaves:
+                for n in range(max(1, order - below), order + 2):
+                    if n in by_order:
+                        largest = max(largest, by_order[n] * _factor(order, n))
+        return largest
 
 
+@lru_cache(1024)
+def _factor(order: int, other: int) -> float:
+    return math.factorial(order) / math.factorial(other)
+
+
+@lru_cache(1024)
 def _kind(key: str) -> tuple[frozenset[str], int]:
     leaves = key.split(",")
     return frozenset(leaves), len(leaves)
@@ -115,6 +130,8 @@ def _kind(key: str) -> tuple[frozenset[str], int]:
 
 def _largest(derivative: Any) -> float:
     """The size of the largest element that is finite."""
+    if type(derivative) is float:
+        return abs(derivative) if math.isfinite(derivative) else 0.0
     number = arrays.on_host(derivative)
     if not arrays.shape(number):
         return abs(float(number)) if math.isfinite(number) else 0.0

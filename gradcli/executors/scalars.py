@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
+# Texts are nested no deeper than this in one another: Python's parser has a limit.
+_DEEPEST = 16
 _DTYPES = frozenset({"float64", "bool"})
 # `maximum` and `minimum` of `gradcli.arrays.floats`, where a nan is never the smaller or the larger.
 _LARGER = "{0} if {0} >= {1} or {0} != {0} else {1}"
@@ -98,6 +101,7 @@ class _FunctionWriter:
 
     def __init__(self, program: Program, raised: Callable[..., Any], refused: Callable[..., Any]) -> None:
         self.program = program
+        # A name, or where it is read once, in an operator, the text that computes it.
         self.names: dict[Variable, str] = {v: f"v{i}" for i, v in enumerate(program.inputs)}
         self.known: dict[str, Any] = {
             **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")},
@@ -111,8 +115,15 @@ class _FunctionWriter:
         body: list[str] = []
         for variable in self.program.inputs:
             self._check(variable, guards, body)
+        within = _within_operators(self.program)
+        # How deep the texts in `names` are nested.
+        depths: dict[Atom, int] = {}
         for equation in self.program.equations:
             text = self._equation(equation)
+            depth = 1 + max((depths.get(a, 0) for a in equation.inputs if isinstance(a, Variable)), default=0)
+            if equation.output in within and depth < _DEEPEST:
+                self.names[equation.output], depths[equation.output] = f"({text})", depth
+                continue
             name = self.names[equation.output] = f"v{len(self.names)}"
             body.append(f"{name} = {text}")
             self._check(equation.output, guards, body)
@@ -166,6 +177,18 @@ class _FunctionWriter:
     def _float(self, atom: Atom) -> str:
         text = self._atom(atom)
         return f"float({text})" if _dtype(atom) == "bool" else text
+
+
+def _within_operators(program: Program) -> set[Variable]:
+    """The variables that are read once, and in an operator: a number without a name takes less time, and less
+    memory, which long programs feel in the time again."""
+    uses = Counter(a for e in program.equations for a in e.inputs if isinstance(a, Variable))
+    read = {a for e in program.equations if e.primitive.operator for a in e.inputs if isinstance(a, Variable)}
+    return {v for v in read if uses[v] == 1}.difference(program.guards, program.inputs, _variables(program.outputs))
+
+
+def _variables(atoms: Sequence[Atom]) -> set[Variable]:
+    return {a for a in atoms if isinstance(a, Variable)}
 
 
 def _dtype(atom: Atom) -> str:

@@ -53,15 +53,20 @@ class Recording(NamedTuple):
         outputs = self.run(inputs)
         if outputs is None:
             return None
-        constants = [a for a in self.trace.program.outputs if not isinstance(a, Variable)]
-        own: list[Any] = []
-        for output in outputs:
-            own.append(arrays.unshared(output, [*inputs, *constants, *own]))
+        own = outputs if all(type(o) is float for o in outputs) else self._unshared(inputs, outputs)
 
         def named(places: Mapping[str, int | None]) -> dict[str, Any]:
             return {name: None if i is None else own[i] for name, i in places.items()}
 
         return Outcome(own[0], named(self.trace.positions), named(self.trace.deviations))
+
+    def _unshared(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+        """Outputs that share no memory with anything."""
+        constants = [a for a in self.trace.program.outputs if not isinstance(a, Variable)]
+        own: list[Any] = []
+        for output in outputs:
+            own.append(arrays.unshared(output, [*inputs, *constants, *own]))
+        return own
 
 
 def recording(
