@@ -5,6 +5,7 @@ The operating system holds these limits, inside a single call of a library too, 
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import re
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -25,6 +27,9 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([kMGT]?)(i?)B)?", re.IGNORECASE)
 _START = "import sys; sys.path[:] = sys.argv[5:]; from gradcli.confined import answer; answer(*sys.argv[1:5])"
 # So many bytes are left for the error that says that there is no more memory.
 _TO_REPORT = 2**24
+# A process with fewer bytes left than this for so many seconds, where it is looked at, has none.
+_TOO_FEW = 2**18
+_LOOK = 0.5
 # How much this process may have, where that is limited.
 _memory: int | None = None
 # What libraries say, each in an error of its own, where the system refuses them memory.
@@ -95,30 +100,71 @@ def call(
     settings = (limits.seconds, limits.memory, linear_algebra or None, os.getpid())
     words = ("" if n is None else str(n) for n in settings)
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, "-c", _START, *words, *(place for place in sys.path if isinstance(place, str))],
-            input=pickle.dumps((function, arguments)),
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             pass_fds=descriptors,
-            timeout=limits.seconds,
-            check=False,
         )
-    except subprocess.TimeoutExpired:
-        raise _too_long(limits) from None
     except OSError as error:
         raise LimitError(f"no process can be started: {error.strerror or error}") from error
-    if not done.stdout:
-        raise _died(done.returncode, limits)
-    returned, result = pickle.loads(done.stdout)
+    with process:
+        try:
+            reply = _reply(process, pickle.dumps((function, arguments)), limits)
+        finally:
+            process.kill()
+    if not reply:
+        raise _died(process.returncode, limits)
+    returned, result = pickle.loads(reply)
     if not returned:
         raise result
     found: Result = result
     return found
 
 
+def _reply(process: subprocess.Popen[bytes], question: bytes, limits: Limits) -> bytes:
+    """What the process writes until it ends. Raises LimitError where it reaches a limit and does not end by that."""
+    ends = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
+    exhausted = False
+    while True:
+        left = max(0.0, ends - time.monotonic())
+        try:
+            return process.communicate(question, min(left, _LOOK))[0]
+        except subprocess.TimeoutExpired:
+            if left <= _LOOK:
+                raise _too_long(limits) from None
+        # Python without memory may go round for ever in search of enough for an exception.
+        was, exhausted = exhausted, _is_exhausted(process.pid, limits)
+        if was and exhausted:
+            raise _too_much(limits)
+        question = b""
+
+
+def _is_exhausted(process: int, limits: Limits) -> bool:
+    """Whether the process has less memory left than anything could be done with."""
+    if limits.memory is None or sys.platform != "linux":
+        return False
+    import resource
+
+    try:
+        # Its limit is higher before it has limited itself, and when it says that it has reached that.
+        most = resource.prlimit(process, resource.RLIMIT_DATA)[0]
+        return most != resource.RLIM_INFINITY and _reserved(str(process)) > most - _TOO_FEW
+    except (OSError, StopIteration):
+        # It has ended by now.
+        return False
+
+
 def _too_long(limits: Limits) -> LimitError:
     return LimitError(f"the program takes longer than {limits.seconds:g} s", hint="raise the limit with --max-seconds")
+
+
+def _too_much(limits: Limits) -> LimitError:
+    return LimitError(
+        f"the program needs more than {size_text(limits.memory or 0)} of memory",
+        hint="raise the limit with --max-memory, or make the arrays smaller",
+    )
 
 
 def _died(status: int, limits: Limits) -> LimitError:
@@ -150,10 +196,7 @@ def out_of_memory(error: BaseException) -> LimitError | None:
     if _memory is None:
         return LimitError("out of memory", hint="make the arrays smaller")
     _allow_a_report()
-    return LimitError(
-        f"the program needs more than {size_text(_memory)} of memory",
-        hint="raise the limit with --max-memory, or make the arrays smaller",
-    )
+    return _too_much(Limits(memory=_memory))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -231,8 +274,8 @@ def _limit_memory(memory: int) -> None:
     sys.unraisablehook = _allow_a_report
 
 
-def _reserved() -> int:
-    with open("/proc/self/status", encoding="ascii") as status:
+def _reserved(process: str = "self") -> int:
+    with open(f"/proc/{process}/status", encoding="ascii") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
 
 

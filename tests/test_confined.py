@@ -42,6 +42,16 @@ def fail(error):
     raise error
 
 
+def spin_without_memory():
+    kept = []
+    try:
+        while True:
+            kept.append(bytes(10_000))
+    except MemoryError:
+        while True:
+            pass
+
+
 def die(number):
     os.kill(os.getpid(), number)
 
@@ -63,6 +73,11 @@ class TestCalls:
         assert raised.value.report() == error.report()
         with pytest.raises(gradcli.GradcliError, match="internal error: KeyError: 'k'"):
             confined.call(Limits(), fail, KeyError("k"))
+
+    def test_one_that_goes_round_without_memory(self):
+        with pytest.raises(LimitError, match="needs more than 250 MB of memory"):
+            confined.call(Limits(memory=250_000_000), spin_without_memory)
+        assert not children()
 
     def test_one_that_ends_in_another_way(self):
         for number in (signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT):
