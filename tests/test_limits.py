@@ -208,3 +208,35 @@ def test_polygamma_far_below_zero_takes_no_longer():
     assert gradcli.polygamma(2, np.array([-25.5, 1.5, -3.0, np.nan])).tolist() == pytest.approx(
         [-0.0014787433374562856, -0.8287966442343199, -np.inf, np.nan], rel=1e-11, nan_ok=True
     )
+
+
+def test_the_text_of_a_program_takes_steps(run):
+    outcome = run("eval", "x" + "+x" * 8000, "x=1", "--no-grad", "--max-steps", "25000")
+    assert outcome.status == 1
+    assert f"error: {STEPS} 25,000 steps" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["lines.csv", "cells.csv", "numbers.json", "lists.json", "zeros.npz"])
+def test_files_that_are_read_take_steps(run, tmp_path, name):
+    path = tmp_path / name
+    if name == "zeros.npz":
+        np.savez_compressed(path, zeros=np.zeros(1_000_000))
+    else:
+        text = {
+            "lines.csv": "1\n" * 10_000,
+            "cells.csv": "1," * 19_999 + "1",
+            "numbers.json": "[" + "1," * 20_000 + "1]",
+            "lists.json": "[" + "[1]," * 10_000 + "[1]]",
+        }
+        path.write_text(text[name])
+    words = ["eval", "x.shape[0]", f"x=@{path}", "--no-grad"]
+    outcome = run(*words, "--max-steps", "1000")
+    assert outcome.status == 1
+    assert f"error: {STEPS} 1,000 steps" in outcome.err
+    assert run(*words).status == 0
+
+
+def test_variables_that_are_read_take_steps(run, tmp_path):
+    path = tmp_path / "variables.json"
+    path.write_text('{"x": [' + "1, " * 20_000 + "1]}")
+    assert f"error: {STEPS} 1,000 steps" in run("eval", "x.shape[0]", "--vars", str(path), "--max-steps", "1000").err

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.language import stable
 from gradcli.language.stable import RULES
+from gradcli.language.syntax import parse
 
 # Smaller numbers have fewer digits. Without it pytest takes whatever is below 1e-12 for 0.
 TINY = sys.float_info.min
@@ -139,3 +141,22 @@ def test_every_rule_is_an_equality(rule):
 
     plain = evaluate(pattern.program, {n: Tensor(v) for n, v in bound.items()}, rewrite=False).value
     np.testing.assert_allclose(plain.data, stable(**bound), rtol=1e-14)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.pattern)
+def test_every_rule_finds_its_pattern(rule):
+    program = parse(rule.pattern)
+    found = stable.rewrites(program, ())[program.body[0].value]
+    rules = []
+    while isinstance(found, stable.Rewritten):
+        rules.append(found.rule)
+        found = found.original
+    assert rule in rules
+
+
+def test_hardly_any_pattern_is_tried_that_does_not_fit(monkeypatch):
+    tried = []
+    match = stable._match
+    monkeypatch.setattr(stable, "_match", lambda *given: tried.append(given) or match(*given))
+    stable.rewrites(parse("x" + "+log(1+x)-sin(x)/y*sqrt(x)" * 100), ())
+    assert len(tried) < 300

@@ -9,6 +9,7 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from gradcli import limits
 from gradcli.errors import BindingError, Span
 from gradcli.io import system
 from gradcli.io.source import Source
@@ -25,6 +26,9 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _MOST_AXES = 64
 # Characters of JSON. What it holds takes ten times the memory, and seconds.
 MAX_TEXT = 50_000_000
+# Those that are read in an eighth of a step, and what it takes to go through the items of a list, in eighths.
+_CHARACTERS = 16
+_ITEM = 1
 
 
 def read_json(source: Source) -> float | NDArray[numpy.float64]:
@@ -32,11 +36,17 @@ def read_json(source: Source) -> float | NDArray[numpy.float64]:
     source.refuse_member()
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig") as stream:
         text = system.text_of(stream, MAX_TEXT)
+    charge_text(text)
     value, end = decode(text, 0, repr(source.path))
     expect_end(text, end, f"{source.path!r} goes on after its value", "put a single value in it")
     result = numbers(value, repr(source.path))
     source.check_elements(1 if isinstance(result, float) else result.size)
     return result
+
+
+def charge_text(text: str) -> None:
+    """Count the reading of a text against the limit of steps."""
+    limits.charge_steps(len(text) // _CHARACTERS)
 
 
 def expect_end(text: str, at: int, message: str, hint: str) -> None:
@@ -127,7 +137,9 @@ def _shape(value: object, what: str) -> tuple[int, ...]:
 def _flatten(value: list[object], shape: tuple[int, ...], what: str) -> list[object]:
     """The innermost items of lists that all have the length that `shape` gives for their depth."""
     items = value
+    limits.charge_steps(_ITEM * len(items))
     for depth, length in enumerate(shape[1:], 1):
+        limits.charge_steps(_ITEM * len(items) * (1 + length))
         for at, item in enumerate(items):
             if not isinstance(item, list) or len(item) != length:
                 place = what + _index(at, shape[:depth])

@@ -7,7 +7,8 @@ import warnings
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from gradcli.errors import BindingError
+from gradcli import limits
+from gradcli.errors import BindingError, GradcliError
 from gradcli.io.source import Source
 from gradcli.timing import phase
 
@@ -24,6 +25,8 @@ _DEFLATE_RATIO = 1032
 _MOST_HEADER = 20_000
 # Bytes to read at a time, which bounds what a member of an archive needs beside its array.
 _CHUNK = 2**20
+# Bytes that are unpacked in an eighth of a step.
+_UNPACKED = 64
 
 
 def read_npy(source: Source) -> float | NDArray[numpy.float64]:
@@ -44,7 +47,7 @@ def read_npz(source: Source) -> float | NDArray[numpy.float64]:
     try:
         with zipfile.ZipFile(source.stream) as archive:
             return _read_member(source, archive)
-    except BindingError:
+    except GradcliError:
         raise
     except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError) as error:
         raise source.error("it is damaged, or no .npz file (a zip archive)", _DAMAGED) from error
@@ -62,6 +65,8 @@ def _read_member(source: Source, archive: zipfile.ZipFile) -> float | NDArray[nu
         raise source.error("it is compressed in a way that NumPy does not use", _DAMAGED)
     stored = min(entry.compress_size, source.size)
     size = min(entry.file_size, stored * _DEFLATE_RATIO)
+    if entry.compress_type == ZIP_DEFLATED:
+        limits.charge_steps(size // _UNPACKED)
     with archive.open(entry) as stream:
         return _read_array(source._replace(stream=cast(Any, stream), size=size))
 

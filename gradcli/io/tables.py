@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
+from gradcli import limits
 from gradcli.errors import BindingError
 from gradcli.io.source import Source
 from gradcli.timing import phase
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 # Characters of a line: each cell of one takes memory until all are read.
 _LONGEST_LINE = 10_000_000
+# In eighths of steps.
+_LINE = 2
+_CELL = 1
 _SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,\t\r\n]|$)')
 
 
@@ -81,6 +85,7 @@ def _lines(source: Source, text: TextIO) -> Iterator[str]:
             raise source.error(
                 f"a line of it is longer than {_LONGEST_LINE:,} characters", "save large arrays with numpy.save"
             )
+        limits.charge_steps(_LINE)
         yield line
 
 
@@ -125,6 +130,7 @@ def _values(source: Source, rows: Iterable[_Record], width: int, column: int | N
 
     values = array("d")
     for row in rows:
+        limits.charge_steps(_CELL * len(row.cells))
         if len(row.cells) != width:
             raise source.error(
                 f"line {row.line} has {len(row.cells)} cells where the first line has {width}",

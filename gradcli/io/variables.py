@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradcli.errors import BindingError, Span
-from gradcli.io.json_numbers import decode, expect_end, numbers, skip_space
+from gradcli.io.json_numbers import charge_text, decode, expect_end, numbers, skip_space
 
 if TYPE_CHECKING:
     import numpy
@@ -81,6 +81,7 @@ def read_variables(text: str, where: str) -> dict[str, float | NDArray[numpy.flo
     """
     variables: dict[str, float | NDArray[numpy.float64]] = {}
     text = text.removeprefix("\ufeff")
+    charge_text(text)
     for member in _members(text, where):
         name = _checked_name(member.name, text, member.name_span)
         if name in variables:

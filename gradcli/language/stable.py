@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from gradcli import arrays
@@ -119,6 +119,10 @@ _RULES_BY_ROOT = {
 }
 RULES = tuple(rule for rules in _RULES_BY_ROOT.values() for rule in rules)
 
+# Numbers and arguments in patterns.
+_NUMBERS = (1.0, 2.0)
+_MOST_ARGUMENTS = 2
+
 # A name of a pattern, which may be an argument by itself.
 _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
 
@@ -140,8 +144,11 @@ def rewrites(program: tree.Module, own_functions: Collection[str]) -> dict[tree.
     for node in tree.everything(program):
         if not isinstance(node, tree.Expression):
             continue
+        root = _root(node)
+        if root not in _RULES_BY_ROOT:
+            continue
         fits: tree.Expression = node
-        for rule in reversed(_RULES_BY_ROOT.get(_root(node) or "", ())):
+        for rule in _likely(root, _outline(node)):
             parts = _match(_parsed(rule.pattern), node, program.source, own_functions)
             if parts is not None:
                 stable = _filled(_parsed(rule.stable), parts, node.span)
@@ -174,6 +181,51 @@ def _root(node: tree.SyntaxNode) -> str | None:
     return node.operator if isinstance(node, tree.Binary) else None
 
 
+# What stands at an expression's root and, of a few levels below it, what its parts are; None for parts that are
+# not looked at.
+_Outline = tuple[Any, tuple[Any, ...] | None]
+_LEVELS = 2
+_MOST_OUTLINES = 10_000
+
+
+def _outline(node: tree.SyntaxNode, levels: int = _LEVELS) -> _Outline:
+    kind = type(node)
+    if kind is tree.Binary or kind is tree.Unary:
+        head: Any = (kind, node.operator)  # type: ignore[attr-defined]
+    elif kind is tree.Call:
+        head = table.find(node.name)  # type: ignore[attr-defined]
+        if node.keywords or head is None:  # type: ignore[attr-defined]
+            return head, None
+    else:
+        return node.value if kind is tree.Number and node.value in _NUMBERS else kind, None  # type: ignore[attr-defined]
+    if levels == 0:
+        return head, None
+    return head, tuple([_outline(part, levels - 1) for part in _operands(node)])
+
+
+def _operands(node: Any) -> Sequence[tree.SyntaxNode]:
+    if type(node) is tree.Binary:
+        return node.left, node.right
+    # More arguments than a pattern has are none of its own.
+    return (node.operand,) if type(node) is tree.Unary else tree.positional(node)[:_MOST_ARGUMENTS]
+
+
+@lru_cache(_MOST_OUTLINES)
+def _likely(root: str, outline: _Outline) -> Sequence[StableForm]:
+    """The rules that may fit an expression of such an outline, the first one last: hardly any, as a rule."""
+    return [r for r in reversed(_RULES_BY_ROOT[root]) if _may_fit(_outline(_parsed(r.pattern)), outline)]
+
+
+def _may_fit(pattern: _Outline, given: _Outline) -> bool:
+    if pattern[0] is tree.Name:
+        return True
+    if pattern[0] != given[0]:
+        return False
+    if pattern[1] is None or given[1] is None:
+        return True
+    return len(pattern[1]) == len(given[1]) and all(map(_may_fit, pattern[1], given[1]))
+
+
 @cache
 def _parsed(text: str) -> tree.Expression:
     return parse_expression(text)
@@ -189,7 +241,7 @@ def _match(
         expected, given = pairs.pop()
         if isinstance(expected, tree.Name):
             known = parts.setdefault(expected.id, given)  # type: ignore[arg-type]
-            if _text(known, source) != _text(given, source):
+            if known is not given and _text(known, source) != _text(given, source):
                 return None
             continue
         below = _pairs(expected, given, own)
