@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Characters of a line: each cell of one takes memory until all are read.
 _LONGEST_LINE = 10_000_000
 # In eighths of steps.
-_LINE = 2
+_LINE = 3
 _CELL = 1
 _SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,\t\r\n]|$)')
 
