@@ -22,6 +22,15 @@ def test_what_was_found_is_mended(case):
     assert checks.guarded(checks.full, case, seconds=30) is None
 
 
+@pytest.mark.parametrize(("mode", "count"), [("quick", 2500), ("full", 60)])
+def test_a_short_run_finds_nothing(mode, count):
+    cases = mutations.corpus()
+    for i in range(count):
+        case = program(0, i, cases)
+        found = checks.guarded(checks.MODES[mode], case, seconds=30)
+        assert found is None, f"{found.key}\n{case.line()}\n{found.detail}"
+
+
 def test_a_program_of_a_seed_is_the_same_in_every_run():
     cases = mutations.corpus()
     assert [program(3, i, cases) for i in range(50)] == [program(3, i, cases) for i in range(50)]
