@@ -56,6 +56,29 @@ def test_what_is_gone_through_counts_though_little_comes_of_it(run, program):
     assert ELEMENTS in outcome.err
 
 
+@pytest.mark.parametrize("view", ["x.T", "x[1:]", "x[2]", "x[:, None]", "reshape(x, -1)", "squeeze(x)", "flip(x)"])
+def test_a_view_of_an_array_is_none_of_its_own(run, view):
+    program = f"for i in range(200) {{ {view} }}; 1"
+    assert run("eval", program, "x=ones(100, 100)", "--no-grad", "--max-elements", "20000").status == 0
+
+
+@pytest.mark.parametrize(
+    "copy", ["reshape(x.T, -1)", "x.T + 1", "x[1:] * 2", "x[[0, 1]]", "broadcast_to(x, [2, 100, 100])"]
+)
+def test_what_is_made_of_a_view_counts(run, copy):
+    program = f"for i in range(200) {{ {copy} }}; 1"
+    outcome = run("eval", program, "x=ones(100, 100)", "--no-grad", "--max-elements", "20000")
+    assert outcome.status == 1
+    assert ELEMENTS in outcome.err
+
+
+def test_what_is_copied_to_be_kept_for_the_gradient_counts(run):
+    program = "A = ones(100, 100); for i in range(50) { x = 0.01*x @ A }; sum(x)"
+    outcome = run("eval", program, "x=ones(100)", "--max-elements", "200000")
+    assert outcome.status == 1
+    assert ELEMENTS in outcome.err
+
+
 def test_a_derivative_of_any_order_ends_where_nothing_is_left(run):
     assert run("eval", "diff(x*x, x, 1e9)", "x=3", "--json").status == 0
     assert run("eval", "diff(x*x, x, 2)", "x=3").out.split()[:2] == ["value", "2.0"]

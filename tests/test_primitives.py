@@ -343,7 +343,9 @@ def assert_all_is_charged(made: Sequence[Made]) -> None:
     """The elements of the result in the time that they take, and a part of what is gone through for it."""
     for primitive, charged, size, shapes in made:
         largest = max((math.prod(s) for s in shapes), default=1)
-        if primitive.elementwise or primitive.moves:
+        if primitive.view is not None:
+            assert charged in (0, size), primitive
+        elif primitive.elementwise or primitive.moves:
             assert charged == size * primitive.time, primitive
         elif primitive.name in WORKING:
             assert charged >= size, primitive

@@ -122,14 +122,21 @@ def owned(array: Array) -> Array:
     """`array`, or a copy of it where whoever made it can still write into it."""
     if type(array) in PLAIN or backend_of(type(array)) is None:
         return array
-    return namespace_of((array,)).owned(array)
+    return _counted(namespace_of((array,)).owned(array), array)
+
+
+def _counted(kept: Array, array: Array) -> Array:
+    """`kept`, which is charged where it is a copy of `array`."""
+    if kept is not array:
+        limits.charge(size(array))
+    return kept
 
 
 def unshared(array: Array, others: Iterable[Array]) -> Array:
     """`array`, or a copy of it where it cannot be written into or may share memory with `others`."""
     if type(array) in PLAIN or backend_of(type(array)) is None:
         return array
-    return namespace_of((array,)).unshared(array, others)
+    return _counted(namespace_of((array,)).unshared(array, others), array)
 
 
 def to_numpy(array: Array) -> Any:

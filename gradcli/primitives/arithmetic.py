@@ -12,7 +12,7 @@ from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import constant
 from gradcli.primitives.comparisons import equal, logical_and, logical_or, not_equal, nowhere, where
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.primitive import Composite, Primitive, always, spelled
 from gradcli.primitives.series import Coefficients, linear, locally_constant, products
 
 # Beyond it a power of ten is no float.
@@ -112,6 +112,7 @@ identity = elementwise(
     "identity", "x", "x, as a tensor of its own in the graph",
     internal=True, rounds_alike=True, jet=linear, truths=True,
     forward=lambda _xp, x: x,
+    view=always,
     vjp=(lambda g, _y, _x: g,),
     derivative="g",
     node_name="CloneBackward0",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli import arrays, limits
@@ -130,7 +130,8 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     try:
         if budget is not None:
             budget.charge_steps(_CALL + _OPERAND * len(operands))
-            budget.charge(primitive.elements([arrays.shape(o) for o in operands], params) * primitive.time)
+            if primitive.view is None or not _is_view(primitive.view, xp, operands[0], params):
+                budget.charge(primitive.elements([arrays.shape(o) for o in operands], params) * primitive.time)
         operands = xp.promoted(operands, truths=primitive.truths)
         with xp.quiet():
             result = primitive.forward(xp, *operands, **params)
@@ -146,6 +147,10 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     except ArithmeticError as error:
         raise EvaluationError(f"'{primitive.called}' failed: {error}") from None
     return [xp.tidy(r) for r in result] if type(result) is list else xp.tidy(result)
+
+
+def _is_view(view: Callable[..., bool], xp: Any, operand: Any, params: Params) -> bool:
+    return xp.name == "numpy" and type(operand) not in arrays.PLAIN and view(operand, **params)
 
 
 def _refused(primitive: Primitive, operands: Sequence[Any], error: Exception) -> EvaluationError:

@@ -14,7 +14,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
 from gradcli.primitives.axes import gathered, normalize_axis
 from gradcli.primitives.bind import bind
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import Primitive, always
 from gradcli.primitives.series import linear
 
 Operands = Sequence[Any]
@@ -34,6 +34,7 @@ cast = Primitive(
     internal=True, rounds_alike=True, elementwise=True, truths=True, jet=linear,
     batch=_batched_cast,
     forward=lambda _xp, x, *, dtype: arrays.astype(x, dtype),
+    view=lambda x, *, dtype: arrays.dtype_name(x) == dtype,
     vjp=(lambda g, _y, _x, **_params: g,),
     prepare=lambda x, dtype: ((x,), {"dtype": dtype}),
     derivative="g",
@@ -52,6 +53,11 @@ def _new_shape(old: Shape, asked: Shape) -> Shape:
     return new
 
 
+def _keeps_its_place(x: Any, *, shape: Shape) -> bool:
+    """Whether the elements lie one after another, or axes of size 1 alone come and go."""
+    return bool(x.flags.c_contiguous) or [s for s in x.shape if s != 1] == [s for s in shape if s != 1]
+
+
 def _batched_reshape(primitive: Primitive, operands: Operands, _batched: Flags, params: Params) -> Any:
     return bind(primitive, operands, {"shape": (arrays.shape(operands[0])[0], *params["shape"])})
 
@@ -65,6 +71,7 @@ reshape: Primitive = Primitive(
         {"shape": _new_shape(arrays.shape(x), gathered(sizes if shape is None else (shape,), "a shape"))},
     ),
     moves=True, truths=True, jet=linear,
+    view=_keeps_its_place,
     batch=_batched_reshape,
     derivative="reshape(g, x.shape)",
     node_name="ViewBackward0",
@@ -108,6 +115,7 @@ permute: Primitive = Primitive(
         (x,), {"axes": permutation(len(arrays.shape(x)), order if axes is None else (axes,))}
     ),
     moves=True, truths=True, jet=linear,
+    view=always,
     batch=_batched_permute,
     derivative="g with its axes in the old order",
     aliases=("permute_dims",),

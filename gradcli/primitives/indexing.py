@@ -103,6 +103,7 @@ index = moving(
     derivative="g put back at key, 0 elsewhere",
     selects=True,
     elements=_taken_elements,
+    view=lambda _x, *, key: not _has_arrays(key),
     node_name=lambda _operands, params: "IndexBackward0" if _has_arrays(params["key"]) else "SelectBackward0",
     samples=((_VECTOR, 1), (_MATRIX, (slice(None), [0, 2, 0])), (_MATRIX, (None, Ellipsis, slice(0, 3, 2)))),
 )  # fmt: skip

@@ -195,6 +195,9 @@ class Primitive(Operation):
     elements(shapes, params)
         how many elements the result has; where the work is more, that in the time of an element,
         see `work`
+    view(x, **params)
+        whether NumPy gives its array `x` back, or a view of it, which takes no time and no memory for its elements;
+        None where it never does, and where the view has more elements than `x`
     time
         that of one element, where it is much more than that of a sum or a sine; they are charged as so many
     node_name
@@ -228,6 +231,7 @@ class Primitive(Operation):
         "time",
         "truths",
         "variadic",
+        "view",
         "vjp",
     )
 
@@ -259,6 +263,7 @@ class Primitive(Operation):
         variadic: bool = False,
         smooth: Callable[..., bool] | None = None,
         elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
+        view: Callable[..., bool] | None = None,
         time: int = 1,
         node_name: str | Callable[[Sequence[Any], Mapping[str, Any]], str] | None = None,
         **known: Any,
@@ -291,6 +296,7 @@ class Primitive(Operation):
         self.variadic = variadic
         self.smooth = smooth
         self.elements = elements or (broadcast_elements if elementwise else largest_operand)
+        self.view = view
         self.time = time
         self.node_name = node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0"
         rules = (vjp,) if callable(vjp) else vjp or ()
@@ -388,6 +394,11 @@ def broadcast_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> i
 def work(multiplications: int) -> int:
     """How many elements take the time of this many multiplications in a product of matrices."""
     return multiplications // 64
+
+
+def always(*_operands: Any, **_params: Any) -> bool:
+    """For a rule that depends on nothing."""
+    return True
 
 
 def largest_operand(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:

@@ -22,7 +22,7 @@ from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permutation, permute, reshape
 from gradcli.primitives.families import moving
 from gradcli.primitives.indexing import index
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Composite, Primitive, always
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
@@ -245,6 +245,7 @@ hstack = Composite(
 
 flip: Primitive = moving(
     "flip", "x, axis=None", "reversed along the axes",
+    view=always,
     vjp=(lambda g, _y, _x, *, axis: flip(g, axis),),
     prepare=lambda x, axis=None: ((x,), {"axis": normalize_axes(axis, len(arrays.shape(x)))}),
     batch=batching.along_axis,
