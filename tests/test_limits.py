@@ -79,6 +79,15 @@ def test_what_is_copied_to_be_kept_for_the_gradient_counts(run):
     assert ELEMENTS in outcome.err
 
 
+def test_what_is_written_counts(run):
+    words = ("eval", "sum(x)", "x=ones(1000)", "--max-elements", "20000")
+    assert run(*words).status == 0
+    outcome = run(*words, "--json")
+    assert outcome.status == 1
+    assert ELEMENTS in outcome.err
+    assert not outcome.out
+
+
 def test_a_derivative_of_any_order_ends_where_nothing_is_left(run):
     assert run("eval", "diff(x*x, x, 1e9)", "x=3", "--json").status == 0
     assert run("eval", "diff(x*x, x, 2)", "x=3").out.split()[:2] == ["value", "2.0"]

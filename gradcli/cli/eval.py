@@ -108,16 +108,16 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
             request = _request(options, environment)
         with timing.phase("run"):
             result = session.run(request)
-    seconds = stopwatch.seconds if options.timing else None
-    if options.save is not None:
-        output.save_npz(options.save, _arrays(result), environment.save)
-    if options.json:
-        show_json(_json(options, request, result, namespace, seconds), environment)
-    else:
-        show(_tables(result, seconds), environment)
-        if not options.quiet:
-            for warning in result.warnings:
-                environment.complain(_warning_text(warning, request.program.source))
+        seconds = stopwatch.seconds if options.timing else None
+        if options.save is not None:
+            output.save_npz(options.save, _arrays(result), environment.save)
+        if options.json:
+            show_json(_json(options, request, result, namespace, seconds), environment)
+        else:
+            show(_tables(result, seconds), environment)
+            if not options.quiet:
+                for warning in result.warnings:
+                    environment.complain(_warning_text(warning, request.program.source))
     return ExitStatus.FAILURE if options.fail_on_nonfinite and not result.finite else ExitStatus.SUCCESS
 
 

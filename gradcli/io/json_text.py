@@ -7,6 +7,10 @@ import math
 import re
 from typing import Any
 
+from gradcli import limits
+
+# As many elements are computed in the time in which one is written.
+_WRITTEN = 32
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -17,7 +21,7 @@ def dumps(value: object, ascii: bool = False) -> str:
     nested lists of their shape. A float is the shortest text that reads back as the same number in its own
     dtype; nan and the infinities are the strings "NaN" "Infinity" "-Infinity". Other characters than those of
     ASCII are escaped where that is asked for.
-    Raises TypeError for other values.
+    Arrays are charged. Raises TypeError for other values, LimitError for more numbers than a run may write.
     """
     text = json.dumps(_plain(value), ensure_ascii=ascii, allow_nan=False, separators=(",", ":"))
     # Half a surrogate pair, as in an undecodable argument, cannot be written as UTF-8.
@@ -49,6 +53,7 @@ def _plain_array(array: Any) -> object:
     import numpy
 
     array = numpy.asarray(array)
+    limits.charge(_WRITTEN * array.size)
     if array.dtype.kind != "f":
         return array.tolist()
     if array.dtype.itemsize < 8:
