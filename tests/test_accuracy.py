@@ -152,3 +152,39 @@ def test_a_derivative_written_by_hand_is_watched_too():
     program = "f(x) = sinh(x)/x backward(g) = g*(cosh(x)/x - sinh(x)/x**2); f({})"
     assert not judged(program.format("x"), 2, x=0.85)[1]
     assert "x,x" in judged(program.format("x"), 2, x=1e-5)[1]
+
+
+# --- derivatives that a program takes itself
+
+
+@pytest.mark.parametrize(
+    ("program", "x", "operation", "digits"),
+    [
+        ("diff(sinh(x)/x, x, 4)", "0.001", "diff", "of the derivative of order 4 one is"),
+        ("y = 2*x; diff(diff(sinh(x)/x, x), x)", "1e-5", "diff", "of the derivative of order 1 about 4 are"),
+        ("sum(hessian(sum(sinh(x)/x), x))", "[1, 1e-6]", "hessian", "of the derivative of order 2 one is"),
+        ("diff(sinh(x)/x, x)", "1e-5", "diff", "of the derivative of order 1 by x about"),
+    ],
+)
+def test_derivatives_inside_a_program_and_their_gradients_are_watched(run, program, x, operation, digits):
+    outcome = run("eval", program, f"x={x}", "--json")
+    assert outcome.status == 0
+    (warning,) = json.loads(outcome.out)["warnings"]
+    assert (warning["code"], warning["operation"]) == ("inaccurate", operation)
+    assert digits in warning["message"]
+
+
+@pytest.mark.parametrize(
+    ("program", "x"),
+    [
+        ("diff(sinh(x)/x, x, 3)", "0.85"),
+        ("diff(sin(x)*x, x, 4)", "0.85"),
+        ("diff(sin(x), x, 2) + sin(x)", "0.4"),
+        ("diff(sin(x), x, 2)", "3.141592653589793"),
+        ("diff(x*x, x, 4)", "3"),
+        ("sum(hessian(sum(x**3), x))", "[1, 2]"),
+    ],
+)
+def test_derivatives_inside_that_keep_their_digits_are_not_warned_of(run, program, x):
+    outcome = run("eval", program, f"x={x}")
+    assert (outcome.status, outcome.err) == (0, "")

@@ -166,8 +166,8 @@ def test_a_jacobian_of_a_long_value_on_the_command_line(run):
 def test_high_orders_of_a_number_come_from_one_function_for_numbers():
     # Its texts are nested in one another, no deeper than a parser takes.
     f = gradcli.compile("sin(x)*exp(x)*log(1 + x)")
-    first, *again = (f.derivatives({"x": 0.7}, order=40) for _ in range(3))
+    first, *again = (f.derivatives({"x": 0.7}, order=20) for _ in range(3))
     assert again == [first, first]
-    chain = gradcli.compile("+".join(f"sin({k}*x)" for k in range(1, 400)))
+    chain = gradcli.compile("+".join(f"sin({k}*x)" for k in range(1, 150)))
     eager, *recorded = (chain.value_and_grad({"x": 0.1}) for _ in range(3))
     assert recorded == [eager, eager]

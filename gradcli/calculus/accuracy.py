@@ -52,7 +52,7 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
     for key in suspects:
 
         def exact(key: str = key) -> float:
-            return max(sizes.near(key, below=len(key)), _largest(value))
+            return max(sizes.near(key, below=len(key)), largest(value))
 
         lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), sizes.near(key), exact)
         if lost > _HALF[arrays.dtype_name(found[key])]:
@@ -88,9 +88,17 @@ def loss_text(left: Mapping[str, int]) -> str:
     worst = min(left, key=lambda key: (left[key], -len(key)))
     leaves = worst.split(",")
     which = f"of order {len(leaves)} by {leaves[0]}" if len({*leaves}) == 1 else f"by {worst}"
-    digits = {0: "none is", 1: "one is"}.get(left[worst], f"about {left[worst]} are")
     others = f", of {len(left) - 1} other{'s' if len(left) > 2 else ''} less than half" if len(left) > 1 else ""
-    return f"of the digits of the derivative {which} {digits} right{others}"
+    return f"of the digits of the derivative {which} {_count(left[worst])} right{others}"
+
+
+def loss_of_order(order: int, left: int) -> str:
+    """That so many digits are right of a derivative, in words."""
+    return f"of the digits of the derivative of order {order} {_count(left)} right"
+
+
+def _count(digits: int) -> str:
+    return {0: "none is", 1: "one is"}.get(digits, f"about {digits} are")
 
 
 class _Sizes:
@@ -102,19 +110,19 @@ class _Sizes:
             if derivative is not None:
                 leaves, order = _kind(key)
                 by_order = self._largest.setdefault(leaves, {})
-                by_order[order] = max(by_order.get(order, 0.0), _largest(derivative))
+                by_order[order] = max(by_order.get(order, 0.0), largest(derivative))
 
     def near(self, key: str, below: int = 1) -> float:
         """How large one may be, by those by no other leaves and of an order that is at most 1 higher and so much
         lower."""
         leaves, order = _kind(key)
-        largest = 0.0
+        found = 0.0
         for others, by_order in self._largest.items():
             if others <= leaves:
                 for n in range(max(1, order - below), order + 2):
                     if n in by_order:
-                        largest = max(largest, by_order[n] * _factor(order, n))
-        return largest
+                        found = max(found, by_order[n] * _factor(order, n))
+        return found
 
 
 @lru_cache(1024)
@@ -128,7 +136,7 @@ def _kind(key: str) -> tuple[frozenset[str], int]:
     return frozenset(leaves), len(leaves)
 
 
-def _largest(derivative: Any) -> float:
+def largest(derivative: Any) -> float:
     """The size of the largest element that is finite."""
     if type(derivative) is float:
         return abs(derivative) if math.isfinite(derivative) else 0.0

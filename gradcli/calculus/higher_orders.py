@@ -255,7 +255,10 @@ def _rows(series: Any, nesting: int | None, size: int) -> list[Sequence[Any]]:
 def _by_reverse_mode(
     function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None
 ) -> Derivatives:
-    tensors = {name: _leaf(array, roundings) for name, array in leaves.items()}
+    tensors = {
+        name: Tensor(array).requires_grad_() if roundings is None else watched_leaf(array, roundings)
+        for name, array in leaves.items()
+    }
     value = scalar(function(tensors))
     names = list(leaves)
     known: dict[tuple[int, ...], Any] = {(): value}
@@ -270,8 +273,9 @@ def _by_reverse_mode(
     return Derivatives(_inner(value), {key: _inner(d) for key, d in series.items()}, deviations)
 
 
-def _leaf(array: Any, roundings: Roundings | None) -> Tensor:
-    return Tensor(array if roundings is None else _series(array, None, 0, roundings)).requires_grad_()
+def watched_leaf(array: Any, roundings: Roundings) -> Tensor:
+    """A leaf of reverse mode whose results have shadows."""
+    return Tensor(_series(array, None, 0, roundings)).requires_grad_()
 
 
 def _differentiated(value: Any, leaf: Tensor, create_graph: bool, first: bool) -> Any:

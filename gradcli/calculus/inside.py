@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from gradcli import arrays, limits
@@ -15,6 +17,10 @@ from gradcli.primitives.arithmetic import identity
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import constant
 from gradcli.primitives.conversions import cast
+
+# Called with what a program differentiates, and its derivatives of order 1, 2, ….
+Observer = Callable[[Sequence[Any]], None]
+observer: ContextVar[Observer | None] = ContextVar("gradcli_inside_observer", default=None)
 
 
 def tracked(value: Any) -> Any:
@@ -45,6 +51,7 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
     order = whole(n, "the order of 'diff'")
     if order < 0:
         raise DifferentiationError("the order of 'diff' must not be negative")
+    orders = [y]
     for _ in range(order):
         if arrays.shape(y):
             raise DifferentiationError(
@@ -53,15 +60,16 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
             )
         found = gradients(y, (x,), create_graph=True)[0]
         y = _or_zeros(found, y, x)
+        orders.append(y)
         if found is None and not arrays.shape(y):
             # All that follow are 0 too.
             break
-    return y
+    return _observed(orders)
 
 
 def jacobian(y: Any, x: Any) -> Any:
     """The derivatives of each element of `y` by each of `x`, of shape y.shape + x.shape."""
-    return _or_zeros(jacobians(y, (x,), create_graph=True)[0], y, x)
+    return _observed([y, _or_zeros(jacobians(y, (x,), create_graph=True)[0], y, x)])
 
 
 def hessian(y: Any, x: Any) -> Any:
@@ -70,7 +78,16 @@ def hessian(y: Any, x: Any) -> Any:
         raise DifferentiationError(
             f"'hessian' needs a scalar, and this has shape {list(arrays.shape(y))}", hint="hessian(sum(y), x)"
         )
-    return jacobian(_or_zeros(gradients(y, (x,), create_graph=True)[0], y, x), x)
+    gradient = _or_zeros(gradients(y, (x,), create_graph=True)[0], y, x)
+    return _observed([y, gradient, _or_zeros(jacobians(gradient, (x,), create_graph=True)[0], gradient, x)])
+
+
+def _observed(derivatives: Sequence[Any]) -> Any:
+    """The last of them, once whoever watches has seen them."""
+    observe = observer.get()
+    if observe is not None:
+        observe(derivatives)
+    return derivatives[-1]
 
 
 def _or_zeros(found: Any, y: Any, x: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.autograd.engine import observing
+from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
@@ -30,6 +31,7 @@ from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module
 from gradcli.language.values import plain
 from gradcli.run.diagnose import Warning, Watch, all_finite
+from gradcli.run.losses import Inside
 
 EXECUTORS = ("eager", "compiled")
 
@@ -86,8 +88,9 @@ def run(request: EvaluationRequest) -> Result:
         if compiled is not None:
             return compiled
     with pointing_into(request.program.source):
-        watch = Watch(request.program)
-        result = _run(request, watch, None)
+        watch, seen = Watch(request.program), Inside(request.program)
+        with seen.watched():
+            result = _run(request, watch, None)
         result.finite = all_finite(result.value, *_numbers(result))
         if not result.finite:
             watch = Watch(request.program)
@@ -102,7 +105,28 @@ def run(request: EvaluationRequest) -> Result:
             with suppress(LimitError):
                 _run(request, watch, None, inaccurate=True)
             result.warnings.append(watch.inaccurate(result.digits_left))
+        elif seen.taken and result.finite:
+            result.warnings += _losses_inside(request, seen)
         return result
+
+
+def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warning]:
+    """The warning of a derivative that the program takes itself, or of the gradient of what it makes of it; `first`
+    saw them without a shadow."""
+
+    def run(given: Mapping[str, Any]) -> Any:
+        return _evaluate(request, {**request.bindings, **given}, None).value
+
+    seen = Inside(request.program)
+    try:
+        with limits.attempt(), enable_grad():
+            seen.see_gradient(run, request.bindings, request.wrt if request.gradient else (), request.grad_output)
+    except LimitError:
+        return first.unknown() if seen.warning is None else [seen.warning]
+    except (GradcliError, NotImplementedError):
+        # What cannot be computed of numbers that are off was there the first time.
+        pass
+    return [] if seen.warning is None else [seen.warning]
 
 
 def _suits(request: EvaluationRequest) -> bool:

@@ -1,0 +1,110 @@
+"""Derivatives that a program takes itself, and the gradients of what it makes of them, under a shadow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.modes import current_span
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus import inside
+from gradcli.calculus.accuracy import deviation, digits_left, largest, loss_of_order, loss_text
+from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.higher_orders import Function, watched_leaf
+from gradcli.errors import Span
+from gradcli.kinds.batch import stacked
+from gradcli.kinds.rounding import Roundings
+from gradcli.kinds.taylor import Jet, shadow_of
+from gradcli.language.operations import operation_at
+from gradcli.language.syntax.tree import Module
+from gradcli.run.diagnose import Warning
+
+
+class Inside:
+    """Sees the derivatives that a program takes."""
+
+    def __init__(self, program: Module) -> None:
+        self.program = program
+        # How often a derivative was taken.
+        self.taken = 0
+        # Where one of order 2 or more was taken first.
+        self.place: Span | None = None
+        # The largest of them: what is as small as its rounding is 0 beside it.
+        self.largest = 0.0
+        self.warning: Warning | None = None
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Within the block, derivatives that a program takes are seen."""
+        token = inside.observer.set(self._see)
+        try:
+            yield
+        finally:
+            inside.observer.reset(token)
+
+    def _see(self, orders: Sequence[Any]) -> None:
+        self.taken += 1
+        if self.place is None and len(orders) > 2:
+            self.place = current_span.get()
+        if self.warning is not None:
+            return
+        self.largest = max(self.largest, *map(largest, map(_number, orders[1:])), 0.0)
+        left = _digits_left(orders)
+        if self.taken == 1:
+            # One of order 1 is not judged; a later one may be of a derivative.
+            left.pop(1, None)
+        if left:
+            order = max(left, key=lambda n: (-left[n], n))
+            self._warn(current_span.get(), loss_of_order(order, left[order]))
+
+    def see_gradient(self, run: Function, bindings: Mapping[str, Any], wrt: Sequence[str], cotangent: Any) -> None:
+        """Run the program, whose inputs are off by a few roundings, and judge the gradient of its value by `wrt` too."""
+        roundings = Roundings()
+        leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
+        with self.watched():
+            value = run(leaves)
+        if self.warning is not None or not wrt or (arrays.shape(value) and cotangent is None):
+            return
+        wrt = [name for name in wrt if name in leaves]
+        found = gradients(value, [leaves[name] for name in wrt], cotangent, retain_graph=False)
+        left = {
+            name: digits for name, g in zip(wrt, found) for digits in _digits_left([value, g], self.largest).values()
+        }
+        if left:
+            self._warn(None, loss_text(left), left)
+
+    def unknown(self) -> Sequence[Warning]:
+        """The warning that derivatives of order 2 or more were too long for a second time."""
+        if self.place is None:
+            return []
+        name = operation_at(self.program, self.place) or "program"
+        message = f"whether '{name}' loses digits here takes too many steps to find"
+        return [Warning("inaccurate", "backward", name, self.place, message)]
+
+    def _warn(self, place: Span | None, text: str, left: Mapping[str, int] | None = None) -> None:
+        span = self.program.body[-1].span if place is None else place
+        name = operation_at(self.program, span) or "program"
+        self.warning = Warning("inaccurate", "backward", name, span, f"'{name}' loses digits here: {text}", left)
+
+
+def _number(derivative: Any) -> Any:
+    """The numbers of a tensor, or of the series that it is made of."""
+    series = derivative.data if isinstance(derivative, Tensor) else derivative
+    return stacked(series.inner if isinstance(series, Jet) else series)
+
+
+def _digits_left(orders: Sequence[Any], beside: float = 0.0) -> dict[int, int]:
+    """About how many digits are right, by order, of derivatives that lost more than half of them; the first of
+    `orders` is what was differentiated, and at least as large as `beside`."""
+    found, apart = {}, {}
+    for k, derivative in enumerate(orders):
+        series = derivative.data if isinstance(derivative, Tensor) else derivative
+        if isinstance(series, Jet) and series.shadow is not None:
+            # As if of an order from 2 on, where derivatives are judged.
+            key = ",".join("t" * (k + 1))
+            number = _number(series)
+            found[key] = number if k else max(largest(number), beside)
+            apart[key] = stacked(deviation(series.inner, shadow_of(series).inner))
+    return {key.count(","): digits for key, digits in digits_left(found, apart).items()}
