@@ -51,7 +51,12 @@ def _normal(x: Any) -> Any:
 def _normal_inverse(p: Any) -> Any:
     if p > 0.5:
         return -_normal_inverse(1 - p)
-    return mpmath.findroot(lambda y: mpmath.log(_normal(y) / p), -mpmath.sqrt(-2 * mpmath.log(2 * p)))
+    # Newton's method for the logarithm, which is concave: from below it converges monotonically.
+    y, step = -mpmath.sqrt(-2 * mpmath.log(2 * p)), mpmath.mpf(1)
+    while abs(step) > mpmath.sqrt(mpmath.eps) * abs(y):
+        step = mpmath.log(_normal(y) / p) * _normal(y) / mpmath.npdf(y)
+        y -= step
+    return y
 
 
 ELEMENTWISE = {

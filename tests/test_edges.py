@@ -6,6 +6,7 @@ import math
 import time
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -418,4 +419,32 @@ class TestMatrixExponential:
 
     def test_a_large_one_that_is_a_number(self):
         np.testing.assert_array_equal(value("matrix_exp(A)", A=np.diag([-1e300, 0.0])), np.diag([0.0, 1.0]))
-        np.testing.assert_array_equal(value("matrix_exp(A)", A=[[0.0, 1e200], [0.0, 0.0]]), [[1.0, 1e200], [0.0, 1.0]])
+        found = value("matrix_exp(A)", A=[[0.0, 1e200], [0.0, 0.0]])
+        np.testing.assert_allclose(found, [[1.0, 1e200], [0.0, 1.0]], rtol=1e-15)
+
+    @pytest.mark.parametrize(
+        ("matrix", "expected"),
+        [
+            (np.diag([1e6, 0.0]), [[np.inf, 0], [0, 1]]),
+            (np.diag([1e3, -1e3]), [[np.inf, 0], [0, 0]]),
+            ([[1e6, -1e6], [0, 0]], [[np.inf, -np.inf], [0, 1]]),
+            ([[0, 1e300], [0, 0]], [[1, 1e300], [0, 1]]),
+            ([[0, 1e300], [0, -1]], [[1, 1e300 * -math.expm1(-1)], [0, math.exp(-1)]]),
+            # Of what turns by 1e300 no digit is known.
+            ([[0, 1e300], [-1e300, 0]], [[np.nan, np.nan], [np.nan, np.nan]]),
+            ([np.diag([1e6, 0.0]), np.diag([0.0, 1.0])], [np.diag([np.inf, 1]), np.diag([1, math.e])]),
+        ],
+    )  # fmt: skip
+    def test_what_overflows_does_not_spoil_the_rest(self, matrix, expected):
+        np.testing.assert_allclose(value("matrix_exp(A)", A=np.array(matrix, float)), expected, rtol=1e-15)
+
+
+class TestLogarithmOfGamma:
+    @pytest.mark.parametrize("path", ["number", "array"])
+    @pytest.mark.parametrize("step", [1e-3, -1e-9, 2.0**-40, 2.0**-52])
+    def test_it_has_its_digits_at_its_zeros(self, step, path):
+        for zero in (1.0, 2.0):
+            x = zero + step
+            exact = float(mpmath.loggamma(mpmath.mpf(x)))
+            found = value("lgamma(x)", x=x) if path == "number" else value("lgamma(x)", x=np.array([x, 3.0]))[0]
+            assert found == pytest.approx(exact, rel=1e-15, abs=0)

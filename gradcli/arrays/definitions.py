@@ -103,11 +103,19 @@ def over_one_plus_square(xp: Any, x: Array) -> Array:
 
 
 @cache
-def _zeta_minus_one() -> Sequence[float]:
-    """zeta(k) - 1 for k = 2, 3, …"""
-    import scipy.special
+def _lgamma_coefficients() -> Sequence[float]:
+    """(-1)**k*(zeta(k) - 1)/k for k = …, 3, 2.
 
-    return tuple(scipy.special.zetac(range(2, 30)).tolist())
+    zeta is a sum up to n, and what follows by Euler and Maclaurin, DLMF 25.2.9.
+    """
+    n = 50.0
+
+    def zeta_minus_one(k: int) -> float:
+        rest = n / (k - 1) + 0.5 + k / (12 * n) - math.prod(range(k, k + 3)) / (720 * n**3)
+        rest += math.prod(range(k, k + 5)) / (30240 * n**5)
+        return math.fsum([rest * n**-k, *(m**-k for m in range(2, int(n)))])
+
+    return tuple((-1.0) ** k * zeta_minus_one(k) / k for k in range(29, 1, -1))
 
 
 def lgamma(xp: Any, x: Array, plain: Callable[[Array], Array]) -> Array:
@@ -118,8 +126,8 @@ def lgamma(xp: Any, x: Array, plain: Callable[[Array], Array]) -> Array:
     low, near = xp.less(x, 1.5), xp.logical_and(xp.greater(x, 0.5), xp.less(x, 2.5))
     w = xp.where(near, xp.where(low, x - 1.0, x - 2.0), 0.0)
     total = 0.0 * w
-    for k, coefficient in reversed([*enumerate(_zeta_minus_one(), 2)]):
-        total = (-1.0) ** k * coefficient / k + total * w
+    for coefficient in _lgamma_coefficients():
+        total = coefficient + total * w
     series = w * ((1.0 - _EULER) + total * w)
     return xp.where(near, xp.where(low, series - xp.log1p(w), series), plain(x))
 

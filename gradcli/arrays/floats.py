@@ -9,10 +9,13 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+import sys
 from collections.abc import Callable
 from math import copysign, inf, isfinite, isinf, isnan, nan
 from types import BuiltinFunctionType
 from typing import Any, TypeVar
+
+from gradcli.arrays import definitions
 
 __all__ = ["copysign", "isfinite", "isinf", "isnan"]
 
@@ -251,8 +254,9 @@ def gamma(x: float) -> float:
         return copysign(inf, x)
 
 
-@_catching(math.lgamma)
 def lgamma(x: float) -> float:
+    if 0.75 < x < 1.25 or 1.75 < x < 2.25:
+        return definitions.lgamma(sys.modules[__name__], x, math.lgamma)  # type: ignore[no-any-return]
     try:
         return math.lgamma(x)
     except (ValueError, OverflowError):

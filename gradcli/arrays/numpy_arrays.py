@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import dtypes, scipy_special, spellings
+from gradcli.arrays import definitions, dtypes, scipy_special, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.dtypes import PLAIN, default_dtype, dtype_name
 from gradcli.arrays.memory import host, out_of_memory
@@ -29,6 +29,8 @@ asarray, astype, copy, zeros, ones, all = np.asarray, np.astype, np.copy, np.zer
 _NUMBERS = frozenset({float, int})
 # Below it 1/(1 + exp(-x)) is exp(x), and above it exp(-x) is finite, for float32 too.
 SIGMOID_IS_EXP = -80.0
+# After more, which double an error each, no digit is left.
+_SQUARINGS = 64
 _GAMMA_IS_INVERSE, _INVERSE_IS_LARGE, _EXP_IS_LARGE, _EXP_IS_INFINITE = 1e-30, 1e-300, 700.0, 720.0
 
 
@@ -153,7 +155,7 @@ def expm(x: Array) -> Array:
     if not x.size:
         return x
     with quiet():
-        exponent = np.frexp(_norm(x))[1]
+        given, exponent = x, np.frexp(_norm(x))[1]
         x = np.ldexp(x, -exponent[..., None, None])
         square, fourth = x @ x, x @ x @ x @ x
         # By A. Al-Mohy and N. Higham, "A new scaling and squaring algorithm for the matrix exponential" (2009),
@@ -165,9 +167,32 @@ def expm(x: Array) -> Array:
             *(np.ldexp(p, k * left) for k, p in ((1, x), (2, square), (3, square @ x), (4, fourth)))
         )
         halvings = halvings[..., None, None]
-        for k in range(halvings.max()):
-            value = np.where(k < halvings, value @ value, value)
-    return value
+        for k in range(min(halvings.max(), _SQUARINGS)):
+            value = np.where(k < halvings, _squared(value), value)
+        lost = halvings > _SQUARINGS
+        return np.where(lost, _triangular_expm(np.where(lost, given, 0.0)), value) if lost.any() else value
+
+
+def _triangular_expm(x: Array) -> Array:
+    """The exponentials of triangular matrices, whose diagonals SciPy computes by themselves; of others nan."""
+    import scipy.linalg
+
+    low, high = (part.any((-2, -1), keepdims=True) for part in (np.tril(x, -1), np.triu(x, 1)))
+    full = np.logical_and(low, high)
+    return np.where(full, np.nan, scipy.linalg.expm(np.where(full, 0.0, x)))
+
+
+def _squared(x: Array) -> Array:
+    """x @ x, where 0*inf is 0: what is infinite has no part in what it does not reach."""
+    infinite = np.isinf(x)
+    if not infinite.any():
+        return x @ x
+    sign, finite = np.sign(x), np.where(infinite, 0.0, x)
+    large = np.where(infinite, sign, 0.0)
+    direction = large @ sign + sign @ large
+    terms = np.abs(large) @ np.abs(sign) + np.abs(sign) @ np.abs(large)
+    overflow = np.where(np.abs(direction) < terms, np.nan, direction * np.inf)
+    return np.where(terms == 0.0, finite @ finite, finite @ finite + overflow)
 
 
 def _norm(x: Array) -> Array:
@@ -197,8 +222,12 @@ def lgamma(x: Array) -> Array:
     # SciPy has -inf at -inf, against the C standard and `math`, and inf where 1/x overflows.
     size = np.abs(x)
     value = np.where(np.isneginf(x), np.inf, scipy_special.lgamma(x))
+    near = np.abs(np.abs(x - 1.5) - 0.5) < 0.25
     with quiet():
-        return np.where(size < _GAMMA_IS_INVERSE, -np.log(size), value)
+        value = np.where(size < _GAMMA_IS_INVERSE, -np.log(size), value)
+        if near.any():
+            value[near] = definitions.lgamma(np, np.asarray(x)[near], np.zeros_like)
+    return value
 
 
 def i0(x: Array) -> Array:

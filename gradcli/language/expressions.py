@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -14,6 +14,8 @@ from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
 from gradcli.language.values import Value, in_dtype, number, one_of, truth
 from gradcli.primitives import arithmetic, table
+from gradcli.primitives.bind import assume
+from gradcli.primitives.comparisons import logical_not, where
 from gradcli.primitives.indexing import index
 from gradcli.primitives.shape import stack
 
@@ -72,17 +74,34 @@ def _conditional(machine: Machine, node: tree.Conditional) -> Task:
 
 
 def _stable_form(machine: Machine, node: Rewritten) -> Task:
-    when = node.rule.when
-    if when is None:
+    rule = node.rule
+    if rule.when is None:
         machine.rewritten[node] = None
         return (yield node.stable)
     values = {}
     for name, part in node.parts.items():
-        values[name] = number((yield part), f"'{node.rule.pattern}'")
-    # Both forms read the parts again, which must not evaluate them again.
+        values[name] = number((yield part), f"'{rule.pattern}'")
+    holds = rule.when(**values)
+    everywhere = assume(holds)
+    if everywhere or rule.apart is None or assume(logical_not(holds)):
+        return (yield from _in_one_form(machine, node, values, stable=everywhere))
+    within, without = ({n: where(holds, *pair) for n, pair in pairs.items()} for pairs in _apart(values, rule.apart))
+    stable = yield from _in_one_form(machine, node, within, stable=True)
+    original = yield from _in_one_form(machine, node, without, stable=False)
+    return where(holds, stable, original)
+
+
+def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequence[Mapping[str, tuple[Value, Value]]]:
+    """What each name stands for in the stable form, and in the original one: where the condition holds, and else."""
+    within, without = numbers
+    return {n: (v, within) for n, v in values.items()}, {n: (without, v) for n, v in values.items()}
+
+
+def _in_one_form(machine: Machine, node: Rewritten, values: Mapping[str, Value], *, stable: bool) -> Task:
+    # The forms read the parts again, which must not evaluate them again.
     machine.held.update({part: values[name] for name, part in node.parts.items()})
     try:
-        if when(**values):
+        if stable:
             machine.rewritten[node] = None
             return (yield node.stable)
         return (yield from machine.handlers[type(node.original)](machine, node.original))

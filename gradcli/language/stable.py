@@ -23,12 +23,17 @@ from gradcli.primitives.signature import rename
 
 
 class StableForm(NamedTuple):
-    """`pattern` may be evaluated as `stable`, where `when` holds for the values of its names."""
+    """`pattern` may be evaluated as `stable`, where `when` holds for the values of its names.
+
+    With `apart` the condition is one of each element, and so is the choice: of two numbers, the first is one for
+    which it holds, and stands in the stable form for elements for which it does not; the second the other way round.
+    """
 
     pattern: str
     stable: str
     proof: str
-    when: Callable[..., bool] | None = None
+    when: Callable[..., Any] | None = None
+    apart: tuple[float, float] | None = None
 
 
 def _positive_and_finite(x: Any, q: Any) -> bool:
@@ -40,12 +45,12 @@ def _nonzero_and_finite(x: Any) -> bool:
     return assume(usable_divisor(constant(x)))
 
 
-def _above_minus_log_2(x: Any) -> bool:
-    return assume(greater(constant(x), -math.log(2)))
+def _above_minus_log_2(x: Any) -> Any:
+    return greater(constant(x), -math.log(2))
 
 
-def _near_0(x: Any) -> bool:
-    return assume(less(absolute(constant(x)), 0.5))
+def _near_0(x: Any) -> Any:
+    return less(absolute(constant(x)), 0.5)
 
 
 def _one_axis(x: Any) -> bool:
@@ -70,7 +75,7 @@ _RULES_BY_ROOT = {
         StableForm("log(1 - sigmoid(x))", "logsigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
         StableForm("log(1 + exp(x))", "softplus(x)", "the definition of softplus"),
         StableForm("log(exp(x) + 1)", "softplus(x)", "the definition of softplus"),
-        StableForm("log(1 - exp(x))", "log(-expm1(x))", "the definition of expm1", _above_minus_log_2),
+        StableForm("log(1 - exp(x))", "log(-expm1(x))", "the definition of expm1", _above_minus_log_2, (-0.1, -1.0)),
         StableForm("log(cosh(x))", "logcosh(x)", "the definition of logcosh"),
         StableForm("log(1 - tanh(x)**2)", "-2*logcosh(x)", "1 - tanh(x)**2 = cosh(x)**-2"),
         StableForm("log(1 - erf(x))", "log(erfc(x))", "the definition of erfc"),
@@ -88,8 +93,8 @@ _RULES_BY_ROOT = {
     "-": (
         StableForm("exp(x) - 1", "expm1(x)", "the definition of expm1"),
         StableForm("1 - exp(x)", "-expm1(x)", "the definition of expm1"),
-        StableForm("sqrt(1 + x) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0),
-        StableForm("sqrt(x + 1) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0),
+        StableForm("sqrt(1 + x) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0, (0.0, 1.0)),
+        StableForm("sqrt(x + 1) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0, (0.0, 1.0)),
         StableForm("1 - tanh(x)**2", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2"),
         StableForm("1 - tanh(x)*tanh(x)", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2"),
         StableForm("1 - sigmoid(x)", "sigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
