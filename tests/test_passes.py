@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import NAMES, expressions
 
+import gradcli
 from gradcli import arrays
 from gradcli.errors import GradcliError
 from gradcli.language.syntax import parse
@@ -20,11 +22,13 @@ from gradcli.primitives.bind import assume, bind
 from gradcli.primitives.comparisons import where
 from gradcli.primitives.linear import matmul
 from gradcli.program import constants
+from gradcli.program.builder import Builder
 from gradcli.program.checker import check
 from gradcli.program.ir import Program, Variable
 from gradcli.program.passes import optimise
+from gradcli.program.patterns import Term
 from gradcli.program.record import record
-from gradcli.program.rewrites import EXACT, FAST, TABLE, MovingRewrite
+from gradcli.program.rewrites import EXACT, FAST, TABLE, MovingRewrite, rewrites
 from gradcli.run.trace import value_and_gradients
 
 VECTOR = np.array([0.5, 1.5, 2.0])
@@ -297,6 +301,50 @@ def test_both_sides_of_a_fast_rule_are_the_same_number(rule):
     kept = rule.replacement.__code__.co_varnames[: rule.replacement.__code__.co_argcount]
     expected = rule.pattern(**{n: GENERIC[n] for n in parts(rule)})
     np.testing.assert_allclose(rule.replacement(**{n: GENERIC[n] for n in kept}), expected, rtol=1e-14)
+
+
+class Watched(Builder):
+    """A builder that knows how deep it was in rewrites of rewrites."""
+
+    deepest = 0
+
+    def fit(self, *operands: Any) -> Any:
+        self.deepest = max(self.deepest, self._depth)
+        return super().fit(*operands)
+
+    def _shared(self, *operands: Any) -> Any:
+        self.deepest = max(self.deepest, self._depth)
+        return super()._shared(*operands)
+
+
+# Of six elements where five are as many as a constant can have that is computed here.
+LARGE = np.arange(6.0)
+ATOMS = [Variable((6,), "float64"), -1.0, 2.0, LARGE, LARGE[:3, None]]
+
+
+@pytest.mark.parametrize("rule", EVERY_PATTERN, ids=lambda r: r.why)
+def test_no_rules_undo_one_another(rule, monkeypatch):
+    monkeypatch.setattr(constants, "_MOST_FOLDED", 5)
+    for atoms in itertools.product(ATOMS, repeat=len(parts(rule))):
+        draft = Watched(rewrites(EXACT, FAST))
+        with arrays.quiet():
+            made = rule.pattern(*(Term(draft, a) for a in atoms))
+            for outer in EVERY_PATTERN:
+                outer.pattern(*(made if i == 0 else Term(draft, atoms[0]) for i in range(len(parts(outer)))))
+        assert draft.deepest < 8
+
+
+def test_constants_that_are_too_large_to_be_computed_here_keep_their_sign():
+    for program in ("sum(-(arange(70000)*x))", "sum(arange(70000)*(-x))", "sum(-(arange(70000)/x))"):
+        compiled = gradcli.compile(program)
+        assert len({compiled(x=1.0) for _ in range(3)}) == 1
+
+
+def test_sums_of_products_with_many_common_factors(run):
+    def product(last: str) -> str:
+        return "*(".join([f"x{i}" for i in range(400)] + [last + ")" * 400])
+
+    assert run("diff", f"w*({product('y')} + {product('z')})", "--wrt", "w", "--json").status == 0
 
 
 def test_only_the_last_shape_counts():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -18,8 +17,9 @@ from gradcli.program import constants
 from gradcli.program.ir import Atom, Equation, Variable
 from gradcli.program.rewrites import Rewrites
 
-# A constant that is computed here takes at most this many elements of memory.
-_MOST_FOLDED = 2**16
+# As many rewrites are made of what a rewrite puts in the place of another. More would be of use to sums whose
+# products have many factors in common alone, and a call of Python's for each is soon one too many.
+_DEEPEST = 24
 
 # Up to here every whole number is a float.
 _LARGEST_EXACT = 2**53
@@ -37,6 +37,7 @@ class Builder:
         self.true: set[Variable] = set()
         self._known: dict[Hashable, Variable] = {}
         self._numbers: dict[Variable, int] = {}
+        self._depth = 0
 
     def number(self, variable: Variable) -> int:
         """The place of a variable in the order in which the program has them."""
@@ -54,8 +55,10 @@ class Builder:
         if inner != shape:
             return self.fit(self.apply(primitive, inputs, params, inner, dtype), shape, dtype)
         folded = _folded(primitive, inputs, params, shape)
-        if folded is None:
+        if folded is None and self._depth < _DEEPEST:
+            self._depth += 1
             folded = self.rewrites.rewritten(self, primitive, inputs, params, shape, dtype)
+            self._depth -= 1
         if folded is not None:
             return self.fit(folded, shape, dtype)
         return self._shared(primitive, inputs, params, shape, dtype)
@@ -150,7 +153,7 @@ def _folded(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, A
             return None
     if primitive is broadcast_to:
         return _broadcast_constant(inputs[0], shape)
-    if math.prod(shape) > _MOST_FOLDED:
+    if not constants.may_be_folded(shape):
         return None
     try:
         with arrays.quiet():

@@ -8,7 +8,11 @@ from collections.abc import Hashable
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.program.ir import Atom, Variable
+
+# A constant that is computed from others takes at most this many elements of memory.
+_MOST_FOLDED = 2**16
 
 # Above this many bytes a constant is told by a digest of its bytes.
 _SMALL = 64
@@ -16,6 +20,11 @@ _SMALL = 64
 
 def is_constant(atom: Atom) -> bool:
     return not isinstance(atom, Variable)
+
+
+def may_be_folded(shape: Shape) -> bool:
+    """Whether a constant of this shape is computed where the program is built, and not where it runs."""
+    return math.prod(shape) <= _MOST_FOLDED
 
 
 def key(constant: Any) -> Hashable:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.arrays.shapes import Shape
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.primitives.arithmetic import identity, negative, ones_like, sign, zeros_like
 from gradcli.primitives.comparisons import (
     equal,
@@ -34,8 +34,9 @@ from gradcli.primitives.conversions import broadcast_to, cast, permute, reshape
 from gradcli.primitives.exponential import general_power, whole_power
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.special import relu
+from gradcli.program import constants
 from gradcli.program.ir import Atom
-from gradcli.program.patterns import Draft, Parts, Template, Term, match, parts_of, template
+from gradcli.program.patterns import CONSTANTS, Draft, Parts, Template, Term, match, parts_of, template
 
 EXACT, FAST = "exact", "fast"
 
@@ -43,7 +44,8 @@ EXACT, FAST = "exact", "fast"
 class Rewrite(NamedTuple):
     """`pattern` may be computed as `replacement`, where a guard says that `given` holds.
 
-    A part called c or d stands for a constant; every other one for anything.
+    A part called c or d stands for a constant, and what is computed from such parts is one: they are
+    small enough. Every other part stands for anything.
     """
 
     pattern: Callable[..., Any]
@@ -182,6 +184,7 @@ class _Prepared(NamedTuple):
     replacement: Callable[..., Any]
     replacement_parts: tuple[str, ...]
     given: Template | None
+    constants: tuple[str, ...]
 
 
 class Rewrites:
@@ -215,7 +218,11 @@ class Rewrites:
                     return found
                 continue
             parts = match(rule.template, inputs, params, draft.definitions)
-            if parts is not None and (rule.given is None or _holds(draft, rule.given, parts)):
+            if (
+                parts is not None
+                and _is_small(rule, parts)
+                and (rule.given is None or _holds(draft, rule.given, parts))
+            ):
                 return _replaced(draft, rule, parts)
         return None
 
@@ -227,7 +234,15 @@ def rewrites(*tags: str) -> Rewrites:
 
 def _prepared(rule: Rewrite) -> _Prepared:
     given = None if rule.given is None else template(rule.given)
-    return _Prepared(template(rule.pattern), rule.replacement, parts_of(rule.replacement), given)
+    fixed = tuple(name for name in parts_of(rule.pattern) if name in CONSTANTS)
+    return _Prepared(template(rule.pattern), rule.replacement, parts_of(rule.replacement), given, fixed)
+
+
+def _is_small(rule: _Prepared, parts: Parts) -> bool:
+    """Whether what a rule computes from constants is a constant: if it were not, the rules that
+    move a sign out of a product and into its constant would undo one another for ever."""
+    shapes = [arrays.shape(parts[name]) for name in rule.constants]
+    return not any(shapes) or constants.may_be_folded(broadcast(shapes))
 
 
 def _holds(draft: Draft, given: Template, parts: Parts) -> bool:
