@@ -21,8 +21,9 @@ import gradcli
 from gradcli.confined import Limits
 from gradcli.executors import stepwise
 from gradcli.formulas import languages
+from gradcli.formulas import text as as_text
 from gradcli.language import scope
-from gradcli.language.syntax import parse
+from gradcli.language.syntax import MAX_LENGTH, parse
 from gradcli.run.symbolic import derivatives_as_formulas
 
 # A program, the name it is differentiated by, the order, the formula.
@@ -641,3 +642,13 @@ def test_numbers_that_no_float_holds_are_left_in_their_factors(run, program, x):
     expected = run("eval", program, f"x={x}", "--json").json["grad"]["x"]
     assert expected not in (0, math.inf)
     assert run("eval", formula, f"x={x}", "--json").json["value"] == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+def test_no_text_is_written_that_is_too_long_to_be_read_back(run, monkeypatch):
+    assert as_text.LONGEST == MAX_LENGTH
+    words = ["diff", "sin(x)*cos(x)*exp(x)*tan(x)", "--order", "6"]
+    assert len(run(*words).out) > 100
+    monkeypatch.setattr(as_text, "LONGEST", 100)
+    outcome = run(*words, "--json")
+    assert outcome.error["kind"] == "limit"
+    assert "longer than the 100 characters that a program can have" in outcome.error["message"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import DifferentiationError
+from gradcli.errors import DifferentiationError, LimitError
 from gradcli.formulas.documents import SHORT, Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Names, names_of
 from gradcli.formulas.numbers import simple_fraction
@@ -37,6 +37,8 @@ from gradcli.primitives.linear import latin
 from gradcli.program import constants
 from gradcli.program.ir import Equation, Program
 
+# Characters of a program that can be read back, as `gradcli.language.syntax` has it.
+LONGEST = 1_000_000
 # A decimal with more characters may be a fraction.
 _LONG = 10
 _NAMED = {math.pi: "pi", math.e: "e", math.inf: "inf"}
@@ -47,13 +49,22 @@ _LIBRARIES = frozenset({"np", "numpy", "torch", "jnp", "math"})
 
 
 def text(program: Program, names: Names | None = None, *, short: int = 0) -> str:
-    """A program with one output in the expression language; see `write`."""
+    """A program with one output in the expression language; see `write`.
+
+    Raises LimitError also for a text that is longer than what can be read back.
+    """
     named = {v.name for v in program.inputs} & set(_NAMELESS)
     language = LANGUAGE._replace(number=_without_names) if named else LANGUAGE
     written = write(program, language, names, short=short)
     # Some words of Python stand for an input, but not alone.
     result = f"1*{written.result}" if keyword.iskeyword(written.result) else written.result
-    return "\n".join([*(f"{name} = {part}" for name, part in written.parts), result])
+    found = "\n".join([*(f"{name} = {part}" for name, part in written.parts), result])
+    if len(found) > LONGEST:
+        raise LimitError(
+            f"the formula is longer than the {LONGEST:,} characters that a program can have",
+            hint="gradcli eval computes it",
+        )
+    return found
 
 
 def number(value: Any) -> Piece:
