@@ -41,8 +41,8 @@ def _has_magnitude(x: Any) -> Any:
 
 
 def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
-    exact = greater_equal(constant(q), 0.5)
-    if assume(exact) and assume(_has_magnitude(x)):
+    exact = assume(greater_equal(constant(q), 0.5))
+    if exact and assume(_has_magnitude(x)):
         return g * (q * general_power(x, q - 1))
     # Below 1/2 the rounding of q - 1 would show in a power of a small or large x.
     rounded, usable = less(constant(q), 0.5), usable_divisor(constant(x))
@@ -53,6 +53,8 @@ def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
     # At 0 the logarithm outweighs the factor in the derivative by q, which would be inf - inf.
     factor = where(equal(x, 0), constant(q), q)
     slope = factor * general_power(where(flat, 1.0, x), q - 1)
+    if exact:
+        return g * slope
     return g * where(logical_and(rounded, usable), divide(q * y, where(usable, x, 1.0)), slope)
 
 
