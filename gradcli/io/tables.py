@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Characters of a line: each cell of one takes memory until all are read.
-_LONGEST_LINE = 10_000_000
+MAX_LINE = 10_000_000
 # In eighths of steps.
 _LINE = 3
 _CELL = 1
@@ -80,10 +80,10 @@ def _rows(source: Source) -> Iterator[_Record]:
 
 
 def _lines(source: Source, text: TextIO) -> Iterator[str]:
-    while line := text.readline(_LONGEST_LINE + 1):
-        if len(line) > _LONGEST_LINE:
+    while line := text.readline(MAX_LINE + 1):
+        if len(line) > MAX_LINE:
             raise source.error(
-                f"a line of it is longer than {_LONGEST_LINE:,} characters", "save large arrays with numpy.save"
+                f"a line of it is longer than {MAX_LINE:,} characters", "save large arrays with numpy.save"
             )
         limits.charge_steps(_LINE)
         yield line
