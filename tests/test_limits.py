@@ -237,6 +237,8 @@ def test_polygamma_far_below_zero_takes_no_longer():
     # The poles repeat, and those that are beyond hardly matter.
     assert near == pytest.approx(19.706691341963047, rel=1e-15)
     assert far == pytest.approx(19.73920880217872, rel=1e-13)
+    # Beside numbers far above, whose mirror images are far below.
+    assert gradcli.polygamma(1, np.array([-30.25, 1e300])).tolist() == [near, 1e-300]
     assert gradcli.polygamma(2, np.array([-25.5, 1.5, -3.0, np.nan])).tolist() == pytest.approx(
         [-0.0014787433374562856, -0.8287966442343199, -np.inf, np.nan], rel=1e-11, nan_ok=True
     )

@@ -21,7 +21,9 @@ def polygamma(n: int, x: Any) -> Any:
     if not far.any():
         return scipy.special.polygamma(n, x)
     fraction = np.where(far, x - np.floor(x), x)
-    between = scipy.special.polygamma(n, 1.0 - fraction) - scipy.special.polygamma(n, 1.0 - x)
+    # Of the others the mirror image might be far below.
+    right, rightmost = np.where(far, 1.0 - fraction, 1.0), np.where(far, 1.0 - x, 1.0)
+    between = scipy.special.polygamma(n, right) - scipy.special.polygamma(n, rightmost)
     return scipy.special.polygamma(n, fraction) + np.where(far, (-1.0) ** (n + 1) * between, 0.0)
 
 

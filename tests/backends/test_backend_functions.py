@@ -47,7 +47,7 @@ EXCLUDED = {
     "polygamma": lambda x: x == -INF,
     "bessel_i": lambda x: (np.abs(x) < 1e-19) & (x != 0),
     "bessel_j": lambda x: (np.abs(x) > 1e4) & np.isfinite(x),
-    "digamma_rise": lambda x, y: (x < 0) | (x + y < 0),
+    "digamma_rise": lambda x, y: (x < 0) | (y < -x),
     "betaln": lambda a, b: (a < 0) | (b < 0) | np.isnan(a) | np.isnan(b) | (a > 1e4) | (b > 1e4),
 }
 ELEMENTWISE = [p for p in PRIMITIVES if p.elementwise]
