@@ -272,6 +272,14 @@ def test_programs_that_nobody_reads_as_a_formula(run, program):
     assert found == pytest.approx(derivative(program, "x", 1, inputs), rel=1e-9)
 
 
+@pytest.mark.parametrize("program", ["maximum(x, 0)**2.5", "where(x > 0, x, 0)**2.5", "relu(x)**3.5"])
+def test_both_sides_of_a_kink_are_in_a_formula_of_high_order(run, program):
+    (line,) = run("diff", program, "--order", "3", "--json").json["derivatives"].values()
+    there, derivative = gradcli.compile(program), gradcli.compile(line)
+    for x in (-1.0, 0.7):
+        assert derivative(x=x) == pytest.approx(there.derivatives({"x": x}, 3)[3])
+
+
 @pytest.mark.parametrize(
     ("program", "order"),
     [

@@ -28,8 +28,11 @@ def partials(program: Program, point: Mapping[str, Any], names: Sequence[str], o
     `itertools.combinations_with_replacement` has them.
 
     `point` has the values of the program's inputs for which they are recorded. Raises NotImplementedError where
-    something in the program has no series, LimitError past order 170.
+    something in the program has no series, or is not smooth everywhere, LimitError past order 170.
     """
+    # A series has in it which side of a kink its point is on; the rules of reverse mode write down both sides.
+    if any(e.primitive.selects or e.primitive.smooth is not None for e in program.equations):
+        raise NotImplementedError
     name, *others = names
     found = _Series(program, point, name, order)
     yield found.derivative(order)

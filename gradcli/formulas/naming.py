@@ -35,10 +35,18 @@ class Names:
 
     def new(self, name: str) -> str:
         """What something is called that is to be called `name`."""
-        naming = self._naming
-        spelled = next(s for s in naming.spellings(name) if naming.key(s) not in self._taken)
-        self._taken.add(naming.key(spelled))
+        spelled = next(filter(self._is_free, self._naming.spellings(name)))
+        self._taken.add(self._naming.key(spelled))
         return spelled
+
+    def numbered(self, stem: str, number: int) -> str:
+        """The first free name of those that are `stem` and a number, from this one on."""
+        name = next(name for n in itertools.count(number) if self._is_free(name := f"{stem}{n}"))
+        self._taken.add(self._naming.key(name))
+        return name
+
+    def _is_free(self, name: str) -> bool:
+        return self._naming.key(name) not in self._taken
 
     def inside(self) -> Names:
         """The names of a function in this text, which may have others that nobody outside sees."""
