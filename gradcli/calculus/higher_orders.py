@@ -77,6 +77,11 @@ def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roun
             # A direction mixes what is not finite into derivatives that are.
             if all(f is None or assume(isfinite(f)) for f in result.found.values()):
                 return result
+        if order == 2 and roundings is not None and any(shapes) and all(map(math.prod, shapes)):
+            # In reverse mode the rows of a Hessian go through the graph together where there are no shadows.
+            deviations = _Directions(function, leaves, order, roundings).derivatives().deviations
+            value, found, _ = _by_reverse_mode(function, leaves, order, None)
+            return Derivatives(_inner(value), {key: _inner(d) for key, d in found.items()}, deviations)
     except NotImplementedError:
         pass
     return _by_reverse_mode(function, leaves, order, roundings)
