@@ -374,3 +374,10 @@ def test_a_missing_file_in_a_removed_directory(tmp_path):
         done = subprocess.run(shell, capture_output=True, text=True, check=False, cwd=gone, env=environment)
         assert done.returncode == 2
         assert done.stderr.startswith("error: cannot read")
+
+
+@pytest.mark.parametrize("function", ["arccos", "arcsin", "acosh", "atanh"])
+def test_the_second_derivative_at_the_end_of_a_domain(run, function):
+    done = run("eval", f"{function}(q)", "q=1", "--order", "2", "--json")
+    assert done.status == 0
+    assert done.json["derivatives"]["q,q"].lstrip("-") == "Infinity"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +13,6 @@ import pytest
 import gradcli
 from tests.whole_domain import DATA, Case, cases
 
-CASES = tuple(cases())
 # Of elementary functions, in units of the last place.
 ULPS = 4
 # Of special ones relative to the result, times 1 more than by how much that changes with the operands.
@@ -24,10 +22,8 @@ SMALLEST = 1e-320
 
 Numbers = Sequence[float]
 
-
-@functools.cache
-def exact() -> dict[str, list[list[float | None]]]:
-    return json.loads(DATA.read_text())
+EXACT: dict[str, list[list[float | None]]] = json.loads(DATA.read_text())
+CASES = {case.program: case for case in cases()}
 
 
 def one_by_one(case: Case, program: Callable[[], gradcli.CompiledProgram]) -> Iterable[Numbers]:
@@ -77,10 +73,10 @@ def is_right(found: Any, exact: float | None, condition: float | None) -> bool:
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.program)
+@pytest.mark.parametrize("case", [CASES[program] for program in EXACT], ids=[*EXACT])
 def test_the_digits_of_a_function(case, path):
     wrong = []
-    for point, row, numbers in zip(case.points, exact()[case.program], PATHS[path](case), strict=True):
+    for point, row, numbers in zip(case.points, EXACT[case.program], PATHS[path](case), strict=True):
         count = 1 + len(point)
         conditions = row[count:] if case.special else [None] * count
         for which, (found, expected, condition) in enumerate(zip(numbers, row, conditions)):
@@ -91,5 +87,5 @@ def test_the_digits_of_a_function(case, path):
 
 
 def test_every_function_is_compared():
-    assert [case.program for case in CASES] == list(exact())
-    assert all(len(case.points) == len(exact()[case.program]) for case in CASES)
+    assert [*CASES] == [*EXACT], "python -m tests.whole_domain writes the exact values"
+    assert all(len(case.points) == len(EXACT[program]) for program, case in CASES.items())

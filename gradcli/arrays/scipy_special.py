@@ -24,7 +24,8 @@ def polygamma(n: int, x: Any) -> Any:
     # Of the others the mirror image might be far below.
     right, rightmost = np.where(far, 1.0 - fraction, 1.0), np.where(far, 1.0 - x, 1.0)
     between = scipy.special.polygamma(n, right) - scipy.special.polygamma(n, rightmost)
-    return scipy.special.polygamma(n, fraction) + np.where(far, (-1.0) ** (n + 1) * between, 0.0)
+    value = scipy.special.polygamma(n, fraction)
+    return np.where(far, value + (-1.0) ** (n + 1) * between, value)
 
 
 def erfinv(x: Any) -> Any:

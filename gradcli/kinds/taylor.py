@@ -77,8 +77,10 @@ class Jet(Operators):
         Where no operand that is a series has a derivative, the result is none.
         """
         result = Jet._applied(primitive, operands, params)
-        if isinstance(result, Jet) and not result._growing:
-            if any(isinstance(o, Jet) and o.shadow is not None for o in operands):
+        series = [o for o in operands if isinstance(o, Jet)]
+        # A result of order 0 is there before its operands are.
+        if isinstance(result, Jet) and not (result._growing or any(s._growing for s in series)):
+            if any(s.shadow is not None for s in series):
                 result.shadow = result._shadow(primitive, operands, params)
             observe = observer.get()
             if observe is not None:

@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from gradcli import arrays
 from gradcli.arrays import definitions
 from gradcli.primitives.arithmetic import absolute, divide, minus, multiply, negative, subtract, zeros_like
-from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.comparisons import (
     equal,
     greater,
@@ -41,21 +42,29 @@ def _has_magnitude(x: Any) -> Any:
 
 
 def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
-    exact = assume(greater_equal(constant(q), 0.5))
-    if exact and assume(_has_magnitude(x)):
-        return g * (q * general_power(x, q - 1))
     # Below 1/2 the rounding of q - 1 would show in a power of a small or large x.
-    rounded, usable = less(constant(q), 0.5), usable_divisor(constant(x))
-    if assume(rounded) and assume(usable):
+    exact = _all(greater_equal(constant(q), 0.5))
+    if not exact and _all(less(constant(q), 0.5)) and assume(usable_divisor(constant(x))):
         return g * divide(q * y, x)
-    # x**0 is flat, also at x = 0, where q*x**(q-1) is 0*inf: there the base is made safe beforehand.
-    flat = logical_and(equal(q, 0), logical_not(_has_magnitude(x)))
-    # At 0 the logarithm outweighs the factor in the derivative by q, which would be inf - inf.
-    factor = where(equal(x, 0), constant(q), q)
-    slope = factor * general_power(where(flat, 1.0, x), q - 1)
+    if assume(_has_magnitude(x)):
+        slope = q * general_power(x, q - 1)
+    else:
+        # x**0 is flat, also at x = 0, where q*x**(q-1) is 0*inf: there the base is made safe beforehand.
+        flat = logical_and(equal(q, 0), logical_not(_has_magnitude(x)))
+        # At 0 the logarithm outweighs the factor in the derivative by q, which would be inf - inf.
+        factor = where(equal(x, 0), constant(q), q)
+        slope = factor * general_power(where(flat, 1.0, x), q - 1)
     if exact:
         return g * slope
-    return g * where(logical_and(rounded, usable), divide(q * y, where(usable, x, 1.0)), slope)
+    usable = usable_divisor(constant(x))
+    rounded = logical_and(less(constant(q), 0.5), usable)
+    return g * where(rounded, divide(q * y, where(usable, x, 1.0)), slope)
+
+
+def _all(condition: Any) -> bool:
+    """Whether it holds for every exponent. While a program is recorded, nothing is assumed of tensors of them, which
+    may well have some of either kind."""
+    return not (isinstance(condition, Kind) and arrays.shape(condition)) and assume(condition)
 
 
 def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
