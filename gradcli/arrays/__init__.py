@@ -162,7 +162,7 @@ def zeros(shape: Shape, dtype: str, namespace: Namespace | None = None) -> Array
     if namespace is None and not shape and dtype == "float64":
         return 0.0
     limits.charge(math.prod(shape))
-    return guard_memory(lambda numpy: (namespace or numpy).zeros(shape, dtype))
+    return guard_memory(lambda numpy: numpy.zeros(shape, dtype)) if namespace is None else namespace.zeros(shape, dtype)
 
 
 def zeros_like(array: Array) -> Array:
