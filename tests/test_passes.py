@@ -17,7 +17,16 @@ import gradcli
 from gradcli import arrays
 from gradcli.errors import GradcliError
 from gradcli.language.syntax import parse
-from gradcli.primitives import arithmetic, comparisons, conversions, exponential, reductions, special, trigonometric
+from gradcli.primitives import (
+    arithmetic,
+    comparisons,
+    conversions,
+    exponential,
+    powers,
+    reductions,
+    special,
+    trigonometric,
+)
 from gradcli.primitives.bind import assume, bind
 from gradcli.primitives.comparisons import where
 from gradcli.primitives.linear import matmul
@@ -367,14 +376,14 @@ def assert_same(found: Any, expected: Any) -> None:
 
 UNARY = (
     arithmetic.negative, arithmetic.absolute, arithmetic.identity, arithmetic.sign, arithmetic.zeros_like,
-    arithmetic.ones_like, arithmetic.reciprocal, exponential.exp, exponential.log, exponential.sqrt,
-    exponential.square, special.relu, trigonometric.sin, comparisons.isfinite, comparisons.isnan,
+    arithmetic.ones_like, arithmetic.reciprocal, exponential.exp, exponential.log, powers.sqrt,
+    powers.square, special.relu, trigonometric.sin, comparisons.isfinite, comparisons.isnan,
     comparisons.logical_not,
 )  # fmt: skip
 BINARY = (
     arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide, comparisons.maximum,
     comparisons.minimum, comparisons.less, comparisons.greater, comparisons.equal, comparisons.not_equal,
-    comparisons.logical_and, comparisons.logical_or, exponential.general_power,
+    comparisons.logical_and, comparisons.logical_or, powers.general_power,
 )  # fmt: skip
 
 
@@ -415,7 +424,7 @@ def _applied(operation: Any, operands: list[Any]) -> Any:
     if operation == "where":
         return where(comparisons.greater(a, 0.0), b, c)
     if operation == "whole_power":
-        return exponential.whole_power(a, n=2.0)
+        return powers.whole_power(a, n=2.0)
     if operation == "reshape":
         return conversions.reshape(a, (1, *arrays.shape(a)))[0]
     if operation == "broadcast":

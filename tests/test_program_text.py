@@ -17,7 +17,7 @@ from gradcli.errors import DifferentiationError, GradcliError
 from gradcli.formulas.text import LANGUAGE, text
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse
-from gradcli.primitives import exponential, special, table
+from gradcli.primitives import exponential, powers, special, table
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import constants
 from gradcli.program.ir import Program, Variable
@@ -214,9 +214,7 @@ def _differs(program: Program) -> bool:
         "order_statistic",
     }
     for equation in program.equations:
-        constant_power = equation.primitive is exponential.general_power and not isinstance(
-            equation.inputs[1], Variable
-        )
+        constant_power = equation.primitive is powers.general_power and not isinstance(equation.inputs[1], Variable)
         if equation.primitive.name in written_otherwise or constant_power:
             return True
     return False

@@ -13,7 +13,7 @@ from gradcli.autograd.node import Node, recorder
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
-from gradcli.primitives import arithmetic, comparisons, conversions, exponential, table
+from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
@@ -183,7 +183,7 @@ class Tensor(TensorBase):
         return self._in_place(arithmetic.divide, other)
 
     def __ipow__(self, other: Any) -> Tensor:
-        return self._in_place(exponential.power, other)
+        return self._in_place(powers.power, other)
 
 
 def _replaced(old: Tensor, new: Any) -> Any:

@@ -15,7 +15,7 @@ from gradcli import arrays
 from gradcli.arrays import definitions, spellings
 from gradcli.arrays.spellings import Spelling
 from gradcli.primitives import conversions, special
-from gradcli.primitives.exponential import by_squaring
+from gradcli.primitives.powers import by_squaring
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Variable
 

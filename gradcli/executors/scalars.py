@@ -16,7 +16,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import definitions
-from gradcli.primitives import arithmetic, comparisons, conversions, exponential, special, trigonometric
+from gradcli.primitives import arithmetic, comparisons, conversions, exponential, powers, special, trigonometric
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -41,7 +41,7 @@ _TEMPLATES: dict[Primitive, str] = {
     comparisons.logical_and: "bool({0}) and bool({1})",
     comparisons.logical_or: "bool({0}) or bool({1})",
     comparisons.where: "{1} if {0} else {2}",
-    exponential.rsqrt: "1.0 / sqrt({0})",
+    powers.rsqrt: "1.0 / sqrt({0})",
     exponential.exp2: "pow(2.0, {0})",
     exponential.sigmoid: "1.0 / (1.0 + exp(-{0}))",
     trigonometric.sech: "((t := exp(-fabs({0}))) + t) / (1.0 + t * t)",
@@ -152,7 +152,7 @@ class _FunctionWriter:
     def _equation(self, equation: Equation) -> str:
         primitive, inputs = equation.primitive, equation.inputs
         operands = [self._atom(a) if primitive.truths else self._float(a) for a in inputs]
-        if primitive is exponential.whole_power:
+        if primitive is powers.whole_power:
             n = equation.params["n"]
             return f"{operands[0]} * {operands[0]}" if n == 2 else f"pow({operands[0]}, {float(n)!r})"
         if _is_unchanged(primitive) or (primitive is conversions.cast and equation.output.dtype == "float64"):

@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import definitions
-from gradcli.primitives import arithmetic, comparisons, conversions, exponential, special, trigonometric
+from gradcli.primitives import arithmetic, comparisons, conversions, exponential, powers, special, trigonometric
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Variable
 
@@ -61,7 +61,7 @@ def _own() -> Mapping[Primitive, Into]:
         arithmetic.ones_like: lambda _x, out: out.fill(1.0),
         conversions.cast: lambda x, out: np.copyto(out, x, casting="unsafe"),
         comparisons.where: where,
-        exponential.rsqrt: rsqrt,
+        powers.rsqrt: rsqrt,
         exponential.sigmoid: sigmoid,
         trigonometric.sech_square: sech_square,
         trigonometric.over_one_plus_square: over_one_plus_square,
@@ -74,7 +74,7 @@ def _own() -> Mapping[Primitive, Into]:
 
 def into(primitive: Primitive, params: Mapping[str, Any]) -> Into | None:
     """The function for `primitive`, or None where there is none."""
-    if primitive is exponential.whole_power:
+    if primitive is powers.whole_power:
         np, n = arrays.numpy_namespace(), params["n"]
         return (lambda x, out: np.multiply(x, x, out)) if n == 2 else (lambda x, out: np.power(x, n, out))
     return _own().get(primitive) or _ufunc(primitive)

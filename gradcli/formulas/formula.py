@@ -19,8 +19,9 @@ from gradcli.formulas.forms import Forms
 from gradcli.formulas.identities import IDENTITIES, is_linear, number
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.exponential import exp, general_power, sqrt, whole_power
+from gradcli.primitives.exponential import exp
 from gradcli.primitives.linear import matmul
+from gradcli.primitives.powers import general_power, sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import mean, sum_
 from gradcli.program import constants

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli import arrays
-from gradcli.primitives import arithmetic, comparisons, exponential
+from gradcli.primitives import arithmetic, comparisons, powers
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
@@ -80,10 +80,10 @@ class Operators(Kind):
         return arithmetic.remainder(operand(other), self)
 
     def __pow__(self, other: Any) -> Any:
-        return exponential.power(self, operand(other))
+        return powers.power(self, operand(other))
 
     def __rpow__(self, other: Any) -> Any:
-        return exponential.power(operand(other), self)
+        return powers.power(operand(other), self)
 
     def __matmul__(self, other: Any) -> Any:
         return matmul(self, operand(other))

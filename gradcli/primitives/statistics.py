@@ -13,8 +13,9 @@ from gradcli.primitives.axes import normalize_axes, one_number, truth
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, isfinite, not_equal, nowhere, usable_divisor, where
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.exponential import exp, log, power, square
+from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.families import elementwise
+from gradcli.primitives.powers import power, square
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import (
     SAMPLES,

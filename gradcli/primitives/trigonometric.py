@@ -10,8 +10,8 @@ from gradcli.arrays import definitions
 from gradcli.primitives.arithmetic import divide, minus, multiply
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, greater, where
-from gradcli.primitives.exponential import sqrt
 from gradcli.primitives.families import elementwise
+from gradcli.primitives.powers import sqrt
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated, through
 

@@ -31,7 +31,7 @@ from gradcli.primitives.comparisons import (
     where,
 )
 from gradcli.primitives.conversions import broadcast_to, cast, permute, reshape
-from gradcli.primitives.exponential import general_power, whole_power
+from gradcli.primitives.powers import general_power, whole_power
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.special import relu
 from gradcli.program import constants

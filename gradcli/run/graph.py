@@ -18,7 +18,7 @@ from gradcli.language.provenance import Log
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
 from gradcli.language.values import plain
-from gradcli.primitives.exponential import whole_power
+from gradcli.primitives.powers import whole_power
 from gradcli.run.groups import Group, Grouping, grouped
 
 

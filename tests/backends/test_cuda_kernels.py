@@ -18,7 +18,7 @@ from gradcli.arrays import spellings
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.executors import cuda_functions, cuda_text, cupy_kernels, schedule
 from gradcli.language.syntax import parse
-from gradcli.primitives import arithmetic, comparisons, conversions, exponential, matrices, reductions, trigonometric
+from gradcli.primitives import arithmetic, comparisons, conversions, matrices, powers, reductions, trigonometric
 from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
@@ -359,10 +359,10 @@ def test_constants_keep_their_digits(dtype):
 
 def test_powers_with_constant_exponents():
     exponents = (0.0, 1.0, 2.0, 3.0, 4.0, -1.0, -2.0, 5.0, 0.5, -0.5)
-    made = [check(exponential.general_power, (VALUES, q), {}, fixed=True) for q in exponents]
+    made = [check(powers.general_power, (VALUES, q), {}, fixed=True) for q in exponents]
     for q, one in zip(exponents, made):
         # With a number for the exponent NumPy has square roots, also of -0.0.
-        expected = bind(exponential.general_power, (VALUES, np.full_like(VALUES, q)), {})
+        expected = bind(powers.general_power, (VALUES, np.full_like(VALUES, q)), {})
         (found,) = one.run([VALUES])
         np.testing.assert_allclose(found, expected, rtol=1e-15)
         np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
