@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from functools import partial
+from functools import cache
 from importlib import import_module
 from io import StringIO
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
@@ -42,23 +42,26 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
     Raises UsageError for a command line that is none, and what the command raises.
     """
     named = next((i for i, a in enumerate(arguments) if not a.startswith("-")), len(arguments))
-    parser = _parser(commands, "".join(arguments[named : named + 1]), environment, apart)
+    name = next((n for n in arguments[named : named + 1] if n in commands), "")
+    parser = _parser(tuple(commands.items()), name)
     _check_words(parser, arguments[:named])
     if named < len(arguments):
         _check_words(_command(parser, arguments[named]), arguments[named + 1 :])
     page = _Page(environment)
     try:
         with redirect_stdout(page):
-            run: Callable[[], ExitStatus] | int | None = parser.main(
-                args=[*arguments], prog_name="gradcli", standalone_mode=False
-            )
+            # No command's options, but None or a number, where a page is printed.
+            options: Any = parser.main(args=[*arguments], prog_name="gradcli", standalone_mode=False)
     except typer.TyperException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "gradcli")
         raise UsageError(_usage_message(error), hint=f"{path} --help shows the usage") from None
-    if callable(run):
-        return run()
-    environment.write(page.getvalue())
-    return ExitStatus.SUCCESS
+    if options is None or isinstance(options, int):
+        environment.write(page.getvalue())
+        return ExitStatus.SUCCESS
+    limited = any(getattr(options, limit, None) is not None for limit in ("max_seconds", "max_memory"))
+    if limited and not environment.apart:
+        return apart(options)
+    return _declared(name).run(options, environment)
 
 
 class _Page(StringIO):
@@ -76,8 +79,9 @@ class _Page(StringIO):
         return getattr(self._environment.stdout, "encoding", None) or "utf-8"
 
 
-def _parser(commands: Mapping[str, str], named: str, environment: Environment, apart: Apart) -> Any:
-    """A parser of Click's, which gives what to call for the command that is named, None where it prints a page.
+@cache
+def _parser(commands: tuple[tuple[str, str], ...], named: str) -> Any:
+    """A parser of Click's, which gives the options of the command that is named, None where it prints a page.
 
     The file of that command is loaded, of the others the help alone is known.
     """
@@ -100,37 +104,31 @@ def _parser(commands: Mapping[str, str], named: str, environment: Environment, a
         elif context.invoked_subcommand is None:
             typer.echo(context.get_help())
 
-    for name, summary in commands.items():
+    for name, summary in commands:
         if name == named:
-            _add(app, name, summary, import_module(f"gradcli.cli.{name}").COMMAND, environment, apart)
+            _add(app, name, summary, _declared(name))
         else:
             app.command(name, help=summary)(lambda: None)
     return typer.main.get_command(app)
 
 
-def _add(
-    app: typer.Typer,
-    name: str,
-    summary: str,
-    command: Command[Options],
-    environment: Environment,
-    apart: Apart,
-) -> None:
-    def invoke(**given: Any) -> Callable[[], ExitStatus]:
-        options = command.options(**given)
-        limited = given.get("max_seconds") is not None or given.get("max_memory") is not None
-        if limited and not environment.apart:
-            return partial(apart, options)
-        return partial(command.run, options, environment)
+def _declared(name: str) -> Command[Any]:
+    command: Command[Any] = import_module(f"gradcli.cli.{name}").COMMAND
+    return command
+
+
+def _add(app: typer.Typer, name: str, summary: str, command: Command[Any]) -> None:
+    def options(**given: Any) -> Any:
+        return command.options(**given)
 
     hints = get_type_hints(command.options, include_extras=True)
     parameters = inspect.signature(command.options).parameters.values()
-    invoke.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [p.replace(annotation=hints[p.name]) for p in parameters]
     )
     # A program may start with a minus.
     settings = {"ignore_unknown_options": "words" in hints}
-    app.command(name, help=f"{summary}\n\n{command.help}", context_settings=settings)(invoke)
+    app.command(name, help=f"{summary}\n\n{command.help}", context_settings=settings)(options)
 
 
 def _command(parser: Any, name: str) -> Any:
