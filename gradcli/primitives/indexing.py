@@ -13,8 +13,9 @@ from gradcli.errors import LimitError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.axes import diagonal_number, whole, whole_array
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.elements import broadcast_elements
 from gradcli.primitives.families import moving
-from gradcli.primitives.primitive import Composite, Primitive, broadcast_elements
+from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.series import linear
 
 Key = tuple[Any, ...]

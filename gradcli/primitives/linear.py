@@ -13,8 +13,9 @@ from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.conversions import permute, reshape
+from gradcli.primitives.elements import work
 from gradcli.primitives.indexing import take_diagonal
-from gradcli.primitives.primitive import Composite, Primitive, work
+from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import multilinear
 from gradcli.primitives.shape import matrix_transpose, moveaxis

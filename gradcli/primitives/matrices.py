@@ -20,10 +20,11 @@ from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.comparisons import usable_divisor
 from gradcli.primitives.conversions import permute, reshape
+from gradcli.primitives.elements import largest_operand, work
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.powers import by_squaring
-from gradcli.primitives.primitive import Composite, Primitive, largest_operand, spelled, work
+from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import matrix_transpose, roll

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 from gradcli.arrays import spellings
-from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.arrays.shapes import Shape
 from gradcli.arrays.spellings import Spelling
-from gradcli.errors import CallError, ShapeError
+from gradcli.errors import CallError
 from gradcli.primitives.bind import bind
+from gradcli.primitives.elements import broadcast_elements, largest_operand
 from gradcli.primitives.refusals import FOREIGN, refusal
 from gradcli.primitives.signature import parse_signature, rename, with_arrays
 
@@ -194,7 +194,7 @@ class Primitive(Operation):
         whether the function is differentiable at this point; None where it is on its whole domain
     elements(shapes, params)
         how many elements the result has; where the work is more, that in the time of an element,
-        see `work`
+        see `gradcli.primitives.elements`
     view(x, **params)
         whether NumPy gives its array `x` back, or a view of it, which takes no time and no memory for its elements;
         None where it never does, and where the view has more elements than `x`
@@ -381,25 +381,6 @@ def _used_parameters(rule: Vjp, first: int) -> frozenset[int]:
     return frozenset(i for i, name in enumerate(names) if not name.startswith("_"))
 
 
-def broadcast_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
-    """The size of the result of broadcasting; 0 where the shapes do not fit, as the function will say."""
-    if len(shapes) == 1:
-        return math.prod(shapes[0])
-    try:
-        return math.prod(broadcast(shapes))
-    except ShapeError:
-        return 0
-
-
-def work(multiplications: int) -> int:
-    """How many elements take the time of this many multiplications in a product of matrices."""
-    return multiplications // 64
-
-
 def always(*_operands: Any, **_params: Any) -> bool:
     """For a rule that depends on nothing."""
     return True
-
-
-def largest_operand(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
-    return max((math.prod(s) for s in shapes), default=1)

@@ -28,6 +28,7 @@ from gradcli.primitives.comparisons import (
     where,
 )
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
+from gradcli.primitives.elements import sorting
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated, linear, locally_constant
@@ -289,10 +290,6 @@ argmax = _position("argmax", "the position of the largest element")
 argmin = _position("argmin", "the position of the smallest element")
 
 
-def _sorted_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
-    return math.prod(shapes[0]) * (1 + shapes[0][-1].bit_length() // 2)
-
-
 def _order_smooth(x: Any, *, k: int) -> bool:
     last = len(arrays.shape(x)) - 1
     return _one_at_most(equal(x, keep_axes(order_statistic(x, k), arrays.shape(x), (last,))), (last,))
@@ -316,6 +313,6 @@ order_statistic = Primitive(
     domain="smooth where one element is chosen",
     selects=True,
     smooth=_order_smooth,
-    elements=_sorted_elements,
+    elements=sorting(),
     samples=((_VECTOR, 1), (_MATRIX, 0)),
 )  # fmt: skip

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import divide, multiply, ones_like, subtract
@@ -16,6 +14,7 @@ from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, nowhere, usable_divisor, where
 from gradcli.primitives.conversions import reshape
+from gradcli.primitives.elements import sorting
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import any_, sum_
@@ -132,16 +131,6 @@ log_softmax = Composite(
 )  # fmt: skip
 
 
-def sorting(times: int) -> Callable[[Sequence[Shape], Mapping[str, Any]], int]:
-    """The work of sorting along an axis, `times` as much where positions are found, or used."""
-
-    def elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
-        size: int = shapes[0][params["axis"]]
-        return math.prod(shapes[0]) * (1 + times * size.bit_length() // 2)
-
-    return elements
-
-
 def _order(xp: Any, keys: Any, axis: int) -> Any:
     return xp.argsort(keys, axis=axis, stable=True)
 
@@ -194,6 +183,6 @@ sort: Primitive = Primitive(
     domain="smooth where no two elements are equal",
     smooth=scan_smooth,
     edges=("equal elements keep their order, in the gradient too", "nan comes last"),
-    elements=sorting(1),
+    elements=sorting(),
     samples=_SAMPLES,
 )  # fmt: skip
