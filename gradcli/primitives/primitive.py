@@ -11,7 +11,7 @@ from gradcli.arrays.spellings import Spelling
 from gradcli.errors import CallError
 from gradcli.primitives.bind import bind
 from gradcli.primitives.elements import broadcast_elements, largest_operand
-from gradcli.primitives.refusals import FOREIGN, refusal
+from gradcli.primitives.refusals import FOREIGN, refuse
 from gradcli.primitives.signature import parse_signature, rename, with_arrays
 
 Vjp = Callable[..., Any] | None
@@ -132,10 +132,8 @@ class Composite(Operation):
                 params = self._renamed(params)
             return self.definition(*operands, **params)
         except FOREIGN as error:
-            wrong = refusal(self.name, operands, params, error)
-            if wrong is None:
-                raise
-            raise wrong from error
+            refuse(self.name, operands, params, error)
+            raise
 
 
 class Primitive(Operation):
@@ -318,10 +316,8 @@ class Primitive(Operation):
                 operands, params = self._by_name(operands, params), {}
             return bind(self, operands, params or _NO_PARAMS)
         except FOREIGN as error:
-            wrong = refusal(self.name, operands, params, error)
-            if wrong is None:
-                raise
-            raise wrong from error
+            refuse(self.name, operands, params, error)
+            raise
 
     def _by_name(self, operands: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The operands in their order, some of them given by name."""

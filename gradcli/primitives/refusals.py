@@ -13,17 +13,16 @@ from gradcli.primitives.bind import Kind
 FOREIGN = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 
 
-def refusal(name: str, arguments: Sequence[Any], named: Mapping[str, Any], error: Exception) -> GradcliError | None:
-    """The error that names the argument which `error` came of; None where it is gradcli's, or none is to blame."""
+def refuse(name: str, arguments: Sequence[Any], named: Mapping[str, Any], error: Exception) -> None:
+    """Raise the error that names the argument which `error` came of, unless `error` is gradcli's, or none is to blame."""
     if isinstance(error, GradcliError):
-        return None
+        return
     given = [*arguments, *named.values()]
     for blamed in (_no_value, _no_operand, _too_large):
         for value in given:
             found = blamed(name, value)
             if found is not None:
-                return found
-    return None
+                raise found from error
 
 
 def _no_value(name: str, value: Any) -> GradcliError | None:
