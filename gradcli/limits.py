@@ -20,8 +20,9 @@ MAX_DEPTH = 100_000
 
 # A step is what it takes to evaluate one part of a program, about 3 µs; what takes less is charged in these parts of it.
 STEP = 8
-# The share of what is left that may be spent on what may be in vain, as recording a program is.
-_SHARE = 4
+# The shares of the steps and of the elements that are left that may be spent on what may be in vain: half of the steps,
+# as an equation that is recorded takes 40 times those of an operation on numbers.
+_SHARE_OF_STEPS, _SHARE_OF_ELEMENTS = 2, 4
 
 
 class Budget:
@@ -117,7 +118,7 @@ def attempt() -> Iterator[None]:
         yield
         return
     part = Budget(whole.max_steps, whole.max_elements)
-    part.eighths, part.elements = whole.eighths // _SHARE, whole.elements // _SHARE
+    part.eighths, part.elements = whole.eighths // _SHARE_OF_STEPS, whole.elements // _SHARE_OF_ELEMENTS
     token = _current.set(part)
     try:
         yield

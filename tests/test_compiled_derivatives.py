@@ -87,6 +87,14 @@ def test_jacobians(text, values):
     assert recorded(program)
 
 
+def test_a_recording_may_take_half_of_the_steps():
+    # As one of order 170 takes, of the steps that there are where nobody says otherwise.
+    program = gradcli.compile("cosh(x)*exp(x)", max_steps=200_000)
+    for x in (1.25, 0.75):
+        program.derivatives({"x": x}, 60)
+    assert recorded(program)
+
+
 def test_results_are_the_callers():
     program = gradcli.compile("x**2")
     for _ in range(3):

@@ -194,7 +194,7 @@ def test_what_is_refused_is_not_counted():
 def test_an_attempt_takes_nothing_from_the_run():
     with limits.within(max_steps=8):
         with limits.attempt(), pytest.raises(LimitError):
-            limits.charge_steps(17)
+            limits.charge_steps(33)
         limits.charge_steps(64)
     with limits.attempt():
         limits.charge_steps(1000)

@@ -49,7 +49,7 @@ class Builder:
         """An atom with the value of `primitive` applied to `inputs`, of this shape and dtype."""
         inner = shape
         if primitive.elementwise:
-            inputs = _with_floats([self._known_truth(a) for a in inputs])
+            inputs = _with_floats([self._known_truth(a) for a in inputs] if self.true else inputs)
             inputs, inner = self._without_broadcasts(primitive, inputs, params, shape, dtype)
         inputs = self._ordered(primitive, inputs)
         if inner != shape:
@@ -139,7 +139,7 @@ class Builder:
 
 def _with_floats(inputs: Sequence[Atom]) -> Sequence[Atom]:
     """The operands, with plain integers beside floating ones as floats, which they become anyway."""
-    if not any(type(a) is int for a in inputs):
+    if int not in map(type, inputs):
         return inputs
     if not any(arrays.dtype_name(a).startswith("float") for a in inputs):
         return inputs

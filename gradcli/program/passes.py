@@ -66,7 +66,9 @@ def _needed(equations: Iterable[Equation], atoms: Iterable[Atom]) -> set[Variabl
     needed = {atom for atom in atoms if isinstance(atom, Variable)}
     for equation in reversed(tuple(equations)):
         if equation.output in needed:
-            needed.update(a for a in equation.inputs if isinstance(a, Variable))
+            for atom in equation.inputs:
+                if isinstance(atom, Variable):
+                    needed.add(atom)
     return needed
 
 

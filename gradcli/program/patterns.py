@@ -7,6 +7,7 @@ A pattern is an ordinary Python function of its parts, as `lambda x: exp(log(x))
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -114,7 +115,7 @@ def _operands(
             yield from _all(list(zip(pattern.operands, order)), parts, definitions)
 
 
-def _orders(pattern: Pattern, inputs: Sequence[Atom]) -> Iterator[Sequence[Atom]]:
+def _orders(pattern: Pattern, inputs: Sequence[Any]) -> Iterator[Sequence[Any]]:
     yield inputs
     if pattern.primitive is not None and pattern.primitive.commutative:
         yield inputs[::-1]
@@ -122,6 +123,45 @@ def _orders(pattern: Pattern, inputs: Sequence[Atom]) -> Iterator[Sequence[Atom]
 
 # The names of parts that stand for constants alone.
 CONSTANTS = frozenset({"c", "d"})
+
+
+# Of an atom what decides which patterns may fit it: the primitive that gives it, its value and the sign of that, that
+# it is some other constant; None for anything else.
+Sort = Primitive | tuple[float, float] | bool | None
+
+
+class Sorts:
+    """The sorts of atoms, as far as the operands of some templates tell them apart."""
+
+    def __init__(self, templates: Sequence[Template]) -> None:
+        operands = [o for t in templates for o in t.root.operands]
+        self._primitives = {o.primitive for o in operands if isinstance(o, Pattern)}
+        self._numbers = {_signed(o) for o in operands if not isinstance(o, Pattern)}
+
+    def of(self, atom: Atom, definitions: Mapping[Variable, Equation]) -> Sort:
+        if isinstance(atom, Variable):
+            equation = definitions.get(atom)
+            return equation.primitive if equation is not None and equation.primitive in self._primitives else None
+        number = constants.number(atom)
+        signed = None if number is None else _signed(number)
+        return signed if signed in self._numbers else True
+
+
+def _signed(number: float) -> tuple[float, float]:
+    return float(number), math.copysign(1.0, number)
+
+
+def may_begin(sought: Template, sorts: Sequence[Sort]) -> bool:
+    """Whether a template fits any operands of these sorts."""
+    return any(all(map(_begins, sought.root.operands, order)) for order in _orders(sought.root, sorts))
+
+
+def _begins(pattern: Any, sort: Sort) -> bool:
+    if not isinstance(pattern, Pattern):
+        return sort == _signed(pattern)
+    if pattern.primitive is not None:
+        return sort is pattern.primitive
+    return pattern.name not in CONSTANTS or sort is True or isinstance(sort, tuple)
 
 
 def _may_fit(pattern: Any, atom: Atom, definitions: Mapping[Variable, Equation]) -> bool:

@@ -36,7 +36,19 @@ from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.special import relu
 from gradcli.program import constants
 from gradcli.program.ir import Atom
-from gradcli.program.patterns import CONSTANTS, Draft, Parts, Template, Term, match, parts_of, template
+from gradcli.program.patterns import (
+    CONSTANTS,
+    Draft,
+    Parts,
+    Sort,
+    Sorts,
+    Template,
+    Term,
+    match,
+    may_begin,
+    parts_of,
+    template,
+)
 
 EXACT, FAST = "exact", "fast"
 
@@ -200,6 +212,27 @@ class Rewrites:
             else:
                 prepared = _prepared(rule)
                 self._rules.setdefault(prepared.template.primitive, []).append(prepared)
+        self._sorts = {
+            primitive: Sorts([rule.template for rule in rules if isinstance(rule, _Prepared)])
+            for primitive, rules in self._rules.items()
+        }
+        # Those of the rules that may fit, by the sorts of the operands: of most operands none does.
+        self._fitting: dict[tuple[Primitive, tuple[Sort, ...]], Sequence[_Prepared | MovingRewrite]] = {}
+
+    def _that_may_fit(
+        self, draft: Draft, primitive: Primitive, inputs: Sequence[Atom]
+    ) -> Sequence[_Prepared | MovingRewrite]:
+        known = self._sorts.get(primitive)
+        if known is None:
+            return ()
+        definitions = draft.definitions
+        sorts = tuple([known.of(atom, definitions) for atom in inputs])
+        found = self._fitting.get((primitive, sorts))
+        if found is None:
+            rules = self._rules[primitive]
+            found = [r for r in rules if isinstance(r, MovingRewrite) or may_begin(r.template, sorts)]
+            self._fitting[primitive, sorts] = found
+        return found
 
     def rewritten(
         self,
@@ -211,7 +244,7 @@ class Rewrites:
         _dtype: str,
     ) -> Atom | None:
         """What `primitive` applied to `inputs` is rewritten to; None where no rule fits."""
-        for rule in self._rules.get(primitive, ()):
+        for rule in self._that_may_fit(draft, primitive, inputs):
             if isinstance(rule, MovingRewrite):
                 found = rule.function(draft, inputs, params, shape)
                 if found is not None:
