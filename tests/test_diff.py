@@ -280,6 +280,11 @@ def test_both_sides_of_a_kink_are_in_a_formula_of_high_order(run, program):
         assert derivative(x=x) == pytest.approx(there.derivatives({"x": x}, 3)[3])
 
 
+def test_elements_that_do_not_vary_stay_out_of_a_formula_of_high_order(run):
+    (line,) = run("diff", "sum(sqrt([0, x]))", "--order", "3", "--json").json["derivatives"].values()
+    assert gradcli.compile(line)(x=0.25) == pytest.approx(12.0)
+
+
 @pytest.mark.parametrize(
     ("program", "order"),
     [

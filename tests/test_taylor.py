@@ -132,6 +132,32 @@ def test_what_is_not_taken_stays_out_of_a_series(program):
     assert found == [0.0] * 5
 
 
+@pytest.mark.parametrize(
+    ("program", "function"),
+    [
+        ("sum(sqrt([0, x]))", "sqrt"),
+        ("sum(diag([x, 0])**0.5)", "sqrt"),
+        ("sum(sqrt(where([True, False], 0, x)))", "sqrt"),
+        ("sum(sqrt(maximum([0, 0], [-x, x])))", "sqrt"),
+        ("sum(sqrt(sum(diag([x, 0]), axis=1)))", "sqrt"),
+        ("sum(sqrt(cumsum([0, x])))", "sqrt"),
+        ("sum(sqrt(prod([[0, 1], [x, 1]], axis=1)))", "sqrt"),
+        ("sum(sqrt(clip(0, diag([0, x]))).median(axis=0))*2", "sqrt"),
+        ("sum(arcsin(sort([[1, x], [1, 1]], axis=1))[:, 0])", "arcsin"),
+        ("sum(arcsin(min([[1, 1], [1, x]], axis=0)))", "arcsin"),
+        ("log(x) + sum(sqrt([0, 1])*[0, 1])", "log"),
+    ],
+)
+def test_elements_that_do_not_vary_stay_out_of_a_series(program, function):
+    """The derivatives of what stands beside them are infinite."""
+    expected = gradcli.compile(f"{function}(x)").derivatives({"x": 0.25}, 4)[1:]
+    compiled = gradcli.compile(program)
+    for _ in range(3):
+        np.testing.assert_allclose(compiled.derivatives({"x": 0.25}, 4)[1:], expected, rtol=1e-13)
+    by_two = gradcli.compile(f"y*({program})").derivatives({"x": 0.25, "y": 1.0}, 3)
+    np.testing.assert_allclose(by_two["x,x,x"], expected[2], rtol=1e-12)
+
+
 def test_orders_beyond_the_largest_factorial_are_refused():
     with pytest.raises(LimitError, match="factorial"):
         gradcli.compile("exp(x)").derivatives({"x": 0.0}, 171)

@@ -66,25 +66,30 @@ def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roun
     check_order(order)
     try:
         if shapes == [()] and order > 1:
-            return _along_a_line(function, leaves, order, roundings)
+            result = _along_a_line(function, leaves, order, roundings)
+            return result if _is_finite(result) else _along_a_line(function, leaves, order, roundings, followed=True)
         if order > _HIGHEST_OF_SEVERAL and sum(map(math.prod, shapes)) > 1:
             raise LimitError(
                 f"a derivative of order {order} by several numbers would have few right digits",
                 hint=f"orders up to {_HIGHEST_OF_SEVERAL}, or more by one name that is a number",
             )
         if order > 2 and shapes and all(map(math.prod, shapes)):
-            result = _Directions(function, leaves, order, roundings).derivatives()
+            result = _along_directions(function, leaves, order, roundings)
             # A direction mixes what is not finite into derivatives that are.
-            if all(f is None or assume(isfinite(f)) for f in result.found.values()):
+            if _is_finite(result):
                 return result
         if order == 2 and roundings is not None and any(shapes) and all(map(math.prod, shapes)):
             # In reverse mode the rows of a Hessian go through the graph together where there are no shadows.
-            deviations = _Directions(function, leaves, order, roundings).derivatives().deviations
+            deviations = _along_directions(function, leaves, order, roundings).deviations
             value, found, _ = _by_reverse_mode(function, leaves, order, None)
             return Derivatives(_inner(value), {key: _inner(d) for key, d in found.items()}, deviations)
     except NotImplementedError:
         pass
     return _by_reverse_mode(function, leaves, order, roundings)
+
+
+def _is_finite(result: Derivatives) -> bool:
+    return all(f is None or assume(isfinite(f)) for f in result.found.values())
 
 
 def scalar(value: Any) -> Any:
@@ -98,10 +103,10 @@ def scalar(value: Any) -> Any:
 
 
 def _along_a_line(
-    function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None
+    function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None, followed: bool = False
 ) -> Derivatives:
     ((name, point),) = leaves.items()
-    value = scalar(function({name: _series(point, arrays.ones_like(point), order, roundings)}))
+    value = scalar(function({name: _series(point, arrays.ones_like(point), order, roundings, followed)}))
     while isinstance(value, Tensor):
         value = value.data
     keys = [",".join([name] * k) for k in range(1, order + 1)]
@@ -113,10 +118,19 @@ def _along_a_line(
     return Derivatives(value.inner, dict(zip(keys, found[1:])), deviations)
 
 
-def _series(point: Any, step: Any, order: int, roundings: Roundings | None) -> Jet:
+def _series(point: Any, step: Any, order: int, roundings: Roundings | None, followed: bool = False) -> Jet:
     """A leaf as a series along a direction."""
     series = Jet([point, step] if order else [point], order)
+    if followed:
+        series.followed()
     return series if roundings is None else series.watched(roundings)
+
+
+def _along_directions(
+    function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None
+) -> Derivatives:
+    result = _Directions(function, leaves, order, roundings).derivatives()
+    return result if _is_finite(result) else _Directions(function, leaves, order, roundings, True).derivatives()
 
 
 # For each direction and leaf the coefficients of the gradient; None where there is no gradient.
@@ -129,9 +143,17 @@ class _Directions:
     The elements of all leaves, one after another, are the variables.
     """
 
-    def __init__(self, function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None) -> None:
+    def __init__(
+        self,
+        function: Function,
+        leaves: Mapping[str, Any],
+        order: int,
+        roundings: Roundings | None,
+        followed: bool = False,
+    ) -> None:
         self.function = function
         self.roundings = roundings
+        self.followed = followed
         self.leaves = leaves
         self.order = order
         self.weights = Weights(order - 1)
@@ -180,7 +202,7 @@ class _Directions:
         else:
             rows = arrays.beside(_numbers(chunk, variables, dtype).reshape(len(chunk), *shape), point)
             step = rows[0] if nesting is None else batch.Batched(rows, nesting)
-        return Tensor(_series(point, step, self.order - 1, self.roundings)).requires_grad_()
+        return Tensor(_series(point, step, self.order - 1, self.roundings, self.followed)).requires_grad_()
 
     def _keys(self) -> Iterator[tuple[str, ...]]:
         """What to differentiate by, for each derivative."""

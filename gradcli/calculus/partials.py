@@ -45,7 +45,7 @@ class _Series:
 
     def __init__(self, program: Program, point: Mapping[str, Any], name: str, order: int) -> None:
         def run(**given: Any) -> Sequence[Any]:
-            given[name] = Jet([given[name], 1.0], order)
+            given[name] = Jet([given[name], 1.0], order).followed()
             (value,) = stepwise.run(program._replace(guards=()), [*given.values()]) or (None,)
             return value.derivatives() if isinstance(value, Jet) else [value, *[0.0] * order]
 

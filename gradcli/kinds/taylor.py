@@ -14,10 +14,14 @@ from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRe
 from gradcli.kinds.order import JET
 from gradcli.kinds.rounding import Roundings
 from gradcli.primitives.arithmetic import add, divide, identity, multiply, negative, subtract, zeros_like
-from gradcli.primitives.bind import bind
+from gradcli.primitives.bind import Kind, bind
+from gradcli.primitives.comparisons import logical_or, not_equal, where
 from gradcli.primitives.conversions import broadcast_to, cast
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.reductions import any_
+from gradcli.primitives.scans import sort
+from gradcli.primitives.series import linear
 
 _NO_PARAMS: Mapping[str, Any] = {}
 
@@ -50,9 +54,12 @@ class Jet(Operators):
 
     A series that is watched has a shadow, which goes through the same operations and is off by a few
     roundings after each of them: how far the two are apart says how much rounding is felt.
+
+    A series that is followed knows which of its elements vary, by what they are made of. The derivatives of
+    the others are 0, whatever a rule makes of 0 times infinity; which of them are 0 by chance is not asked.
     """
 
-    __slots__ = ("_begun", "_growing", "_images", "_known", "_rest", "order", "roundings", "shadow")
+    __slots__ = ("_begun", "_growing", "_images", "_known", "_rest", "order", "roundings", "shadow", "varies")
     level = JET
     differential = True
 
@@ -69,6 +76,8 @@ class Jet(Operators):
         self.shadow: Jet | None = None
         # What a shadow, and everything made of it, is off by.
         self.roundings: Roundings | None = None
+        # Of a series that is followed, truth values of its shape.
+        self.varies: Any = None
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -82,6 +91,8 @@ class Jet(Operators):
         if isinstance(result, Jet) and not (result._growing or any(s._growing for s in series)):
             if any(s.shadow is not None for s in series):
                 result.shadow = result._shadow(primitive, operands, params)
+            if any(s.varies is not None for s in series):
+                result._follow(primitive, operands, params)
             observe = observer.get()
             if observe is not None:
                 observe(operands, result)
@@ -145,6 +156,15 @@ class Jet(Operators):
                 [c if c is None else bind(multiply, (2.0, c), _NO_PARAMS) for c in self.coefficients], self.order
             )
 
+    def _follow(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
+        """Find out which elements of a result vary, and let the derivatives of the others be 0."""
+        self.varies = _varying(primitive, operands, params, self.shape)
+        if not isinstance(self.varies, Kind) and arrays.every(self.varies):
+            return
+        for series in (self,) if self.shadow is None else (self, self.shadow):
+            rest = series._known[1:]
+            series._known[1:] = [None if c is None else where(self.varies, c, 0.0) for c in rest]
+
     def _off(self) -> Jet:
         """A shadow with each coefficient off by a few more roundings."""
         if self.roundings is None:
@@ -177,6 +197,11 @@ class Jet(Operators):
         """This series, of a leaf, with a shadow."""
         self.shadow = Jet(self._known, self.order)
         self.shadow.roundings = roundings
+        return self
+
+    def followed(self) -> Jet:
+        """This series, of a leaf, all elements of which vary."""
+        self.varies = arrays.beside(_all_of(self.shape), self.inner) if self.shape else True
         return self
 
     def coefficient(self, k: int) -> Any:
@@ -277,6 +302,27 @@ class Jet(Operators):
 def shadow_of(value: Any) -> Any:
     """The shadow of a series, where it has one, else `value` itself."""
     return value if not isinstance(value, Jet) or value.shadow is None else value.shadow
+
+
+def _all_of(shape: tuple[int, ...]) -> Any:
+    return arrays.numpy_namespace().ones(shape, bool)
+
+
+def _varying(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any], shape: tuple[int, ...]) -> Any:
+    """Which elements of a result of `shape` vary where those of the operands do that are series."""
+    if primitive.selects or primitive.jet is linear or primitive is sort:
+        # What these have for a derivative of 1 of all that varies is a sum of such ones.
+        marked = [Jet([o.inner, where(o.varies, 1.0, 0.0)], 1) if isinstance(o, Jet) else o for o in operands]
+        made = Jet._applied(primitive, marked, params)
+        slope = made.coefficient(1) if isinstance(made, Jet) else None
+        return broadcast_to(False, shape) if slope is None else not_equal(slope, 0)
+    mask = primitive.differentiable(len(operands))
+    varying = [o.varies for i, o in enumerate(operands) if isinstance(o, Jet) and mask >> i & 1]
+    if primitive.reduces is not None:
+        return any_(*varying, **params)
+    if not primitive.elementwise:
+        varying = [any_(v) for v in varying]
+    return broadcast_to(functools.reduce(logical_or, varying), shape)
 
 
 def check_order(order: int) -> None:

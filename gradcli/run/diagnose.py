@@ -100,6 +100,9 @@ class Watch:
             self._see("backward", node.span, results, "the derivative of '{}' is {}")
 
     def _see_series(self, operands: Sequence[Any], result: Jet) -> None:
+        if result.varies is None:
+            # What is not finite is looked at again as one that is followed.
+            return
         bad = next((c for c in result.coefficients if not _finite(c)), None)
         given = (c for o in operands if isinstance(o, Jet) for c in o.coefficients)
         if bad is not None and all_finite(*given):

@@ -133,8 +133,9 @@ def _second_order(compiled: Any, point: Point, rng: Random) -> Finding | None:
         readings += [
             ("derivatives of a compiled program", partial(_by_derivatives, compiled, order=rng.choice((2, 3))))
         ]
-    # Where a second derivative is not finite, what 0 times infinity is depends on the way.
-    first = {key: numbers for key, numbers in first.items() if key == "value" or not _is_odd(numbers)}
+    # Where a derivative is not finite, what 0 times infinity is in it and in those of it depends on the way.
+    odd = {key for key, numbers in first.items() if key != "value" and _is_odd(numbers)}
+    first = {key: numbers for key, numbers in first.items() if odd.isdisjoint((key, *key.split(",")))}
     for name, reading in readings:
         found = _compared(name, reading, twice_by_reverse_mode, first, point)
         if found is not None:
