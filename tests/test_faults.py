@@ -11,6 +11,8 @@ import signal
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import gradcli
@@ -64,8 +66,7 @@ def descriptors():
 @pytest.mark.parametrize("what", READING)
 def test_reading(run, monkeypatch, what, fault):
     if what == "parquet":
-        arrow = pytest.importorskip("pyarrow")
-        pytest.importorskip("pyarrow.parquet").write_table(arrow.table({"x": np.arange(3000.0)}), "a.parquet")
+        pq.write_table(pa.table({"x": np.arange(3000.0)}), "a.parquet")
     words = ["eval", *READING[what], "--json"]
     right = run(*words)
     assert right.status == (2 if what == "a missing file" else 0)

@@ -10,6 +10,8 @@ import sys
 import tracemalloc
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from gradcli.errors import BindingError
@@ -33,8 +35,7 @@ def written(write):
 
 
 def parquet(**columns):
-    arrow = pytest.importorskip("pyarrow")
-    return written(lambda f: pytest.importorskip("pyarrow.parquet").write_table(arrow.table(columns), f))
+    return written(lambda f: pq.write_table(pa.table(columns), f))
 
 
 TABLE = np.arange(12.0).reshape(3, 4)

@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -250,7 +252,9 @@ class TestNpy:
         assert "6 elements, more than the limit of 5" in error.message
         assert "--max-elements" in error.hint
 
-    @pytest.mark.skipif(np.finfo(np.longdouble).max <= np.finfo(np.float64).max, reason="long double is double")
+    @pytest.mark.skipif(
+        np.finfo(np.longdouble).max <= np.finfo(np.float64).max, reason="a long double is no larger than a double here"
+    )
     def test_numbers_too_large(self):
         np.save("a.npy", np.longdouble(["1e4000"]))
         assert "too large for float64" in refused("a.npy").message
@@ -501,11 +505,8 @@ class TestJsonFiles:
 
 
 class TestParquet:
-    pq = pytest.importorskip("pyarrow.parquet")
-    pa = pytest.importorskip("pyarrow")
-
     def put(self, **columns):
-        self.pq.write_table(self.pa.table(columns), "a.parquet")
+        pq.write_table(pa.table(columns), "a.parquet")
 
     def test_column(self):
         self.put(x=[1, None, 3], y=[0.5, 1.5, 2.5], z=[True, False, True])
@@ -515,16 +516,16 @@ class TestParquet:
 
     @pytest.mark.parametrize("kind", ["float16", "float32", "uint64", "int8"])
     def test_only_column(self, kind):
-        self.put(x=self.pa.array(np.array([1, 2], dtype=kind)))
+        self.put(x=pa.array(np.array([1, 2], dtype=kind)))
         assert_array(read("a.parquet"), [1, 2])
 
     def test_large_integers_and_decimals(self):
-        self.put(x=[2**53 + 1], d=self.pa.array([1.25]).cast(self.pa.decimal128(5, 2)))
+        self.put(x=[2**53 + 1], d=pa.array([1.25]).cast(pa.decimal128(5, 2)))
         assert_array(read("a.parquet:x"), [2.0**53])
         assert_array(read("a.parquet:d"), [1.25])
 
     def test_names_with_dots_and_no_rows(self):
-        self.put(**{"a.b": self.pa.array([], self.pa.float64())})
+        self.put(**{"a.b": pa.array([], pa.float64())})
         assert_array(read("a.parquet:a.b"), [])
 
     def test_choice(self):
@@ -538,8 +539,8 @@ class TestParquet:
         assert "not real numbers" in refused("a.parquet").message
 
     def test_column_twice(self):
-        table = self.pa.table([[1], [2]], names=["x", "x"])
-        self.pq.write_table(table, "a.parquet")
+        table = pa.table([[1], [2]], names=["x", "x"])
+        pq.write_table(table, "a.parquet")
         assert "more than one column 'x'" in refused("a.parquet:x").message
 
     def test_damaged(self):

@@ -13,7 +13,6 @@ from gradcli.executors import kernel, schedule, sincos
 from gradcli.language.syntax import parse
 from gradcli.run.recordings import recording
 
-pytest.importorskip("llvmlite")
 RNG = np.random.default_rng(0)
 # Half of pi to 80 bits.
 HALF_PI = np.longdouble(sincos._HALF_PI[0]) + np.longdouble(sincos._HALF_PI[1])
@@ -40,7 +39,7 @@ ARGUMENTS = {
 }
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no extended precision to compare with")
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="a long double has no more digits than a double here")
 @pytest.mark.parametrize("kind", ARGUMENTS)
 def test_the_error_is_below_one_unit_in_the_last_place(kind):
     x = ARGUMENTS[kind]
