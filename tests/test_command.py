@@ -67,6 +67,15 @@ def test_a_command_loads_no_other():
         assert done.stderr == loaded + "\n"
 
 
+def test_a_command_without_limits_loads_nothing_for_them():
+    code = (
+        "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment;"
+        "main(['eval', 'x**2', 'x=3'], Environment(None, None, None, {}));"
+        "sys.exit(not {'gradcli.confined', 'gradcli.cli.spawned', 'numpy'}.isdisjoint(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_another_language(run, monkeypatch):
     module = ModuleType("gradcli.formulas.loud")
     text = diff.languages.find("text")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli import limits
+from gradcli import confined, limits
 from gradcli.errors import LimitError, UsageError
 
 STEPS = "the program takes more than"
@@ -274,3 +274,11 @@ def test_variables_that_are_read_take_steps(run, tmp_path):
     path = tmp_path / "variables.json"
     path.write_text('{"x": [' + "1, " * 20_000 + "1]}")
     assert f"error: {STEPS} 1,000 steps" in run("eval", "x.shape[0]", "--vars", str(path), "--max-steps", "1000").err
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(500_000_000, "500 MB"), (2**31, "2 GiB"), (512_000_000, "512 MB"), (1001, "1,001 bytes"), (1000, "1 kB")],
+)
+def test_how_a_size_of_memory_is_said(size, text):
+    assert confined.size_text(size) == text
