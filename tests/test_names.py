@@ -115,8 +115,9 @@ def test_python(formulas):
 @pytest.mark.parametrize("standard", ["c99", "gnu99", "c11", "gnu2x", "c++11", "gnu++20"])
 def test_c(formulas, tmp_path, standard):
     plus = "++" in standard
-    if shutil.which("g++" if plus else "gcc") is None:
-        pytest.skip("there is no such compiler")
+    compiler, language = ("g++", "c++") if plus else ("gcc", "c")
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
     text = languages.document("c", formulas).text
     header = re.search(r"double (derivative_z\w*)\(.*\)", text)
     assert header is not None
@@ -125,7 +126,7 @@ def test_c(formulas, tmp_path, standard):
     linkage = f'extern "C" {header[0]};\n' if plus else f"{header[0]};\n"
     source.write_text(before + linkage + text, encoding="utf-8")
     flags = ["-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wno-unused-parameter", "-shared", "-fPIC", "-O0"]
-    command = ["gcc", "-x", "c++" if plus else "c", f"-std={standard}", *flags, str(source), "-lm", "-o", str(library)]
+    command = [compiler, "-x", language, f"-std={standard}", *flags, str(source), "-lm", "-o", str(library)]
     subprocess.run(command, check=True)
     found = getattr(ctypes.CDLL(str(library)), header[1])
     found.restype = ctypes.c_double

@@ -138,7 +138,7 @@ def test_python(samples):
             assert_number(eval(result, known), made)
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_c(tmp_path):
     samples = [s for p in by_name("c", SCALARS) for s in p.values[0]]
     names: dict[str, str] = {}

@@ -127,7 +127,7 @@ def test_what_cannot_be_written_is_an_error(words):
     assert "cannot write the result: standard output is closed" in done.stderr
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the device /dev/full")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device /dev/full")
 @pytest.mark.parametrize("words", [["--help"], ["ops"]])
 def test_a_full_disk_is_an_error(words):
     done = redirected(">/dev/full", words)

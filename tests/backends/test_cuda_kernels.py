@@ -25,7 +25,7 @@ from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.run.recordings import Recording, abstract, recording
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no g++")
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="g++ is not installed")
 RNG = np.random.default_rng(0)
 
 
