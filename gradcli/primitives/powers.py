@@ -33,13 +33,16 @@ _POSITIVE_PAIRS = ((0.7, 1.3), (2.0, -0.5), ([[0.3, 1.2]], [[0.8], [2.5]]))
 
 def _has_magnitude(x: Any) -> Any:
     """Where x is neither 0 nor nan."""
-    return greater(absolute(constant(x)), 0)
+    x = constant(x)
+    # Of a number without the time that `bind` takes.
+    return abs(x) > 0 if type(x) is float else greater(absolute(x), 0)
 
 
 def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
     # Below 1/2 the rounding of q - 1 would show in a power of a small or large x.
-    exact = _all(greater_equal(constant(q), 0.5))
-    if not exact and _all(less(constant(q), 0.5)) and assume(usable_divisor(constant(x))):
+    exponent = constant(q)
+    exact = exponent >= 0.5 if type(exponent) is float else _all(greater_equal(exponent, 0.5))
+    if not exact and _all(less(exponent, 0.5)) and assume(usable_divisor(constant(x))):
         return g * divide(q * y, x)
     if assume(_has_magnitude(x)):
         slope = q * general_power(x, q - 1)
@@ -52,7 +55,7 @@ def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
     if exact:
         return g * slope
     usable = usable_divisor(constant(x))
-    rounded = logical_and(less(constant(q), 0.5), usable)
+    rounded = logical_and(less(exponent, 0.5), usable)
     return g * where(rounded, divide(q * y, where(usable, x, 1.0)), slope)
 
 
