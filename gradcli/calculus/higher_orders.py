@@ -78,11 +78,6 @@ def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roun
             # A direction mixes what is not finite into derivatives that are.
             if _is_finite(result):
                 return result
-        if order == 2 and roundings is not None and any(shapes) and all(map(math.prod, shapes)):
-            # In reverse mode the rows of a Hessian go through the graph together where there are no shadows.
-            deviations = _along_directions(function, leaves, order, roundings).deviations
-            value, found, _ = _by_reverse_mode(function, leaves, order, None)
-            return Derivatives(_inner(value), {key: _inner(d) for key, d in found.items()}, deviations)
     except NotImplementedError:
         pass
     return _by_reverse_mode(function, leaves, order, roundings)

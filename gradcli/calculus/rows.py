@@ -24,8 +24,8 @@ def gradients_of_elements(value: Tensor, leaves: Sequence[Tensor], *, create_gra
     All rows go through the graph at once, as far as memory allows it, unless there is something on
     the way that cannot take them: a user's Function, a hook, a condition on their numbers.
     """
-    # A series may hold batches of its own.
-    at_once = 0 if isinstance(value.data, Jet) else _rows_at_once(value, leaves)
+    # What differentiates along directions may hold batches of its own.
+    at_once = 0 if batch.nestings(value.data) else _rows_at_once(value, leaves)
     if at_once:
         try:
             return _in_batches(value, leaves, create_graph, at_once)
@@ -100,7 +100,7 @@ class _Rows(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, nesting: int, size: int) -> Any:
         ctx.nesting = nesting
-        return batch.unbatched(x.data, nesting, size)
+        return _unbatched(x.data, nesting, size)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
@@ -124,4 +124,10 @@ class _Batch(Function):
 
 def _rows(x: Any, nesting: int, size: int) -> Any:
     """The `size` rows of a value along a new first axis, in the graph where it is a Tensor."""
-    return _Rows.apply(x, nesting, size) if isinstance(x, Tensor) else batch.unbatched(x, nesting, size)
+    return _Rows.apply(x, nesting, size) if isinstance(x, Tensor) else _unbatched(x, nesting, size)
+
+
+def _unbatched(x: Any, nesting: int, size: int) -> Any:
+    if isinstance(x, Jet):
+        return x.mapped(lambda coefficient: batch.unbatched(coefficient, nesting, size))
+    return batch.unbatched(x, nesting, size)

@@ -8,6 +8,7 @@ reliable scientific computation", Mathematics and Computers in Simulation 35 (19
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from gradcli import arrays
@@ -23,6 +24,10 @@ _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23}
 _MOST = 16.0
 # D. Knuth's linear congruential generator MMIX.
 _FACTOR, _SUMMAND, _MODULUS = 6364136223846793005, 1442695040888963407, 2**64
+# There are at least so many factors that no two arrays are likely to be off by the same.
+_FEWEST = 2**14
+# Those of an array with more elements are not kept.
+_MANY = 2**20
 # The squares of whole numbers times it, without their whole parts, are spread evenly and without a pattern.
 _GOLDEN = 0.6180339887498949
 
@@ -50,12 +55,21 @@ class Roundings:
 
     def _factors(self, value: Any) -> Any:
         shape, dtype = arrays.shape(value), arrays.dtype_name(value)
-        most = _MOST * _EPSILON[dtype]
         self._state = (self._state * _FACTOR + _SUMMAND) % _MODULUS
         start = self._state / _MODULUS
         if not shape:
-            return 1.0 + most * (start - 1.0 if start < 0.5 else start)
-        xp = arrays.numpy_namespace()
-        spread = xp.remainder(_GOLDEN * (start + xp.arange(arrays.size(value))) ** 2, 1.0)
-        factors = 1.0 + most * xp.where(spread < 0.5, spread - 1.0, spread)
-        return arrays.beside(arrays.astype(factors.reshape(shape), dtype), value)
+            return 1.0 + _MOST * _EPSILON[dtype] * (start - 1.0 if start < 0.5 else start)
+        size = arrays.size(value)
+        spread = _spread if size < _MANY else _spread.__wrapped__
+        known = spread(max(_FEWEST, 2 ** size.bit_length()), dtype)
+        first = int(start * (len(known) - size))
+        return arrays.beside(known[first : first + size].reshape(shape), value)
+
+
+@lru_cache(4)
+def _spread(size: int, dtype: str) -> Any:
+    """Factors that arrays are off by, of which any that follow each other will do."""
+    xp = arrays.numpy_namespace()
+    spread = xp.remainder(_GOLDEN * xp.arange(float(size)) ** 2, 1.0)
+    factors = 1.0 + _MOST * _EPSILON[dtype] * xp.where(spread < 0.5, spread - 1.0, spread)
+    return arrays.astype(factors, dtype)

@@ -204,6 +204,13 @@ class Jet(Operators):
         self.varies = arrays.beside(_all_of(self.shape), self.inner) if self.shape else True
         return self
 
+    def mapped(self, function: Callable[[Any], Any]) -> Jet:
+        """The series, and its shadow, with what `function` makes of each coefficient."""
+        made = Jet([None if c is None else function(c) for c in self.coefficients], self.order)
+        made.roundings = self.roundings
+        made.shadow = None if self.shadow is None else self.shadow.mapped(function)
+        return made
+
     def coefficient(self, k: int) -> Any:
         """Coefficient `k`, or None where it is zero by construction."""
         while self._rest is not None and len(self._known) <= k:
