@@ -157,6 +157,11 @@ class TestCommandLine:
             "x,x  -    -       -\n" in run("eval", "sum(detach(x))*q", "x=[1,2]", "q=2", "--order", "2", "--sparse").out
         )
 
+    def test_a_derivative_that_the_program_takes(self, run):
+        record = run("eval", "diff(x**3*y, x)", "x=2", "y=5", "--order", "2", "--sparse", "--json").json
+        assert record["derivatives"]["x,x"]["value"] == [30.0]
+        assert record["derivatives"]["x,y"]["value"] == [12.0]
+
     def test_a_table_that_is_cut_short(self, run):
         lines = run("eval", "sum(x**3)", "x=ones(1000)", "--order", "2", "--sparse").out.splitlines()
         assert [line.split() for line in lines[-8:]] == [

@@ -19,6 +19,7 @@ from gradcli.kinds.rounding import Roundings
 from gradcli.kinds.taylor import Jet, shadow_of
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
+from gradcli.primitives.bind import Kind
 from gradcli.run.diagnose import Warning
 
 
@@ -48,9 +49,11 @@ class Inside:
         self.taken += 1
         if self.place is None and len(orders) > 2:
             self.place = current_span.get()
-        if self.warning is not None:
+        numbers = [*map(_number, orders[1:])]
+        # What is being recorded has no numbers yet.
+        if self.warning is not None or any(isinstance(n, Kind) for n in numbers):
             return
-        self.largest = max(self.largest, *map(largest, map(_number, orders[1:])), 0.0)
+        self.largest = max(self.largest, *map(largest, numbers), 0.0)
         left = _digits_left(orders)
         if self.taken == 1:
             # One of order 1 is not judged; a later one may be of a derivative.
