@@ -66,6 +66,12 @@ def _half_triangle(x: Any) -> Any:
     return multiply(tril(x), 1.0 - 0.5 * _identity(x))
 
 
+def _solve_lower(a: Any, b: Any) -> Any:
+    """`solve` of a lower triangular matrix, from its last row to its first: what is eliminated then is 0 already, while
+    an exchange of rows for the sake of small numbers may lose one on the diagonal below all floats."""
+    return flip(solve(flip(a, (-2, -1)), flip(b, -2)), -2)
+
+
 def _cholesky_rule(g: Any, y: Any, _x: Any) -> Any:
     left = solve(matrix_transpose(y), _half_triangle(matmul(matrix_transpose(y), g)))
     return _symmetric_part(matrix_transpose(solve(matrix_transpose(y), matrix_transpose(left))))
@@ -84,7 +90,7 @@ def _cholesky_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
         if rest is None:
             yield None
         else:
-            both = solve(y.inner, matrix_transpose(solve(y.inner, rest)))
+            both = _solve_lower(y.inner, matrix_transpose(_solve_lower(y.inner, rest)))
             yield matmul(y.inner, _half_triangle(both))
 
 
@@ -199,7 +205,7 @@ def _orthonormal_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     """With B = x'@inv(R), the part of y' within the columns of y is skew and has the lower triangle of y.T@B."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     r = triu(matmul(matrix_transpose(y), inner))
-    b = matrix_transpose(solve(matrix_transpose(r), matrix_transpose(x.derivative())))
+    b = matrix_transpose(_solve_lower(matrix_transpose(r), matrix_transpose(x.derivative())))
     within = matmul(matrix_transpose(y), b)
     lower = tril(within, -1)
     yield from integrated(y, b + matmul(y, lower - matrix_transpose(lower) - within))
