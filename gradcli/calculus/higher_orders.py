@@ -14,7 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import deviation
 from gradcli.calculus.derivatives import gradients, jacobians, zeros
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
-from gradcli.errors import DifferentiationError, LimitError
+from gradcli.errors import DifferentiationError, EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds import batch
 from gradcli.kinds.rounding import Roundings
 from gradcli.kinds.taylor import Jet, check_order, shadow_of
@@ -47,8 +47,8 @@ def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tu
 
     By one series where there is one leaf, a number; else from order 3 on by gradients of series
     along directions, of which about a digit is lost for each order from 5 on. Where something in
-    the function has no series, where derivatives by several numbers are not finite, and below, by
-    repeated reverse mode. Raises DifferentiationError for a value that is no scalar, LimitError for an
+    the function has no series or fails in it, where derivatives by several numbers are not finite, and
+    below, by repeated reverse mode. Raises DifferentiationError for a value that is no scalar, LimitError for an
     order above 170, or above 16 where there are several numbers to differentiate by.
     """
     result = _derivatives(function, leaves, order, None)
@@ -78,7 +78,10 @@ def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roun
             # A direction mixes what is not finite into derivatives that are.
             if _is_finite(result):
                 return result
-    except NotImplementedError:
+    except (LimitError, NotRecordableError, NotBatchableError):
+        raise
+    except (NotImplementedError, EvaluationError):
+        # A series has derivatives that nobody asks for.
         pass
     return _by_reverse_mode(function, leaves, order, roundings)
 

@@ -209,6 +209,7 @@ class Jet(Operators):
         made = Jet([None if c is None else function(c) for c in self.coefficients], self.order)
         made.roundings = self.roundings
         made.shadow = None if self.shadow is None else self.shadow.mapped(function)
+        made.varies = None if self.varies is None else function(self.varies)
         return made
 
     def coefficient(self, k: int) -> Any:

@@ -18,7 +18,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import _by_reverse_mode, derivatives
-from gradcli.errors import GradcliError, LimitError, NotRecordableError
+from gradcli.errors import EvaluationError, GradcliError, LimitError, NotRecordableError
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse, tree
@@ -243,7 +243,15 @@ def _by_jacobians(compiled: Any, point: Point) -> Numbers:
 
 def _by_series(point: Point, order: int, names: Sequence[str] | None = None) -> Numbers:
     leaves = point.leaves if names is None else {n: point.leaves[n] for n in names}
-    return derivatives(point.total, leaves, order)[1]
+    try:
+        return derivatives(point.total, leaves, order)[1]
+    except EvaluationError:
+        try:
+            twice_by_reverse_mode(point)
+        except EvaluationError:
+            # There is no second derivative, as that of the inverse of a matrix whose determinant is no float.
+            return {}
+        raise
 
 
 def _by_hessian(compiled: Any, point: Point) -> Numbers:
