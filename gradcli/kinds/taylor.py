@@ -316,16 +316,20 @@ def _all_of(shape: tuple[int, ...]) -> Any:
     return arrays.numpy_namespace().ones(shape, bool)
 
 
+def _varies(series: Jet) -> Any:
+    return True if series.varies is None else series.varies
+
+
 def _varying(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any], shape: tuple[int, ...]) -> Any:
     """Which elements of a result of `shape` vary where those of the operands do that are series."""
     if primitive.selects or primitive.jet is linear or primitive is sort:
         # What these have for a derivative of 1 of all that varies is a sum of such ones.
-        marked = [Jet([o.inner, where(o.varies, 1.0, 0.0)], 1) if isinstance(o, Jet) else o for o in operands]
+        marked = [Jet([o.inner, where(_varies(o), 1.0, 0.0)], 1) if isinstance(o, Jet) else o for o in operands]
         made = Jet._applied(primitive, marked, params)
         slope = made.coefficient(1) if isinstance(made, Jet) else None
         return broadcast_to(False, shape) if slope is None else not_equal(slope, 0)
     mask = primitive.differentiable(len(operands))
-    varying = [o.varies for i, o in enumerate(operands) if isinstance(o, Jet) and mask >> i & 1]
+    varying = [_varies(o) for i, o in enumerate(operands) if isinstance(o, Jet) and mask >> i & 1]
     if primitive.reduces is not None:
         return any_(*varying, **params)
     if not primitive.elementwise:
