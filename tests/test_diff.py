@@ -465,6 +465,34 @@ def test_c_at_edges(run, tmp_path):
             assert is_close(function(*map(ctypes.c_double, inputs.values())), expected), (program, by, inputs)
 
 
+# What is left of them where steps are too few for a short form.
+SINC = ("sinc(x)", "diff(diff(sinc(2*x + q), x), x)", "diff(sinc(x)*q, x, 4)")
+
+
+@pytest.mark.parametrize("program", SINC)
+@pytest.mark.parametrize("language", ["text", "python", "c"])
+def test_derivatives_of_sinc_in_few_steps(run, tmp_path, program, language):
+    """A language that has sinc alone has its derivatives too."""
+    if language == "c" and shutil.which("gcc") is None:
+        pytest.skip("there is no C compiler")
+    inputs = {n: v for n, v in {"x": 1.3, "q": 0.4}.items() if n in program}
+    words = [program, "--wrt", ",".join(inputs), "--to", language, "--max-steps", "2000"]
+    code = run("diff", *words, "--json").json["derivatives"]["x"]
+    if language == "text":
+        found = value(code, inputs)
+    elif language == "python":
+        found = called(code, "derivative_x", inputs)
+    else:
+        source, library = tmp_path / "f.c", tmp_path / "f.so"
+        source.write_text(code, encoding="utf-8")
+        flags = ["-std=c99", "-Wall", "-Wno-unused-parameter", "-Werror", "-shared", "-fPIC"]
+        subprocess.run(["gcc", *flags, str(source), "-lm", "-o", str(library)], check=True)
+        function = ctypes.CDLL(str(library)).derivative_x
+        function.restype = ctypes.c_double
+        found = function(*map(ctypes.c_double, inputs.values()))
+    assert found == pytest.approx(gradcli.compile(program).value_and_grad(inputs)[1]["x"], rel=1e-9)
+
+
 def test_names_in_c_are_ascii(run):
     code = diff(run, "σ**2", "--wrt", "σ", "--to", "c").split("*/")[1]
     assert code.isascii()

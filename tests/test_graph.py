@@ -86,6 +86,20 @@ class TestTree:
     def test_of_a_large_value_the_ends(self, run):
         assert "[1000]  0, 1, …, 999  2, 2, …, 2" in rows(run("graph", "sum(x)*2", "x=arange(1000)", "--values"))[-1]
 
+    @pytest.mark.parametrize("form", ["tree", "dot", "mermaid", "svg", "json"])
+    @pytest.mark.parametrize(
+        ("program", "text"),
+        [
+            ("[[[]]]", "[]"), ("[[], []]", "[]"), ("zeros(0, 3)", "[]"), ("zeros(1, 0, 1)*x", "[]"), ("zeros(100000, 0)*x", "[]"),
+            ("zeros(1, 1, 1)*x", "[[[0]]]"), ("zeros(1, 2, 1, 1) + x", "[[[[1]], [[1]]]]"), ("zeros(2, 2, 2) + x", "1, 1, …, 1"),
+        ],
+    )  # fmt: skip
+    def test_of_few_elements_in_many_axes(self, run, program, text, form):
+        outcome = run("graph", program, *["x=1"] * ("x" in program), "--values", "--no-grad", "--to", form)
+        assert (outcome.status, outcome.err) == (0, "")
+        written = {"tree": text, "mermaid": text.replace("[", "#91;").replace("]", "#93;"), "json": '"value":['}
+        assert written.get(form, f"value {text}") in outcome.out
+
     def test_a_stable_form_is_what_is_drawn(self, run):
         outcome = run("graph", "log(base**n)", "base=5", "n=3")
         assert rows(outcome) == ["multiply  n*log(base)", "├── n", "└── log  n*log(base)", "    └── base"]

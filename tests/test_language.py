@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.errors import EvaluationError
+from gradcli.errors import CallError, EvaluationError
 
 
 def value(program, **values):
@@ -266,6 +266,12 @@ def test_several_values_where_one_is_needed_are_an_error(program, message):
 
 def test_an_own_function_may_take_the_name_of_another():
     assert value("sin(a) = 2*a; sin(3)") == 6.0
+
+
+def test_a_list_is_an_argument_like_any_other_of_an_own_function():
+    assert value("f(tensors) = sum(tensors); f([1, 2])") == 3.0
+    with pytest.raises(CallError, match="takes no arguments, and 1 were given"):
+        value("f() = 2; f([])")
 
 
 def test_results_come_back_as_their_inputs_came():

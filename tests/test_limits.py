@@ -244,6 +244,15 @@ def test_polygamma_far_below_zero_takes_no_longer():
     )
 
 
+@pytest.mark.parametrize("command", ["eval", "graph"])
+def test_lists_without_elements_are_charged_where_they_are_written(run, command):
+    words = [command, "zeros(100000000, 0)", *["--no-grad"] * (command == "eval")]
+    outcome = run(*words, "--json")
+    assert outcome.status == 1
+    assert f"400,000,000 {ELEMENTS}" in outcome.err
+    assert run(*words).status == 0
+
+
 def test_the_text_of_a_program_takes_steps(run):
     outcome = run("eval", "x" + "+x" * 8000, "x=1", "--no-grad", "--max-steps", "25000")
     assert outcome.status == 1

@@ -61,7 +61,7 @@ def run(options: GraphOptions, environment: Environment) -> ExitStatus:
     with inputs.computing(options) as namespace:
         request = _request(options, environment)
         graph = graphs.run(request)
-    formats.find(form)(Picture(graph, request, options.expand, namespace), environment)
+        formats.find(form)(Picture(graph, request, options.expand, namespace), environment)
     return ExitStatus.SUCCESS
 
 

@@ -11,7 +11,7 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import separate_functions
 from gradcli.formulas.naming import Names, Naming, with_underscores
-from gradcli.formulas.text import negated
+from gradcli.formulas.text import negated, sinc
 from gradcli.formulas.writing import (
     ATOM,
     COMPARE,
@@ -132,7 +132,6 @@ FORMULAS = {
     "where": template("{0} ? {1} : {2}", CONDITIONAL, inner=COMPARE),
     "xlogy": template("{0} == 0.0 ? 0.0 : {0}*log({1})", CONDITIONAL),
     "xlog1py": template("{0} == 0.0 ? 0.0 : {0}*log1p({1})", CONDITIONAL),
-    "sinc": lambda equation, operands: _sinc(equation, operands),
     "zeros_like": lambda _equation, _operands: Piece("0.0"),
     "ones_like": lambda _equation, _operands: Piece("1.0"),
 }
@@ -160,11 +159,11 @@ def _has_other_sign(rest: str, divisor: str) -> str:
     return f"{rest} != 0.0 && ({rest} < 0.0) != ({divisor} < 0.0)"
 
 
-def _sinc(equation: Equation, operands: Sequence[Piece]) -> Piece:
-    x = operands[0].at(ATOM)
-    pi = repr(math.pi)
-    assert equation.params["n"] == 0
-    return Piece(f"{x} == 0.0 ? 1.0 : sin({pi}*{x})/({pi}*{x})", CONDITIONAL)
+def _sinc_or_wave(name: str, x: str) -> str:
+    if name != "sinc":
+        return f"{name}({x})"
+    x, pi = x if x.isidentifier() else f"({x})", repr(math.pi)
+    return f"({x} == 0.0 ? 1.0 : sin({pi}*{x})/({pi}*{x}))"
 
 
 _NAMING = Naming(_spellings)
@@ -190,6 +189,11 @@ LANGUAGE = Language(
     number=number,
     array=_array,
     document=lambda formulas: separate_functions(formulas, c, _NAMING),
-    with_parts={"clip": _clip, "remainder": _remainder, "floor_divide": _floor_divide},
+    with_parts={
+        "clip": _clip,
+        "remainder": _remainder,
+        "floor_divide": _floor_divide,
+        "sinc": sinc(_sinc_or_wave, number),
+    },
     naming=_NAMING,
 )

@@ -22,6 +22,7 @@ from gradcli.formulas.text import (
     permuted,
     reduction,
     shaped,
+    sinc,
     sizes,
     whole_power,
     with_keywords,
@@ -163,7 +164,6 @@ _CALLS: dict[str, Spelling] = {
     "elu": lambda _equation, operands: _split_at_zero(operands, f"np.expm1({operands[0].text})"),
     "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
     "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
-    "sinc": lambda _equation, operands: function("np.sinc", operands[0].text),
     **{name: with_order(_NAMES[name]) for name in ("polygamma", "bessel_i", "bessel_j")},
     **{p.name: reduction(_NAMES[p.name]) for p in with_parameters("x axis keepdims") if p.name in _NAMES},
     **{p.name: with_keywords(_NAMES[p.name], "axis") for p in with_parameters("x axis") if p.name in _NAMES},
@@ -197,5 +197,6 @@ LANGUAGE = Language(
     number=_number,
     array=_array,
     document=lambda formulas: separate_functions(formulas, python, _NAMING),
+    with_parts={"sinc": sinc("np.{}({})".format, _number)},
     naming=_NAMING,
 )  # fmt: skip

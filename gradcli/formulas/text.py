@@ -23,6 +23,7 @@ from gradcli.formulas.writing import (
     Language,
     Piece,
     Spelling,
+    SpellingWithPart,
     function,
     listed,
     listed_array,
@@ -246,6 +247,28 @@ def digamma_rise(digamma: str, operands: Sequence[Piece]) -> Piece:
     return Piece(f"{digamma}({x.at(SUM)} + {y.at(PRODUCT)}) - {digamma}({x.text})", SUM)
 
 
+def sinc(calls: Callable[[str, str], str], number: Callable[[float], Piece]) -> SpellingWithPart:
+    """sinc and its derivatives, by the recurrence that they are simplified by; `calls` gives the text of sinc, sin or
+    cos of a text."""
+
+    def spelling(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+        def times(factor: float, text: str) -> str:
+            return text if factor == 1 else f"{number(factor).at(UNARY)}*{text}"
+
+        n, x = equation.params["n"], operands[0].text
+        if n and not x.isidentifier():
+            x = part(x)
+        value = calls("sinc", x)
+        for k in range(1, n + 1):
+            wave = calls(("sin", "cos")[k % 2], f"{number(math.pi).text}*{x}")
+            scale = (1, 1, -1, -1)[k % 4] * math.pi ** (k - 1)
+            rest = f"({times(scale, wave)} - {times(k, value)})/{x}"
+            value = part(rest) if k < n else rest
+        return Piece(value, TIMES if n else ATOM)
+
+    return spelling
+
+
 def _root(equation: Equation, operands: Sequence[Piece]) -> Piece:
     x, root = operands[0].text, number(1.0 / equation.params["n"]).at(UNARY)
     return function("where", f"{operands[0].at(SUM)} == 0", "0", f"{Piece(x, operands[0].level).at(ATOM)}**{root}")
@@ -283,7 +306,6 @@ LANGUAGE = Language(
         "digamma_rise": lambda _equation, operands: digamma_rise("digamma", operands),
         "sech_square": lambda _equation, operands: Piece(f"sech({operands[0].text})**2", POWER),
         "polygamma": with_order("polygamma"),
-        "sinc": _of_order("sinc"),
         "bessel_i": _of_order("i0", "i1"),
         "bessel_j": _of_order("j0", "j1"),
         **{p.name: reduction(p.name) for p in with_parameters("x axis keepdims")},
@@ -302,5 +324,5 @@ LANGUAGE = Language(
     number=number,
     array=array,
     document=lambda formulas: _document(formulas),
-    with_parts={"scatter": _scattered},
+    with_parts={"scatter": _scattered, "sinc": sinc("{}({})".format, lambda value: _without_names(value))},
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 from gradcli import limits
@@ -53,7 +55,8 @@ def _plain_array(array: Any) -> object:
     import numpy
 
     array = numpy.asarray(array)
-    limits.charge(_WRITTEN * array.size)
+    # Of no elements there may be many lists.
+    limits.charge(_WRITTEN * max(accumulate((1, *array.shape), mul)))
     if array.dtype.kind != "f":
         return array.tolist()
     if array.dtype.itemsize < 8:

@@ -29,7 +29,7 @@ def _call(machine: Machine, node: tree.Call) -> Task:
     nodes = tree.positional(node)
     positional: list[Value] = []
     for i, argument in enumerate(nodes):
-        if isinstance(argument, tree.List) and i == 0 and parameters[0].name == "tensors":
+        if i == 0 and isinstance(argument, tree.List) and _takes_tensors(machine, node.name, parameters):
             positional.append((yield from _tensors(argument)))
         else:
             positional.append((yield argument))
@@ -67,6 +67,11 @@ def _signature(machine: Machine, name: str) -> tuple[Parameter, ...]:
     if operation is None:
         raise UnknownNameError(f"'{name}' is defined later, or in a branch that was not taken")
     return operation.parameters
+
+
+def _takes_tensors(machine: Machine, name: str, parameters: Sequence[Parameter]) -> bool:
+    """Whether the first argument may be a list of tensors of different shapes; to a function of the program it is one."""
+    return name not in machine.functions and parameters[0].name == "tensors"
 
 
 def _tensors(node: tree.List) -> Task:

@@ -116,8 +116,9 @@ def _short(value: Any) -> str:
     """A value on one line: a number in full, the elements of an array to six digits, of many the ends."""
     if value is None or not getattr(value, "shape", ()):
         return number_text(value)
-    if value.size <= _FEW_ELEMENTS and value.ndim <= 2:
-        return _nested(value.tolist())
+    if value.size <= _FEW_ELEMENTS:
+        # Of none there may be any number of lists.
+        return _nested(value.tolist()) if value.size else "[]"
     first, second, last = (f"{v:.6g}" for v in (*value.reshape(-1)[:2], value.reshape(-1)[-1]))
     return f"{first}, {second}, …, {last}"
 
