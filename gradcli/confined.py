@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from gradcli.errors import GradcliError, LimitError, UsageError, internal
+from gradcli.errors import CallError, GradcliError, LimitError, UsageError, internal
 
 Result = TypeVar("Result")
 
@@ -94,9 +94,13 @@ def call(
     and left nothing behind, when this returns or raises, and it ends when this process does. One without
     `linear_algebra`, which is not to compute with matrices, starts sooner where its memory is limited.
 
-    Raises the GradcliError that `function` raises, and LimitError where a limit is reached, or where the process
-    ends in any other way than by an answer.
+    Raises the GradcliError that `function` raises, CallError for arguments that cannot be pickled, and LimitError where
+    a limit is reached, or where the process ends in any other way than by an answer.
     """
+    try:
+        sent = pickle.dumps((function, arguments))
+    except (pickle.PicklingError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise CallError(f"what is given cannot be sent to a process of its own: {error}") from None
     settings = (limits.seconds, limits.memory, linear_algebra or None, os.getpid())
     words = ("" if n is None else str(n) for n in settings)
     try:
@@ -111,7 +115,7 @@ def call(
         raise LimitError(f"no process can be started: {error.strerror or error}") from error
     with process:
         try:
-            reply = _reply(process, pickle.dumps((function, arguments)), limits)
+            reply = _reply(process, sent, limits)
         finally:
             process.kill()
     if not reply:

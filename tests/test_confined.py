@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 import gradcli
 from gradcli import confined
 from gradcli.confined import Limits
-from gradcli.errors import LimitError, UsageError
+from gradcli.errors import CallError, LimitError, UsageError
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="memory is limited, and processes are listed, on Linux alone"
@@ -304,6 +305,21 @@ class TestPrograms:
             gradcli.compile("log(x", max_seconds=60)
         with pytest.raises(UsageError):
             gradcli.compile("x", max_memory="much")
+
+    def test_arguments_of_another_type(self, both):
+        confined, _ = both
+        for program in both:
+            with pytest.raises(CallError, match="names are given as a list of them, not int"):
+                program.value_and_grad(self.VALUES, 5)
+            with pytest.raises(CallError, match="the values of a program are a mapping"):
+                program.jacobian(3)
+        for call in (
+            lambda: confined.derivatives(self.VALUES, lambda: 1),
+            lambda: confined.hessian(self.VALUES, sparse=threading.Lock()),
+            lambda: gradcli.gradcheck(confined, self.VALUES, tolerance=threading.Lock()),
+        ):
+            with pytest.raises(CallError, match="cannot be sent to a process of its own"):
+                call()
 
     def test_limits(self):
         with pytest.raises(LimitError, match=r"longer than 0\.9 s"):

@@ -61,35 +61,38 @@ class ConfinedProgram(CompiledProgram):
 
         return confined.call(self._process, function, *arguments)
 
-    def sent(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The inputs for that process. Raises BindingError for those that cannot be sent."""
-        return {name: _sent(value) for name, value in self._bindings(values).items()}
+    def sent(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> tuple[dict[str, Any], list[str]]:
+        """The inputs for that process, and the names to differentiate by. Raises BindingError for inputs that cannot be
+        sent."""
+        bindings, names = self._leaves(values, wrt)
+        return {name: _sent(value) for name, value in bindings.items()}, names
 
     def __call__(self, /, **values: Any) -> Any:
-        return self.apart(_called, self._compile, self.sent(values))
+        return self.apart(_called, self._compile, self.sent(values)[0])
 
     def value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, grad_output: Any = None
     ) -> tuple[Any, dict[str, Any]]:
         cotangent = None if grad_output is None else _sent(operand(grad_output))
-        found: tuple[Any, dict[str, Any]] = self._asked("value_and_grad", values, _listed(wrt), cotangent)
+        found: tuple[Any, dict[str, Any]] = self._asked("value_and_grad", values, wrt, grad_output=cotangent)
         return found
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
-        found: dict[str, Any] = self._asked("jacobian", values, _listed(wrt))
+        found: dict[str, Any] = self._asked("jacobian", values, wrt)
         return found
 
     def hessian(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
     ) -> dict[str, Any]:
-        found: dict[str, Any] = self._asked("hessian", values, _listed(wrt), sparse=sparse)
+        found: dict[str, Any] = self._asked("hessian", values, wrt, sparse=sparse)
         return found
 
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
-        return self._asked("derivatives", values, order, _listed(wrt))
+        return self._asked("derivatives", values, wrt, order=order)
 
-    def _asked(self, method: str, values: Mapping[str, Any], *arguments: Any, **keywords: Any) -> Any:
-        return self.apart(_asked, self._compile, method, (self.sent(values), *arguments), keywords)
+    def _asked(self, method: str, values: Mapping[str, Any], wrt: Sequence[str] | None, **further: Any) -> Any:
+        bindings, names = self.sent(values, wrt)
+        return self.apart(_asked, self._compile, method, bindings, {"wrt": names, **further})
 
     def _scalar_function(
         self, names: Sequence[str], wrt: Sequence[str], otherwise: Callable[..., Any]
@@ -109,10 +112,6 @@ def _sent(value: Any) -> Any:
     return value
 
 
-def _listed(wrt: Sequence[str] | None) -> list[str] | None:
-    return None if wrt is None else list(wrt)
-
-
 # What the process does.
 
 
@@ -126,5 +125,5 @@ def _called(compile: Callable[[], CompiledProgram], values: Mapping[str, Any]) -
     return compile()(**values)
 
 
-def _asked(compile: Callable[[], CompiledProgram], method: str, arguments: Sequence[Any], keywords: Any) -> Any:
-    return getattr(compile(), method)(*arguments, **keywords)
+def _asked(compile: Callable[[], CompiledProgram], method: str, values: Mapping[str, Any], further: Any) -> Any:
+    return getattr(compile(), method)(values, **further)
