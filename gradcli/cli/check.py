@@ -15,9 +15,10 @@ from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, number_text, opening, show, show_json
 from gradcli.errors import DifferentiationError, ExitStatus, UsageError
+from gradcli.language import scope
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.run.check import Checked, check_program, hand_written
+from gradcli.run.check import Checked, check_program
 
 _HEADER = ("leaf", "order", "index", "reverse", "difference", "digits", "agrees")
 # What the last column and the last line say of a problem.
@@ -144,7 +145,7 @@ def _disagreement(checked: Checked, program: Module) -> DifferentiationError:
 
 
 def _mismatch(message: str, program: Module) -> DifferentiationError:
-    clauses = [(define.name, define.backward.span) for define in hand_written(program) if define.backward]
+    clauses = [(define.name, define.backward.span) for define in scope.hand_written(program) if define.backward]
     if not clauses:
         return DifferentiationError(
             message,

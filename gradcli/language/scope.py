@@ -91,6 +91,11 @@ def defined_functions(program: tree.Module) -> frozenset[str]:
     return frozenset(n.name for n in tree.everything(program) if isinstance(n, tree.Define))
 
 
+def hand_written(program: tree.Module) -> list[tree.Define]:
+    """The functions of `program` that have a `backward` clause."""
+    return [n for n in tree.everything(program) if isinstance(n, tree.Define) and n.backward is not None]
+
+
 def differentiation_targets(program: tree.Module) -> frozenset[str]:
     """The names by which the program itself differentiates."""
     calls = (n for n in tree.everything(program) if isinstance(n, tree.Call) and n.name in DERIVATIVES)

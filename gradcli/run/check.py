@@ -95,8 +95,3 @@ def _warnings(program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[s
     request = session.EvaluationRequest(program, bindings, wrt)
     value = session.run(request._replace(gradient=False)).value
     return session.run(request._replace(grad_output=arrays.ones_like(value))).warnings
-
-
-def hand_written(program: tree.Module) -> list[tree.Define]:
-    """The functions of `program` that have a `backward` clause."""
-    return [n for n in tree.everything(program) if isinstance(n, tree.Define) and n.backward is not None]

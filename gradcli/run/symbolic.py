@@ -102,11 +102,8 @@ def _traced(program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str
 def _is_plain(program: tree.Module) -> bool:
     """Whether the derivatives of a program are those of what it computes: there is nothing detached, and no
     derivative that is written by hand."""
-    return not any(
-        (isinstance(node, tree.Call) and node.name in scope.DETACH)
-        or (isinstance(node, tree.Define) and node.backward is not None)
-        for node in tree.walk(program)
-    )
+    calls = (node for node in tree.everything(program) if isinstance(node, tree.Call))
+    return not any(call.name in scope.DETACH for call in calls) and not scope.hand_written(program)
 
 
 def _points(
