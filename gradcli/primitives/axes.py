@@ -9,8 +9,8 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.bind import concrete
 
-# More than any array library has.
-_MOST_AXES = 64
+# As many as NumPy has; no array library has more.
+MOST_AXES = 64
 
 
 def one_number(value: Any, what: str) -> float | int:
@@ -52,8 +52,8 @@ def whole_numbers(value: Any, what: str) -> Shape:
     if arrays.is_array(value):
         value = arrays.to_numpy(value)
     try:
-        if len(value) > _MOST_AXES:
-            raise ShapeError(f"{len(value):,} numbers are too many for the axes of a tensor, at most {_MOST_AXES}")
+        if len(value) > MOST_AXES:
+            raise ShapeError(f"{len(value):,} numbers are too many for the axes of a tensor, at most {MOST_AXES}")
         return tuple(whole(item, what) for item in value)
     except TypeError:
         raise EvaluationError(f"{what} must be made of whole numbers") from None

@@ -19,6 +19,7 @@ from gradcli.kinds.taylor import check_order
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse, tree
+from gradcli.primitives.axes import MOST_AXES
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import cast
@@ -31,8 +32,6 @@ from gradcli.program.record import RecordedRun, record
 _SCALES = (0.5641895835477563, 1.6487212707001282, 0.1353352832366127, 3.0419241001047387, -0.5641895835477563)
 _STEP = 0.0728771355234467
 
-# Of a NumPy array.
-_MOST_AXES = 64
 # The least that a derivative takes, in eighths of steps.
 _DERIVATIVE = 30 * limits.STEP
 
@@ -67,8 +66,8 @@ def parsed_formula(text: str, like: Program) -> Program:
 
 def _check(bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> None:
     check_order(order)
-    if order * max(len(arrays.shape(bindings.get(name, 0.0))) for name in wrt) > _MOST_AXES:
-        raise LimitError(f"a derivative of order {order} by a tensor has more than {_MOST_AXES} axes")
+    if order * max(len(arrays.shape(bindings.get(name, 0.0))) for name in wrt) > MOST_AXES:
+        raise LimitError(f"a derivative of order {order} by a tensor has more than {MOST_AXES} axes")
     limits.charge_steps(_DERIVATIVE * math.comb(len(wrt) + order - 1, order))
 
 
