@@ -81,17 +81,15 @@ class _Traced(NamedTuple):
 
 def _traced(program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> _Traced:
     """The value and its derivatives, recorded at a point where all of them are finite."""
+    fixed = {n: v for n, v in bindings.items() if n not in wrt and not arrays.shape(v)}
+    recorder = _Recorder(program, fixed, wrt, order)
     by_series = order > 2 and not any(arrays.shape(bindings.get(name, 0.0)) for name in wrt) and _is_plain(program)
     traced = None
-    for inputs, fixed in _points(program, bindings, wrt):
-        if by_series:
-            try:
-                traced = _by_series(program, inputs, fixed, wrt, order)
-            except NotImplementedError:
-                by_series = False
-        if not by_series:
-            traced = _by_reverse_mode(program, inputs, fixed, wrt, order)
-        assert traced is not None
+    for inputs in _points(program, bindings, wrt, fixed):
+        traced = recorder.by_series(inputs) if by_series else None
+        if traced is None:
+            by_series = False
+            traced = recorder.by_reverse_mode(inputs)
         if traced.finite:
             break
     assert traced is not None
@@ -106,18 +104,14 @@ def _is_plain(program: tree.Module) -> bool:
 
 
 def _points(
-    program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Values for the names of a formula, and those that are put in as numbers."""
+    program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], fixed: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Values for the names of a formula, but for those that are put in as `fixed` numbers."""
     given = {*bindings, *wrt}
     reads = [n for n, r in scope.outer_reads(program).items() if n in given or not _has_value(n, r)]
-    fixed = {n: v for n, v in bindings.items() if n not in wrt and not arrays.shape(v)}
     names = [n for n in reads if n not in fixed]
     for scale in _SCALES:
-        yield (
-            {n: bindings[n] if n in bindings else _example((), i, scale) for i, n in enumerate(names)},
-            fixed,
-        )
+        yield {n: bindings[n] if n in bindings else _example((), i, scale) for i, n in enumerate(names)}
 
 
 def _has_value(name: str, read: scope.Read) -> bool:
@@ -133,75 +127,66 @@ def _example(shape: tuple[int, ...], i: int, scale: float) -> Any:
     return xp.reshape(value + _STEP * xp.arange(math.prod(shape)), shape)
 
 
-def _by_series(
-    program: tree.Module,
-    inputs: Mapping[str, Any],
-    fixed: Mapping[str, Any],
-    wrt: Sequence[str],
-    order: int,
-) -> _Traced:
-    """By numbers: in a formula for each derivative what a person would collect is collected already."""
-    traced = _recorded(program, inputs, lambda **given: [_scalar(program, {**given, **fixed})], wrt)
-    value = optimise(traced.program)
-    with arrays.quiet():
-        found = [*partials(value, inputs, wrt, order)]
-    return _Traced(value, [p.program for p in found], all(assume(isfinite(p.value)) for p in found))
+class _Recorder:
+    """Records the value of a program, where the `fixed` numbers stand for their names, and its derivatives by `wrt`."""
 
+    def __init__(self, program: tree.Module, fixed: Mapping[str, Any], wrt: Sequence[str], order: int) -> None:
+        self.program = program
+        self.fixed = fixed
+        self.wrt = wrt
+        self.order = order
 
-def _by_reverse_mode(
-    program: tree.Module,
-    inputs: Mapping[str, Any],
-    fixed: Mapping[str, Any],
-    wrt: Sequence[str],
-    order: int,
-) -> _Traced:
-    def run(**given: Any) -> list[Any]:
-        leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in given.items()}
-        with enable_grad():
-            value = _scalar(program, {**leaves, **fixed})
-            return [value, *_derivatives(value, [leaves[n] for n in wrt], order)]
+    def by_series(self, inputs: Mapping[str, Any]) -> _Traced | None:
+        """By numbers: in a formula for each derivative what a person would collect is collected already. None where
+        something has no series, or is not smooth everywhere."""
+        try:
+            value = optimise(self._recorded(inputs, lambda **given: [self._scalar(given)]).program)
+            with arrays.quiet():
+                found = [*partials(value, inputs, self.wrt, self.order)]
+        except NotImplementedError:
+            return None
+        return _Traced(value, [p.program for p in found], all(assume(isfinite(p.value)) for p in found))
 
-    traced = _recorded(program, inputs, run, wrt)
-    value, *found = separated(optimise(traced.program))
-    return _Traced(value, found, all(assume(isfinite(v)) for v in traced.values))
+    def by_reverse_mode(self, inputs: Mapping[str, Any]) -> _Traced:
+        def run(**given: Any) -> list[Any]:
+            leaves = {n: Tensor(v).requires_grad_(n in self.wrt) for n, v in given.items()}
+            with enable_grad():
+                value = self._scalar(leaves)
+                return [value, *_derivatives(value, [leaves[n] for n in self.wrt], self.order)]
 
+        traced = self._recorded(inputs, run)
+        value, *found = separated(optimise(traced.program))
+        return _Traced(value, found, all(assume(isfinite(v)) for v in traced.values))
 
-def _recorded(
-    program: tree.Module,
-    inputs: Mapping[str, Any],
-    run: Callable[..., Sequence[Any]],
-    wrt: Sequence[str],
-) -> RecordedRun:
-    try:
-        place = pointing_into(program.source, program.body[-1].span)
-        with arrays.quiet(), place:
-            return record(run, inputs)
-    except NotRecordableError as error:
-        error.message = "there is no single formula: what is computed here depends on the numbers"
-        error.hint = (
-            "where(condition, a, b) chooses inside a formula; a name that counts something needs a value, as in n=3"
-        )
-        raise
-    except ShapeError as error:
-        free = [n for n in inputs if n not in wrt or not arrays.shape(inputs[n])]
-        if free:
-            error.hint = f"'{free[0]}' stands for a number; a tensor gives it a shape, as in {free[0]}=[1,2]"
-        raise
+    def _recorded(self, inputs: Mapping[str, Any], run: Callable[..., Sequence[Any]]) -> RecordedRun:
+        try:
+            with arrays.quiet(), pointing_into(self.program.source, self.program.body[-1].span):
+                return record(run, inputs)
+        except NotRecordableError as error:
+            error.message = "there is no single formula: what is computed here depends on the numbers"
+            error.hint = (
+                "where(condition, a, b) chooses inside a formula; a name that counts something needs a value, as in n=3"
+            )
+            raise
+        except ShapeError as error:
+            free = [n for n in inputs if n not in self.wrt or not arrays.shape(inputs[n])]
+            if free:
+                error.hint = f"'{free[0]}' stands for a number; a tensor gives it a shape, as in {free[0]}=[1,2]"
+            raise
+
+    def _scalar(self, leaves: Mapping[str, Any]) -> Any:
+        value = _value(self.program, {**leaves, **self.fixed})
+        if arrays.shape(value):
+            raise DifferentiationError(
+                f"a formula is the derivative of a scalar, and the value has shape {list(arrays.shape(value))}",
+                hint="sum(…) of it is a scalar",
+            )
+        return value
 
 
 def _value(program: tree.Module, values: Mapping[str, Any]) -> Any:
     value = evaluate(program, values, rewrite=False).value
     return value if arrays.is_floating(constant(value)) else cast(value, "float64")
-
-
-def _scalar(program: tree.Module, values: Mapping[str, Any]) -> Any:
-    value = _value(program, values)
-    if arrays.shape(value):
-        raise DifferentiationError(
-            f"a formula is the derivative of a scalar, and the value has shape {list(arrays.shape(value))}",
-            hint="sum(…) of it is a scalar",
-        )
-    return value
 
 
 def _derivatives(value: Any, leaves: Sequence[Tensor], order: int) -> list[Any]:
