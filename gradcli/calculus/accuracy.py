@@ -28,12 +28,20 @@ def is_inaccurate(series: Any) -> bool:
     if not isinstance(series, Jet) or series.shadow is None:
         return False
     found, apart = {}, {}
-    for k, pair in enumerate(zip(series.coefficients, series.shadow.coefficients)):
+    # As if of an order from 2 on, where derivatives are judged.
+    for order, pair in enumerate(zip(series.coefficients, series.shadow.coefficients), 2):
         if pair[0] is not None and pair[1] is not None:
-            # As if of an order from 2 on, where derivatives are judged.
-            key = ",".join("t" * (k + 2))
-            found[key], apart[key] = batch.stacked(pair[0]), batch.stacked(deviation(*pair))
-    return bool(digits_left(found, apart))
+            found[order], apart[order] = batch.stacked(pair[0]), batch.stacked(deviation(*pair))
+    return bool(digits_left_by_order(found, apart))
+
+
+def digits_left_by_order(found: Mapping[int, Any], deviations: Mapping[int, Any]) -> dict[int, int]:
+    """As `digits_left`, of derivatives by one leaf that are keyed by their order."""
+
+    def named(numbers: Mapping[int, Any]) -> dict[str, Any]:
+        return {",".join("t" * order): number for order, number in numbers.items()}
+
+    return {len(key.split(",")): digits for key, digits in digits_left(named(found), named(deviations)).items()}
 
 
 def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: Any = 0.0) -> dict[str, int]:

@@ -113,12 +113,8 @@ class Watch:
             self.lossy = current_span.get()
 
     def inaccurate(self, digits: Mapping[str, int]) -> Warning:
-        """The warning of derivatives that lost digits, at the first place that does; where none does it
-        alone, at the last statement."""
-        span = self.program.body[-1].span if self.lossy is None else self.lossy
-        name = operation_at(self.program, span) or "program"
-        message = f"'{name}' loses digits here: {loss_text(digits)}"
-        return Warning("inaccurate", "backward", name, span, message, digits)
+        """The warning of derivatives that lost digits, at the first place that does."""
+        return inaccurate(self.program, self.lossy, "'{}' loses digits here: " + loss_text(digits), digits)
 
     def _see_coefficient(self, span: Span | None) -> None:
         """Note what a series had at this place, now that the operands there are known."""
@@ -149,6 +145,14 @@ class Watch:
         why = "where that comes from takes too many steps to find" if self.stopped else "as an input is not"
         unborn = Warning("nonfinite", "forward", "input", last, f"a result is not finite, {why}")
         return [next((self.nonfinite[p] for p in phases if p in self.nonfinite), unborn), *self.nonsmooth.values()]
+
+
+def inaccurate(program: Module, place: Span | None, text: str, digits: Mapping[str, int] | None = None) -> Warning:
+    """The warning that digits are lost in the operation at a place, which the text has a gap for; where none does it
+    alone, at the last statement."""
+    span = program.body[-1].span if place is None else place
+    name = operation_at(program, span) or "program"
+    return Warning("inaccurate", "backward", name, span, text.format(name), digits)
 
 
 def _finite(value: Any) -> bool:

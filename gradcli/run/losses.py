@@ -10,17 +10,16 @@ from gradcli import arrays
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import inside
-from gradcli.calculus.accuracy import deviation, digits_left, largest, loss_of_order, loss_text
+from gradcli.calculus.accuracy import deviation, digits_left_by_order, largest, loss_of_order, loss_text
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import Function, watched_leaf
 from gradcli.errors import Span
 from gradcli.kinds.batch import stacked
 from gradcli.kinds.rounding import Roundings
 from gradcli.kinds.taylor import Jet, shadow_of
-from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import Kind
-from gradcli.run.diagnose import Warning
+from gradcli.run.diagnose import Warning, inaccurate
 
 
 class Inside:
@@ -82,32 +81,30 @@ class Inside:
         """The warning that derivatives of order 2 or more were too long for a second time."""
         if self.place is None:
             return []
-        name = operation_at(self.program, self.place) or "program"
-        message = f"whether '{name}' loses digits here takes too many steps to find"
-        return [Warning("inaccurate", "backward", name, self.place, message)]
+        return [inaccurate(self.program, self.place, "whether '{}' loses digits here takes too many steps to find")]
 
     def _warn(self, place: Span | None, text: str, left: Mapping[str, int] | None = None) -> None:
-        span = self.program.body[-1].span if place is None else place
-        name = operation_at(self.program, span) or "program"
-        self.warning = Warning("inaccurate", "backward", name, span, f"'{name}' loses digits here: {text}", left)
+        self.warning = inaccurate(self.program, place, "'{}' loses digits here: " + text, left)
 
 
 def _number(derivative: Any) -> Any:
     """The numbers of a tensor, or of the series that it is made of."""
-    series = derivative.data if isinstance(derivative, Tensor) else derivative
+    series = _series(derivative)
     return stacked(series.inner if isinstance(series, Jet) else series)
+
+
+def _series(derivative: Any) -> Any:
+    return derivative.data if isinstance(derivative, Tensor) else derivative
 
 
 def _digits_left(orders: Sequence[Any], beside: float = 0.0) -> dict[int, int]:
     """About how many digits are right, by order, of derivatives that lost more than half of them; the first of
     `orders` is what was differentiated, and at least as large as `beside`."""
     found, apart = {}, {}
-    for k, derivative in enumerate(orders):
-        series = derivative.data if isinstance(derivative, Tensor) else derivative
+    # As if of an order from 2 on, where derivatives are judged.
+    for order, series in enumerate(map(_series, orders), 1):
         if isinstance(series, Jet) and series.shadow is not None:
-            # As if of an order from 2 on, where derivatives are judged.
-            key = ",".join("t" * (k + 1))
             number = _number(series)
-            found[key] = number if k else max(largest(number), beside)
-            apart[key] = stacked(deviation(series.inner, shadow_of(series).inner))
-    return {key.count(","): digits for key, digits in digits_left(found, apart).items()}
+            found[order] = max(largest(number), beside) if order == 1 else number
+            apart[order] = stacked(deviation(series.inner, shadow_of(series).inner))
+    return {order - 1: digits for order, digits in digits_left_by_order(found, apart).items()}
