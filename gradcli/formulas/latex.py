@@ -17,13 +17,10 @@ from gradcli.formulas.writing import ATOM, COMPARE, POWER, PRODUCT, SUM, TIMES, 
 from gradcli.program import constants
 from gradcli.program.ir import Equation
 
-_GREEK = frozenset(
-    """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi
-    psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split()  # noqa: SIM905
-)
 _LETTERS = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", """alpha beta gamma delta epsilon zeta eta theta iota kappa
     lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi
     Omega""".split(), strict=True))  # fmt: skip # noqa: SIM905
+_GREEK = frozenset(_LETTERS.values())
 # By the character that combines with the letter before it.
 _ACCENTS = {
     "\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0306": "breve",

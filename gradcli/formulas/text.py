@@ -323,6 +323,6 @@ LANGUAGE = Language(
     },
     number=number,
     array=array,
-    document=lambda formulas: _document(formulas),
+    document=_document,
     with_parts={"scatter": _scattered, "sinc": sinc("{}({})".format, lambda value: _without_names(value))},
 )
