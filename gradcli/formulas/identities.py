@@ -171,8 +171,18 @@ def _sinc(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, An
     return before
 
 
-def _digamma(algebra: Algebra, x: Formula) -> Formula:
-    return algebra.call(digamma, [x], {}, x.shape, "float64")
+def _digamma_rise(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula:
+    return algebra.add(
+        _of(algebra, digamma, algebra.add(*operands)), algebra.negative(_of(algebra, digamma, operands[0]))
+    )
+
+
+def _of(algebra: Algebra, function: Primitive, x: Formula) -> Formula:
+    return algebra.call(function, [x], {}, x.shape, "float64")
+
+
+def _one_minus_square(algebra: Algebra, x: Formula) -> Formula:
+    return algebra.add(algebra.one, algebra.negative(algebra.power(x, algebra.number(2))))
 
 
 IDENTITIES: dict[str, Identity] = {
@@ -184,21 +194,12 @@ IDENTITIES: dict[str, Identity] = {
     "divide": lambda algebra, operands, _params: algebra.divide(*operands),
     "reciprocal": _power_of(-1),
     "sqrt": _power_of(_HALF),
-    "one_minus_square": lambda algebra, operands, _params: algebra.add(
-        algebra.one, algebra.negative(algebra.power(operands[0], algebra.number(2)))
-    ),
+    "one_minus_square": lambda algebra, operands, _params: _one_minus_square(algebra, operands[0]),
     "over_one_plus_square": lambda algebra, operands, _params: algebra.power(
         algebra.add(algebra.one, algebra.power(operands[0], algebra.number(2))), algebra.number(-1)
     ),
-    "sech_square": lambda algebra, operands, _params: algebra.add(
-        algebra.one,
-        algebra.negative(
-            algebra.power(algebra.call(tanh, operands, {}, operands[0].shape, "float64"), algebra.number(2))
-        ),
-    ),
-    "digamma_rise": lambda algebra, operands, _params: algebra.add(
-        _digamma(algebra, algebra.add(*operands)), algebra.negative(_digamma(algebra, operands[0]))
-    ),
+    "sech_square": lambda algebra, operands, _params: _one_minus_square(algebra, _of(algebra, tanh, operands[0])),
+    "digamma_rise": _digamma_rise,
     "flat_sqrt": _power_of(_HALF),
     "rsqrt": _power_of(-_HALF),
     "whole_power": lambda algebra, operands, params: algebra.power(operands[0], algebra.number(Fraction(params["n"]))),
