@@ -49,8 +49,8 @@ from gradcli.formulas.writing import (
     write,
 )
 from gradcli.program import constants
-from gradcli.program.ir import Equation, Program, Variable
-from gradcli.program.passes import without_dead_code
+from gradcli.program.ir import Equation, Program
+from gradcli.program.passes import needed_variables
 
 
 def python(program: Program, names: Names, *, name: str, doc: str, short: int) -> str:
@@ -69,10 +69,8 @@ def _converted(program: Program, names: Names, lines: Sequence[str]) -> Iterator
     """What has the inputs divided and raised to powers as NumPy does it: Python's numbers have no 1/0 and no 1e200**2."""
     if not any(operator in line for line in lines for operator in ("/", "%", "**")):
         return
-    atoms = {
-        a for e in without_dead_code(program._replace(guards=())).equations for a in e.inputs if isinstance(a, Variable)
-    }
-    read = [(names.inputs[v.name or ""], v.shape) for v in program.inputs if v in atoms]
+    needed = needed_variables(program.equations, program.outputs)
+    read = [(names.inputs[v.name or ""], v.shape) for v in program.inputs if v in needed]
     if read:
         values = (f"np.asarray({name}, float)" if shape else f"np.float64({name})" for name, shape in read)
         yield f"{', '.join(name for name, _ in read)} = {', '.join(values)}"

@@ -34,7 +34,7 @@ def optimise(program: Program, *, fast: bool = False) -> Program:
 
 def without_dead_code(program: Program) -> Program:
     """The equations that an output or a guard depends on."""
-    needed = _needed(program.equations, (*program.outputs, *program.guards))
+    needed = needed_variables(program.equations, (*program.outputs, *program.guards))
     return program._replace(equations=tuple(e for e in program.equations if e.output in needed))
 
 
@@ -56,13 +56,14 @@ def separated(program: Program) -> Iterator[Program]:
 
 def guards_first(program: Program) -> Program:
     """The equations of the guards before all others, so that the rest can rely on them."""
-    needed = _needed(program.equations, program.guards)
+    needed = needed_variables(program.equations, program.guards)
     first = [e for e in program.equations if e.output in needed]
     others = [e for e in program.equations if e.output not in needed]
     return program._replace(equations=(*first, *others))
 
 
-def _needed(equations: Iterable[Equation], atoms: Iterable[Atom]) -> set[Variable]:
+def needed_variables(equations: Iterable[Equation], atoms: Iterable[Atom]) -> set[Variable]:
+    """The variables that atoms are made of, those among them too."""
     needed = {atom for atom in atoms if isinstance(atom, Variable)}
     for equation in reversed(tuple(equations)):
         if equation.output in needed:
