@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli import confined, limits
+from gradcli import arrays, confined, limits
 from gradcli.errors import LimitError, UsageError
 
 STEPS = "the program takes more than"
@@ -291,3 +291,9 @@ def test_variables_that_are_read_take_steps(run, tmp_path):
 )
 def test_how_a_size_of_memory_is_said(size, text):
     assert confined.size_text(size) == text
+
+
+@pytest.mark.parametrize("make", [arrays.zeros_like, arrays.ones_like])
+def test_what_does_not_fit_into_memory_is_not_made(make):
+    with pytest.raises(LimitError, match="does not fit into memory"):
+        make(np.broadcast_to(0.0, (2**50,)))

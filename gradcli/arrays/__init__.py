@@ -177,7 +177,7 @@ def ones_like(array: Array) -> Array:
         return foreign.ones(sizes, dtype)
     if not sizes and (dtype == "float64" or type(array) in PLAIN):
         return 1.0
-    return tidy(numpy_namespace().ones(sizes, dtype))
+    return guard_memory(lambda numpy: numpy.ones(sizes, dtype))
 
 
 def every(condition: Array) -> bool:
