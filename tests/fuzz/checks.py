@@ -118,7 +118,7 @@ def wrong_error(error: GradcliError) -> Finding | None:
         return Finding("error without a message", text)
     if placed is not None and not 0 <= placed.start <= placed.end <= len(source):
         return Finding(f"place outside of the text: {kind_of(error.message)}", f"{placed}\n{text}")
-    json.loads(json.dumps(error.as_json()), parse_constant=_not_strict)
+    strict_json(json.dumps(error.as_json()))
     return wrong_words(f"{error.message}\n{error.hint or ''}", source)
 
 
@@ -135,8 +135,13 @@ def kind_of(message: str) -> str:
     return re.sub(r"'[^']*'|\[[^]]*\]|[\d.,]+(?:e[+-]?\d+)?", "_", message.splitlines()[0] if message else "")[:80]
 
 
-def _not_strict(name: str) -> float:
-    raise ValueError(f"{name} in JSON")
+def strict_json(text: str) -> Any:
+    """Raises ValueError for what is no JSON, or has numbers in it that JSON lacks."""
+
+    def refused(name: str) -> Any:
+        raise ValueError(f"{name} in JSON")
+
+    return json.loads(text, parse_constant=refused)
 
 
 # --- full

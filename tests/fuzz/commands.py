@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 import re
 import unicodedata
 from collections.abc import Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gradcli.cli.drawing import formats
 from gradcli.cli.environment import Environment
@@ -132,17 +131,13 @@ def _wrong_json(printed: Printed) -> Finding | None:
         if not text.endswith("\n") or text.count("\n") != 1:
             return Finding(f"{command}: JSON is not one line", text)
         try:
-            json.loads(text, parse_constant=_refused)
+            checks.strict_json(text)
             text.encode("utf-8")
         except ValueError as error:
             return Finding(f"{command}: JSON is not strict", f"{error}\n{text}")
     if command == "check" and '"problem":"mismatch"' in printed.out and not _ON_PURPOSE.search(printed.arguments[1]):
         return Finding("check: reverse mode and differences disagree", printed.out)
     return None
-
-
-def _refused(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _wrong_carets(text: str) -> Finding | None:

@@ -162,7 +162,7 @@ def _printed(case: Case, point: Point, first: Numbers, rng: Random) -> Finding |
 
 def _by_formulas(program: str, language: str, point: Point) -> Numbers:
     """The gradient by what `diff` prints for all names; nothing where that is an error, or not finite, as at a kink."""
-    words = [f"{n}={_word(v)}" for n, v in point.leaves.items()]
+    words = Case(program, {n: np.asarray(v).tolist() for n, v in point.leaves.items()}).words()
     names = ",".join(point.leaves)
     printed = commands.run(["diff", program, *words, f"--wrt={names}", f"--to={language}", "--json", *commands.LIMITS])
     if printed.status:
@@ -176,10 +176,6 @@ def _by_formulas(program: str, language: str, point: Point) -> Numbers:
         if np.isfinite(value).all():
             found[name] = value
     return found
-
-
-def _word(value: Any) -> str:
-    return f"[{','.join(map(_word, value))}]" if np.shape(value) else repr(float(value))
 
 
 def _of_text(text: str, point: Point) -> Any:
