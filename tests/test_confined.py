@@ -18,7 +18,7 @@ import pytest
 import gradcli
 from gradcli import confined
 from gradcli.confined import Limits
-from gradcli.errors import CallError, LimitError, UsageError
+from gradcli.errors import AccuracyWarning, CallError, LimitError, UsageError
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="memory is limited, and processes are listed, on Linux alone"
@@ -305,6 +305,13 @@ class TestPrograms:
             gradcli.compile("log(x", max_seconds=60)
         with pytest.raises(UsageError):
             gradcli.compile("x", max_memory="much")
+
+    def test_the_warning_of_lost_digits(self):
+        for limits in ({}, {"max_seconds": 60}):
+            program = gradcli.compile("(1 - cos(x))/x**2", **limits)
+            with pytest.warns(AccuracyWarning, match="order 4 by x none is right") as seen:
+                program.derivatives({"x": 1e-7}, 4)
+            assert [w.filename for w in seen] == [__file__]
 
     def test_arguments_of_another_type(self, both):
         confined, _ = both

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter, warn
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import BindingError, expect
+from gradcli.errors import AccuracyWarning, BindingError, expect
 from gradcli.language.syntax import parse
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.primitives.operators import operand
@@ -92,7 +93,11 @@ class ConfinedProgram(CompiledProgram):
 
     def _asked(self, method: str, values: Mapping[str, Any], wrt: Sequence[str] | None, **further: Any) -> Any:
         bindings, names = self.sent(values, wrt)
-        return self.apart(_asked, self._compile, method, bindings, {"wrt": names, **further})
+        found, warnings = self.apart(_asked, self._compile, method, bindings, {"wrt": names, **further})
+        for text in warnings:
+            # At the call of the method that asked.
+            warn(text, AccuracyWarning, stacklevel=3)
+        return found
 
     def _scalar_function(
         self, names: Sequence[str], wrt: Sequence[str], otherwise: Callable[..., Any]
@@ -125,5 +130,11 @@ def _called(compile: Callable[[], CompiledProgram], values: Mapping[str, Any]) -
     return compile()(**values)
 
 
-def _asked(compile: Callable[[], CompiledProgram], method: str, values: Mapping[str, Any], further: Any) -> Any:
-    return getattr(compile(), method)(values, **further)
+def _asked(
+    compile: Callable[[], CompiledProgram], method: str, values: Mapping[str, Any], further: Mapping[str, Any]
+) -> tuple[Any, Sequence[str]]:
+    """What the method gives, and the texts of the warnings that digits were lost."""
+    with catch_warnings(record=True) as seen:
+        simplefilter("always")
+        found = getattr(compile(), method)(values, **further)
+    return found, [str(w.message) for w in seen if issubclass(w.category, AccuracyWarning)]
