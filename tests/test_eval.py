@@ -145,6 +145,11 @@ def test_order_of_tensors_joins_their_shapes(run):
     assert record["derivatives"]["w,w"] == [[0.0] * 3] * 3
 
 
+def test_the_gradient_of_a_jacobian_that_the_program_takes(run):
+    record = run("eval", "sum(jacobian(sin(p)*p, p))", "p=[1,2]", "--json").json
+    assert record["grad"]["p"] == pytest.approx([2 * math.cos(x) - x * math.sin(x) for x in (1, 2)])
+
+
 def test_jacobian(run):
     record = run("eval", "[x*y, x+y, y]", "x=2", "y=3", "--jacobian", "--json").json
     assert record["jacobian"] == {"x": [3.0, 1.0, 0.0], "y": [2.0, 1.0, 1.0]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -115,7 +115,7 @@ class _Batch(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, nesting: int) -> Any:
         ctx.nesting, ctx.size = nesting, arrays.shape(x)[0]
-        return batch.batched(x.data, nesting)
+        return _each(x.data, lambda array: batch.batched(array, nesting))
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
@@ -128,6 +128,9 @@ def _rows(x: Any, nesting: int, size: int) -> Any:
 
 
 def _unbatched(x: Any, nesting: int, size: int) -> Any:
-    if isinstance(x, Jet):
-        return x.mapped(lambda coefficient: batch.unbatched(coefficient, nesting, size))
-    return batch.unbatched(x, nesting, size)
+    return _each(x, lambda array: batch.unbatched(array, nesting, size))
+
+
+def _each(x: Any, function: Callable[[Any], Any]) -> Any:
+    """What `function` makes of each coefficient of a series, or of the array that `x` is."""
+    return x.mapped(function) if isinstance(x, Jet) else function(x)
