@@ -131,7 +131,9 @@ def cbrt(x: float) -> float:
     """The cube root that `math` has, which may be off in its last digits, after a step of Newton's method."""
     root = math.cbrt(x)
     if not 1e-280 < abs(x) < 1e280:
-        return root
+        if x == 0 or not isfinite(x):
+            return root
+        return cbrt(x * 2.0**900) * 2.0**-300 if abs(x) < 1 else cbrt(x * 2.0**-900) * 2.0**300
     # The cube of a part with 17 bits is exact.
     shifted = root * 68719476737.0
     high = shifted - (shifted - root)
@@ -221,15 +223,17 @@ def logaddexp(x: float, y: float) -> float:
     high, low = (x, y) if x >= y else (y, x)
     if isnan(x) or isnan(y):
         return nan
-    return high if isinf(high) or isinf(low) else high + math.log1p(math.exp(low - high))
+    return high if isinf(high) else high + math.log1p(math.exp(low - high))
 
 
 def maximum(x: float, y: float) -> float:
-    return x if x >= y or x != x else y
+    """Of zeros with different signs the second, as NumPy has it."""
+    return x if x > y or x != x else y
 
 
 def minimum(x: float, y: float) -> float:
-    return x if x <= y or x != x else y
+    """Of zeros with different signs the second, as NumPy has it."""
+    return x if x < y or x != x else y
 
 
 def where(condition: bool, x: float, y: float) -> float:

@@ -25,8 +25,8 @@ from gradcli.program.ir import Atom, Equation, Program, Variable
 _DEEPEST = 16
 _DTYPES = frozenset({"float64", "bool"})
 # `maximum` and `minimum` of `gradcli.arrays.floats`, where a nan is never the smaller or the larger.
-_LARGER = "{0} if {0} >= {1} or {0} != {0} else {1}"
-_SMALLER = "{0} if {0} <= {1} or {0} != {0} else {1}"
+_LARGER = "{0} if {0} > {1} or {0} != {0} else {1}"
+_SMALLER = "{0} if {0} < {1} or {0} != {0} else {1}"
 
 # Operands are variables or numbers; where they must be floats, truth values have become such.
 _TEMPLATES: dict[Primitive, str] = {

@@ -39,8 +39,8 @@ _GRAPH = (
     ("--values", "--no-grad"),
     ("--values", "--grad-output=1"),
 )
-# Where reverse mode and differences differ by intention.
-_ON_PURPOSE = re.compile(r"backward|detach|stop_gradient|cholesky|eigh|eigvalsh")
+# Where reverse mode and differences differ by intention, or where jumps may lie between one number and the next.
+_ON_PURPOSE = re.compile(r"backward|detach|stop_gradient|cholesky|eigh|eigvalsh|%|//|mod|remainder|floor_divide")
 _CARETS = re.compile(r"^( *| *\d+ )\| ( *)(\^+)$")
 
 
