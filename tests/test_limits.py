@@ -218,12 +218,46 @@ def test_a_result_that_is_not_finite_is_given_where_its_cause_is_too_far_to_find
         ("s = 0; for i in range(1000) { s = s + sum(polygamma(2, x)) }; s", ["x=rand(1000, seed=0)"]),
         ("s = 0; for i in range(1000) { s = s + einsum('i,ij,j->', x, A, x) }; s", ["x=ones(2)", "A=eye(2)"]),
         ("sum(qr(A)[0])", ["A=rand(500, 500, seed=0)"]),
+        ("sum(fmod(x*1e300, 1e-310))", ["x=rand(20000, seed=0)"]),
+        ("sum(x*1e300 % 1e-300) + sum(x*1e300 // 1e-300)", ["x=rand(20000, seed=0)"]),
+        ("sum(sin(x) + cos(x))", ["x=linspace(1e9, 2e9, 250000)"]),
+        ("sum((-x)**round(4*x))", ["x=linspace(1, 2, 150000)"]),
+        ("sum(x**400)", ["x=linspace(10, 20, 250000)"]),
+        ("sum(atan2(x, x))", ["x=linspace(1e-310, 1e-309, 250000)"]),
+        ("sum(digamma(x))", ["x=linspace(-0.7, -0.3, 20000)"]),
     ],
 )
 def test_what_takes_longer_than_an_element_is_charged_as_more(run, program, words):
     outcome = run("eval", program, *words, "--no-grad", "--max-elements", "2000000")
     assert outcome.status == 1
     assert ELEMENTS in outcome.err
+
+
+@pytest.mark.parametrize("executor", ["eager", "compiled"])
+@pytest.mark.parametrize(
+    ("program", "easy", "hard"), [("sin(x) + sin(2*x)", 1e6, 1e9), ("x % 0.7", 1.0, 1e200), ("x**30.5", 1.0, 1e20)]
+)
+def test_numbers_that_take_longer_are_charged_as_more(run, executor, program, easy, hard):
+    def status(scale: float) -> int:
+        words = (f"x=linspace({scale}, {2 * scale}, 100000)", "--no-grad", "--max-elements", "1000000")
+        return run("eval", f"sum({program})", *words, "--executor", executor).status
+
+    assert (status(easy), status(hard)) == (0, 1)
+
+
+def test_bessel_functions_of_higher_orders_are_charged_by_them(run):
+    words = ("x=linspace(10, 20, 10000)", "--max-elements", "1000000")
+    assert run("eval", "sum(j0(x))", *words).status == 0
+    assert run("eval", "sum(diff(j0(x), x, 2))", *words).status == 1
+
+
+def test_powers_of_many_negative_numbers_are_those_of_a_few():
+    x = np.r_[np.linspace(-3, 3, 100), 0.0, -0.0, np.inf, -np.inf]
+    for n in (3, 4, -3, -4, 1, 301):
+        few = [gradcli.tensor([number]).pow(n).numpy()[0] for number in x]
+        many = gradcli.tensor(x).pow(n).numpy()
+        np.testing.assert_allclose(many, few, rtol=1e-15)
+        assert np.signbit(many).tolist() == np.signbit(few).tolist()
 
 
 def test_a_function_of_a_number_takes_the_steps_of_its_time(run):

@@ -31,6 +31,8 @@ _NUMBERS = frozenset({float, int})
 SIGMOID_IS_EXP = -80.0
 # After more, which double an error each, no digit is left.
 _SQUARINGS = 64
+# Of so many numbers a second look costs less than it may save.
+_MANY = 64
 _GAMMA_IS_INVERSE, _INVERSE_IS_LARGE, _EXP_IS_LARGE, _EXP_IS_INFINITE = 1e-30, 1e-300, 700.0, 720.0
 
 
@@ -210,6 +212,14 @@ def _exponential_polynomial(x: Array, square: Array, cube: Array, fourth: Array)
         value = value + weights[0] * one
         value = fourth @ value if k else value
     return value
+
+
+def pow(x: Array, q: Array) -> Array:
+    # Powers of negative numbers NumPy computes one by one.
+    if type(q) is not float or np.size(x) < _MANY or q % 1.0 or x.dtype.kind != "f":
+        return np.power(x, q)
+    size = np.power(np.abs(x), q)
+    return np.copysign(size, x) if q % 2.0 else size
 
 
 def sigmoid(x: Array) -> Array:

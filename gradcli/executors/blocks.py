@@ -95,9 +95,11 @@ def _into_new(equation: Equation) -> Callable[[Sequence[Any]], Any] | None:
     if function is None:
         return None
     empty = arrays.numpy_namespace().empty
-    write = function
+    write, surcharge = function, equation.primitive.surcharge
 
     def compute(operands: Sequence[Any]) -> Any:
+        if surcharge is not None:
+            limits.charge(surcharge(*operands, **equation.params))
         result = empty(shape, dtype)
         write(*operands, result)
         return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -28,6 +29,13 @@ class Instruction(NamedTuple):
     made: int | None
 
 
+class Surcharge(NamedTuple):
+    """What is charged for the numbers of a block, those that `take` names, beyond what is charged for any."""
+
+    of: Callable[..., int]
+    take: Callable[[Environment], Sequence[Any]]
+
+
 class Reduction(NamedTuple):
     """A reduction of the blocks in `slot`."""
 
@@ -47,7 +55,7 @@ class Code:
 
     def __init__(self) -> None:
         self.slots: dict[Any, int] = {}
-        self.steps: list[Instruction | Reduction | Guard] = []
+        self.steps: list[Instruction | Surcharge | Reduction | Guard] = []
         # By slot: a buffer's number and dtype.
         self.buffers: dict[int, tuple[int, str]] = {}
         self.loaded: dict[int, Atom] = {}
@@ -109,6 +117,7 @@ class _Compiler:
         if self._is_wave(equation):
             self._compute_waves(equation)
             return
+        self._surcharge(equation)
         function = ufuncs.into(equation.primitive, equation.params) if ufuncs.is_plain(equation) else None
         operands = [self.code.slots[_key(a)] for a in equation.inputs]
         if function is not None and equation.primitive not in ufuncs.NOT_IN_PLACE:
@@ -120,6 +129,12 @@ class _Compiler:
             return
         self._give_buffer(equation.output, equation.output.dtype)
         self.code.steps.append(Instruction(function, _getter([*operands, out]), None))
+
+    def _surcharge(self, equation: Equation) -> None:
+        surcharge = equation.primitive.surcharge
+        if surcharge is not None:
+            slots = [self.code.slots[_key(a)] for a in equation.inputs]
+            self.code.steps.append(Surcharge(functools.partial(surcharge, **equation.params), _getter(slots)))
 
     def _write_over(self, number: int, equation: Equation) -> None:
         """Have a result that is stored take the place of an operand that is not read any more."""
@@ -145,6 +160,7 @@ class _Compiler:
     def _compute_waves(self, equation: Equation) -> None:
         if equation.output in self.code.slots:
             return
+        self._surcharge(equation)
         operand = equation.inputs[0]
         pair = self.waves[_key(operand)]
         # What nobody reads is written too.

@@ -9,10 +9,10 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.executors import schedule, sincos
-from gradcli.executors.instructions import WAVES, Environment, Instruction, Reduction, instructions
+from gradcli.executors.instructions import WAVES, Environment, Instruction, Reduction, Surcharge, instructions
 from gradcli.executors.schedule import Segment
 from gradcli.primitives import reductions
 from gradcli.program.ir import Equation, Variable
@@ -99,6 +99,8 @@ class _Run:
         self.shape, self.sliced = _joined(segment.shape, loads, keep=kernel.partial)
         self.blocks = _Blocks(self.shape).whole_rows() if kernel.partial else _Blocks(self.shape)
         self.partials: dict[Variable, list[Any]] = {e.output: [None] * self.blocks.count for e in segment.reductions()}
+        # Of the thread that runs it: the others have none of their own.
+        self.budget = limits.budget()
         self.failed = False
         self.error: BaseException | None = None
 
@@ -170,6 +172,9 @@ class _Run:
                     compute(*take(environment))
                 else:
                     self._keep(environment, made, compute(*take(environment)))
+            elif isinstance(step, Surcharge):
+                if self.budget is not None:
+                    self.budget.charge(step.of(*step.take(environment)))
             elif isinstance(step, Reduction):
                 self.partials[step.equation.output][number] = _reduced(step.equation, environment[step.slot])
             elif not environment[step.slot].all():

@@ -61,6 +61,7 @@ def _own() -> Mapping[Primitive, Into]:
         arithmetic.ones_like: lambda _x, out: out.fill(1.0),
         conversions.cast: lambda x, out: np.copyto(out, x, casting="unsafe"),
         comparisons.where: where,
+        powers.general_power: np.power,
         powers.rsqrt: rsqrt,
         exponential.sigmoid: sigmoid,
         trigonometric.sech_square: sech_square,
@@ -75,9 +76,21 @@ def _own() -> Mapping[Primitive, Into]:
 def into(primitive: Primitive, params: Mapping[str, Any]) -> Into | None:
     """The function for `primitive`, or None where there is none."""
     if primitive is powers.whole_power:
-        np, n = arrays.numpy_namespace(), params["n"]
-        return (lambda x, out: np.multiply(x, x, out)) if n == 2 else (lambda x, out: np.power(x, n, out))
+        return _whole_power(params["n"])
     return _own().get(primitive) or _ufunc(primitive)
+
+
+def _whole_power(n: float) -> Into:
+    np = arrays.numpy_namespace()
+
+    def odd(x: Any, out: Any) -> None:
+        size = np.abs(x)
+        np.copysign(np.power(size, n, size), x, out)
+
+    if n == 2:
+        return lambda x, out: np.multiply(x, x, out)
+    # Powers of negative numbers NumPy computes one by one.
+    return odd if n % 2 else lambda x, out: np.power(np.abs(x, out), n, out)
 
 
 @cache

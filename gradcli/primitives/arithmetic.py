@@ -14,6 +14,7 @@ from gradcli.primitives.comparisons import equal, logical_and, logical_or, not_e
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, always, spelled
 from gradcli.primitives.series import Coefficients, linear, locally_constant, products
+from gradcli.primitives.surcharges import of_quotients
 
 # Beyond it a power of ten is no float.
 _MOST_DECIMALS = 300
@@ -149,7 +150,7 @@ reciprocal = elementwise(
 
 remainder: Primitive = elementwise(
     "remainder", "x, y", "x - y*floor(x/y), with the sign of y; the operator %",
-    keeps_integers=True, operator="%",
+    keeps_integers=True, operator="%", time=2, surcharge=of_quotients,
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * floor_divide(a, b)),
     derivative="g, -g*floor(x/y)",
     domain="y != 0; smooth where x/y is not whole",
@@ -161,7 +162,7 @@ remainder: Primitive = elementwise(
 
 fmod: Primitive = elementwise(
     "fmod", "x, y", "x - y*trunc(x/y), with the sign of x",
-    keeps_integers=True,
+    keeps_integers=True, time=2, surcharge=of_quotients,
     vjp=(lambda g, _y, _a, _b: g, lambda g, _y, a, b: -g * trunc(divide(constant(a), constant(b)))),
     spelling=spelled("c"),
     derivative="g, -g*trunc(x/y)",
@@ -173,7 +174,7 @@ fmod: Primitive = elementwise(
 
 floor_divide: Primitive = elementwise(
     "floor_divide", "x, y", "floor(x/y); the operator //",
-    keeps_integers=True, operator="//",
+    keeps_integers=True, operator="//", time=2, surcharge=of_quotients,
     vjp=(lambda g, _y, _a, _b: zeros_like(g), lambda g, _y, _a, _b: zeros_like(g)),
     jet=locally_constant,
     derivative="0, 0",

@@ -134,6 +134,8 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
                 budget.charge(primitive.elements([arrays.shape(o) for o in operands], params) * primitive.time)
         operands = xp.promoted(operands, truths=primitive.truths)
         with xp.quiet():
+            if budget is not None and primitive.surcharge is not None and xp.name == "numpy":
+                budget.charge(primitive.surcharge(*operands, **params))
             result = primitive.forward(xp, *operands, **params)
     except (GradcliError, RecursionError):
         raise

@@ -25,6 +25,7 @@ from gradcli.primitives.exponential import log
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, from_derivative, integrated
+from gradcli.primitives.surcharges import of_powers
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
@@ -106,7 +107,7 @@ def _power_term(x: Any, y: Any, q: Any, j: int, k: int) -> Any:
 
 general_power: Primitive = elementwise(
     "pow", "x, q", "x to the power q, for any q",
-    internal=True, operator="**", keeps_integers=True,
+    internal=True, operator="**", keeps_integers=True, surcharge=of_powers,
     vjp=(_power_by_base, _power_by_exponent),
     jet=_power_series, spelling=spelled("c", numpy="power", sql="power"),
     derivative="g*q*x**(q-1), g*x**q*log(x)",
@@ -155,6 +156,7 @@ whole_power = elementwise(
     "whole_power", "x, n", "x to the power of the whole number n",
     internal="pow",
     forward=lambda xp, x, *, n: xp.multiply(x, x) if n == 2 else xp.pow(x, n),
+    surcharge=lambda x, *, n: 0 if n == 2 else of_powers(abs(x), n),
     vjp=(_whole_power_rule,),
     jet=_whole_power_series,
     derivative="g*n*x**(n-1)",

@@ -198,6 +198,8 @@ class Primitive(Operation):
         None where it never does, and where the view has more elements than `x`
     time
         that of one element, where it is much more than that of a sum or a sine; they are charged as so many
+    surcharge(*arrays, **params)
+        how many elements take the time that NumPy needs beyond that, for numbers like these
     node_name
         what its node in the graph is called, or a function of (operands, params) that says so
     """
@@ -226,6 +228,7 @@ class Primitive(Operation):
         "selects",
         "smooth",
         "spelling",
+        "surcharge",
         "time",
         "truths",
         "variadic",
@@ -263,6 +266,7 @@ class Primitive(Operation):
         elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
         view: Callable[..., bool] | None = None,
         time: int = 1,
+        surcharge: Callable[..., int] | None = None,
         node_name: str | Callable[[Sequence[Any], Mapping[str, Any]], str] | None = None,
         **known: Any,
     ) -> None:
@@ -296,6 +300,7 @@ class Primitive(Operation):
         self.elements = elements or (broadcast_elements if elementwise else largest_operand)
         self.view = view
         self.time = time
+        self.surcharge = surcharge
         self.node_name = node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0"
         rules = (vjp,) if callable(vjp) else vjp or ()
         self._uses = tuple(_used_parameters(rule, 2 if variadic else 1) for rule in rules)

@@ -15,6 +15,7 @@ from gradcli.primitives.comparisons import equal, greater, less_equal, logical_a
 from gradcli.primitives.exponential import exp, expm1, sigmoid
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.surcharges import of_bessel_i, of_bessel_j, of_digamma, of_digamma_rise
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
@@ -165,7 +166,7 @@ lgamma = elementwise(
 
 digamma: Primitive = elementwise(
     "digamma", "x", "derivative of lgamma",
-    time=4,
+    time=4, surcharge=of_digamma,
     vjp=(lambda g, _y, x: g * polygamma(1, x),),
     spelling=spelled("scipy sympy", latex="psi"),
     derivative="g*polygamma(1, x)",
@@ -190,7 +191,7 @@ def _polygamma(xp: Any, x: Any, *, n: int) -> Any:
 
 polygamma: Primitive = elementwise(
     "polygamma", "n, x", "the nth derivative of digamma, n whole",
-    time=16,
+    time=60,
     forward=_polygamma,
     vjp=(lambda g, _y, x, *, n: g * polygamma(n + 1, x),),
     prepare=_polygamma_call,
@@ -202,7 +203,7 @@ polygamma: Primitive = elementwise(
 
 digamma_rise = elementwise(
     "digamma_rise", "x, y", "digamma(x + y) - digamma(x), without cancellation",
-    internal=True, forward=definitions.digamma_rise, time=30,
+    internal=True, forward=definitions.digamma_rise, time=30, surcharge=of_digamma_rise,
     vjp=(
         lambda g, _y, x, y: g * (polygamma(1, x + y) - polygamma(1, x)),
         lambda g, _y, x, y: g * polygamma(1, x + y),
@@ -215,7 +216,7 @@ digamma_rise = elementwise(
 betaln = elementwise(
     "betaln", "a, b", "logarithm of beta(a, b)",
     forward=definitions.betaln,
-    time=20,
+    time=50,
     vjp=(
         lambda g, _y, a, b: -g * digamma_rise(a, b),
         lambda g, _y, a, b: -g * digamma_rise(b, a),
@@ -237,7 +238,7 @@ beta = Composite(
 # Bessel functions of whole order: DLMF 10.29.1 and 10.6.1, with I(-n) = I(n) and J(-n) = (-1)**n J(n).
 bessel_i: Primitive = elementwise(
     "bessel_i", "x, n", "modified Bessel function of the first kind and whole order n",
-    time=5,
+    time=5, surcharge=of_bessel_i,
     internal=True,
     forward=lambda xp, x, *, n: (xp.i0, xp.i1)[n](x) if n < 2 else xp.iv(n, x),
     vjp=(
@@ -257,7 +258,7 @@ def _bessel_j_rule(g: Any, _y: Any, x: Any, *, n: int) -> Any:
 
 bessel_j = elementwise(
     "bessel_j", "x, n", "Bessel function of the first kind and whole order n",
-    time=5,
+    time=5, surcharge=of_bessel_j,
     internal=True,
     forward=lambda xp, x, *, n: (xp.j0, xp.j1)[n](x) if n < 2 else xp.jv(n, x),
     vjp=(_bessel_j_rule,),

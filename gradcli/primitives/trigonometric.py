@@ -14,6 +14,7 @@ from gradcli.primitives.families import elementwise
 from gradcli.primitives.powers import sqrt
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated, through
+from gradcli.primitives.surcharges import of_angles, of_points, of_sinc
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
@@ -21,7 +22,7 @@ _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
 sin = elementwise(
     "sin", "x", "sine",
-    parity="odd",
+    parity="odd", surcharge=of_angles,
     vjp=(lambda g, _y, x: g * cos(x),),
     spelling=spelled("c sql sympy latex"),
     derivative="g*cos(x)",
@@ -30,7 +31,7 @@ sin = elementwise(
 
 cos: Primitive = elementwise(
     "cos", "x", "cosine",
-    parity="even",
+    parity="even", surcharge=of_angles,
     vjp=(lambda g, _y, x: -g * sin(x),),
     spelling=spelled("c sql sympy latex"),
     derivative="-g*sin(x)",
@@ -114,6 +115,7 @@ def _over_square(g: Any, numerator: Any, a: Any, b: Any) -> Any:
 
 atan2 = elementwise(
     "atan2", "y, x", "the angle of the point (x, y)",
+    surcharge=of_points,
     vjp=(
         lambda g, _y, a, b: _over_square(g, b, a, b),
         lambda g, _y, a, b: _over_square(-g, a, a, b),
@@ -128,6 +130,7 @@ atan2 = elementwise(
 
 hypot = elementwise(
     "hypot", "x, y", "sqrt(x**2 + y**2), without overflow",
+    time=3,
     vjp=(lambda g, y, a, _b: g * divide(a, y), lambda g, y, _a, b: g * divide(b, y)),
     spelling=spelled("c"),
     derivative="g*x/hypot(x, y), g*y/hypot(x, y)",
@@ -279,7 +282,7 @@ def _sinc_forward(xp: Any, x: Any, *, n: int) -> Any:
 
 sinc: Primitive = elementwise(
     "sinc", "x", "sin(pi*x)/(pi*x), 1 at 0",
-    time=30,
+    time=60, surcharge=of_sinc,
     subject="special",
     forward=_sinc_forward,
     vjp=(lambda g, _y, x, *, n: g * sinc(x, n=n + 1),),

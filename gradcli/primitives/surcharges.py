@@ -1,0 +1,100 @@
+"""What NumPy takes for some numbers beyond what it takes for most, in the time that one element of a sum or a sine takes.
+
+Each is a function of the operands that gives so many elements.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays
+
+# So many elements at most take no longer than their call, whatever they are.
+_FEW = 64
+# From here on NumPy reduces angles number by number, by a long pi.
+_FAR = 1e8
+# Bits of a quotient that are found in the time of an element, and how many of them no element is charged for.
+_BITS, _FIRST_BITS = 6, 16
+# The orders of Bessel functions from which on recurrences are long.
+_HIGH_ORDER = 30
+
+
+def of_angles(x: Any) -> int:
+    """For sines and cosines."""
+    return 3 * _count(abs(x) > _FAR) if arrays.size(x) > _FEW else 0
+
+
+def of_quotients(x: Any, y: Any) -> int:
+    """For whole quotients and their remainders, which are found bit by bit."""
+    np = arrays.numpy_namespace()
+    if _floats(x, y) is None:
+        return 0
+    x, y = np.asarray(x, "float64"), np.asarray(y, "float64")
+    if np.max(abs(x), initial=0.0) < 2.0**_FIRST_BITS * np.min(abs(y), initial=math.inf):
+        return 0
+    return int(np.maximum(np.frexp(x)[1] - np.frexp(y)[1], 0).sum()) // _BITS
+
+
+def of_powers(x: Any, q: Any) -> int:
+    """For powers of negative numbers, and those that overflow or come near 0, which are computed number by number."""
+    np = arrays.numpy_namespace()
+    limits = _floats(x, q)
+    if limits is None or max(arrays.size(x), arrays.size(q)) <= _FEW:
+        return 0
+    most = float(limits.maxexp - 2)
+    least, largest = np.min(x), np.max(x)
+    if least > 0.0 and max(abs(np.log2(least)), abs(np.log2(largest))) * np.max(abs(q)) < most:
+        return 0
+    exponent = abs(q * np.log2(abs(x)))
+    return 6 * _count(np.logical_and(np.logical_or(np.less(x, 0.0), exponent > most), np.not_equal(x, 0.0)))
+
+
+def of_points(y: Any, x: Any) -> int:
+    """For the angles of points, of which those very near and very far are computed one by one."""
+    np = arrays.numpy_namespace()
+    limits = _floats(x, y)
+    if limits is None or max(arrays.size(x), arrays.size(y)) <= _FEW:
+        return 0
+    near, far = 4.0 * float(limits.tiny), 2.0 ** (limits.maxexp - 64)
+    low, high = np.minimum(abs(x), abs(y)), np.maximum(abs(x), abs(y))
+    return 8 * _count(np.logical_or(high > far, np.logical_and(low < near, low > 0.0)))
+
+
+def of_digamma(x: Any) -> int:
+    """For numbers near the first zero of digamma below 0, where SciPy has a series of many terms."""
+    return 180 * _count(abs(x + 0.525) < 0.325)
+
+
+def of_digamma_rise(x: Any, y: Any) -> int:
+    """For the difference of two values of digamma, where it is computed as such."""
+    return of_digamma(x) + of_digamma(x + y)
+
+
+def of_sinc(x: Any, *, n: int) -> int:
+    """For the derivatives of sinc by their order."""
+    return 3 * n * arrays.size(x)
+
+
+def of_bessel_i(x: Any, *, n: int) -> int:
+    """For modified Bessel functions by their order."""
+    return 25 * arrays.size(x) + 100 * _count(abs(x) > 500.0) if n > 1 else 0
+
+
+def of_bessel_j(x: Any, *, n: int) -> int:
+    """For Bessel functions by their order."""
+    if n < 2:
+        return 0
+    slow = 40 if n < _HIGH_ORDER else 190
+    return 25 * arrays.size(x) + slow * _count(abs(x) > max(4.0, n / 8))
+
+
+def _count(condition: Any) -> int:
+    return int(arrays.numpy_namespace().count_nonzero(condition))
+
+
+def _floats(*operands: Any) -> Any:
+    """What NumPy says of the floats that functions of the operands are; None where they are whole numbers."""
+    np = arrays.numpy_namespace()
+    dtype = np.result_type(*operands)
+    return np.finfo(dtype) if dtype.kind == "f" else None
