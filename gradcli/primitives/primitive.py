@@ -123,6 +123,7 @@ class Composite(Operation):
         self.definition = definition
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
+        # As a primitive has it: one call more would be a twentieth of the time of an operation on numbers.
         try:
             for operand in operands:
                 if type(operand) is list:
