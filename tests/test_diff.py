@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -491,6 +492,78 @@ def test_derivatives_of_sinc_in_few_steps(run, tmp_path, program, language):
         function.restype = ctypes.c_double
         found = function(*map(ctypes.c_double, inputs.values()))
     assert found == pytest.approx(gradcli.compile(program).value_and_grad(inputs)[1]["x"], rel=1e-9)
+
+
+# Truth values where numbers belong, and the other way round.
+TRUTHS = (
+    "q*logical_or(q, q)", "q*logical_or(x, q > 1)", "q*logical_and(x, x < 1)", "q*logical_not(x)", "q*logical_not(x > 1)", "q*(x > 1)",
+    "q*(x > 1)*(x < 2)", "q**(x > 1)", "q*((x > 1) + (x > 2))", "q*((x > 1) - (x > 2))", "q*(-(x > 1))", "q*((x > 1)/4)", "q*(x > 1)**2",
+    "q/(1 + (x > 1))", "q*exp(x > 1)", "q*sqrt((x > 1) + 0.5)", "q*abs(x > 1)", "q*maximum(x > 1, x > 2)", "q*minimum(x > 1, 0.5)",
+    "q*((x > 1)//((x > 2) + 1))", "q*((x > 1) % 0.75)", "q*((x > 1) == (x > 2))", "q*((x > 1) != (x < 2))", "q*((x > 1) < 0.5)",
+    "q*where(x, 2, 3)", "q*where(x > 1, x > 2, x < 0)", "q*where(x > 1, x > 2, 3)", "where(logical_and(x, x > 1), q, 2*q)",
+    "q*((1 < 2)*x)", "q*sin(1 < 2)", "q*(floor(x) == 1)", "q*(abs(x) == x)", "q*(relu(x) != 0)", "q*(maximum(x, 1) == maximum(x, 2))",
+)  # fmt: skip
+
+
+def truths() -> Iterator[tuple[str, dict[str, float], float]]:
+    """Programs, inputs and their derivatives by q."""
+    for program, x, q in itertools.product(TRUTHS, (-1.0, 0.0, 0.5, 1.5, 2.5), (0.5, 2.0)):
+        inputs = {name: {"x": x, "q": q}[name] for name in names_of(program)}
+        yield program, inputs, gradcli.compile(program).value_and_grad(inputs)[1]["q"]
+
+
+@pytest.mark.parametrize("language", ["text", "python"])
+def test_truth_values_are_numbers(run, language):
+    codes = {p: run("diff", p, "--wrt", "q", "--to", language, "--json").json["derivatives"]["q"] for p in TRUTHS}
+    for program, inputs, expected in truths():
+        code = codes[program]
+        found = value(code, inputs) if language == "text" else called(code, "derivative_q", inputs)
+        assert float(found) == pytest.approx(expected, rel=1e-14), (program, inputs)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
+def test_truth_values_are_numbers_in_c(run, tmp_path):
+    source, library = tmp_path / "f.c", tmp_path / "f.so"
+    codes = [run("diff", p, "--wrt", "q", "--to", "c", "--json").json["derivatives"]["q"] for p in TRUTHS]
+    source.write_text("\n".join(c.replace("derivative_q(", f"f{i}(") for i, c in enumerate(codes)), encoding="utf-8")
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *flags, str(source), "-lm", "-o", str(library)], check=True)
+    functions = ctypes.CDLL(str(library))
+    for program, inputs, expected in truths():
+        function = getattr(functions, f"f{TRUTHS.index(program)}")
+        function.restype = ctypes.c_double
+        assert function(*map(ctypes.c_double, inputs.values())) == pytest.approx(expected, rel=1e-14), (program, inputs)
+
+
+def test_truth_values_are_numbers_in_sql(run):
+    database = sqlite3.connect(":memory:")
+    for name, function in {
+        "power": math.pow,
+        "exp": math.exp,
+        "sqrt": math.sqrt,
+        "sin": math.sin,
+        "floor": math.floor,
+    }.items():
+        database.create_function(name, 2 if name == "power" else 1, function)
+    selects = {p: diff(run, p, "--wrt", "q", "--to", "sql") for p in TRUTHS}
+    for program, inputs, expected in truths():
+        columns = ", ".join(f"{v!r} AS {name}" for name, v in inputs.items())
+        (row,) = database.execute(f"{selects[program]} FROM (SELECT {columns})").fetchall()
+        assert row == pytest.approx((value(program, inputs), expected), rel=1e-14), (program, inputs)
+
+
+@pytest.mark.parametrize(
+    ("program", "formula"),
+    [
+        ("q*(x > 1)", r"\left[x > 1\right]"),
+        ("q**(x > 1)", r"q^{\left[x > 1\right] - 1} \left[x > 1\right]"),
+        ("q*logical_or(q, q)", r"\left[q \ne 0\right]"),
+        ("where(logical_and(x, y > 1), q, 2*q)", r"\begin{cases} 1 & x \ne 0 \land \left(y > 1\right) \\ 2 & \text{otherwise} \end{cases}"),
+        ("q*(1 < 2)*x", "x"),
+    ],
+)  # fmt: skip
+def test_truth_values_are_numbers_in_latex(run, program, formula):
+    assert diff(run, program, "--wrt", "q", "--to", "latex") == formula
 
 
 def test_names_in_c_are_ascii(run):

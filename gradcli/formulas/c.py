@@ -21,6 +21,7 @@ from gradcli.formulas.writing import (
     UNARY,
     Language,
     Piece,
+    Truths,
     calls,
     function,
     names,
@@ -195,5 +196,9 @@ LANGUAGE = Language(
         "floor_divide": _floor_divide,
         "sinc": sinc(_sinc_or_wave, number),
     },
+    truths=Truths(
+        lambda truth: Piece(f"1.0*{truth.at(UNARY)}", TIMES),
+        lambda number: Piece(f"{number.at(SUM)} != 0.0", COMPARE),
+    ),
     naming=_NAMING,
 )

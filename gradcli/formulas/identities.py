@@ -109,13 +109,13 @@ def _negation(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
 
 def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
-    """Two formulas are nowhere equal, but for single points."""
+    """Two formulas are nowhere equal, but for single points, unless they choose or pick elements."""
     if operands[0] is operands[1]:
         return algebra.true
-    difference = algebra.as_number(algebra.add(operands[0], algebra.negative(operands[1])))
-    numbers = [algebra.as_number(o) for o in operands]
-    generic = numbers != [None, None] or all(map(_is_elementwise, operands))
-    return algebra.false if difference is not None or generic else None
+    if algebra.as_number(algebra.add(operands[0], algebra.negative(operands[1]))) is not None:
+        return algebra.false
+    of_number = any(algebra.as_number(o) is not None for o in operands)
+    return algebra.false if all(_is_generic(o, of_number) for o in operands) else None
 
 
 def _inequality(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
@@ -123,13 +123,18 @@ def _inequality(algebra: Algebra, operands: Sequence[Formula], params: Mapping[s
     return None if equal is None else _negation(algebra, [equal], params)
 
 
-def _is_elementwise(node: Formula) -> bool:
-    """Whether there is nothing below that picks elements, as a maximum does, which are then equal to others."""
+def _is_generic(node: Formula, of_number: bool) -> bool:
+    """Whether there is nothing below that may be the same over a whole range: as a number, as floor(x) and x > 1 are,
+    and unless it is beside a number alone, as something else, as abs(x) and a largest element are."""
     stack, seen = [node], {node}
     while stack:
         current = stack.pop()
-        if isinstance(current, Application) and current.primitive is not None and not current.primitive.elementwise:
-            return False
+        if isinstance(current, Application) and current.primitive is not None:
+            primitive = current.primitive
+            if primitive.elementwise and (primitive.selects or (primitive.truths and primitive.vjp is None)):
+                return False
+            if not of_number and (not primitive.elementwise or primitive.smooth is not None):
+                return False
         below = [c for c in current.children if c not in seen]
         seen.update(below)
         stack.extend(below)

@@ -13,7 +13,20 @@ from gradcli.formulas.documents import Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Naming, names_of
 from gradcli.formulas.numbers import simple_fraction
 from gradcli.formulas.text import key_text, sizes
-from gradcli.formulas.writing import ATOM, COMPARE, POWER, PRODUCT, SUM, TIMES, UNARY, Language, Piece, operators, write
+from gradcli.formulas.writing import (
+    ATOM,
+    COMPARE,
+    POWER,
+    PRODUCT,
+    SUM,
+    TIMES,
+    UNARY,
+    Language,
+    Piece,
+    Truths,
+    operators,
+    write,
+)
 from gradcli.program import constants
 from gradcli.program.ir import Equation
 
@@ -219,4 +232,8 @@ LANGUAGE = Language(
     document=latex,
     naming=Naming(_spellings),
     parts=False,
+    truths=Truths(
+        lambda truth: Piece(f"\\left[{truth.text}\\right]"),
+        lambda number: Piece(f"{_bracketed(number, SUM)} \\ne 0", COMPARE),
+    ),
 )  # fmt: skip

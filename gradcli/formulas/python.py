@@ -31,6 +31,7 @@ from gradcli.formulas.text import (
 from gradcli.formulas.text import number as plain_number
 from gradcli.formulas.writing import (
     ATOM,
+    COMPARE,
     POWER,
     SUM,
     TIMES,
@@ -38,6 +39,7 @@ from gradcli.formulas.writing import (
     Language,
     Piece,
     Spelling,
+    Truths,
     function,
     infix,
     listed_array,
@@ -196,5 +198,9 @@ LANGUAGE = Language(
     array=_array,
     document=lambda formulas: separate_functions(formulas, python, _NAMING),
     with_parts={"sinc": sinc("np.{}({})".format, _number)},
+    truths=Truths(
+        lambda truth: Piece(f"1.0*{truth.at(UNARY)}", TIMES),
+        lambda number: Piece(f"{number.at(SUM)} != 0", COMPARE),
+    ),
     naming=_NAMING,
 )  # fmt: skip

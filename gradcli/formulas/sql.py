@@ -20,6 +20,7 @@ from gradcli.formulas.writing import (
     UNARY,
     Language,
     Piece,
+    Truths,
     calls,
     function,
     operators,
@@ -173,4 +174,8 @@ LANGUAGE = Language(
     document=sql,
     naming=Naming(lambda name: map(_column, with_underscores(name)), lambda column: column.strip('"').casefold()),
     parts=False,
+    truths=Truths(
+        lambda truth: Piece(f"CASE WHEN {truth.text} THEN 1.0 ELSE 0.0 END"),
+        lambda number: Piece(f"{number.at(SUM)} <> 0.0", COMPARE),
+    ),
 )

@@ -14,6 +14,7 @@ from gradcli.formulas.naming import Names, names_of
 from gradcli.formulas.numbers import simple_fraction
 from gradcli.formulas.writing import (
     ATOM,
+    COMPARE,
     POWER,
     PRODUCT,
     SUM,
@@ -228,6 +229,8 @@ def _of_order(*names: str) -> Any:
 
 
 def _cast(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    if equation.params["dtype"] == "bool":
+        return Piece(f"{operands[0].at(SUM)} != 0", COMPARE)
     if equation.params["dtype"] != "float64":
         raise LackingError(equation, "text")
     return Piece(f"1*{operands[0].at(UNARY)}", PRODUCT)

@@ -52,10 +52,17 @@ Spelling = Callable[[Equation, Sequence[Piece]], Piece]
 SpellingWithPart = Callable[[Equation, Sequence[Piece], Callable[[str], str]], Piece]
 
 
+class Truths(NamedTuple):
+    """How a language writes the number, 0 or 1, that a truth value is, and whether a number is not 0."""
+
+    as_number: Callable[[Piece], Piece]
+    of_number: Callable[[Piece], Piece]
+
+
 class Language(NamedTuple):
     """How a language writes programs. `functions` are its spellings by the name of the primitive,
     `with_parts` those that name a part; `document` writes derivatives; `parts` says whether a program can
-    give names to its parts."""
+    give names to its parts; `truths` is None where truth values are numbers of the language."""
 
     name: str
     functions: Mapping[str, Spelling]
@@ -65,6 +72,7 @@ class Language(NamedTuple):
     naming: Naming = Naming()
     parts: bool = True
     with_parts: Mapping[str, SpellingWithPart] = {}
+    truths: Truths | None = None
 
     def writes(self, primitive: str) -> bool:
         """Whether it has a spelling for a primitive."""
@@ -111,7 +119,7 @@ class _TextWriter:
     def write(self) -> Written:
         left = Counter(self.uses)
         for equation in self.program.equations:
-            operands = [self._atom(a) for a in equation.inputs]
+            operands = self._operands(equation)
             piece = self._spelled(equation, operands)
             limits.charge_steps(_EQUATION + len(piece.text) // _CHARACTERS)
             self.pieces[equation.output] = self._placed(equation.output, piece)
@@ -124,6 +132,34 @@ class _TextWriter:
         (output,) = self.program.outputs
         return Written(self.parts, self._atom(output).text)
 
+    def _operands(self, equation: Equation) -> list[Piece]:
+        """Those of an equation, with the numbers of truth values where it computes with them or has others beside
+        them, and truth values for numbers that are conditions."""
+        truths, inputs, conditions = self.language.truths, equation.inputs, _conditions(equation)
+        if truths is None:
+            return [self._atom(a) for a in inputs]
+        kept = (
+            equation.primitive.truths
+            and equation.params.get("dtype") is None
+            and all(map(_is_truth, inputs[conditions:]))
+        )
+        return [
+            self._truth(a, truths) if place < conditions else self._atom(a) if kept else self._number(a, truths)
+            for place, a in enumerate(inputs)
+        ]
+
+    def _truth(self, atom: Atom, truths: Truths) -> Piece:
+        piece = self._atom(atom)
+        return piece if _is_truth(atom) else truths.of_number(piece)._replace(depth=piece.depth + 1)
+
+    def _number(self, atom: Atom, truths: Truths) -> Piece:
+        if not _is_truth(atom):
+            return self._atom(atom)
+        if not isinstance(atom, Variable):
+            return self._atom(arrays.astype(atom, "float64"))
+        piece = self.pieces[atom]
+        return truths.as_number(piece)._replace(depth=piece.depth + 1)
+
     def _atom(self, atom: Atom) -> Piece:
         if isinstance(atom, Variable):
             return self.pieces[atom]
@@ -133,7 +169,9 @@ class _TextWriter:
         name = equation.primitive.name
         if not self.language.writes(name):
             raise LackingError(equation, self.language.name)
-        if name in self.language.with_parts:
+        if name == "cast" and self.language.truths and (_conditions(equation) or _is_truth(equation.inputs[0])):
+            (piece,) = operands
+        elif name in self.language.with_parts:
             piece = self.language.with_parts[name](equation, operands, self._named)
         else:
             piece = self.language.functions[name](equation, operands)
@@ -158,6 +196,22 @@ class _TextWriter:
         name = self.names.numbered("v", len(self.parts) + 1)
         self.parts.append((name, text))
         return name
+
+
+def _is_truth(atom: Atom) -> bool:
+    return arrays.dtype_name(atom) == "bool"
+
+
+def _conditions(equation: Equation) -> int:
+    """How many of its operands, from the first, are asked for whether they are true."""
+    name = equation.primitive.name
+    if name == "cast":
+        return int(equation.params["dtype"] == "bool")
+    return (
+        len(equation.inputs)
+        if name in ("logical_not", "logical_and", "logical_or", "any", "all")
+        else int(name == "where")
+    )
 
 
 # --- spellings that languages have in common
