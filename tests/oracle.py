@@ -26,7 +26,7 @@ from tests.pytorch import MISSING, NUMBERS, TWINS
 from tests.references import ELEMENTWISE
 from tests.test_primitives import CREATION, case_of
 
-FUNCTIONS = tuple(operation for operations in table.SUBJECTS.values() for operation in operations)
+FUNCTIONS = tuple(operation for operations in table.subjects().values() for operation in operations)
 COMPARED = tuple(f for f in FUNCTIONS if f.name in TWINS)
 EDGES = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-300, -1e-300, 1e-9, 1e9, 40.0, -40.0, 800.0, -800.0, 1e300, -1e300)
 SHAPES: dict[int, Sequence[Any]] = {1: [[(7,)], [(3, 4)]], 2: [[(7,), (7,)], [(3, 1), (4,)], [(), (3, 2)]]}
@@ -73,7 +73,7 @@ def _like(function: Operation, sample: Any, random: np.random.Generator) -> Iter
     """Near the sample where the domain matters, else any numbers, every second time with ties."""
     twin = Composite(function.name, function.signature, function.doc, TWINS[function.name], derivative="-")
     ours, theirs = case_of(function, sample), case_of(twin, sample)
-    near = function.name in ELEMENTWISE or function in table.SUBJECTS["linear algebra"]
+    near = function.name in ELEMENTWISE or function in table.subjects()["linear algebra"]
     for i in range(DRAWS):
         operands = [np.asarray(o) for o in ours.operands]
         if near:

@@ -293,7 +293,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "sort_by": lambda x, keys, axis: np.take_along_axis(x, np.argsort(keys, axis=axis), axis),
     "unsort_by": lambda x, keys, axis: np.take_along_axis(x, np.argsort(np.argsort(keys, axis=axis), axis=axis), axis),
     "index": lambda x, key: np.asarray(x)[key],
-    "scatter": _scatter,
+    "put_at": _scatter,
     "reshape": lambda x, *shape: np.reshape(x, *shape),
     "permute": lambda x, *axes: np.transpose(x, *axes),
     "transpose": _transpose,
@@ -342,4 +342,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "eye": np.eye,
     "arange": np.arange,
     "linspace": np.linspace,
+    # --- files that are loaded later
+    "asarray": np.asarray,
+    "copy": np.copy,
 }

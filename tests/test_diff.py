@@ -382,7 +382,7 @@ def test_python_of_tensors(run, program, wrt, inputs):
 def test_what_is_put_back_at_an_index_cannot_be_written_as_python(run, program):
     outcome = run("diff", program, "x=[0.5,1.5,2.5]", "--wrt", "x", "--to", "python")
     assert (outcome.status, outcome.out) == (1, "")
-    assert "'scatter' cannot be written as python" in outcome.err
+    assert "'put_at' cannot be written as python" in outcome.err
 
 
 def test_python_names_and_texts_cannot_escape(run):

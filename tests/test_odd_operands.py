@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.primitives import table
 
-OPERATIONS = [o for operations in table.SUBJECTS.values() for o in operations]
+OPERATIONS = [o for operations in table.subjects().values() for o in operations]
 EDGES = (np.inf, -np.inf, np.nan, 1e308, 5e-324, 0.0, -1.0)
 
 

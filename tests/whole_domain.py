@@ -150,8 +150,8 @@ def cases() -> Iterator[Case]:
     from gradcli.primitives import table
 
     for subject in ("elementwise", "special"):
-        special = {e.name for e in table.SUBJECTS[subject]} - _ELEMENTARY if subject == "special" else _SPECIAL
-        for entry in table.SUBJECTS[subject]:
+        special = {e.name for e in table.subjects()[subject]} - _ELEMENTARY if subject == "special" else _SPECIAL
+        for entry in table.subjects()[subject]:
             if entry.derivative == "none" or entry.name in _LEFT_OUT:
                 continue
             reference = ELEMENTWISE[entry.name]

@@ -327,5 +327,5 @@ LANGUAGE = Language(
     number=number,
     array=array,
     document=_document,
-    with_parts={"scatter": _scattered, "sinc": sinc("{}({})".format, lambda value: _without_names(value))},
+    with_parts={"put_at": _scattered, "sinc": sinc("{}({})".format, lambda value: _without_names(value))},
 )

@@ -95,7 +95,7 @@ _CONSTANTS = {
 @cache
 def entries() -> tuple[Entry, ...]:
     """Every function and constant, by subject."""
-    functions = table.SUBJECTS | {"derivatives": _DERIVATIVES}
+    functions = table.subjects() | {"derivatives": _DERIVATIVES}
     found = [_function(subject, o) for subject, operations in functions.items() for o in operations]
     return (*found, *(_constant(name) for name in scope.CONSTANTS))
 

@@ -52,7 +52,7 @@ def plain(value: Value) -> Any:
 def check_arguments(operation: Operation, positional: Sequence[Value], keywords: Mapping[str, Value]) -> None:
     """Raise EvaluationError for a text, None or several tensors as an argument that must be a number or a tensor.
 
-    A text is only for `einsum` and the order of `norm`, and None only where it is what stands for an argument left out.
+    A text is only for parameters that take one, and None only where it is what stands for an argument left out.
     """
     parameters = operation.parameters
     if operation.name == "einsum" and not (positional and isinstance(positional[0], str)):
@@ -67,7 +67,7 @@ def check_arguments(operation: Operation, positional: Sequence[Value], keywords:
 
 _NO_NUMBERS = frozenset({str, tuple, type(None)})
 # The parameters that take a text.
-_TEXTS = frozenset({"subscripts", "ord"})
+_TEXTS = frozenset({"subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing"})
 
 
 def _check_argument(operation: Operation, parameter: Parameter, value: Value) -> None:

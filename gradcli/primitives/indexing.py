@@ -110,7 +110,7 @@ index = moving(
 )  # fmt: skip
 
 scatter: Primitive = Primitive(
-    "scatter", "x, key, shape", "zeros of a shape with x added at key",
+    "put_at", "x, key, shape", "zeros of a shape with x added at key",
     internal=True, truths=True, jet=linear,
     forward=lambda xp, x, *, key, shape: xp.scatter_add(x, key, shape),
     vjp=(lambda g, _y, _x, *, key, **_params: index(g, key),),

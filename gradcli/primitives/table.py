@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
 from gradcli.primitives import (
     arithmetic,
     comparisons,
@@ -42,6 +47,16 @@ _MODULES = {
     creation: "creation",
 }
 
+# The files that are loaded when a name of theirs is first asked for, their subject and those names: what formulas
+# seldom have costs a start nothing.
+_LATER = {
+    "copies": (
+        "shape",
+        "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item",
+    ),
+}
+_HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.split()}
+
 # What a listing shows first; functions that are not here come behind those of their subject that are.
 _FIRST = """
     abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt square reciprocal sin cos tan asin acos atan
@@ -63,13 +78,23 @@ _FIRST = """
 
 def entries() -> tuple[Operation, ...]:
     """Every entry of the table: the functions of the language and the primitives behind them."""
-    return tuple(_subjects())
+    return tuple(_all())
 
 
-def _subjects() -> dict[Operation, str]:
-    """The subject of every entry, in the order of the files."""
+@cache
+def _all() -> dict[Operation, str]:
+    later = {_load(file): subject for file, (subject, _) in _LATER.items()}
+    return _subjects(_MODULES | later)
+
+
+def _load(file: str) -> ModuleType:
+    return import_module(f"gradcli.primitives.{file}")
+
+
+def _subjects(modules: dict[ModuleType, str]) -> dict[Operation, str]:
+    """The subject of every entry in some files, in their order."""
     found: dict[Operation, str] = {}
-    for module, subject in _MODULES.items():
+    for module, subject in modules.items():
         for value in vars(module).values():
             if isinstance(value, Operation):
                 # One that a file only imports has been found in its own.
@@ -77,39 +102,48 @@ def _subjects() -> dict[Operation, str]:
     return found
 
 
-def _by_subject() -> dict[str, tuple[Operation, ...]]:
-    subjects = {e: subject for e, subject in _subjects().items() if not e.internal}
+@cache
+def subjects() -> dict[str, tuple[Operation, ...]]:
+    """The functions of the language by subject, as a listing shows them."""
+    public = {e: subject for e, subject in _all().items() if not e.internal}
     places = {name: place for place, name in enumerate(_FIRST)}
-    listed = sorted(subjects, key=lambda e: places.get(e.name, len(places)))
-    order = ("elementwise", "special", "reductions", "shape", "linear algebra", "creation")
-    return {subject: tuple(e for e in listed if subjects[e] == subject) for subject in order}
+    listed = sorted(public, key=lambda e: places.get(e.name, len(places)))
+    order = ("elementwise", "special", "reductions", "losses", "shape", "linear algebra", "creation")
+    return {subject: tuple(e for e in listed if public[e] == subject) for subject in order}
 
 
-SUBJECTS = _by_subject()
+def _named(operations: Iterable[Operation]) -> dict[str, Operation]:
+    return {name: o for o in operations if not o.internal for name in (o.name, *o.aliases)}
 
-_BY_NAME = {
-    name: operation
-    for operations in SUBJECTS.values()
-    for operation in operations
-    for name in (operation.name, *operation.aliases)
-}
+
+_LOADED = _subjects(_MODULES)
+_BY_NAME = _named(_LOADED)
 
 
 def find(name: str) -> Operation | None:
     """The function of the language with this name or alias."""
-    return _BY_NAME.get(name)
+    found = _BY_NAME.get(name)
+    if found is None and name in _HOMES:
+        file = _HOMES[name]
+        defined = (o for o in vars(_load(file)).values() if isinstance(o, Operation) and o not in _LOADED)
+        found = _named(defined).get(name)
+        if found is not None:
+            _BY_NAME[name] = found
+    return found
 
 
 def known(name: str) -> Operation:
     """The function of the language with this name or alias, which there is."""
-    return _BY_NAME[name]
+    operation = find(name)
+    assert operation is not None
+    return operation
 
 
 def names() -> tuple[str, ...]:
     """Every name and alias of the language's functions."""
-    return tuple(_BY_NAME)
+    return (*dict.fromkeys((*_BY_NAME, *_HOMES)),)
 
 
 def operators() -> dict[str, str]:
     """The functions that Python's syntax has operators for, and those, by the names of the functions."""
-    return {e.name: e.operator for e in entries() if isinstance(e, Primitive) and e.operator is not None}
+    return {e.name: e.operator for e in _LOADED if isinstance(e, Primitive) and e.operator is not None}

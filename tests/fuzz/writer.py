@@ -13,7 +13,7 @@ from gradcli.primitives.primitive import Operation, Primitive
 from tests.fuzz import values
 from tests.fuzz.case import Case
 
-_OPERATIONS = [o for operations in table.SUBJECTS.values() for o in operations]
+_OPERATIONS = [o for operations in table.subjects().values() for o in operations]
 _NAMES = {o.name: (o.name, o.name, *o.aliases) for o in _OPERATIONS}
 # Elementwise functions of so many operands.
 _ELEMENTWISE = {
