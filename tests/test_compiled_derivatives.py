@@ -87,6 +87,29 @@ def test_jacobians(text, values):
     assert recorded(program)
 
 
+def test_a_function_of_numbers_has_a_version_for_each_side_of_a_condition(monkeypatch):
+    program = gradcli.compile("x**q")
+    function = program.compiled(("x", "q"))
+    # The derivative of a power has another form for exponents below 1/2.
+    points = [{"x": 5.0, "q": q} for q in (3.0, 0.3)]
+    expected = [gradcli.compile("x**q").value_and_grad(point) for point in points]
+    for point in points * 3:
+        program.value_and_grad(point)
+        function(*point.values())
+    monkeypatch.setattr(program, "_recordings", None)
+    for point, (value, gradients) in zip(points * 2, expected * 2):
+        assert program.value_and_grad(point) == (value, gradients)
+        assert function(*point.values()) == (value, (*gradients.values(),))
+
+
+def test_what_is_not_recorded_without_its_numbers_is_right_when_it_is_called_again():
+    program = gradcli.compile("sum(sort(linspace(0, 1, 20001)*x))")
+    for _ in range(3):
+        value, gradients = program.value_and_grad({"x": 2.0})
+        assert value == pytest.approx(20001.0)
+        assert gradients["x"] == pytest.approx(10000.5)
+
+
 def test_a_recording_may_take_half_of_the_steps():
     # As one of order 170 takes, of the steps that there are where nobody says otherwise.
     program = gradcli.compile("cosh(x)*exp(x)", max_steps=200_000)

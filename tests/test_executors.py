@@ -351,6 +351,12 @@ def test_multiplication_in_place_of_an_operand_that_is_read_again():
 # --- gradcli.compile
 
 
+def test_a_number_says_which_side_of_a_condition_it_is_on(run, monkeypatch):
+    monkeypatch.setattr(session, "_run", None)
+    outcome = run("eval", "sum(x**q)", "x=[1, 4]", "q=0.25", "--executor", "compiled", "--json")
+    assert outcome.json["grad"]["x"] == [0.25, pytest.approx(4**-0.75 / 4)]
+
+
 def test_inputs_that_break_a_guard_are_right_too():
     program = gradcli.compile("log(x**q)*sin(x)")
     for x in (5.0, 5.0, 6.0, -5.0, -5.0, -5.0, 0.0, 5.0, np.inf, np.nan, -5.0):

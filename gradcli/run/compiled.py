@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from warnings import warn
 
@@ -36,8 +38,9 @@ from gradcli.primitives.operators import operand
 from gradcli.run.recordings import Recordings, Wanted, abstract, recording
 from gradcli.run.trace import Outcome
 
-# So many functions for scalars are kept.
+# So many functions for scalars are kept, and of each so many versions, under different guards.
 _MOST_SCALAR = 32
+_MOST_VERSIONS = 4
 
 
 class CompiledProgram:
@@ -57,6 +60,7 @@ class CompiledProgram:
         self._recordings = Recordings(program)
         # Functions for scalar inputs, by the names of these and those to differentiate by.
         self._scalar: dict[Any, Callable[..., Any]] = {}
+        self._versions: Counter[Any] = Counter()
         reads = scope.outer_reads(program).values()
         # A constant such as `pi` is an input only where a value is given for it.
         self.inputs = tuple(r.name for r in reads if r.name not in scope.CONSTANTS and not r.maybe_assigned)
@@ -122,17 +126,28 @@ class CompiledProgram:
             value, found = self.value_and_grad(dict(zip(names, values)), leaves)
             return value, tuple(found[n] for n in leaves)
 
-        return self._scalar_function(names, leaves, general) or general
+        others: list[Callable[..., Any]] = []
+
+        def refused(*values: Any) -> Any:
+            if others:
+                return others[0](*values)
+            result = general(*values)
+            if all(type(v) is float for v in values):
+                given = dict(zip(names, values))
+                others.append(self._version(given, leaves, raised=general, refused=general) or general)
+            return result
+
+        some = dict.fromkeys(names, abstract(0.0))
+        return self._scalar_function(some, leaves, raised=general, refused=refused) or general
 
     def _scalar_function(
-        self, names: Sequence[str], wrt: Sequence[str], otherwise: Callable[..., Any]
+        self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
     ) -> Callable[..., Any] | None:
-        """The program as a function of floats, which is `otherwise` for what it does not fit; None
-        where it is no program on scalars."""
-        number = abstract(0.0)
+        """The program as a function of floats, recorded for some, which is `raised` or `refused` for what it does
+        not fit; None where it is no program on scalars."""
         try:
             with limits.within(*self._limits), limits.attempt():
-                made = recording(self.program, dict.fromkeys(names, number), wrt)
+                made = recording(self.program, inputs, wrt)
         except NotRecordableError:
             raise
         except GradcliError:
@@ -145,7 +160,15 @@ class CompiledProgram:
             found = ("None" if i is None else outputs[i] for i in positions)
             return f"({outputs[0]}, ({''.join(f'{text}, ' for text in found)}))"
 
-        return scalars.function(made.trace.program, result, raised=otherwise, refused=otherwise)
+        return scalars.function(made.trace.program, result, raised=raised, refused=refused)
+
+    def _version(
+        self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
+    ) -> Callable[..., Any] | None:
+        """`_scalar_function` for who can do without: None too where it cannot be recorded."""
+        with suppress(NotRecordableError):
+            return self._scalar_function(inputs, wrt, raised=raised, refused=refused)
+        return None
 
     def _scalar_value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None
@@ -161,14 +184,20 @@ class CompiledProgram:
             # No names: whoever reads them next says so.
             return None
         found = None if run is None else run(*values.values())
-        return None if found is None else (found[0], dict(zip(leaves, found[1])))
+        return (found[0], dict(zip(leaves, found[1]))) if found else None
 
     def _prepare_scalar(self, names: tuple[str, ...], wrt: tuple[str, ...], values: Mapping[str, Any]) -> None:
-        """Have a function for the next call with floats of these names."""
-        if (names, wrt) in self._scalar or len(self._scalar) >= _MOST_SCALAR:
+        """Have a function for the next call with floats of these names, and like these where one for others is there."""
+        key = names, wrt
+        if not all(type(v) is float for v in values.values()):
             return
-        if all(type(v) is float for v in values.values()):
-            self._scalar[names, wrt] = self._scalar_function(names, wrt, _nothing) or _nothing
+        known = self._scalar.get(key)
+        if known is None and len(self._scalar) < _MOST_SCALAR:
+            some = dict.fromkeys(names, abstract(0.0))
+            self._scalar[key] = self._version(some, wrt, raised=_nothing, refused=_refused) or _nothing
+        elif known is not None and self._versions[key] < _MOST_VERSIONS and known(*values.values()) is _REFUSED:
+            self._versions[key] += 1
+            self._scalar[key] = self._version(values, wrt, raised=_nothing, refused=known) or known
 
     def _recorded(self, bindings: Mapping[str, Any], wanted: Wanted, grad_output: Any = None) -> Outcome | None:
         """The outcome from a recording; None where there is none, or none for these inputs."""
@@ -310,8 +339,16 @@ class CompiledProgram:
         return {name: _beside(value, foreign) for name, value in bindings.items()}
 
 
+_REFUSED = ()
+
+
 def _nothing(*_values: Any) -> None:
-    """What a function for scalars gives where it does not fit its inputs."""
+    """What a function for scalars gives where it has no result for its inputs."""
+
+
+def _refused(*_values: Any) -> tuple[()]:
+    """What it gives where it was recorded for other inputs."""
+    return _REFUSED
 
 
 def _listed(names: Sequence[str]) -> tuple[str, ...]:

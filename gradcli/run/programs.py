@@ -100,10 +100,10 @@ class ConfinedProgram(CompiledProgram):
         return found
 
     def _scalar_function(
-        self, names: Sequence[str], wrt: Sequence[str], otherwise: Callable[..., Any]
+        self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
     ) -> Callable[..., Any] | None:
         """None, as every call is a process of its own. Raises what compiling the function does."""
-        self.apart(_compiled, self._compile, names, wrt)
+        self.apart(_compiled, self._compile, list(inputs), wrt)
         return None
 
 

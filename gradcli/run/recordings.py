@@ -106,7 +106,9 @@ def _recording_of(
 
 
 def _executable(trace: Trace, namespace: arrays.Namespace | None = None) -> Recording:
-    trace = trace._replace(program=optimise(trace.program))
+    # And so is what is computed from constants.
+    with arrays.using_namespace(None):
+        trace = trace._replace(program=optimise(trace.program))
     return Recording(trace, executable(trace.program, namespace))
 
 

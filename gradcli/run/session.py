@@ -155,13 +155,16 @@ def _compiled(request: EvaluationRequest) -> Result | None:
             with limits.attempt():
                 made = recording(
                     request.program,
-                    {name: abstract(array) for name, array in bindings.items()},
+                    # A number says which side of a condition it is on.
+                    {n: abstract(a) if arrays.shape(a) else arrays.on_host(a) for n, a in bindings.items()},
                     wrt,
                     None if cotangent is None else abstract(cotangent),
                     arrays.chosen_namespace(),
                     rewrite=request.rewrite,
                 )
             outcome = made.outcome([*bindings.values(), *([] if cotangent is None else [cotangent])])
+    except _NotSmoothError:
+        return None
     except (NotRecordableError, BackendError) as error:
         if request.executor is None:
             return None
@@ -178,10 +181,14 @@ def _compiled(request: EvaluationRequest) -> Result | None:
     return result
 
 
+class _NotSmoothError(NotRecordableError):
+    """There is a kink, of which eager evaluation warns."""
+
+
 def _assume_smooth(node: Node, _cotangents: Sequence[Any], _pulled: Sequence[Any]) -> None:
     """Have a recorded program be good only where the function of a node is smooth."""
     if isinstance(node, PrimitiveNode) and not node.is_smooth():
-        raise NotRecordableError(f"'{node.primitive.name}' is not differentiable here")
+        raise _NotSmoothError(f"'{node.primitive.name}' is not differentiable here")
 
 
 def _numbers(result: Result) -> list[Any]:
