@@ -175,6 +175,7 @@ TENSORS = [
     ("mean(x**2)", "x", {"x": VECTOR}, "2*x/3"),
     ("norm(x)", "x", {"x": VECTOR}, "x/sqrt(sum(x**2))"),
     ("std(x)", "x", {"x": VECTOR}, None),
+    ("sum(std(x, 0)**2)", "x", {"x": MATRIX}, None),
     ("logsumexp(x)", "x", {"x": VECTOR}, "exp(x)/sum(exp(x))"),
     ("prod(x)", "x", {"x": VECTOR}, "prod(x)/x"),
     ("x@x", "x", {"x": VECTOR}, "2*x"),

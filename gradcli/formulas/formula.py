@@ -183,8 +183,8 @@ class _Reader:
         return None
 
     def _reshaped(self, operand: Formula, shape: Shape, dtype: str) -> Formula | None:
-        """Another shape of what has one element, of a shape, or of a product of a matrix and a column."""
-        if math.prod(shape) == 1:
+        """Another shape of what has one element, or is one repeated, of a shape, or of a product of a matrix and a column."""
+        if 1 in (math.prod(shape), math.prod(operand.shape)):
             return operand
         if is_call(operand, "reshape"):
             (inner,) = operand.children
