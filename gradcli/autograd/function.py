@@ -20,7 +20,7 @@ from gradcli.primitives.bind import components, constant
 from gradcli.primitives.operators import operand
 
 # Of a function, its node and its way back, in eighths of steps.
-_CALL = 64
+_CALL = 72
 
 
 class Context:

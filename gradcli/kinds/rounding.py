@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.kinds.batch import Batched
 from gradcli.primitives.arithmetic import multiply, subtract
 from gradcli.primitives.bind import bind
@@ -30,6 +30,8 @@ _FEWEST = 2**14
 _MANY = 2**20
 # The squares of whole numbers times it, without their whole parts, are spread evenly and without a pattern.
 _GOLDEN = 0.6180339887498949
+# What it takes to find them, in eighths of steps.
+_FACTORS = 2
 
 
 class Roundings:
@@ -54,6 +56,7 @@ class Roundings:
         return where(exact, total, self.off(total))
 
     def _factors(self, value: Any) -> Any:
+        limits.charge_steps(_FACTORS)
         shape, dtype = arrays.shape(value), arrays.dtype_name(value)
         self._state = (self._state * _FACTOR + _SUMMAND) % _MODULUS
         start = self._state / _MODULUS

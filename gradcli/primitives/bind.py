@@ -16,7 +16,7 @@ Params = Mapping[str, Any]
 
 # In eighths of steps: an operation on numbers, a call of an array library, and each operand of it.
 _NUMBER = 2
-_CALL = 24
+_CALL = 28
 _OPERAND = 3
 
 

@@ -24,6 +24,8 @@ Coefficients = Iterator[Any]
 
 # So many coefficients, which may be zero, are looked at in an eighth of a step.
 _LOOKS = 4
+# What a product of two coefficients takes, in eighths of steps.
+_TERM = 2
 
 
 def locally_constant(_primitive: Primitive, _y: Any, *_operands: Any, **_params: Any) -> Coefficients:
@@ -74,7 +76,7 @@ def products(
         if left is not None and right is not None:
             terms += 1
             yield operation(left, right)
-    limits.charge_steps(terms)
+    limits.charge_steps(_TERM * terms)
 
 
 def from_derivative(primitive: Primitive, y: Any, *operands: Any, **params: Any) -> Coefficients:
