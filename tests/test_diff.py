@@ -386,6 +386,12 @@ def test_what_is_put_back_at_an_index_cannot_be_written_as_python(run, program):
     assert "'put_at' cannot be written as python" in outcome.err
 
 
+def test_python_of_what_has_no_elements(run):
+    """SciPy has no softmax of nothing."""
+    code = diff(run, "sum(softmax(x)) + mean(sin(x))", "x=[]", "--to", "python")
+    assert called(code, "derivative_x", {"x": np.zeros(0)}).shape == (0,)
+
+
 def test_python_names_and_texts_cannot_escape(run):
     code = diff(run, 'einsum("i,i->", x, x)*lambda_ # """ \\', "x=[1,2]", "--wrt", "x", "--to", "python")
     np.testing.assert_allclose(called(code, "derivative_x", {"x": VECTOR, "lambda_": 2.0}), 4 * VECTOR)

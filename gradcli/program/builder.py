@@ -54,7 +54,7 @@ class Builder:
         inputs = self._ordered(primitive, inputs)
         if inner != shape:
             return self.fit(self.apply(primitive, inputs, params, inner, dtype), shape, dtype)
-        folded = _folded(primitive, inputs, params, shape)
+        folded = constants.filled(0.0, shape, dtype) if 0 in shape else _folded(primitive, inputs, params, shape)
         if folded is None and self._depth < _DEEPEST:
             self._depth += 1
             folded = self.rewrites.rewritten(self, primitive, inputs, params, shape, dtype)
