@@ -274,6 +274,10 @@ def test_a_list_is_an_argument_like_any_other_of_an_own_function():
         value("f() = 2; f([])")
 
 
+def test_the_pseudo_inverse_of_whole_numbers():
+    assert value("pinv(argmax([[[0, 1], [0, 1]]], axis=-1))[0, 0]") == pytest.approx(0.5)
+
+
 def test_results_come_back_as_their_inputs_came():
     program = gradcli.compile("2*x")
     assert type(program(x=2.0)) is float

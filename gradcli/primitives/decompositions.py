@@ -304,6 +304,7 @@ def _pseudo_inverse_rule(g: Any, y: Any, x: Any) -> Any:
 
 
 def _pseudo_inverse(xp: Any, x: Any) -> Any:
+    x = x if arrays.is_floating(x) else xp.astype(x, arrays.default_dtype())
     # What is below this, relative to the largest singular value, counts as 0: as PyTorch has it.
     return xp.linalg.pinv(x, rtol=max(x.shape[-2:], default=1) * xp.finfo(x.dtype).eps)
 
