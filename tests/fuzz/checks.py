@@ -9,6 +9,7 @@ import resource
 import signal
 import tempfile
 import traceback
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -123,7 +124,9 @@ def wrong_error(error: GradcliError) -> Finding | None:
 
 
 def wrong_words(text: str, source: str) -> Finding | None:
-    """That a message names the insides of Python, which the source does not."""
+    """That a message names the insides of Python, which the source does not. Names are told as they are read, as NFKC
+    has them."""
+    source += unicodedata.normalize("NFKC", source)
     for match in _INSIDES.finditer(text):
         if match[0].strip("'( ") not in source:
             return Finding(f"insides in a message: {match[0]}: {kind_of(text)}", text)

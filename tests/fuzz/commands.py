@@ -101,7 +101,8 @@ def _lines(case: Case, rng: Random) -> list[list[str]]:
         lines.append(["check", *first, *rng.choice(_CHECK), "--json", *LIMITS])
     if rng.random() < 0.05:
         lines.append(["ops", rng.choice((program, rng.choice(table.names())))])
-    return [line for line in lines if not (line[1].startswith("-") and line[1] in ("-", "--"))]
+    # What would be an option is no program.
+    return [line for line in lines if line[1] != "-" and not line[1].startswith("--")]
 
 
 def wrong(printed: Printed, source: str) -> Finding | None:
