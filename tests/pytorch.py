@@ -11,6 +11,13 @@ import torch.nn.functional as F  # noqa: N812
 
 # Functions of the table that PyTorch has not, or not for comparison.
 MISSING = {
+    "copy": "clone is the identity, as ours",
+    "asarray": "the identity, as ours",
+    "size": "a number of no operand",
+    "item": "a number without a gradient",
+    "ptp": "it has none",
+    "average": "it has none",
+    "percentile": "it has quantile alone",
     "cbrt": "it has none, and (x)**(1/3) is nan for negative x",
     "gamma": "it has lgamma alone",
     "beta": "it has lgamma alone",
@@ -103,6 +110,15 @@ def _symmetric(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _binary(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of two tensors that takes no numbers."""
     return lambda x, y: function(_tensor(x), _tensor(y))
+
+
+def _classified(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A loss whose target is whole numbers, or shares."""
+
+    def loss(x: Any, target: Any, *rest: Any) -> Any:
+        return function(x, target if isinstance(target, torch.Tensor) else torch.as_tensor(np.asarray(target)), *rest)
+
+    return loss
 
 
 TWINS: dict[str, Callable[..., Any]] = {
@@ -261,6 +277,34 @@ TWINS: dict[str, Callable[..., Any]] = {
     "qr": torch.linalg.qr,
     "svdvals": torch.linalg.svdvals,
     "pinv": torch.linalg.pinv,
+    "argsort": lambda x, axis=-1, descending=False: torch.argsort(x, axis, descending, stable=True),
+    "topk": lambda x: tuple(torch.topk(x, 2)),
+    "cummax": lambda x: tuple(torch.cummax(x, 0)),
+    "cummin": lambda x: tuple(torch.cummin(x, 0)),
+    "count_nonzero": _over_axes(
+        lambda x, dim, keepdim: torch.count_nonzero(x, dim).reshape(torch.sum(x, dim, keepdim).shape)
+    ),
+    "nansum": _over_axes(torch.nansum),
+    "nanmean": _over_axes(torch.nanmean),
+    "quantile": lambda x, q, axis=None: torch.quantile(x, q, axis),
+    "logcumsumexp": lambda x, axis: torch.logcumsumexp(x, axis),
+    "trapezoid": lambda y, x=None, dx=1.0, axis=-1: torch.trapezoid(
+        y, **({"dx": dx} if x is None else {"x": x}), dim=axis
+    ),
+    "mse_loss": lambda x, y, reduction="mean": F.mse_loss(x, y, reduction=reduction),
+    "l1_loss": lambda x, y, reduction="mean": F.l1_loss(x, y, reduction=reduction),
+    "smooth_l1_loss": lambda x, y, reduction="mean", beta=1.0: F.smooth_l1_loss(
+        x, y, reduction=reduction, beta=float(beta)
+    ),
+    "huber_loss": lambda x, y, reduction="mean", delta=1.0: F.huber_loss(x, y, reduction=reduction, delta=float(delta)),
+    "binary_cross_entropy": lambda p, y, w=None, reduction="mean": F.binary_cross_entropy(p, y, w, reduction=reduction),
+    "binary_cross_entropy_with_logits": lambda p, y, w=None, reduction="mean", positive=None: (
+        F.binary_cross_entropy_with_logits(p, y, w, reduction=reduction, pos_weight=positive)
+    ),
+    "nll_loss": _classified(F.nll_loss),
+    "cross_entropy": _classified(F.cross_entropy),
+    "gaussian_nll_loss": lambda x, y, var: F.gaussian_nll_loss(x, y, var),
+    "poisson_nll_loss": lambda x, y, log_input=True, full=False: F.poisson_nll_loss(x, y, log_input, full),
     "zeros": lambda *shape: torch.zeros(_size(shape)),
     "ones": lambda *shape: torch.ones(_size(shape)),
     "full": lambda shape, value: torch.full(_size((shape,)), float(value), dtype=torch.float64),

@@ -269,6 +269,65 @@ def _with_signs(function: Callable[[Any], Any], lapack: Callable[[Any], Any]) ->
     return lambda x: np.copysign(_exact(function)(x), lapack(x))
 
 
+def _share_of_each(labels: Any, scores: Any) -> Any:
+    """The shares of the classes, the last axis of `scores`, that labels are, or `labels` where they are such."""
+    return labels if np.shape(labels) == np.shape(scores) else np.eye(np.shape(scores)[-1])[np.asarray(labels, int)]
+
+
+def _classified(logs: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The mean of minus what `logs` makes of scores, at the labels or by their shares, weighted by class."""
+
+    def reference(scores: Any, labels: Any, weight: Any = 1.0) -> Any:
+        logarithms = np.moveaxis(logs(scores), min(np.ndim(scores) - 1, 1), -1)
+        shares = _share_of_each(labels, logarithms) * weight
+        count = np.size(labels) / np.shape(scores)[-1] if np.shape(labels) == np.shape(scores) else np.sum(shares)
+        return -np.sum(shares * logarithms) / count
+
+    return reference
+
+
+def _elements(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reference(x: Any, target: Any, reduction: Any = "mean", *rest: Any) -> Any:
+        each = function(np.abs(np.subtract(x, target)), *rest)
+        return each if reduction == "none" else getattr(np, reduction)(each)
+
+    return reference
+
+
+def _binary(p: Any, target: Any, weight: Any = 1.0, reduction: str = "mean") -> Any:
+    return getattr(np, reduction)(-weight * (target * np.log(p) + (1 - target) * np.log(1 - p)))
+
+
+def _binary_of_logits(x: Any, target: Any, weight: Any = 1.0, reduction: str = "mean", positive: Any = 1.0) -> Any:
+    each = positive * target * np.log1p(np.exp(-x)) + (1 - target) * np.log1p(np.exp(x))
+    return getattr(np, reduction)(weight * each)
+
+
+def _gaussian(x: Any, target: Any, var: Any) -> Any:
+    var = var[:, None] if np.ndim(var) < np.ndim(x) else var
+    return np.mean(np.log(var) + (x - target) ** 2 / var) / 2
+
+
+def _poisson(x: Any, target: Any, of_log: bool = True, full: bool = False) -> Any:
+    each = np.exp(x) - target * x if of_log else x - target * np.log(x + 1e-8)
+    large = np.maximum(target, 1.0)
+    stirling = large * np.log(large) - large + np.log(2 * np.pi * large) / 2
+    return np.mean(each + np.where(target > 1, stirling, 0.0) * full)
+
+
+_LOSSES = {
+    "mse_loss": _elements(np.square),
+    "l1_loss": _elements(lambda d: d),
+    "smooth_l1_loss": _elements(lambda d, beta=1.0: np.where(d < beta, d * d / (2 * beta), d - beta / 2)),
+    "huber_loss": _elements(lambda d, delta=1.0: np.where(d < delta, d * d / 2, delta * (d - delta / 2))),
+    "binary_cross_entropy": _binary,
+    "binary_cross_entropy_with_logits": _binary_of_logits,
+    "nll_loss": _classified(lambda x: x),
+    "cross_entropy": _classified(lambda x: x - np.log(np.sum(np.exp(x), axis=min(np.ndim(x) - 1, 1), keepdims=True))),
+    "gaussian_nll_loss": _gaussian,
+    "poisson_nll_loss": _poisson,
+}
+
 TENSORS: dict[str, Callable[..., Any]] = {
     "sum": _reduction(np.sum),
     "mean": _reduction(np.mean),
@@ -343,6 +402,19 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "arange": np.arange,
     "linspace": np.linspace,
     # --- files that are loaded later
+    **_LOSSES,
+    "positions_in_order": lambda x, axis: np.argsort(x, axis=axis),
+    "argsort": lambda x, axis=-1, descending=False: np.argsort(-x if descending else x, axis=axis),
+    "count_nonzero": _reduction(np.count_nonzero),
+    "nansum": _reduction(np.nansum),
+    "nanmean": _reduction(np.nanmean),
+    "ptp": _reduction(np.ptp),
+    "average": np.average,
+    "quantile": np.quantile,
+    "percentile": np.percentile,
+    "logcumsumexp": lambda x, axis: np.log(np.cumsum(np.exp(x), axis=axis)),
+    "trapezoid": np.trapezoid,
+    "difference": np.diff,
     "asarray": np.asarray,
     "copy": np.copy,
 }

@@ -298,6 +298,48 @@ CASES = {
         Case("sort(x) @ [1, 10, 100]", 211.0, {"x": [100.0, 1.0, 10.0]}, x=[2.0, 1.0, 1.0]),
         Case("sort(x)[:2]", [1.0, 2.0], x=[NAN, 2.0, 1.0]),
     ],
+    "argsort": [Case("argsort(x)", [1.0, 2.0, 0.0], x=[2.0, 1.0, 1.0]), Case("argsort(x)", [1.0, 0.0], x=[NAN, 1.0])],
+    "topk": [
+        Case("topk(x, 2)[1]", [1.0, 2.0], x=[0.0, 2.0, 2.0]),
+        Case("topk(x, 2)[0]", [NAN, 2.0], x=[1.0, NAN, 2.0]),
+    ],
+    **{
+        name: [
+            Case(f"{name}(x)[1]", [0.0, 0.0, 2.0], x=[2.0, other, 2.0]),
+            Case(f"{name}(x)[0]", [1.0, NAN, NAN], x=[1.0, NAN, other]),
+        ]
+        for name, other in (("cummax", 1.0), ("cummin", 3.0))
+    },
+    "nansum": [Case("nansum(x)", 0.0, {"x": [0.0]}, x=[NAN])],
+    "nanmean": [Case("nanmean(x)", NAN, x=[NAN]), Case("nanmean(x)", 2.0, {"x": [1.0, 0.0]}, x=[2.0, NAN])],
+    **{
+        name: [
+            Case(f"{name}(x, {half})", 2.0, {"x": [0.0, 0.5, 0.5]}, x=[1.0, 2.0, 2.0]),
+            Case(f"{name}(x, {half})", NAN, x=[1.0, NAN]),
+            Case(f"{name}(x, {half})", FAILS, x=NONE),
+        ]
+        for name, half in (("quantile", 0.5), ("percentile", 50))
+    },
+    "mse_loss": [
+        Case("mse_loss(x, y, reduction='none')", [1.0, 4.0], x=[1.0, 3.0], y=[2.0, 1.0]),
+        Case("mse_loss(x, y, reduction='sum')", 5.0, {"x": [-2.0, 4.0]}, x=[1.0, 3.0], y=[2.0, 1.0]),
+    ],
+    "l1_loss": [Case("l1_loss(x, y)", 0.5, {"x": [0.0, 0.5]}, x=[1.0, 3.0], y=[1.0, 2.0])],
+    "smooth_l1_loss": [Case("smooth_l1_loss(x, y, beta=0)", 0.25, {"x": 1.0}, x=1.25, y=1.0)],
+    "binary_cross_entropy": [
+        Case("binary_cross_entropy(p, y)", 100.0, {"p": 0.0}, p=0.0, y=1.0),
+        Case("binary_cross_entropy(p, y)", 0.0, {"p": 1.0}, p=0.0, y=0.0),
+        Case("binary_cross_entropy(p, y)", 0.0, {"p": -1.0}, p=1.0, y=1.0),
+    ],
+    "nll_loss": [
+        Case("nll_loss(x, [1, -100])", -2.0, {"x": [[0.0, -1.0], ZEROS]}, x=[[1.0, 2.0], [3.0, 4.0]]),
+        Case("nll_loss(x, [-100])", NAN, x=[[1.0, 2.0]]),
+    ],
+    "cross_entropy": [
+        Case("cross_entropy(x, [0.5, 0.5])", math.log(2.0), {"x": ZEROS}, x=ZEROS),
+        Case("cross_entropy(x, [1, -100])", math.log(2.0), {"x": [[0.5, -0.5], ZEROS]}, x=[ZEROS, [1.0, 2.0]]),
+    ],
+    "gaussian_nll_loss": [Case("gaussian_nll_loss(x, 1, v)", math.log(1e-6) / 2, {"v": 0.0}, x=1.0, v=0.0)],
     "inv": [Case("inv(A)", FAILS, A=SINGULAR)],
     "solve": [Case("solve(A, [1, 1])", FAILS, A=SINGULAR)],
     "det": [Case("det(A)", 0.0, {"A": COFACTORS}, A=SINGULAR)],

@@ -28,7 +28,7 @@ ENTRIES = table.entries()
 PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))
 # They need a keyword, or parameters that only other entries can make, or give several tensors.
 WITHOUT_SAMPLES = {
-    "contract", "rand", "randn", "qr", "eigh", "size", "item",
+    "contract", "rand", "randn", "qr", "eigh", "size", "item", "topk", "cummax", "cummin",
 }  # fmt: skip
 # Parameters that may be floats.
 PARAMETERS = {"n", "ord"}
@@ -42,7 +42,16 @@ DECOMPOSITIONS = {
     "inv", "det", "logdet", "solve", "cholesky", "eigenvectors", "eigvalsh", "svdvals", "orthonormal", "pinv",
     "matrix_exp",
 }  # fmt: skip
-WORKING = {*DECOMPOSITIONS, "matmul", "contract", "sort", "sort_by", "unsort_by", "order_statistic"}
+WORKING = {
+    *DECOMPOSITIONS,
+    "positions_in_order",
+    "matmul",
+    "contract",
+    "sort",
+    "sort_by",
+    "unsort_by",
+    "order_statistic",
+}
 # Functions of all these numbers, plain or in an array.
 NUMBERS = [0.0, 5e-324, 2.2e-308, 1e-300, 0.5, 1.0, 2.5, 800.0, 1e308, np.inf]
 NUMBERS = [*NUMBERS, *(-n for n in NUMBERS), np.nan]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from gradcli import arrays
@@ -24,6 +25,13 @@ def one_number(value: Any, what: str) -> float | int:
 def truth(value: Any, what: str) -> bool:
     """`value` as True or False. Raises EvaluationError where it is not one number."""
     return bool(one_number(value, what))
+
+
+def chosen(value: Any, choices: Collection[str], what: str) -> str:
+    """`value`, which must be one of some texts. Raises EvaluationError where it is not."""
+    if not isinstance(value, str) or value not in choices:
+        raise EvaluationError(f"there is no such {what}: {value!r:.40}", hint=f"it is {', '.join(map(repr, choices))}")
+    return value
 
 
 def whole(value: Any, what: str) -> int:

@@ -50,6 +50,16 @@ _MODULES = {
 # The files that are loaded when a name of theirs is first asked for, their subject and those names: what formulas
 # seldom have costs a start nothing.
 _LATER = {
+    "orders": (
+        "reductions",
+        "argsort topk cummax cummin count_nonzero nansum nanmean ptp average quantile percentile logcumsumexp "
+        "trapezoid trapz",
+    ),
+    "losses": (
+        "losses",
+        "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits nll_loss "
+        "cross_entropy gaussian_nll_loss poisson_nll_loss",
+    ),
     "copies": (
         "shape",
         "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item",

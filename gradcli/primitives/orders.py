@@ -1,0 +1,326 @@
+"""Functions that look at the order of elements, or leave some out: quantiles, running extremes, averages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.arrays.shapes import Shape
+from gradcli.errors import EvaluationError, ShapeError
+from gradcli.primitives import batching
+from gradcli.primitives.arithmetic import add, divide, multiply, ones_like, subtract
+from gradcli.primitives.axes import chosen, normalize_axes, normalize_axis, truth, whole
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.comparisons import isnan, not_equal, where
+from gradcli.primitives.conversions import broadcast_to, reshape
+from gradcli.primitives.elements import sorting
+from gradcli.primitives.exponential import logaddexp
+from gradcli.primitives.indexing import index
+from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.reductions import (
+    SAMPLES,
+    SIGNATURE,
+    axes_last,
+    count_along,
+    keep_axes,
+    max_,
+    min_,
+    order_statistic,
+    sum_,
+)
+from gradcli.primitives.scans import sort
+from gradcli.primitives.series import locally_constant
+from gradcli.primitives.shape import concat, flip, ravel, stack
+
+_VECTOR = [1.0, 2.5, -3.0]
+_MATRIX = [[1.0, 2.0, 3.0], [4.0, -5.5, 6.0]]
+_SCANS = ((_VECTOR, 0), (_MATRIX, 0), (_MATRIX, 1))
+
+
+def _part(x: Any, axis: int, part: Any) -> Any:
+    """The elements of `x` in a slice along an axis."""
+    return index(x, (*(slice(None),) * axis, part))
+
+
+positions_in_order = Primitive(
+    "positions_in_order", "x, axis", "where the elements of the rising order along an axis are",
+    internal="argsort",
+    vjp=None, jet=locally_constant,
+    forward=lambda xp, x, *, axis: xp.argsort(x, axis=axis, stable=True),
+    prepare=lambda x, axis: ((x,), {"axis": normalize_axis(axis, len(arrays.shape(x)))}),
+    batch=batching.along_axis,
+    spelling=spelled(numpy="argsort"),
+    derivative="none",
+    elements=sorting(),
+    samples=((_VECTOR, 0), (_MATRIX, 1)),
+)  # fmt: skip
+
+
+def _argsort(x: Any, axis: Any = -1, descending: Any = False, stable: Any = True) -> Any:
+    x, axis = (ravel(x), 0) if axis is None else (x, axis)
+    if not truth(descending, "'descending'"):
+        return positions_in_order(x, axis)
+    return _falling(x, normalize_axis(axis, len(arrays.shape(x))))
+
+
+def _falling(x: Any, axis: int) -> Any:
+    """The positions of the falling order, the first of equal elements first."""
+    from_behind = flip(positions_in_order(flip(x, axis), axis), axis)
+    return subtract(arrays.shape(x)[axis] - 1, from_behind)
+
+
+argsort = Composite(
+    "argsort", "x, axis=-1, descending=False, stable=True", "the positions of the elements in rising order", _argsort,
+    derivative="none",
+    edges=("equal elements keep their order", "nan comes last"),
+    samples=((_VECTOR,), (_MATRIX, 0), (_MATRIX, -1, True)),
+)  # fmt: skip
+
+
+def _topk(x: Any, k: Any, axis: Any = -1, largest: Any = True, sorted: Any = True) -> tuple[Any, Any]:
+    number = normalize_axis(axis, len(arrays.shape(x)))
+    count = whole(k, "'k'")
+    if not 0 <= count <= arrays.shape(x)[number]:
+        raise ShapeError(f"'topk' cannot take {count} of {arrays.shape(x)[number]} elements")
+    if truth(largest, "'largest'"):
+        values, positions = flip(sort(flip(x, number), number), number), _falling(x, number)
+    else:
+        values, positions = sort(x, number), positions_in_order(x, number)
+    return _part(values, number, slice(0, count)), _part(positions, number, slice(0, count))
+
+
+topk = Composite(
+    "topk", "x, k, axis=-1, largest=True, sorted=True",
+    "the k largest elements along an axis in falling order, or the smallest in rising order, and their positions",
+    _topk,
+    derivative="g put back at the positions, 0 elsewhere",
+    domain="smooth where no two elements are equal",
+    edges=("the first of equal elements comes first", "nan counts as the largest"),
+    example="'v, i = topk(x, 2); v[0]*v[1]' x='[1, 3, 2]'",
+)  # fmt: skip
+
+
+def _running(name: str, better: str) -> Any:
+    def function(x: Any, axis: Any = 0) -> tuple[Any, Any]:
+        number = normalize_axis(axis, len(arrays.shape(x)))
+        xp, numbers = arrays.numpy_namespace(), arrays.to_numpy(concrete(x))
+        limits.charge(3 * numbers.size)
+        extremes = getattr(xp, better).accumulate(numbers, axis=number)
+        shape = [-1 if a == number else 1 for a in range(numbers.ndim)]
+        steps = xp.arange(numbers.shape[number]).reshape(shape)
+        taken = xp.where((numbers == extremes) | xp.isnan(numbers), steps, 0)
+        positions = xp.maximum.accumulate(taken, axis=number)
+        key = tuple(
+            positions if a == number else grid for a, grid in enumerate(xp.ogrid[tuple(map(slice, numbers.shape))])
+        )
+        return index(x, key), arrays.placed(positions)
+
+    word = "largest" if name == "cummax" else "smallest"
+    return Composite(
+        name, "x, axis=0", f"the {word} element up to each along an axis, and its position", function,
+        derivative="g added up at the positions",
+        domain="smooth where no two elements are equal",
+        edges=("the last of equal elements is taken", "from a nan on, it is nan"),
+        example=f"'v, i = {name}(x); v @ [1, 10, 100]' x='[1, 3, 2]'",
+    )  # fmt: skip
+
+
+cummax = _running("cummax", "maximum")
+cummin = _running("cummin", "minimum")
+
+count_nonzero = Composite(
+    "count_nonzero", SIGNATURE, "how many elements are not 0",
+    lambda x, axis=None, keepdims=False: sum_(where(not_equal(x, 0), ones_like(x), 0.0), axis, keepdims),
+    derivative="none",
+    samples=SAMPLES,
+)  # fmt: skip
+
+
+def _nansum(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    return sum_(where(isnan(x), 0.0, x), axis, keepdims)
+
+
+nansum = Composite(
+    "nansum", SIGNATURE, "sum over the axes of the elements that are not nan", _nansum,
+    derivative="g for every element, 0 where it is nan",
+    edges=("the sum of no elements is 0",),
+    samples=SAMPLES,
+)  # fmt: skip
+
+nanmean = Composite(
+    "nanmean", SIGNATURE, "mean over the axes of the elements that are not nan",
+    lambda x, axis=None, keepdims=False: divide(
+        _nansum(x, axis, keepdims), sum_(where(isnan(x), 0.0, ones_like(x)), axis, keepdims)
+    ),
+    derivative="g/n for each of the n elements, 0 where it is nan",
+    edges=("the mean of no elements is nan",),
+    samples=SAMPLES,
+)  # fmt: skip
+
+ptp = Composite(
+    "ptp", SIGNATURE, "the largest element minus the smallest",
+    lambda x, axis=None, keepdims=False: subtract(max_(x, axis, keepdims), min_(x, axis, keepdims)),
+    derivative="g to the largest element, -g to the smallest; ties share it evenly",
+    domain="smooth where one element is chosen",
+    samples=SAMPLES,
+)  # fmt: skip
+
+
+def _average(x: Any, axis: Any = None, weights: Any = None, keepdims: Any = False) -> Any:
+    sizes = arrays.shape(x)
+    axes = normalize_axes(axis, len(sizes))
+    if weights is None:
+        weights = ones_like(x)
+    elif arrays.shape(weights) != sizes:
+        if len(axes) != 1 or arrays.shape(weights) != (sizes[axes[0]],):
+            raise ShapeError(f"weights of shape {list(arrays.shape(weights))} do not fit a tensor of {list(sizes)}")
+        weights = reshape(weights, [-1 if a == axes[0] else 1 for a in range(len(sizes))])
+    weights = broadcast_to(weights, sizes)
+    return divide(sum_(multiply(x, weights), axes, keepdims), sum_(weights, axes, keepdims))
+
+
+average = Composite(
+    "average", "x, axis=None, weights=None, keepdims=False", "sum(x*weights)/sum(weights) over the axes", _average,
+    derivative="g*weights/sum(weights), g*(x - average)/sum(weights)",
+    domain="sum(weights) != 0",
+    samples=((_VECTOR,), (_MATRIX, 1, [0.5, 1.0, 2.0]), (_MATRIX, None, [[1.0, 2.0, 0.5], [0.7, 1.0, 3.0]])),
+)  # fmt: skip
+
+# The ranks that stand for a place between two.
+_METHODS: Mapping[str, Any] = {
+    "linear": None,
+    "lower": lambda place: (math.floor(place),),
+    "higher": lambda place: (math.ceil(place),),
+    "nearest": lambda place: (round(place),),
+    "midpoint": lambda place: (math.floor(place), math.ceil(place)),
+}
+
+
+def _quantiles(x: Any, q: Any, axis: Any, keepdims: Any, method: Any, scale: float) -> Any:
+    sizes = arrays.shape(x)
+    axes = normalize_axes(axis, len(sizes))
+    flat = axes_last(x, axes)
+    shape = arrays.shape(q)
+    orders = [q] if not shape else [index(q, i) for i in range(shape[0])]
+    if len(shape) > 1:
+        raise ShapeError("the orders of quantiles are a number or a vector")
+    if not count_along(sizes, axes) or not orders:
+        raise ShapeError("a quantile needs at least one element and one order")
+    found = [_quantile(flat, divide(order, scale), method) for order in orders]
+    if truth(keepdims, "'keepdims'"):
+        found = [keep_axes(value, sizes, axes) for value in found]
+    return stack(found) if shape else found[0]
+
+
+def _quantile(flat: Any, order: Any, method: Any) -> Any:
+    last = arrays.shape(flat)[-1] - 1
+    place = multiply(order, float(last))
+    number = float(arrays.tolist(concrete(place)))
+    if not 0 <= number <= last:
+        raise EvaluationError("the order of a quantile is a number from 0 to 1, of a percentile one from 0 to 100")
+    if chosen(method, _METHODS, "method") != "linear" or (number == int(number) and concrete(order) is order):
+        ranks = _METHODS[method](number) if method != "linear" else (int(number),)
+        values = [order_statistic(flat, rank) for rank in dict.fromkeys(ranks)]
+        return values[0] if len(values) == 1 else multiply(0.5, add(*values))
+    low = max(min(math.floor(number), last - 1), 0)
+    below, above = order_statistic(flat, low), order_statistic(flat, min(low + 1, last))
+    return add(below, multiply(subtract(place, float(low)), subtract(above, below)))
+
+
+_QUANTILE_EDGES = (
+    "elements that tie with a chosen one share its part of g evenly",
+    "nan where an element is nan",
+    "of no elements it is an error",
+)
+
+quantile = Composite(
+    "quantile", "x, q, axis=None, keepdims=False, method='linear'",
+    "the place q of the way from the smallest element to the largest in their order, or several for a vector q",
+    lambda x, q, axis=None, keepdims=False, method="linear": _quantiles(x, q, axis, keepdims, method, 1.0),
+    derivative="g to the two elements around the place, in their parts; g*(n - 1)*(their difference) by q",
+    domain="0 <= q <= 1; smooth where q*(n - 1) is not whole",
+    edges=_QUANTILE_EDGES,
+    samples=((_VECTOR, 0.3), (_MATRIX, 0.4, 1), (_MATRIX, [0.2, 0.7], 1)),
+)  # fmt: skip
+
+percentile = Composite(
+    "percentile", "x, q, axis=None, keepdims=False, method='linear'", "quantile(x, q/100)",
+    lambda x, q, axis=None, keepdims=False, method="linear": _quantiles(x, q, axis, keepdims, method, 100.0),
+    derivative="that of quantile",
+    domain="0 <= q <= 100; smooth where q*(n - 1)/100 is not whole",
+    edges=_QUANTILE_EDGES,
+    samples=((_VECTOR, 30.0), (_MATRIX, 40.0, 1)),
+)  # fmt: skip
+
+
+def _logcumsumexp(x: Any, axis: Any = 0) -> Any:
+    """In steps that reach twice as far each."""
+    number = normalize_axis(axis, len(arrays.shape(x)))
+    size, reach = arrays.shape(x)[number], 1
+    while reach < size:
+        first, rest = _part(x, number, slice(0, reach)), _part(x, number, slice(reach, size))
+        x = concat([first, logaddexp(rest, _part(x, number, slice(0, size - reach)))], number)
+        reach *= 2
+    return x
+
+
+logcumsumexp = Composite(
+    "logcumsumexp", "x, axis=0", "log(cumsum(exp(x))) along an axis, without overflow", _logcumsumexp,
+    derivative="sum of g*exp(x - y) from the end",
+    samples=_SCANS,
+)  # fmt: skip
+
+
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    number = normalize_axis(axis, len(arrays.shape(y)))
+    if x is None:
+        steps = dx
+    elif len(arrays.shape(x)) == 1:
+        step = subtract(index(x, slice(1, None)), index(x, slice(0, -1)))
+        steps = reshape(step, [-1 if a == number else 1 for a in range(len(arrays.shape(y)))])
+    else:
+        steps = _steps(x, normalize_axis(axis, len(arrays.shape(x))))
+    means = multiply(0.5, add(_part(y, number, slice(1, None)), _part(y, number, slice(0, -1))))
+    return sum_(multiply(means, steps), number)
+
+
+def _steps(x: Any, axis: int) -> Any:
+    return subtract(_part(x, axis, slice(1, None)), _part(x, axis, slice(0, -1)))
+
+
+trapezoid = Composite(
+    "trapezoid", "y, x=None, dx=1.0, axis=-1", "the integral of y over x, or over steps of dx, by trapezoids",
+    _trapezoid,
+    derivative="g*(the mean step around each element), g*(the differences of neighbouring means)",
+    aliases=("trapz",),
+    samples=((_VECTOR,), (_VECTOR, [0.0, 0.7, 2.0]), (_MATRIX, None, 0.5, 0)),
+)  # fmt: skip
+
+
+def _difference(x: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
+    number, count = normalize_axis(axis, len(arrays.shape(x))), whole(n, "the order of a difference")
+    if count < 0:
+        raise EvaluationError("the order of a difference must not be negative")
+    ends = [None if end is None else _end(end, arrays.shape(x), number) for end in (prepend, append)]
+    parts = [part for part in (ends[0], x, ends[1]) if part is not None]
+    x = concat(parts, number) if len(parts) > 1 else x
+    for _ in range(min(count, arrays.shape(x)[number])):
+        x = _steps(x, number)
+    return x
+
+
+def _end(value: Any, shape: Shape, axis: int) -> Any:
+    one = (*shape[:axis], 1, *shape[axis + 1 :])
+    return broadcast_to(value, one) if not arrays.shape(value) else value
+
+
+# The function `diff` of NumPy and PyTorch; the derivative has its name.
+difference = Composite(
+    "difference", "x, n=1, axis=-1, prepend=None, append=None",
+    "the differences of neighbours along an axis, n times", _difference,
+    internal="diff",
+    derivative="the differences of -g, with zeros at the ends",
+    samples=((_VECTOR,), (_MATRIX, 2, 1)),
+)  # fmt: skip
