@@ -406,7 +406,18 @@ class TestFormats:
     def test_a_picture_of_too_many_boxes(self, run):
         outcome = run("graph", LOOP, "x=1", "--to", "svg", "--expand")
         assert (outcome.status, outcome.out) == (1, "")
-        assert outcome.err.startswith("error: a picture of 100,001 boxes is too large\nhint: ")
+        assert outcome.err.startswith("error: a picture of 100,001 boxes is too large\n")
+
+    @pytest.mark.parametrize("form", ["tree", "dot", "mermaid", "svg", "json"])
+    def test_what_is_drawn_is_charged(self, run, form):
+        """What computing takes does not suffice to draw it."""
+        program, steps = LOOP.replace("50000", "1000"), ["--max-steps", "20000"]
+        assert run("eval", program, "x=1", *steps).status == 0
+        outcome = run("graph", program, "x=1", "--values", "--expand", "--to", form, *steps)
+        assert (outcome.status, outcome.out) == (1, "")
+        assert "the program takes more than 20,000 steps" in outcome.err
+        if form != "json":
+            assert "^" in outcome.err
 
 
 # Texts that mean something to one of the formats.

@@ -24,7 +24,8 @@ AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
 
-# Of a node that is visited, in eighths of steps; and where the visit is itself recorded.
+# Of a backward pass, in eighths of steps, of a node that it visits, and of one where the visit is itself recorded.
+_PASS = 80
 _VISIT = 12
 _VISIT_RECORDED = 24
 
@@ -121,6 +122,8 @@ class _Pass:
         self.captured = {t.edge: None for t in targets or () if t.grad_fn is not None}
         self.observe = observer.get()
         self.budget = limits.budget()
+        if self.budget is not None:
+            self.budget.charge_steps(_PASS)
         self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
         self.roots = roots
         # The class of tensors stands above this file.

@@ -12,7 +12,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.drawing import formats
 from gradcli.cli.drawing.labels import Picture
 from gradcli.cli.environment import Environment
-from gradcli.errors import ExitStatus, UsageError, did_you_mean
+from gradcli.errors import ExitStatus, UsageError, did_you_mean, pointing_into
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import graph as graphs
 from gradcli.run.graph import GraphRequest
@@ -60,8 +60,11 @@ def run(options: GraphOptions, environment: Environment) -> ExitStatus:
     form = _format(options)
     with inputs.computing(options) as namespace:
         request = _request(options, environment)
-        graph = graphs.run(request)
-        formats.find(form)(Picture(graph, request, options.expand, namespace), environment)
+        program = request.program
+        # What is drawn is charged too.
+        with pointing_into(program.source, program.body[-1].span):
+            graph = graphs.run(request)
+            formats.find(form)(Picture(graph, request, options.expand, namespace), environment)
     return ExitStatus.SUCCESS
 
 

@@ -11,15 +11,12 @@ from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.io import system, variables
 from gradcli.io.json_numbers import MAX_TEXT
-from gradcli.language import scope
+from gradcli.language import reading, scope
 from gradcli.language.interpreter import evaluate
-from gradcli.language.syntax import parse, parse_expression, tree
+from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.language.syntax.tree import Evaluate, Module
 from gradcli.timing import phase
-
-# To parse the text and to look through what was found, in eighths of steps for each part of it.
-_PART = 12
 
 
 class BindingOptions(Protocol):
@@ -114,8 +111,7 @@ def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple
     """
     with phase("parse"):
         text, words = _program_text(options, environment)
-        program = parse(text)
-        limits.charge_steps(_PART * len(tree.everything(program)))
+        program = reading.read(text)
     reads = scope.outer_reads(program)
     bindings: dict[str, Any] = {}
     for word in words:

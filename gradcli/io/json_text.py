@@ -13,6 +13,8 @@ from gradcli import limits
 
 # As many elements are computed in the time in which one is written.
 _WRITTEN = 32
+# Of an array whatever its size, in eighths of steps, and of each of its axes.
+_ARRAY, _AXIS = 12, 2
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -55,6 +57,7 @@ def _plain_array(array: Any) -> object:
     import numpy
 
     array = numpy.asarray(array)
+    limits.charge_steps(_ARRAY + _AXIS * array.ndim)
     # Of no elements there may be many lists.
     limits.charge(_WRITTEN * max(accumulate((1, *array.shape), mul)))
     if array.dtype.kind != "f":

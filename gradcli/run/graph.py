@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.engine import observing
 from gradcli.autograd.function import FunctionNode
@@ -20,6 +20,10 @@ from gradcli.language.syntax import tree
 from gradcli.language.values import plain
 from gradcli.primitives.powers import whole_power
 from gradcli.run.groups import Group, Grouping, grouped
+
+
+# To say what is known of an operation, and to find where it belongs, in eighths of steps.
+_VERTEX = 20
 
 
 class GraphRequest(NamedTuple):
@@ -84,6 +88,7 @@ def run(request: GraphRequest) -> Graph:
         recorder.reset(token)
     value = evaluation.value
     nodes = ancestors(value)[::-1]
+    limits.charge_steps(_VERTEX * len(nodes))
     gradients = _gradients(request, value) if request.values and request.gradient else {}
     grouping = grouped(request.program, nodes, log.frames)
     vertices = _vertices(request, value, nodes, log, grouping, results, gradients)

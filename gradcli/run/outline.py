@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gradcli import limits
 from gradcli.errors import Span
 from gradcli.run.graph import Graph, Vertex
 from gradcli.run.groups import sizes
@@ -19,6 +20,8 @@ from gradcli.run.groups import sizes
 LONG = 20
 # Where there are more boxes, the earliest operations become one.
 MANY = 100
+# To find the box that an operation is in, in eighths of steps.
+_VERTEX = 6
 
 
 class Box(NamedTuple):
@@ -52,6 +55,7 @@ def outline(graph: Graph, *, expand: bool) -> list[Box]:
     """The boxes of a graph, operands before what uses them and the value last; with `expand` one for
     each vertex."""
     # The box of each vertex is named by the last vertex in it.
+    limits.charge_steps(_VERTEX * len(graph.vertices))
     box_of = [*range(len(graph.vertices))]
     together: dict[int, _Together] = {}
     if not expand:

@@ -10,7 +10,7 @@ from warnings import catch_warnings, simplefilter, warn
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import AccuracyWarning, BindingError, expect
-from gradcli.language.syntax import parse
+from gradcli.language.reading import read
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.primitives.operators import operand
 from gradcli.run.compiled import CompiledProgram
@@ -27,8 +27,8 @@ def compile(
     max_seconds: float | None = None,
     max_memory: int | str | None = None,
 ) -> CompiledProgram:
-    """Parse `program`. Whatever is asked of it then, a value or derivatives, may take so many steps and compute so many
-    array elements at a time; more is a LimitError.
+    """Parse `program`. This, and whatever is asked of it then, a value or derivatives, may take so many steps and compute
+    so many array elements at a time; more is a LimitError.
 
     With `max_seconds`, or with `max_memory` in bytes or as a text such as "2GiB", this and all that is asked of it
     later take a process of its own each time, which is ended where it needs more: a LimitError too. Inputs are then
@@ -40,7 +40,8 @@ def compile(
     expect(program, str, "a program is a text")
     limits.check(max_steps=max_steps, max_elements=max_elements)
     if max_seconds is None and max_memory is None:
-        return CompiledProgram(parse(program), max_steps, max_elements)
+        with limits.within(max_steps, max_elements):
+            return CompiledProgram(read(program), max_steps, max_elements)
     from gradcli import confined
 
     return ConfinedProgram(program, max_steps, max_elements, confined.Limits.of(max_seconds, max_memory))
@@ -54,7 +55,8 @@ class ConfinedProgram(CompiledProgram):
         self._compile = partial(compile, program, max_steps=max_steps, max_elements=max_elements)
         # What can be parsed there can be parsed here.
         self.apart(_compiled, self._compile)
-        super().__init__(parse(program), max_steps, max_elements)
+        with limits.within(max_steps, max_elements):
+            super().__init__(read(program), max_steps, max_elements)
 
     def apart(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of a module gives for arguments that can be pickled, in a process of its own."""

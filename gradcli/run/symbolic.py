@@ -18,7 +18,8 @@ from gradcli.formulas.formula import formula
 from gradcli.kinds.taylor import check_order
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
-from gradcli.language.syntax import parse, tree
+from gradcli.language.reading import read
+from gradcli.language.syntax import tree
 from gradcli.primitives.axes import MOST_AXES
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import isfinite
@@ -59,7 +60,7 @@ def derivatives_as_formulas(
 def parsed_formula(text: str, like: Program) -> Program:
     """A formula in the expression language, of the inputs of another program, as a program."""
     inputs = {v.name or "": _example(v.shape, i, _SCALES[0]) for i, v in enumerate(like.inputs)}
-    program = parse(text)
+    program = read(text)
     traced = record(lambda **given: [_value(program, given)], inputs)
     return optimise(traced.program._replace(guards=()))
 

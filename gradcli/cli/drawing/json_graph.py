@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.cli.drawing.labels import Picture, Texts
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import opening, show_json
@@ -12,9 +12,14 @@ from gradcli.run.graph import GraphRequest, Vertex
 from gradcli.run.groups import Group
 
 
+# To describe an operation and what it depends on, and to write it, in eighths of steps.
+_VERTEX = 28
+
+
 def draw(picture: Picture, environment: Environment) -> None:
     """Members for the value, the vertices of the graph, its edges and the groups of vertices that are drawn as one."""
     graph, texts = picture.graph, Texts(picture.graph)
+    limits.charge_steps(_VERTEX * len(graph.vertices))
     record = {
         "shape": list(arrays.shape(graph.value)),
         "value": graph.value,

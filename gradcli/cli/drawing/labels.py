@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.cli.render import number_text
 from gradcli.errors import Span
 from gradcli.language.stable import stable_text
@@ -15,6 +15,8 @@ from gradcli.run.outline import Box, outline
 _LONGEST = 48
 # Of an array with more elements only the first and the last are written.
 _FEW_ELEMENTS = 6
+# To say what is written on a box, and to write it, in eighths of steps.
+_BOX = 40
 
 
 class Label(NamedTuple):
@@ -52,6 +54,7 @@ class Picture(NamedTuple):
         """The boxes, each after its operands."""
         texts = Texts(self.graph)
         boxes = outline(self.graph, expand=self.expand)
+        limits.charge_steps(_BOX * len(boxes))
         return [_label(box, self.graph, texts, self.request) for box in boxes]
 
 
@@ -102,14 +105,24 @@ class Texts:
     def __init__(self, graph: Graph) -> None:
         self.source = graph.program.source
         self.stable: Mapping[Span, str] = {r.span: stable_text(r, self.source) for r in graph.rewritten}
+        # Every round of a loop has the same.
+        self.lines: dict[Span | None, str] = {None: ""}
 
     def at(self, span: Span | None) -> str:
         """At most a short line, the end of a longer one replaced by `…`."""
-        if span is None:
-            return ""
-        text = self.stable.get(span) or self.source[span.start : min(span.end, span.start + 10 * _LONGEST)]
-        line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-        return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+        line = self.lines.get(span)
+        if line is None:
+            assert span is not None
+            text = self.stable.get(span) or self.source[span.start : min(span.end, span.start + 10 * _LONGEST)]
+            line = self.lines[span] = _line(text)
+        return line
+
+
+def _line(text: str) -> str:
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def _short(value: Any) -> str:

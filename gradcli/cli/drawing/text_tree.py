@@ -10,11 +10,14 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gradcli import limits
 from gradcli.cli.drawing.labels import Label, Picture
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, number_text, show
 
 _DEEPEST = 16
+# To write a line of the tree, in eighths of steps.
+_LINE = 30
 
 
 class Line(NamedTuple):
@@ -40,6 +43,7 @@ def draw(picture: Picture, environment: Environment) -> None:
     used = {name: i for name, i in columns.items() if any(label[i] for label in labels)}
     rows = []
     for line in _Tree(labels).lines():
+        limits.charge_steps(_LINE)
         label = labels[line.number]
         # Where a box is only referred to, its text says which it is.
         rows.append((line.text, *(str(label[i]) if line.first or i == 2 else "" for i in used.values())))

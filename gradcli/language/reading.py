@@ -1,0 +1,16 @@
+"""Reading a program: from its text to a tree, within the limits of the run."""
+
+from __future__ import annotations
+
+from gradcli import limits
+from gradcli.language.syntax import parse, tree
+
+# To parse the text and to look through what was found, in eighths of steps for each part of it.
+_PART = 12
+
+
+def read(source: str) -> tree.Module:
+    """The tree of a program. Raises ProgramSyntaxError, located in `source`, and LimitError for one of too many parts."""
+    program = parse(source)
+    limits.charge_steps(_PART * len(tree.everything(program)))
+    return program
