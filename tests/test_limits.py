@@ -8,6 +8,9 @@ import pytest
 import gradcli
 from gradcli import arrays, confined, limits
 from gradcli.errors import LimitError, UsageError
+from gradcli.language.syntax import parse
+from gradcli.run import graph, session
+from gradcli.run.symbolic import derivatives_as_formulas
 
 STEPS = "the program takes more than"
 ELEMENTS = "array elements"
@@ -258,6 +261,42 @@ def test_powers_of_many_negative_numbers_are_those_of_a_few():
         many = gradcli.tensor(x).pow(n).numpy()
         np.testing.assert_allclose(many, few, rtol=1e-15)
         assert np.signbit(many).tolist() == np.signbit(few).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "steps"),
+    [
+        ("x" + "+diff(x*x,x)" * 500, {"x": 1.0}, 12_000),
+        (f"einsum('{','.join('i' * 600)}->',{','.join('v' * 600)})", {"v": [1.0, 0.5]}, 60_000),
+    ],
+)
+def test_a_pass_and_a_choice_take_the_steps_of_their_time(text, values, steps):
+    with pytest.raises(LimitError):
+        gradcli.compile(text, max_steps=steps).value_and_grad(values)
+
+
+def test_to_parse_a_program_takes_steps_in_python_too():
+    with pytest.raises(LimitError, match="more than 1,000 steps"):
+        gradcli.compile("x" + "+x" * 1000, max_steps=1000)
+    gradcli.compile("x" + "+x" * 100, max_steps=1000)
+
+
+class Unsearchable(tuple):
+    """Names that nobody looks for one by one."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        raise AssertionError(f"{name!r} is looked for among all of them")
+
+
+def test_names_are_not_looked_for_among_all_others():
+    program, names = parse("x*y"), Unsearchable(("x", "y"))
+    bindings = {"x": np.asarray(2.0), "y": np.asarray(3.0)}
+    assert session.run(session.EvaluationRequest(program, bindings, names)).grad == {"x": 3.0, "y": 2.0}
+    assert graph.run(graph.GraphRequest(program, bindings, names, values=True)).vertices[0].grad == 3.0
+    assert [*derivatives_as_formulas(program, {}, names).derivatives] == ["x", "y"]
+    assert derivatives_as_formulas(program, bindings, Unsearchable(("x",))).derivatives
 
 
 def test_a_function_of_a_number_takes_the_steps_of_its_time(run):

@@ -198,13 +198,14 @@ def _variables(vars_from: str | None, environment: Environment) -> dict[str, Any
 
 def _leaves(bindings: Mapping[str, Any], wrt: str | None, const: str | None) -> tuple[str, ...]:
     chosen = tuple(bindings) if wrt is None else names_of(wrt)
-    constant_names = names_of(const)
+    # In the order in which they were given, and found at once.
+    constant_names = dict.fromkeys(names_of(const))
     for option, names in (("--wrt", chosen), ("--const", constant_names)):
         for name in names:
             if name not in bindings:
                 hint = did_you_mean(name, bindings, f"give it a value, as in {name}=1")
                 raise BindingError(f"{option} names '{name}', which has no value", hint=hint)
-    both = [n for n in constant_names if wrt is not None and n in chosen]
+    both = [n for n in chosen if wrt is not None and n in constant_names]
     if both:
         raise UsageError(f"'{both[0]}' stands in both --wrt and --const", hint="leave it out of one of them")
     return tuple(n for n in chosen if n not in constant_names)

@@ -216,13 +216,14 @@ def _einsum(subscripts: Any, *tensors: Any) -> Any:
 
 # The best order among so many is found at once; each takes part in the derivative by all others.
 _MOST_AT_ONCE = 16
+# To look at a tensor when one is chosen, in eighths of steps.
+_CHOICE = 3
 
 
 def _contract_pair(operands: list[Any], terms: list[str], used: Counter[str]) -> None:
     """Put in place of the last tensor, and of the one with which it makes the smallest, their product."""
     tensor, term = operands.pop(), terms.pop()
-    # Choosing takes time with the number of tensors that are left.
-    limits.charge_steps(len(operands))
+    limits.charge_steps(_CHOICE * len(operands))
     shapes = [arrays.shape(o) for o in operands]
     sizes = dict(zip(term, arrays.shape(tensor)))
     grown = [math.prod(n for c, n in zip(t, shape) if c not in sizes) for t, shape in zip(terms, shapes)]

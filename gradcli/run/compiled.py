@@ -116,7 +116,8 @@ class CompiledProgram:
         names = _listed(names)
         leaves = names if wrt is None else _listed(wrt)
         self._leaves(dict.fromkeys(names, 1.0), leaves)
-        missing = [n for n in self.inputs if n not in names]
+        listed = frozenset(names)
+        missing = [n for n in self.inputs if n not in listed]
         if missing:
             raise BindingError(f"the program reads '{missing[0]}', which is not among the inputs")
 

@@ -21,7 +21,6 @@ from gradcli.language.values import plain
 from gradcli.primitives.powers import whole_power
 from gradcli.run.groups import Group, Grouping, grouped
 
-
 # To say what is known of an operation, and to find where it belongs, in eighths of steps.
 _VERTEX = 20
 
@@ -78,7 +77,8 @@ def run(request: GraphRequest) -> Graph:
     Raises what `evaluate` raises, and DifferentiationError where the gradients of a value that is
     no scalar are asked for without a cotangent.
     """
-    leaves = {n: Tensor(v).requires_grad_(n in request.wrt) for n, v in request.bindings.items()}
+    wrt = frozenset(request.wrt)
+    leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in request.bindings.items()}
     log = Log()
     results: dict[Any, Any] = {}
     token = recorder.set(results.__setitem__)

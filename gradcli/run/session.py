@@ -198,7 +198,8 @@ def _numbers(result: Result) -> list[Any]:
 
 
 def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: bool = False) -> Result:
-    leaves = {n: _leaf(v, request.gradient and n in request.wrt) for n, v in request.bindings.items()}
+    wrt = frozenset(request.wrt if request.gradient else ())
+    leaves = {n: _leaf(v, n in wrt) for n, v in request.bindings.items()}
     evaluation = _evaluate(request, leaves, observe)
     result = Result(plain(evaluation.value))
     retained = {name: _retained(request, evaluation, name) for name in request.retain}

@@ -82,7 +82,8 @@ class _Traced(NamedTuple):
 
 def _traced(program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> _Traced:
     """The value and its derivatives, recorded at a point where all of them are finite."""
-    fixed = {n: v for n, v in bindings.items() if n not in wrt and not arrays.shape(v)}
+    by = frozenset(wrt)
+    fixed = {n: v for n, v in bindings.items() if n not in by and not arrays.shape(v)}
     recorder = _Recorder(program, fixed, wrt, order)
     by_series = order > 2 and not any(arrays.shape(bindings.get(name, 0.0)) for name in wrt) and _is_plain(program)
     traced = None
@@ -135,6 +136,7 @@ class _Recorder:
         self.program = program
         self.fixed = fixed
         self.wrt = wrt
+        self.by = frozenset(wrt)
         self.order = order
 
     def by_series(self, inputs: Mapping[str, Any]) -> _Traced | None:
@@ -150,7 +152,7 @@ class _Recorder:
 
     def by_reverse_mode(self, inputs: Mapping[str, Any]) -> _Traced:
         def run(**given: Any) -> list[Any]:
-            leaves = {n: Tensor(v).requires_grad_(n in self.wrt) for n, v in given.items()}
+            leaves = {n: Tensor(v).requires_grad_(n in self.by) for n, v in given.items()}
             with enable_grad():
                 value = self._scalar(leaves)
                 return [value, *_derivatives(value, [leaves[n] for n in self.wrt], self.order)]
@@ -170,7 +172,7 @@ class _Recorder:
             )
             raise
         except ShapeError as error:
-            free = [n for n in inputs if n not in self.wrt or not arrays.shape(inputs[n])]
+            free = [n for n in inputs if n not in self.by or not arrays.shape(inputs[n])]
             if free:
                 error.hint = f"'{free[0]}' stands for a number; a tensor gives it a shape, as in {free[0]}=[1,2]"
             raise

@@ -11,7 +11,6 @@ from gradcli.cli.render import opening, show_json
 from gradcli.run.graph import GraphRequest, Vertex
 from gradcli.run.groups import Group
 
-
 # To describe an operation and what it depends on, and to write it, in eighths of steps.
 _VERTEX = 28
 
