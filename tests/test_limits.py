@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ import gradcli
 from gradcli import arrays, confined, limits
 from gradcli.errors import LimitError, UsageError
 from gradcli.language.syntax import parse
+from gradcli.program.passes import optimise
+from gradcli.program.record import record
 from gradcli.run import graph, session
 from gradcli.run.symbolic import derivatives_as_formulas
 
@@ -273,6 +277,31 @@ def test_powers_of_many_negative_numbers_are_those_of_a_few():
 def test_a_pass_and_a_choice_take_the_steps_of_their_time(text, values, steps):
     with pytest.raises(LimitError):
         gradcli.compile(text, max_steps=steps).value_and_grad(values)
+
+
+def test_what_is_read_from_files_is_charged(run, tmp_path):
+    """Each of them has no more elements than the limit, and together they have."""
+    np.save(tmp_path / "x.npy", np.ones(600))
+    np.save(tmp_path / "y.npy", np.ones(600))
+    words = [f"x=@{tmp_path}/x.npy", f"y=@{tmp_path}/y.npy"]
+    assert run("eval", "x[0]", words[0], "--no-grad", "--max-elements", "1000").status == 0
+    outcome = run("eval", "x[0] + y[0]", *words, "--no-grad", "--max-elements", "1000")
+    assert (outcome.status, outcome.out) == (1, "")
+    assert "more than 1,000 array elements" in outcome.err
+    assert "^^^" in outcome.err
+
+
+def test_formulas_whose_rules_fit_again_and_again_are_charged(run):
+    assert run("diff", "x" + "*x" * 299, "--order", "3", "--max-steps", "250000").status == 0
+    outcome = run("diff", "x" + "*x" * 399, "--order", "3", "--max-steps", "250000")
+    assert (outcome.status, outcome.out) == (1, "")
+    assert "^" in outcome.err
+
+
+def test_rules_that_fit_are_charged():
+    program = record(lambda x: [reduce(lambda y, _: -y, range(100), x)], {"x": 1.0}).program
+    with limits.within(max_steps=10), pytest.raises(LimitError):
+        optimise(program)
 
 
 def test_to_parse_a_program_takes_steps_in_python_too():

@@ -150,7 +150,7 @@ def _bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Any]:
 
         try:
             return name, arrays.astype(files.read(value_text[1:], options.max_elements), dtype)
-        except BindingError as error:
+        except GradcliError as error:
             error.locate(Span(offset, len(word)), word)
             raise
     return name, constant(value_text, dtype, word, offset)

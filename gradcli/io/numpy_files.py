@@ -167,3 +167,4 @@ def _check_size(source: Source, header: _Header) -> None:
         raise source.error(
             f"it is truncated or damaged: its header claims {claimed} bytes of data, and {held} are there", _DAMAGED
         )
+    limits.charge(count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from gradcli import limits
 from gradcli.io.source import Source
 from gradcli.timing import phase
 
@@ -51,6 +52,8 @@ def _read_column(source: Source, arrow: Any) -> NDArray[numpy.float64]:
         raise source.error(f"it has more than one column {name!r}", "give the columns different names")
     _check_type(source, arrow, name, schema.field(name).type)
     source.check_elements(file.metadata.num_rows)
+    # The column as it is read, and the array.
+    limits.charge(2 * file.metadata.num_rows)
     column = file.read(columns=[name]).column(0).cast(arrow.float64(), safe=False)
     return numpy.array(column.fill_null(numpy.nan).to_numpy(), dtype=numpy.float64)
 

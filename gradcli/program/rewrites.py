@@ -7,11 +7,11 @@ real numbers, and may change rounding, or nan and infinities where numbers overf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.primitives.arithmetic import identity, negative, ones_like, sign, zeros_like
 from gradcli.primitives.comparisons import (
@@ -49,6 +49,10 @@ from gradcli.program.patterns import (
     parts_of,
     template,
 )
+
+# To put something in the place of what fits a rule, in eighths of steps: an exact one, or any, where those that are
+# fast are looked through too.
+_REPLACED, _REPLACED_FAST = 16, 96
 
 EXACT, FAST = "exact", "fast"
 
@@ -202,7 +206,7 @@ class _Prepared(NamedTuple):
 class Rewrites:
     """The rules of the table with some of its tags, by the primitive that they begin with."""
 
-    def __init__(self, tags: Iterable[str]) -> None:
+    def __init__(self, tags: Sequence[str]) -> None:
         self._rules: dict[Primitive, list[_Prepared | MovingRewrite]] = {}
         for rule in TABLE:
             if rule.tag not in tags:
@@ -216,6 +220,7 @@ class Rewrites:
             primitive: Sorts([rule.template for rule in rules if isinstance(rule, _Prepared)])
             for primitive, rules in self._rules.items()
         }
+        self._cost = _REPLACED_FAST if FAST in tags else _REPLACED
         # Those of the rules that may fit, by the sorts of the operands: of most operands none does.
         self._fitting: dict[tuple[Primitive, tuple[Sort, ...]], Sequence[_Prepared | MovingRewrite]] = {}
 
@@ -256,6 +261,7 @@ class Rewrites:
                 and _is_small(rule, parts)
                 and (rule.given is None or _holds(draft, rule.given, parts))
             ):
+                limits.charge_steps(self._cost)
                 return _replaced(draft, rule, parts)
         return None
 

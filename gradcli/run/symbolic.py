@@ -50,10 +50,11 @@ def derivatives_as_formulas(
     NotRecordableError where there is no single formula, as the course of the program depends on
     numbers, DifferentiationError for a value that is no scalar, LimitError past order 170.
     """
-    _check(bindings, wrt, order)
-    traced = _traced(program, bindings, wrt, order)
-    keys = (",".join(names) for names in itertools.combinations_with_replacement(wrt, order))
-    found = {key: formula(derivative) for key, derivative in zip(keys, traced.derivatives, strict=True)}
+    with pointing_into(program.source, program.body[-1].span):
+        _check(bindings, wrt, order)
+        traced = _traced(program, bindings, wrt, order)
+        keys = (",".join(names) for names in itertools.combinations_with_replacement(wrt, order))
+        found = {key: formula(derivative) for key, derivative in zip(keys, traced.derivatives, strict=True)}
     return Formulas(program.source, traced.value, found)
 
 
