@@ -22,12 +22,14 @@ MISSING = {
     "gamma": "it has lgamma alone",
     "beta": "it has lgamma alone",
     "betaln": "it has lgamma alone",
+    **dict.fromkeys(["sec", "csc", "cot", "sech", "csch", "coth", "sinpi", "cospi", "logcosh"], "it has none"),
+    "nextafter": "it has no derivative of it",
     "median": "its median of an even number of elements is the lower one",
     "rand": "another generator",
     "randn": "another generator",
 }
 # Their second operand is a number there, which is not differentiated by.
-NUMBERS = {"leaky_relu", "elu"}
+NUMBERS = {"leaky_relu", "elu", "celu", "hardtanh", "softshrink", "hardshrink", "threshold", "nan_to_num"}
 
 
 def _axes(axis: Any) -> Any:
@@ -159,6 +161,8 @@ TWINS: dict[str, Callable[..., Any]] = {
             "negative",
             "isfinite",
             "isnan",
+            "isinf",
+            "nan_to_num",
             "sigmoid",
             "relu",
             "sinc",
@@ -194,6 +198,10 @@ TWINS: dict[str, Callable[..., Any]] = {
             "fmod",
             "remainder",
             "logaddexp",
+            "logaddexp2",
+            "fmax",
+            "fmin",
+            "isclose",
             "pow",
             "add",
             "subtract",
@@ -222,6 +230,27 @@ TWINS: dict[str, Callable[..., Any]] = {
     "leaky_relu": F.leaky_relu,
     "elu": F.elu,
     "silu": F.silu,
+    **{
+        name: getattr(F, name)
+        for name in [
+            "celu",
+            "hardshrink",
+            "hardsigmoid",
+            "hardswish",
+            "hardtanh",
+            "mish",
+            "relu6",
+            "selu",
+            "softshrink",
+            "softsign",
+            "tanhshrink",
+            "threshold",
+        ]
+    },
+    "lerp": torch.lerp,
+    "addcmul": lambda x, a, b, value=1.0: x + value * a * b,
+    "addcdiv": lambda x, a, b, value=1.0: x + value * a / b,
+    "softmin": lambda x, axis=-1: F.softmin(x, axis),
     "gelu": F.gelu,
     "logit": torch.special.logit,
     "xlog1py": _binary(torch.special.xlog1py),

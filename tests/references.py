@@ -59,6 +59,16 @@ def _normal_inverse(p: Any) -> Any:
     return y
 
 
+def _hardsigmoid(x: Any) -> Any:
+    return min(max(x + 3, 0), 6) / 6
+
+
+def _selu(x: Any) -> Any:
+    """With the constants as PyTorch rounds them."""
+    alpha, scale = mpf(1.6732632423543772848170429916717), mpf(1.0507009873554804934193349852946)
+    return scale * (x if x > 0 else alpha * mpmath.expm1(x))
+
+
 ELEMENTWISE = {
     "add": of_two(lambda x, y: x + y),
     "subtract": of_two(lambda x, y: x - y),
@@ -82,6 +92,16 @@ ELEMENTWISE = {
     "frac": of_one(lambda x: x - _trunc(x)),
     "maximum": of_two(max),
     "minimum": of_two(min),
+    "fmax": of_two(max),
+    "fmin": of_two(min),
+    "nextafter": of_two(lambda x, y: math.nextafter(x, y)),
+    "nan_to_num": of_one(lambda x: x),
+    "lerp": of_two(lambda x, y: x + (y - x) * 0.25, then=(0.25,)),
+    "addcmul": of_two(lambda x, y: x + 0.25 * y, then=(0.25,)),
+    "addcdiv": of_two(lambda x, y: x + 4 * y, then=(0.25,)),
+    "threshold": of_one(lambda x: x if x > 2 else -1, then=(2.0, -1.0)),
+    "isinf": of_one(lambda x: False),
+    "isclose": of_two(lambda x, y: abs(x - y) <= mpf(1e-8) + mpf(1e-5) * abs(y)),
     "clip": of_one(lambda x: min(max(x, -1), 2), then=(-1.0, 2.0)),
     "where": of_two(lambda x, y: x, before=(True,)),
     "heaviside": of_two(lambda x, y: int(x > 0)),
@@ -114,6 +134,7 @@ ELEMENTWISE = {
     "logsigmoid": of_one(lambda x: -mpmath.log1p(mpmath.exp(-x))),
     "softplus": of_one(lambda x: mpmath.log1p(mpmath.exp(x))),
     "logaddexp": of_two(lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y))),
+    "logaddexp2": of_two(lambda x, y: mpmath.log(mpmath.power(2, x) + mpmath.power(2, y), 2)),
     "logit": of_one(lambda x: mpmath.log(x / (1 - x)), FRACTION),
     "xlogy": of_two(lambda x, y: x * mpmath.log(y), ANYWHERE, POSITIVE),
     "xlog1py": of_two(lambda x, y: x * mpmath.log1p(y), ANYWHERE, (-0.999, 20.0)),
@@ -133,6 +154,13 @@ ELEMENTWISE = {
     "sech": of_one(mpmath.sech),
     "sech_square": of_one(lambda x: mpmath.sech(x) ** 2),
     "logcosh": of_one(lambda x: mpmath.log(mpmath.cosh(x))),
+    "sec": of_one(mpmath.sec),
+    "csc": of_one(mpmath.csc),
+    "cot": of_one(mpmath.cot),
+    "csch": of_one(mpmath.csch),
+    "coth": of_one(mpmath.coth),
+    "sinpi": of_one(mpmath.sinpi),
+    "cospi": of_one(mpmath.cospi),
     "asinh": of_one(mpmath.asinh),
     "acosh": of_one(mpmath.acosh, (1.0001, 20.0)),
     "atanh": of_one(mpmath.atanh, INSIDE),
@@ -144,6 +172,17 @@ ELEMENTWISE = {
     "elu": of_two(lambda x, a: x if x > 0 else a * mpmath.expm1(x)),
     "silu": of_one(lambda x: x / (1 + mpmath.exp(-x))),
     "gelu": of_one(lambda x: x * _normal(x)),
+    "softsign": of_one(lambda x: x / (1 + abs(x))),
+    "relu6": of_one(lambda x: min(max(x, 0), 6)),
+    "hardtanh": of_one(lambda x: min(max(x, -1), 1)),
+    "hardsigmoid": of_one(_hardsigmoid),
+    "hardswish": of_one(lambda x: x * _hardsigmoid(x)),
+    "celu": of_one(lambda x: x if x > 0 else mpmath.expm1(x)),
+    "selu": of_one(_selu),
+    "mish": of_one(lambda x: x * mpmath.tanh(mpmath.log1p(mpmath.exp(x)))),
+    "tanhshrink": of_one(lambda x: x - mpmath.tanh(x)),
+    "softshrink": of_one(lambda x: max(x - 0.5, 0) + min(x + 0.5, 0)),
+    "hardshrink": of_one(lambda x: x if abs(x) > 0.5 else 0),
     "erf": of_one(mpmath.erf),
     "erfc": of_one(mpmath.erfc),
     "erfinv": of_one(mpmath.erfinv, INSIDE),
@@ -347,6 +386,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "cumsum": lambda x, axis=0: np.cumsum(x, axis=axis),
     "cumprod": lambda x, axis=0: np.cumprod(x, axis=axis),
     "softmax": lambda x, axis=-1: np.exp(x) / np.sum(np.exp(x), axis=axis, keepdims=True),
+    "softmin": lambda x, axis=-1: np.exp(-x) / np.sum(np.exp(-x), axis=axis, keepdims=True),
     "log_softmax": lambda x, axis=-1: x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True)),
     "sort": lambda x, axis=-1: np.sort(x, axis=axis),
     "sort_by": lambda x, keys, axis: np.take_along_axis(x, np.argsort(keys, axis=axis), axis),

@@ -252,6 +252,39 @@ CASES = {
         Case("logaddexp(x, y)", 0.0, {"x": 0.0, "y": 1.0}, x=-INF, y=0.0),
         Case("logaddexp(x, y)", INF, {"x": 0.5, "y": 0.5}, x=INF, y=INF),
     ],
+    **{name: [Case(f"{name}(x)", INF, {"x": -INF}, x=0.0)] for name in ("csc", "cot", "csch", "coth")},
+    **{
+        name: [
+            Case(f"{name}(x, y)", 1.0, {"x": 1.0, "y": 0.0}, x=1.0, y=1.0),
+            Case(f"{name}(x, y)", 1.0, {"x": 1.0, "y": 0.0}, x=1.0, y=NAN),
+            Case(f"{name}(x, y)", 1.0, {"x": 0.0, "y": 1.0}, x=NAN, y=1.0),
+            Case(f"{name}(x, y)", NAN, x=NAN, y=NAN),
+        ]
+        for name in ("fmax", "fmin")
+    },
+    "logaddexp2": [
+        Case("logaddexp2(x, y)", INF, {"x": 1.0, "y": 0.0}, x=INF, y=0.0),
+        Case("logaddexp2(x, y)", 0.0, {"x": 0.0, "y": 1.0}, x=-INF, y=0.0),
+        Case("logaddexp2(x, y)", -INF, {"x": 0.5, "y": 0.5}, x=-INF, y=-INF),
+    ],
+    "nan_to_num": [
+        Case("nan_to_num(x, a)", 3.0, {"x": 0.0, "a": 1.0}, x=NAN, a=3.0),
+        Case("nan_to_num(x)", 1.7976931348623157e308, {"x": 0.0}, x=INF),
+        Case("nan_to_num(x, neginf=a)", 3.0, {"x": 0.0, "a": 1.0}, x=-INF, a=3.0),
+    ],
+    "isclose": [
+        Case("isclose(x, y)", value, x=x, y=y)
+        for x, y, value in ((INF, INF, 1.0), (INF, -INF, 0.0), (1.0, INF, 0.0), (NAN, NAN, 0.0), (1.0, 1 + 1e-6, 1.0))
+    ]
+    + [Case("isclose(x, y, equal_nan=True)", 1.0, x=NAN, y=NAN)],
+    "threshold": [Case("threshold(x, 2, y)", 5.0, {"x": 0.0, "y": 1.0}, x=2.0, y=5.0)],
+    "hardtanh": [Case("hardtanh(x)", x, {"x": 0.0}, x=x) for x in (-1.0, 1.0)],
+    "relu6": [Case("relu6(x)", x, {"x": 0.0}, x=x) for x in (0.0, 6.0)],
+    "hardsigmoid": [Case("hardsigmoid(x)", (x + 3) / 6, {"x": 0.0}, x=x) for x in (-3.0, 3.0)],
+    "hardswish": [Case("hardswish(x)", x * (x > 0), {"x": float(x > 0)}, x=x) for x in (-3.0, 3.0)],
+    "selu": [Case("selu(x)", 0.0, {"x": 1.0507009873554805 * 1.6732632423543773}, x=0.0)],
+    "softshrink": [Case("softshrink(x, a)", 0.0, {"x": 0.0, "a": 0.0}, x=0.5, a=0.5)],
+    "hardshrink": [Case("hardshrink(x)", 0.0, {"x": 0.0}, x=0.5)],
     "sinc": [
         Case("sinc(x)", 0.0, {"x": 0.5}, x=2.0),
         Case("sinc(x)", 1.0, {"x": 0.0}, x=0.0),

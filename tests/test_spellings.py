@@ -33,7 +33,7 @@ from gradcli.program.ir import Program
 from gradcli.program.record import record
 from tests.test_primitives import CASES, PRIMITIVES
 
-NAMES = ("x", "y", "z")
+NAMES = ("x", "y", "z", "w")
 # Of the operands of a function of one number or two; those of three are chosen from the first ones.
 NUMBERS = (0.3, 0.8, -0.6, 1.7, 2.5, 0.0, 0.8)
 LIMIT = 1e6
@@ -197,7 +197,7 @@ IN_LATEX = {
 COMMANDS = {
     "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan", "log2": r"\log_2", "log10": r"\log_{10}", "gamma": r"\Gamma",
     "digamma": r"\psi", "lgamma": r"\log\Gamma", "sigmoid": r"\sigma",
-    **{name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "det")},
+    **{name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "coth", "log", "det")},
 }  # fmt: skip
 
 

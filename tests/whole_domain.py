@@ -90,7 +90,9 @@ class Case(NamedTuple):
 
 # Where the functions of the table are compared that are not defined, smooth or interesting everywhere.
 _POINTS: Mapping[str, Sequence[Point]] = {
-    **dict.fromkeys(("reciprocal", "abs", "sign", "relu", "cbrt"), NONZERO),
+    **dict.fromkeys(
+        ("reciprocal", "abs", "sign", "relu", "cbrt", "csc", "cot", "csch", "coth", "selu", "celu", "relu6"), NONZERO
+    ),
     **dict.fromkeys(("floor", "ceil", "round", "trunc", "frac"), STEPS),
     **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10", "polygamma"), POSITIVE),
     **dict.fromkeys(("gamma", "lgamma", "digamma"), GAMMA),
@@ -100,27 +102,36 @@ _POINTS: Mapping[str, Sequence[Point]] = {
     "ndtri": _of_one(1e-300, 1e-100, 1e-30, 1e-12, 1e-3, 0.05, 0.3, 0.4, 0.6, 0.9, 0.99, 1 - 1e-6, 1 - 1e-12),
     **dict.fromkeys(("beta", "betaln"), POSITIVE_PAIRS),
     **dict.fromkeys(("logaddexp", "hypot", "atan2"), (*PAIRS, *CLOSE)),
+    "logaddexp2": PAIRS,
     **dict.fromkeys(("xlogy", "xlog1py"), SECOND_POSITIVE),
-    **dict.fromkeys(("maximum", "minimum"), tuple((x, y) for x, y in PAIRS if x != y)),
+    **dict.fromkeys(("maximum", "minimum", "fmax", "fmin"), tuple((x, y) for x, y in PAIRS if x != y)),
     **dict.fromkeys(("remainder", "fmod", "floor_divide"), ((7.3, 2.1), (-7.3, 2.1), (1e-300, 3e-301), (1e10, -0.7))),
+    **dict.fromkeys(("lerp", "addcmul", "addcdiv"), ((0.3, 1.7), (-2.5, 1e9), (1e155, 1e-9))),
     "acosh": ABOVE_ONE,
     "log1p": ABOVE_MINUS_ONE,
     "pow": POWERS,
     "clip": tuple((x,) for (x,) in ANYWHERE if x not in (-1.0, 2.0)),
+    "threshold": tuple((x,) for (x,) in ANYWHERE if x != 2.0),
+    "hardtanh": tuple((x,) for (x,) in ANYWHERE if abs(x) != 1.0),
+    **dict.fromkeys(("hardsigmoid", "hardswish"), tuple((x,) for (x,) in ANYWHERE if abs(x) != 3.0)),
+    **dict.fromkeys(("softshrink", "hardshrink"), tuple((x,) for (x,) in ANYWHERE if abs(x) != 0.5)),
 }
 _PROGRAMS = {
     "clip": "clip(x, -1, 2)",
+    "threshold": "threshold(x, 2, -1)",
+    **{name: f"{name}(x, y, 0.25)" for name in ("lerp", "addcmul", "addcdiv")},
     "where": "where(True, x, y)",
     "polygamma": "polygamma(3, x)",
 }
 # They have no derivative, or are written in other entries alone.
-_LEFT_OUT = {"cast", "zeros_like", "ones_like", "identity"}
+_LEFT_OUT = {"cast", "zeros_like", "ones_like", "identity", "nextafter"}
 
 # Special functions that are as exact as elementary ones; and one that is not, near its zeros and where x - y is rounded.
 _ELEMENTARY = {
-    "sigmoid", "logsigmoid", "softplus", "relu", "leaky_relu", "elu", "logit", "xlogy", "xlog1py",
+    "sigmoid", "logsigmoid", "softplus", "relu", "leaky_relu", "elu", "logit", "xlogy", "xlog1py", "softsign", "relu6",
+    "hardtanh", "hardsigmoid", "celu", "selu", "softshrink", "hardshrink",
 }  # fmt: skip
-_SPECIAL = {"logaddexp"}
+_SPECIAL = {"logaddexp", "logaddexp2"}
 
 FORMULAS = (
     Case("log(cosh(x))", lambda x: mpmath.log(mpmath.cosh(x)), ANYWHERE),

@@ -81,6 +81,12 @@ def sech(xp: Any, x: Array) -> Array:
     return (e + e) / (1.0 + e * e)
 
 
+def csch(xp: Any, x: Array) -> Array:
+    """1/sinh(x), where sinh(x) overflows too."""
+    size = xp.abs(x)
+    return xp.copysign(xp.divide(2.0 * xp.exp(-size), -xp.expm1(-2.0 * size)), x)
+
+
 def sech_square(xp: Any, x: Array) -> Array:
     """1/cosh(x)**2, where cosh(x)**2 overflows too."""
     e = xp.exp(xp.abs(x) * -2.0)
@@ -94,6 +100,41 @@ def logcosh(xp: Any, x: Array) -> Array:
     bent = xp.minimum(size, 20.0)
     half = xp.sinh(0.5 * bent)
     return xp.log1p(2.0 * (half * half)) + (size - bent)
+
+
+def tanhshrink(xp: Any, x: Array) -> Array:
+    """x - tanh(x): near 0 by its Taylor series."""
+    near = xp.less(xp.abs(x), 0.5)
+    w = xp.where(near, x, 0.0)
+    square, total = w * w, 0.0 * w
+    for coefficient in _tanh_coefficients():
+        total = coefficient + total * square
+    return xp.where(near, -(total * square * w), x - xp.tanh(x))
+
+
+@cache
+def _tanh_coefficients() -> Sequence[float]:
+    """Those of x**35, …, x**5, x**3 in the Taylor series of tanh: from y' = 1 - y**2."""
+    found = [1.0]
+    for k in range(1, 18):
+        found.append(-math.fsum(a * b for a, b in zip(found, reversed(found))) / (2 * k + 1))
+    return found[:0:-1]
+
+
+def sinpi(xp: Any, x: Array) -> Array:
+    """sin(pi*x), with every digit near its zeros too."""
+    whole = xp.round(x)
+    value = xp.sin(math.pi * (x - whole))
+    return xp.where(xp.equal(xp.remainder(whole, 2.0), 0.0), value, 0.0 - value)
+
+
+def cospi(xp: Any, x: Array) -> Array:
+    """cos(pi*x), with every digit near its zeros too."""
+    whole = xp.round(x)
+    rest = xp.abs(x - whole)
+    low = xp.less(rest, 0.25)
+    value = xp.where(low, xp.cos(math.pi * rest), xp.sin(math.pi * (0.5 - rest)))
+    return xp.where(xp.equal(xp.remainder(whole, 2.0), 0.0), value, 0.0 - value)
 
 
 def over_one_plus_square(xp: Any, x: Array) -> Array:

@@ -128,19 +128,19 @@ softplus = elementwise(
 )  # fmt: skip
 
 
-def _share(g: Any, a: Any, b: Any) -> Any:
-    """g*exp(a)/(exp(a) + exp(b)), and half of g where both are the same infinity."""
+def share(g: Any, a: Any, b: Any, scale: float = 1.0) -> Any:
+    """g*exp(a)/(exp(a) + exp(b)), and half of g where both are the same infinity; of powers of exp(scale)."""
     difference = a - b
     if not assume(isfinite(constant(difference))):
         both = logical_and(equal(a, b), logical_not(isfinite(a)))
         difference = where(both, 0.0, difference)
-    return g * sigmoid(difference)
+    return g * sigmoid(difference if scale == 1.0 else scale * difference)
 
 
 logaddexp = elementwise(
     "logaddexp", "x, y", "log(exp(x) + exp(y)), without overflow",
     time=2,
-    vjp=(lambda g, _y, a, b: _share(g, a, b), lambda g, _y, a, b: _share(g, b, a)),
+    vjp=(lambda g, _y, a, b: share(g, a, b), lambda g, _y, a, b: share(g, b, a)),
     derivative="g*sigmoid(x - y), g*sigmoid(y - x)",
     edges=(
         "a single infinite operand is the larger one, or has no share; each of two gets half of g",

@@ -186,7 +186,7 @@ power = Composite(
         "nan where x < 0 and q is not whole",
         "where x**q is below 1e-307, the derivative by q has the digits that are left of x**q",
     ),
-    aliases=("power",),
+    aliases=("power", "float_power"),
     samples=_POSITIVE_PAIRS,
 )  # fmt: skip
 

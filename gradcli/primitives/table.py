@@ -28,7 +28,7 @@ from gradcli.primitives import (
 from gradcli.primitives.primitive import Operation, Primitive
 
 # The files of entries, and the subject of those that do not say another.
-_MODULES = {
+_MODULES: dict[ModuleType, str] = {
     conversions: "shape",
     comparisons: "elementwise",
     arithmetic: "elementwise",
@@ -60,6 +60,15 @@ _LATER = {
         "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits nll_loss "
         "cross_entropy gaussian_nll_loss poisson_nll_loss",
     ),
+    "elementary": (
+        "elementwise",
+        "sec csc cot csch coth sinpi cospi fmax fmin nextafter logaddexp2 isinf nan_to_num isclose lerp addcmul addcdiv "
+        "threshold",
+    ),
+    "activations": (
+        "special",
+        "softsign hardtanh relu6 hardsigmoid hardswish hard_swish celu selu mish tanhshrink softshrink hardshrink softmin",
+    ),
     "copies": (
         "shape",
         "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item",
@@ -69,17 +78,19 @@ _HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.
 
 # What a listing shows first; functions that are not here come behind those of their subject that are.
 _FIRST = """
-    abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt square reciprocal sin cos tan asin acos atan
-    atan2 sinh cosh tanh sech asinh acosh atanh logcosh hypot floor ceil round trunc frac clip maximum minimum where
-    heaviside copysign fmod remainder logaddexp pow deg2rad rad2deg add subtract multiply divide floor_divide
-    negative equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not isfinite
-    isnan
-    sigmoid logsigmoid softplus relu leaky_relu elu silu gelu sinc logit erf erfc erfinv gamma lgamma digamma
-    polygamma beta betaln xlogy xlog1py ndtr ndtri i0 i1 j0 j1
+    abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt square reciprocal sin cos tan sec csc cot sinpi
+    cospi asin acos atan atan2 sinh cosh tanh sech csch coth asinh acosh atanh logcosh hypot floor ceil round trunc
+    frac clip maximum minimum fmax fmin where heaviside copysign nextafter fmod remainder logaddexp logaddexp2 pow
+    lerp addcmul addcdiv threshold nan_to_num deg2rad rad2deg add subtract multiply divide floor_divide negative
+    equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not isfinite isinf isnan
+    isclose
+    sigmoid logsigmoid softplus softsign relu relu6 leaky_relu elu celu selu silu gelu mish hardtanh hardsigmoid
+    hardswish tanhshrink softshrink hardshrink sinc logit erf erfc erfinv gamma lgamma digamma polygamma beta betaln
+    xlogy xlog1py ndtr ndtri i0 i1 j0 j1
     sum mean prod max min var std median norm logsumexp any all argmax argmin cumsum cumprod softmax log_softmax
-    sort
-    reshape transpose permute moveaxis squeeze expand_dims broadcast_to concat stack vstack hstack flip roll
-    tile repeat ravel diag tril triu take
+    softmin sort
+    reshape transpose permute moveaxis squeeze expand_dims broadcast_to concat stack vstack hstack flip roll tile
+    repeat ravel diag tril triu take
     matmul dot outer einsum trace diagonal tensordot kron cross inv det logdet solve cholesky qr eigh eigvalsh
     svdvals pinv matrix_power matrix_exp
     zeros ones full zeros_like ones_like full_like eye arange linspace randn rand

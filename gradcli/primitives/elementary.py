@@ -1,0 +1,203 @@
+"""Elementary functions that few programs use, element by element."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays import definitions
+from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract, zeros_like
+from gradcli.primitives.axes import truth
+from gradcli.primitives.comparisons import (
+    equal,
+    greater_equal,
+    isfinite,
+    isnan,
+    less_equal,
+    logical_and,
+    logical_or,
+    where,
+)
+from gradcli.primitives.exponential import share
+from gradcli.primitives.families import elementwise, predicate
+from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.trigonometric import cos, sin, sinh, tan, tanh
+
+_ANYWHERE = (0.7, [-1.0, 2.0])
+_PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
+_LN2 = math.log(2)
+_LARGEST = {"float32": (2.0 - 2.0**-23) * 2.0**127, "float64": sys.float_info.max}
+
+sec = Composite(
+    "sec", "x", "1/cos(x)", lambda x: divide(1.0, cos(x)),
+    derivative="g*sec(x)*tan(x)",
+    domain="x is no odd multiple of pi/2",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+csc = Composite(
+    "csc", "x", "1/sin(x)", lambda x: divide(1.0, sin(x)),
+    derivative="-g*csc(x)*cot(x)",
+    domain="x is no multiple of pi",
+    edges=("csc(0) = inf, csc'(0) = -inf",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+cot = Composite(
+    "cot", "x", "1/tan(x)", lambda x: divide(1.0, tan(x)),
+    derivative="-g*(1 + cot(x)**2)",
+    domain="x is no multiple of pi",
+    edges=("cot(0) = inf, cot'(0) = -inf",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+csch = elementwise(
+    "csch", "x", "1/sinh(x), without overflow",
+    time=2,
+    parity="odd", forward=definitions.csch,
+    vjp=(lambda g, y, x: -g * divide(y, tanh(x)),),
+    spelling=spelled("sympy"),
+    derivative="-g*csch(x)*coth(x)",
+    domain="x != 0",
+    edges=("csch(0) = inf, csch'(0) = -inf",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+coth = elementwise(
+    "coth", "x", "1/tanh(x)",
+    parity="odd",
+    forward=lambda xp, x: xp.divide(1.0, xp.tanh(x)),
+    vjp=(lambda g, _y, x: -g * divide(csch(x), sinh(x)),),
+    spelling=spelled("sympy latex"),
+    derivative="-g*csch(x)**2",
+    domain="x != 0",
+    edges=("coth(0) = inf, coth'(0) = -inf",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+sinpi: Primitive = elementwise(
+    "sinpi", "x", "sin(pi*x), 0 at whole numbers",
+    time=2,
+    parity="odd", forward=definitions.sinpi,
+    vjp=(lambda g, _y, x: g * (math.pi * cospi(x)),),
+    derivative="g*pi*cospi(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+cospi: Primitive = elementwise(
+    "cospi", "x", "cos(pi*x), 0 halfway between whole numbers",
+    time=2,
+    parity="even", forward=definitions.cospi,
+    vjp=(lambda g, _y, x: g * (-math.pi * sinpi(x)),),
+    derivative="-g*pi*sinpi(x)",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+
+def _chosen(wins: Any) -> Any:
+    return lambda x, y: where(logical_or(wins(x, y), isnan(y)), x, y)
+
+
+fmax = Composite(
+    "fmax", "x, y", "the larger of x and y, or the one that is not nan", _chosen(greater_equal),
+    derivative="g where x >= y or y is nan, else 0; the rest to y",
+    domain="smooth where x != y",
+    edges=("where x = y, x gets all of g", "nan only where both are"),
+    samples=_PAIRS,
+)  # fmt: skip
+
+fmin = Composite(
+    "fmin", "x, y", "the smaller of x and y, or the one that is not nan", _chosen(less_equal),
+    derivative="g where x <= y or y is nan, else 0; the rest to y",
+    domain="smooth where x != y",
+    edges=("where x = y, x gets all of g", "nan only where both are"),
+    samples=_PAIRS,
+)  # fmt: skip
+
+nextafter = elementwise(
+    "nextafter", "x, y", "the number next to x in the direction of y",
+    vjp=(lambda g, _y, _a, _b: g, lambda g, _y, _a, _b: zeros_like(g)),
+    spelling=spelled("c"),
+    derivative="g, 0: x is moved by one unit in its last place",
+    selects=True,
+    samples=_PAIRS,
+)  # fmt: skip
+
+logaddexp2 = elementwise(
+    "logaddexp2", "x, y", "log2(2**x + 2**y), without overflow",
+    time=2,
+    vjp=(lambda g, _y, a, b: share(g, a, b, _LN2), lambda g, _y, a, b: share(g, b, a, _LN2)),
+    derivative="g*sigmoid(log(2)*(x - y)), g*sigmoid(log(2)*(y - x))",
+    edges=("a single infinite operand is the larger one, or has no share; each of two gets half of g",),
+    samples=((0.7, 1.3), (-2.0, 0.5)),
+)  # fmt: skip
+
+isinf = predicate(
+    "isinf", "x", "whether x is infinite",
+    spelling=spelled("c"), samples=_ANYWHERE,
+)  # fmt: skip
+
+
+def _nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    largest = _LARGEST.get(arrays.dtype_name(x), sys.float_info.max)
+    high, low = largest if posinf is None else posinf, -largest if neginf is None else neginf
+    finite = where(equal(x, math.inf), high, where(equal(x, -math.inf), low, x))
+    return where(isnan(x), nan, finite)
+
+
+nan_to_num = Composite(
+    "nan_to_num", "x, nan=0.0, posinf=None, neginf=None", "x, with numbers for nan and the infinities", _nan_to_num,
+    derivative="g where x is finite, else 0; the rest to the number in its place",
+    edges=("by default an infinity becomes the largest finite number with its sign",),
+    samples=(0.7, [-1.0, 2.0]),
+    example="'nan_to_num(x, nan=1)' x=nan",
+)  # fmt: skip
+
+
+def _isclose(x: Any, y: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: Any = False) -> Any:
+    near = less_equal(absolute(subtract(x, y)), add(atol, multiply(rtol, absolute(y))))
+    close = logical_or(logical_and(near, isfinite(y)), equal(x, y))
+    if truth(equal_nan, "equal_nan"):
+        close = logical_or(close, logical_and(isnan(x), isnan(y)))
+    return close
+
+
+isclose = Composite(
+    "isclose", "x, y, rtol=1e-05, atol=1e-08, equal_nan=False", "whether abs(x - y) <= atol + rtol*abs(y)", _isclose,
+    derivative="none",
+    edges=("an infinity is close to itself alone; nan to nothing, or to nan where equal_nan",),
+    samples=((0.7, 0.7000001), ([-1.0, 2.0], [-1.0, 2.5])),
+)  # fmt: skip
+
+lerp = Composite(
+    "lerp", "x, end, weight", "x + weight*(end - x)",
+    lambda x, end, weight: add(x, multiply(weight, subtract(end, x))),
+    derivative="g*(1 - weight), g*weight, g*(end - x)",
+    samples=((0.7, 1.3, 0.25), ([[0.3, -1.2]], [[0.8], [2.5]], 0.6)),
+)  # fmt: skip
+
+addcmul = Composite(
+    "addcmul", "x, tensor1, tensor2, value=1.0", "x + value*tensor1*tensor2",
+    lambda x, tensor1, tensor2, value=1.0: add(x, multiply(multiply(value, tensor1), tensor2)),
+    derivative="g, g*value*tensor2, g*value*tensor1, g*tensor1*tensor2",
+    samples=((0.7, 1.3, -2.0), ([0.3, -1.2], [0.8, 2.5], [1.5, 0.4], 0.5)),
+)  # fmt: skip
+
+addcdiv = Composite(
+    "addcdiv", "x, tensor1, tensor2, value=1.0", "x + value*tensor1/tensor2",
+    lambda x, tensor1, tensor2, value=1.0: add(x, divide(multiply(value, tensor1), tensor2)),
+    derivative="g, g*value/tensor2, -g*value*tensor1/tensor2**2, g*tensor1/tensor2",
+    domain="tensor2 != 0",
+    samples=((0.7, 1.3, -2.0), ([0.3, -1.2], [0.8, 2.5], [1.5, 0.4], 0.5)),
+)  # fmt: skip
+
+threshold = Composite(
+    "threshold", "x, threshold, value", "x where it is above the threshold, else the value",
+    lambda x, threshold, value: where(less_equal(x, threshold), value, x),
+    derivative="g where x > threshold, else 0; the rest to value",
+    domain="smooth where x != threshold",
+    edges=("at the threshold the derivative by x is 0",),
+    samples=((0.7, 0.5, 0.1), ([-1.0, 2.0], 0.5, 0.1)),
+)  # fmt: skip
