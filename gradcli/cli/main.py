@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -90,9 +89,6 @@ def run() -> None:
     if not sys.warnoptions:
         # Those of libraries are for who calls them.
         warnings.simplefilter("ignore")
-    # A long program makes millions of objects that last: to look for cycles among them at every 700 takes a third
-    # of the time.
-    gc.set_threshold(50_000, 20, 20)
     environment = Environment.of_process()
     interrupts = Interrupts()
     try:
