@@ -15,7 +15,7 @@ from strategies import NAMES, expressions
 
 import gradcli
 from gradcli import arrays
-from gradcli.errors import GradcliError
+from gradcli.errors import EvaluationError, GradcliError
 from gradcli.language.syntax import parse
 from gradcli.primitives import (
     arithmetic,
@@ -93,6 +93,29 @@ def test_dead_code_goes_and_inputs_stay():
     optimised = optimise(program)
     assert [e.primitive.name for e in optimised.equations] == ["log"]
     assert [v.name for v in optimised.inputs] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "good", "bad"),
+    [
+        ("B = inv(A)", np.eye(2), np.ones((2, 2))),
+        ("w, V = eigh(A)", np.eye(2), np.full((2, 2), np.nan)),
+        ("s = svdvals(A)", np.eye(2), np.full((2, 2), np.inf)),
+        ("L = cholesky(A)", np.eye(2), -np.eye(2)),
+        ("x = solve(A, A[0])", np.eye(2), np.zeros((2, 2))),
+        ("P = pinv(A)", np.eye(2), np.full((2, 2), np.nan)),
+    ],
+)
+def test_what_fails_does_so_in_a_recorded_program_too_if_nothing_uses_it(statement, good, bad):
+    compiled = gradcli.compile(f"{statement}\nsum(A)")
+    for _ in range(3):
+        assert compiled.value_and_grad({"A": good})[0] == 2.0
+    with pytest.raises(EvaluationError, match="failed"):
+        compiled.value_and_grad({"A": bad})
+
+
+def test_what_may_fail_is_in_no_formula_that_does_without(run):
+    assert run("diff", "B = inv(A); sum(A*A)", "A=[[1,2],[3,4]]").out == "2*A\n"
 
 
 def test_operands_of_a_sum_are_the_same_in_any_order():
@@ -482,6 +505,6 @@ def test_programs_of_the_language_keep_every_bit():
 def test_a_pass_that_breaks_a_program_is_noticed(monkeypatch):
     x, y = Variable((), "float64", "x"), Variable((), "float64")
     broken = Program((x,), (), (y,))
-    monkeypatch.setattr("gradcli.program.passes.without_dead_code", lambda _program: broken)
+    monkeypatch.setattr("gradcli.program.passes.without_dead_code", lambda _program, **_options: broken)
     with pytest.raises(AssertionError, match="not defined"):
         optimise(check(record(lambda x: [x * 2.0], {"x": 1.0}).program))

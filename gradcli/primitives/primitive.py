@@ -194,6 +194,8 @@ class Primitive(Operation):
     elements(shapes, params)
         how many elements the result has; where the work is more, that in the time of an element,
         see `gradcli.primitives.elements`
+    fails
+        whether it is an error for some numbers, whatever becomes of its result
     view(x, **params)
         whether NumPy gives its array `x` back, or a view of it, which takes no time and no memory for its elements;
         None where it never does, and where the view has more elements than `x`
@@ -214,6 +216,7 @@ class Primitive(Operation):
         "commutative",
         "elements",
         "elementwise",
+        "fails",
         "forward",
         "function",
         "jet",
@@ -265,6 +268,7 @@ class Primitive(Operation):
         variadic: bool = False,
         smooth: Callable[..., bool] | None = None,
         elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
+        fails: bool = False,
         view: Callable[..., bool] | None = None,
         time: int = 1,
         surcharge: Callable[..., int] | None = None,
@@ -299,6 +303,7 @@ class Primitive(Operation):
         self.variadic = variadic
         self.smooth = smooth
         self.elements = elements or (broadcast_elements if elementwise else largest_operand)
+        self.fails = fails
         self.view = view
         self.time = time
         self.surcharge = surcharge

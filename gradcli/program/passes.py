@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from gradcli.errors import EvaluationError
 from gradcli.primitives.bind import assume
@@ -21,20 +22,23 @@ def optimise(program: Program, *, fast: bool = False) -> Program:
     hold for real numbers alone. The inputs stay, also those that are not read any more.
     Raises EvaluationError where a guard is found to be false for every input.
     """
+    # What is an error is one whether or not its result is used, as it is where nothing is recorded.
+    cleaned = partial(without_dead_code, errors=True)
     passes: tuple[Callable[[Program], Program], ...] = (
-        without_dead_code,
+        cleaned,
         guards_first,
         simplified_fast if fast else simplified,
-        without_dead_code,
+        cleaned,
     )
     for rewrite in passes:
         program = check(rewrite(program))
     return program
 
 
-def without_dead_code(program: Program) -> Program:
-    """The equations that an output or a guard depends on."""
-    needed = needed_variables(program.equations, (*program.outputs, *program.guards))
+def without_dead_code(program: Program, *, errors: bool = False) -> Program:
+    """The equations that an output or a guard depends on, and where `errors` is true, those that may fail."""
+    failing = [e.output for e in program.equations if e.primitive.fails] if errors else ()
+    needed = needed_variables(program.equations, (*program.outputs, *program.guards, *failing))
     return program._replace(equations=tuple(e for e in program.equations if e.output in needed))
 
 
