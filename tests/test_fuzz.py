@@ -105,6 +105,7 @@ def test_a_message_with_insides_is_found(error, key):
         (0, '{"value": NaN}\n', "", "eval: JSON is not strict"),
         (0, "{}\n{}\n", "", "eval: JSON is not one line"),
         (1, "", "error: no\n  | x\n  |   ^\n", "eval: carets outside of the text"),
+        (1, "", "error: no\n  | ^\n", "eval: carets without a text"),
         (1, "", "error: internal error: ValueError: x\n", "eval: insides in a message: internal error"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -143,10 +142,11 @@ def _wrong_json(printed: Printed) -> Finding | None:
 
 def _wrong_carets(text: str) -> Finding | None:
     """Carets that stand behind the text that they should stand under."""
-    lines = text.split("\n")
-    for above, line in itertools.pairwise(lines):
+    lines = ["", *text.split("\n"), ""]
+    for above, line, below in zip(lines, lines[1:], lines[2:]):
         marks = _CARETS.match(line)
-        if marks is None:
+        # A text of carets alone has carets under it.
+        if marks is None or _CARETS.match(below):
             continue
         _, bar, shown = above.partition("| ")
         if not bar:
