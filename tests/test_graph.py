@@ -419,6 +419,16 @@ class TestFormats:
         if form != "json":
             assert "^" in outcome.err
 
+    def test_lines_through_many_layers_are_charged(self, run):
+        """Every line passes all layers between its ends."""
+        names = ["x", *(f"a{i}" for i in range(60))]
+        program = "".join(f"a{i} = sum([{', '.join(names[: i + 1])}]); " for i in range(60)) + "a59"
+        words = ("graph", program, "x=1", "--expand", "--max-steps", "30000")
+        assert run(*words, "--to", "dot").status == 0
+        outcome = run(*words, "--to", "svg")
+        assert (outcome.status, outcome.out) == (1, "")
+        assert "more than 30,000 steps" in outcome.err
+
 
 # Texts that mean something to one of the formats.
 HOSTILE = [

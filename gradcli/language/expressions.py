@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import GradcliError, UnknownNameError, nearest
 from gradcli.language.machine import Machine, Task
@@ -19,6 +19,9 @@ from gradcli.primitives.comparisons import logical_not, where
 from gradcli.primitives.indexing import index
 from gradcli.primitives.shape import stack
 
+# To stack tensors, beside what any operation on arrays takes, in eighths of steps.
+_STACK = 24
+
 
 def _list(machine: Machine, node: tree.List) -> Task:
     items = []
@@ -29,6 +32,7 @@ def _list(machine: Machine, node: tree.List) -> Task:
         return arrays.placed(arrays.asarray(items))
     if all(type(i) in arrays.PLAIN for i in items):
         return arrays.placed(arrays.asarray([float(i) for i in items], arrays.default_dtype()))
+    limits.charge_steps(_STACK)
     return stack([in_dtype(i) for i in items])
 
 

@@ -17,6 +17,8 @@ from gradcli.timing import phase
 
 # In eighths of steps: to record an equation, and then to check it, to rewrite it and to compile it.
 _EQUATION = 80
+# The same for each operand beyond the second.
+_FURTHER = 8
 
 
 class Tape:
@@ -63,7 +65,7 @@ class Recorded(Operators):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Recorded:
-        limits.charge_steps(_EQUATION)
+        limits.charge_steps(_EQUATION + _FURTHER * max(0, len(operands) - 2))
         tape = next(o.tape for o in operands if isinstance(o, Recorded))
         examples = [o.example if isinstance(o, Recorded) else o for o in operands]
         example = bind(primitive, examples, params)

@@ -11,9 +11,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from gradcli import limits
+
 GAP = 24.0
 LAYER_GAP = 48.0
 _SWEEPS = 8
+# To lead a line through a layer, in eighths of steps.
+_PASSED = 20
 
 
 class Size(NamedTuple):
@@ -86,6 +90,7 @@ def _routes(boxes: Sequence[_Slot], operands: Sequence[Sequence[int]], layers: l
     routes = []
     for user, used in enumerate(operands):
         for operand in dict.fromkeys(used):
+            limits.charge_steps(_PASSED * (boxes[user].layer - boxes[operand].layer))
             route = [boxes[operand]]
             for layer in range(boxes[operand].layer + 1, boxes[user].layer):
                 slot = passed.get((operand, layer))
