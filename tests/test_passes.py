@@ -372,6 +372,13 @@ def test_constants_that_are_too_large_to_be_computed_here_keep_their_sign():
         assert len({compiled(x=1.0) for _ in range(3)}) == 1
 
 
+@pytest.mark.parametrize("product", ["n*(-x)", "-(n*x)", "-(n/x)"])
+def test_whole_numbers_that_are_constants_keep_the_sign_of_a_zero(product):
+    compiled = gradcli.compile(f"n = argmax([[2, 1], [0, 1]], axis=1); 1/({product})")
+    for _ in range(3):
+        assert compiled(x=np.array([1.0, 1.0])).tolist() == [-np.inf, -1.0]
+
+
 def test_sums_of_products_with_many_common_factors(run):
     def product(last: str) -> str:
         return "*(".join([f"x{i}" for i in range(400)] + [last + ")" * 400])

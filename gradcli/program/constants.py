@@ -49,6 +49,11 @@ def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data).digest()
 
 
+def keeps_signs(constant: Any) -> bool:
+    """Whether its negative has the other sign everywhere: a whole number that is 0 has no other."""
+    return arrays.is_floating(constant) or arrays.every(constant != 0)
+
+
 def uniform(constant: Any) -> Any:
     """The one element, of zero dimensions, that a constant has everywhere; None where they differ.
 

@@ -169,7 +169,7 @@ def _may_fit(pattern: Any, atom: Atom, definitions: Mapping[Variable, Equation])
     if not isinstance(pattern, Pattern):
         return constants.is_number(atom, pattern)
     if pattern.primitive is None:
-        return pattern.name not in CONSTANTS or constants.is_constant(atom)
+        return pattern.name not in CONSTANTS or (constants.is_constant(atom) and constants.keeps_signs(atom))
     if not isinstance(atom, Variable):
         return False
     equation = definitions.get(atom)
