@@ -89,6 +89,8 @@ def test_mixed_derivatives_that_are_0_but_for_rounding_are_not_warned_of(program
         ("1e10*x**2 + (cosh(y) - 1)/y**2", 2, {"x": 1.3, "y": 1e-5}, "y,y"),
         ("sum(sinh(x)/x)", 2, {"x": np.array([1.0, 1e-7])}, "x,x"),
         ("y*sinh(x)/x", 3, {"x": 1e-3, "y": 2.0}, "x,x,x"),
+        # Those by x alone are some 1e14.
+        ("beta(x, y)", 6, {"x": 0.02, "y": 0.02}, "x,x,x,y,y,y"),
         ("inv([[x, 1], [1, x]])[0, 0]", 3, {"x": 1 + 1e-10}, "x,x,x"),
         # Off by a few roundings, the matrix is singular.
         ("cholesky([[x, 1], [1, x]])[1, 1]", 3, {"x": 1 + 2.0**-50}, "x,x,x"),

@@ -50,19 +50,23 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
 
     `found` and `deviations` are arrays keyed by leaves joined with commas; `value` is what was differentiated. A derivative of order 1 is not judged,
     nor is a number that is not finite, or has a shadow that is not. One that is 0 but for rounding is judged by the size of those by the same
-    leaves, of its order and the next to it, and one that cancels to the last bit by that of all orders below it and the value.
+    leaves, of its order and the next to it, a mixed one also by mixed ones of lower orders that are not, and one that cancels to the last bit by that
+    of all orders below it and the value.
     """
     suspects = [key for key, d in deviations.items() if "," in key and d is not None and not _is_near(found[key], d)]
     if not suspects:
         return {}
     sizes, apart = _Sizes(found), _Sizes(deviations)
+    certain = _Sizes({k: d for k, d in found.items() if d is not None and largest(d) > _BY_CHANCE * apart.of(k)})
     left = {}
     for key in suspects:
 
         def exact(key: str = key) -> float:
             return max(sizes.near(key, below=len(key)), largest(value))
 
-        lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), sizes.near(key), exact)
+        # Those by one leaf alone may be larger by many orders than a mixed one that is not 0.
+        scale = min(sizes.near(key), certain.mixed(key))
+        lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), scale, exact)
         if lost > _HALF[arrays.dtype_name(found[key])]:
             left[key] = 0 if lost >= 1 else math.floor(-math.log10(lost))
     return left
@@ -131,6 +135,19 @@ class _Sizes:
                     if n in by_order:
                         found = max(found, by_order[n] * _factor(order, n))
         return found
+
+    def of(self, key: str) -> float:
+        """The largest by the same leaves and of the same order."""
+        leaves, order = _kind(key)
+        return self._largest.get(leaves, {}).get(order, 0.0)
+
+    def mixed(self, key: str) -> float:
+        """How large one by several leaves may be, by those by all of them and of an order that is at most 1 higher;
+        infinite where there are none."""
+        leaves, order = _kind(key)
+        by_order = self._largest.get(leaves, {}) if len(leaves) > 1 else {}
+        sizes = [size * _factor(order, n) for n, size in by_order.items() if size and n <= order + 1]
+        return max(sizes, default=math.inf)
 
 
 @lru_cache(1024)
