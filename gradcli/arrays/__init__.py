@@ -126,8 +126,8 @@ def owned(array: Array) -> Array:
 
 
 def _counted(kept: Array, array: Array) -> Array:
-    """`kept`, which is charged where it is a copy of `array`."""
-    if kept is not array:
+    """`kept`, which is charged where it is a copy of `array`; of NumPy's that is done before it is made."""
+    if kept is not array and foreign_namespace((array,)) is not None:
         limits.charge(size(array))
     return kept
 

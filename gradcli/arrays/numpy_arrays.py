@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.arrays import definitions, dtypes, scipy_special, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.dtypes import PLAIN, default_dtype, dtype_name
@@ -102,14 +103,19 @@ def to_numpy(array: Array) -> Any:
 
 
 def owned(array: Array) -> Array:
-    return array.copy() if isinstance(array, np.ndarray) and array.flags.writeable else array
+    return _copied(array) if isinstance(array, np.ndarray) and array.flags.writeable else array
+
+
+def _copied(array: Array) -> Array:
+    limits.charge(array.size)
+    return array.copy()
 
 
 def unshared(array: Array, others: Iterable[Array]) -> Array:
     if not isinstance(array, np.ndarray):
         return array
     shared = not array.flags.writeable or any(_may_share_memory(array, other) for other in others)
-    return array.copy() if shared else array
+    return _copied(array) if shared else array
 
 
 def _may_share_memory(array: Array, other: Array) -> bool:

@@ -187,6 +187,11 @@ class Jet(Operators):
         self.coefficient(self.order)
         return tuple(self._known)
 
+    @property
+    def degree(self) -> int:
+        """Up to which coefficient one may be other than zero."""
+        return len(self._known) - 1 if self._rest is None else self.order
+
     def derivatives(self) -> list[Any]:
         """The derivatives by t from order 0 to the order of the series. Raises LimitError past order 170."""
         check_order(self.order)
@@ -282,7 +287,7 @@ class Jet(Operators):
         """The series of the derivative by t, one order shorter."""
         first = self.coefficient(1)
         first = self.zeros() if first is None else first
-        return self.growing(first, (self.scaled(self.coefficient(k), k) for k in itertools.count(2)))
+        return self._shorter(first, lambda k: self.scaled(self.coefficient(k + 1), k + 1))
 
     def growing(self, first: Any, rest: Iterator[Any]) -> Jet:
         """A series, one order shorter than this, for the inside of a rule."""
@@ -292,13 +297,21 @@ class Jet(Operators):
         made.roundings = self.roundings
         return made
 
+    def _shorter(self, first: Any, further: Callable[[int], Any]) -> Jet:
+        """A series, one order shorter than this, of `further` coefficients of it: there at once where it is whole."""
+        made = self.growing(first, map(further, itertools.count(1)))
+        if self._rest is None:
+            made._known += map(further, range(1, min(made.order + 1, len(self._known))))
+            made._rest = None
+        return made
+
     def inside_rule(self, primitive: Primitive, operands: Sequence[Jet], params: Mapping[str, Any]) -> list[Any]:
         """The operands for a rule of `primitive`, whose result this is, one order shorter.
 
         The functions of one operand are remembered: the derivative of sin is cos, whose derivative
         is made of this same sin.
         """
-        inner = [x.growing(x.inner, map(x.coefficient, itertools.count(1))) for x in operands]
+        inner = [x._shorter(x.inner, x.coefficient) for x in operands]
         if _has_images(primitive, operands, params):
             known = operands[0]._images
             if known is None:

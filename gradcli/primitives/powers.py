@@ -94,7 +94,8 @@ def _power_series(primitive: Primitive, y: Any, x: Any, q: Any) -> Coefficients:
 def _with_constant_exponent(y: Any, x: Any, q: Any) -> Coefficients:
     """From x*y' = q*x'*y."""
     for k in itertools.count(1):
-        terms = (_power_term(x.coefficient(j), y.coefficient(k - j), q, j, k) for j in range(1, k + 1))
+        orders = range(1, min(k, x.degree) + 1)
+        terms = (_power_term(x.coefficient(j), y.coefficient(k - j), q, j, k) for j in orders)
         total = y.total(terms)
         yield None if total is None else divide(total, y.scaled(x.inner, k))
 

@@ -69,9 +69,10 @@ def products(
     operation: Callable[[Any, Any], Any], a: Any, b: Any, k: int, first: int = 0, last: int = 0
 ) -> Iterator[Any]:
     """`operation` of coefficients i of `a` and k - i of `b`, for i from `first` to k - `last`."""
-    limits.charge_steps(1 + k // _LOOKS)
+    first, end = max(first, k - b.degree), min(k - last, a.degree) + 1
+    limits.charge_steps(1 + max(0, end - first) // _LOOKS)
     terms = 0
-    for i in range(first, k - last + 1):
+    for i in range(first, end):
         left, right = a.coefficient(i), b.coefficient(k - i)
         if left is not None and right is not None:
             terms += 1
