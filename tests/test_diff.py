@@ -641,12 +641,18 @@ def test_a_function_that_a_language_lacks(run):
 
 
 @pytest.mark.parametrize(
-    ("simplified", "program"), [("-2*sin(2*x)", "cos(x)**2 - sin(x)**2"), (None, "x**x/(1 + x**2)")]
+    ("simplified", "program"),
+    [
+        ("-2*sin(2*x)", "cos(x)**2 - sin(x)**2"),
+        (None, "x**x/(1 + x**2)"),
+        (None, "x*(y > 1)*(y < 3) + x*logical_not(y) + x*logical_or(y, x > 1)"),
+        (None, "x*exp(y > 1) + x*((y > 1) - (y > 2)) + x*(floor(y) == 1)"),
+    ],
 )
 def test_simplification_by_sympy(run, simplified, program):
     text = diff(run, program, "--wrt", "x", "--simplify")
     assert simplified in (None, text)
-    inputs = {"x": 0.7}
+    inputs = {name: {"x": 0.7, "y": 1.4}[name] for name in names_of(program)}
     assert value(text, inputs) == pytest.approx(derivative(program, "x", 1, inputs))
     code = diff(run, program, "--wrt", "x", "--simplify", "--to", "python")
     assert called(code, "derivative_x", inputs) == pytest.approx(derivative(program, "x", 1, inputs))

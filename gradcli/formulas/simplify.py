@@ -9,6 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.numbers import factors
+from gradcli.formulas.writing import operands_of
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
@@ -25,7 +26,13 @@ def simplified(program: Program) -> str:
     if any(v.shape for v in program.inputs):
         raise _unknown("a formula with tensors")
     for equation in program.equations:
-        known[equation.output] = _applied(sympy, equation, [_atom(sympy, a, known) for a in equation.inputs])
+        operands = operands_of(
+            equation,
+            lambda a: _atom(sympy, a, known),
+            lambda a: sympy.Piecewise((1, _atom(sympy, a, known)), (0, True)),
+            lambda a: sympy.Ne(_atom(sympy, a, known), 0),
+        )
+        known[equation.output] = _applied(sympy, equation, operands)
     (output,) = program.outputs
     return _written(sympy, sympy.simplify(_atom(sympy, output, known)))
 
@@ -72,6 +79,7 @@ def _arithmetic(sympy: Any) -> dict[str, Any]:
         "multiply": lambda x, y: x * y,
         "divide": lambda x, y: x / y,
         "negative": lambda x: -x,
+        "cast": lambda x, dtype: x,
         "pow": lambda x, q: x**q,
         "whole_power": lambda x, n: x ** int(n),
         "where": lambda p, x, y: sympy.Piecewise((x, p), (y, True)),
@@ -104,6 +112,12 @@ def _written(sympy: Any, expression: Any) -> str:
             name = _ours()[type(call).__name__]
             arguments: list[str] = [self._print(a) for a in call.args]
             return functools.reduce(lambda a, b: f"{name}({a}, {b})", arguments)
+
+        def _print_Relational(self, call: Any) -> str:
+            return f"({self._print(call.lhs)}) {call.rel_op} ({self._print(call.rhs)})"
+
+        def _print_Not(self, call: Any) -> str:
+            return f"logical_not({self._print(call.args[0])})"
 
         def _print_Piecewise(self, choice: Any) -> str:
             *choices, (last, _) = choice.args

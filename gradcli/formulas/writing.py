@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from gradcli import arrays, limits
 from gradcli.errors import DifferentiationError, LimitError
@@ -14,6 +14,8 @@ from gradcli.primitives import table
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Atom, Equation, Program, Variable
 from gradcli.program.passes import without_dead_code
+
+Operand = TypeVar("Operand")
 
 # How tightly an expression holds together, loosest first. A product at TIMES is one of * and / alone,
 # of which a minus in front may be taken for that of the first factor.
@@ -133,28 +135,16 @@ class _TextWriter:
         return Written(self.parts, self._atom(output).text)
 
     def _operands(self, equation: Equation) -> list[Piece]:
-        """Those of an equation, with the numbers of truth values where it computes with them or has others beside
-        them, and truth values for numbers that are conditions."""
-        truths, inputs, conditions = self.language.truths, equation.inputs, _conditions(equation)
+        truths = self.language.truths
         if truths is None:
-            return [self._atom(a) for a in inputs]
-        kept = (
-            equation.primitive.truths
-            and equation.params.get("dtype") is None
-            and all(map(_is_truth, inputs[conditions:]))
-        )
-        return [
-            self._truth(a, truths) if place < conditions else self._atom(a) if kept else self._number(a, truths)
-            for place, a in enumerate(inputs)
-        ]
+            return [self._atom(a) for a in equation.inputs]
+        return operands_of(equation, self._atom, lambda a: self._number(a, truths), lambda a: self._truth(a, truths))
 
     def _truth(self, atom: Atom, truths: Truths) -> Piece:
         piece = self._atom(atom)
-        return piece if _is_truth(atom) else truths.of_number(piece)._replace(depth=piece.depth + 1)
+        return truths.of_number(piece)._replace(depth=piece.depth + 1)
 
     def _number(self, atom: Atom, truths: Truths) -> Piece:
-        if not _is_truth(atom):
-            return self._atom(atom)
         if not isinstance(atom, Variable):
             return self._atom(arrays.astype(atom, "float64"))
         piece = self.pieces[atom]
@@ -196,6 +186,22 @@ class _TextWriter:
         name = self.names.numbered("v", len(self.parts) + 1)
         self.parts.append((name, text))
         return name
+
+
+def operands_of(
+    equation: Equation,
+    same: Callable[[Atom], Operand],
+    number: Callable[[Atom], Operand],
+    truth: Callable[[Atom], Operand],
+) -> list[Operand]:
+    """The operands of an equation: the `number` of a truth value where it computes with it or has others beside it,
+    whether a number is not 0, its `truth`, where that is a condition, and else the `same`."""
+    inputs, conditions = equation.inputs, _conditions(equation)
+    kept = (
+        equation.primitive.truths and equation.params.get("dtype") is None and all(map(_is_truth, inputs[conditions:]))
+    )
+    found = [same(a) if _is_truth(a) else truth(a) for a in inputs[:conditions]]
+    return found + [same(a) if kept or not _is_truth(a) else number(a) for a in inputs[conditions:]]
 
 
 def _is_truth(atom: Atom) -> bool:
