@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import mpmath
@@ -367,6 +368,52 @@ _LOSSES = {
     "poisson_nll_loss": _poisson,
 }
 
+
+def _solve_triangular(a: Any, b: Any, trans: int = 0, lower: bool = False, unit: bool = False) -> Any:
+    triangle = np.tril(a) if lower else np.triu(a)
+    if unit:
+        triangle = triangle * (1 - np.eye(len(a[0]))) + np.eye(len(a[0]))
+    return _solve(np.swapaxes(triangle, -1, -2) if trans else triangle, b)
+
+
+def _thin(a: Any) -> Any:
+    return mpmath.svd_r(a, full_matrices=False)
+
+
+def _matrix_norm(x: Any, ord: Any = "fro", axis: Any = (-2, -1)) -> Any:
+    return np.linalg.norm(x, ord, tuple(np.asarray(axis).tolist()))
+
+
+def _key_along(axis: int, indices: Any) -> tuple[Any, ...]:
+    places = np.asarray(indices, int)
+    return tuple(places if a == axis else grid for a, grid in enumerate(np.indices(places.shape)))
+
+
+def _gather(x: Any, axis: int, indices: Any) -> Any:
+    return np.asarray(x)[_key_along(axis, indices)]
+
+
+def _put(put: Callable[..., Any], x: Any, axis: int, indices: Any, source: Any) -> Any:
+    out = np.array(x)
+    put(out, _key_along(axis, indices), source)
+    return out
+
+
+def _index_add(x: Any, axis: int, indices: Any, source: Any, alpha: float = 1.0) -> Any:
+    out = np.array(x)
+    np.add.at(out, (slice(None),) * axis + (np.asarray(indices, int),), alpha * source)
+    return out
+
+
+def _unflatten(x: Any, axis: int, sizes: Any) -> Any:
+    return np.reshape(x, (*np.shape(x)[:axis], *np.asarray(sizes, int), *np.shape(x)[axis + 1 :]))
+
+
+def _diag_embed(x: Any, k: int = 0, first: int = -2, second: int = -1) -> Any:
+    matrices = np.array([np.diag(row, k) for row in np.reshape(x, (-1, np.shape(x)[-1]))])
+    return np.moveaxis(matrices.reshape(np.shape(x)[:-1] + matrices.shape[1:]), (-2, -1), (first, second))
+
+
 TENSORS: dict[str, Callable[..., Any]] = {
     "sum": _reduction(np.sum),
     "mean": _reduction(np.mean),
@@ -441,6 +488,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "eye": np.eye,
     "arange": np.arange,
     "linspace": np.linspace,
+    "logspace": lambda start, stop, num, base=10.0: base ** np.linspace(start, stop, num),
     # --- files that are loaded later
     **_LOSSES,
     "positions_in_order": lambda x, axis: np.argsort(x, axis=axis),
@@ -455,6 +503,40 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "logcumsumexp": lambda x, axis: np.log(np.cumsum(np.exp(x), axis=axis)),
     "trapezoid": np.trapezoid,
     "difference": np.diff,
+    "linear": lambda x, weight, bias=0.0: np.dot(x, np.transpose(weight)) + bias,
+    "baddbmm": lambda x, a, b, beta=1.0, alpha=1.0: beta * np.asarray(x) + alpha * np.einsum("nij,njk->nik", a, b),
+    "cdist": lambda x, y, p=2.0: np.sum(abs(x[:, None] - y) ** p, axis=-1) ** (1 / p),
+    "log_magnitude": _exact(lambda a: mpmath.log(abs(mpmath.det(a)))),
+    "determinant_sign": _exact(lambda a: mpmath.sign(mpmath.det(a))),
+    "solve_triangular": _solve_triangular,
+    "cholesky_solve": lambda b, root, upper=False: _solve(root.T @ root if upper else root @ root.T, b),
+    "left_vectors": _with_signs(lambda a: _thin(a)[0], lambda x: np.linalg.svd(x, full_matrices=False)[0]),
+    "right_vectors": _with_signs(
+        lambda a: _thin(a)[2].T, lambda x: np.linalg.svd(x, full_matrices=False)[2].swapaxes(-1, -2)
+    ),
+    "multi_dot": np.linalg.multi_dot,
+    "vander": np.vander,
+    "matrix_norm": _matrix_norm,
+    "take_along_axis": lambda x, indices, axis: np.take_along_axis(x, np.asarray(indices, int), axis),
+    "gather": _gather,
+    "scatter": partial(_put, np.ndarray.__setitem__),
+    "scatter_add": partial(_put, np.add.at),
+    "index_select": lambda x, axis, indices: np.take(x, np.asarray(indices, int), axis),
+    "index_add": _index_add,
+    "masked_fill": lambda x, mask, value: np.where(mask, value, x),
+    "masked_select": lambda x, mask: np.asarray(x)[np.broadcast_to(mask, np.shape(x))],
+    "one_hot": lambda labels, classes=3: np.eye(classes)[labels],
+    "unflatten": _unflatten,
+    "diag_embed": _diag_embed,
+    "rot90": np.rot90,
+    "pad": lambda x, widths, mode="constant", value=0.0: np.pad(
+        x, np.asarray(widths, int), mode, **({"constant_values": value} if mode == "constant" else {})
+    ),
+    "unfold": lambda x, axis, size, step=1: np.lib.stride_tricks.sliding_window_view(x, size, axis),
+    "interp": np.interp,
+    "searchsorted": np.searchsorted,
+    "bincount": lambda x, weights=None, least=0: np.bincount(np.asarray(x, int), weights, least),
+    "convolve": np.convolve,
     "asarray": np.asarray,
     "copy": np.copy,
 }

@@ -373,6 +373,39 @@ CASES = {
         Case("cross_entropy(x, [1, -100])", math.log(2.0), {"x": [[0.5, -0.5], ZEROS]}, x=[ZEROS, [1.0, 2.0]]),
     ],
     "gaussian_nll_loss": [Case("gaussian_nll_loss(x, 1, v)", math.log(1e-6) / 2, {"v": 0.0}, x=1.0, v=0.0)],
+    "scatter": [Case("scatter(x, 0, [1, 1], y) @ [1, 10]", 40.0, {"x": [1.0, 0.0], "y": [0.0, 10.0]}, x=ZEROS, y=[3.0, 4.0])],
+    "pad": [
+        Case(f"pad(x, 2, mode='{mode}')", value, x=[1.0, 2.0, 3.0])
+        for mode, value in (
+            ("constant", [0.0, 0.0, 1.0, 2.0, 3.0, 0.0, 0.0]),
+            ("edge", [1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 3.0]),
+            ("reflect", [3.0, 2.0, 1.0, 2.0, 3.0, 2.0, 1.0]),
+            ("symmetric", [2.0, 1.0, 1.0, 2.0, 3.0, 3.0, 2.0]),
+            ("wrap", [2.0, 3.0, 1.0, 2.0, 3.0, 1.0, 2.0]),
+        )
+    ],
+    "interp": [
+        Case("interp(x, [0, 1, 3], [0, 2, 3])", 2.0, {"x": 0.5}, x=1.0),
+        Case("interp(x, [0, 1, 3], [0, 2, 3])", 3.0, {"x": 0.5}, x=3.0),
+        Case("interp(x, [0, 1, 3], [0, 2, 3])", 0.0, {"x": 0.0}, x=-1.0),
+    ],
+    "convolve": [
+        Case("convolve(x, [1, 2], 'same')", [1.0, 4.0, 7.0], x=[1.0, 2.0, 3.0]),
+        Case("convolve(x, [1, 2], 'valid')", [4.0, 7.0], x=[1.0, 2.0, 3.0]),
+    ],
+    "cdist": [Case("sum(cdist(x, [[1, 2]]))", 0.0, {"x": [ZEROS]}, x=[[1.0, 2.0]])],
+    "slogdet": [Case("slogdet(A)[0]", 0.0, A=SINGULAR), Case("slogdet(A)[1]", -INF, A=SINGULAR)],
+    "solve_triangular": [
+        Case("solve_triangular(A, [2, 8], trans=1)", [2.0, 1.0], A=[[1.0, 2.0], [9.0, 4.0]]),
+        Case("solve_triangular(A, [2, 8], upper=False)", [2.0, 1.0], A=[[1.0, 9.0], [2.0, 4.0]]),
+        Case("solve_triangular(A, [2, 8], unitriangular=True)", [-14.0, 8.0], A=[[5.0, 2.0], [9.0, 4.0]]),
+    ],
+    "lstsq": [Case("sum(lstsq(A, [1, 2])[1])", 0.0, A=IDENTITY)],
+    "svd": [
+        Case("svd(A)", FAILS, A=[[1.0, 2.0]]),
+        Case("svd(A)[0]", [[1.0, 0.0], [0.0, 1.0]], A=[[-2.0, 0.0], [0.0, 1.0]]),
+    ],
+    "matrix_norm": [Case("matrix_norm(A)", 0.0, {"A": [ZEROS, ZEROS]}, A=[ZEROS, ZEROS])],
     "inv": [Case("inv(A)", FAILS, A=SINGULAR)],
     "solve": [Case("solve(A, [1, 1])", FAILS, A=SINGULAR)],
     "det": [Case("det(A)", 0.0, {"A": COFACTORS}, A=SINGULAR)],

@@ -28,10 +28,11 @@ ENTRIES = table.entries()
 PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))
 # They need a keyword, or parameters that only other entries can make, or give several tensors.
 WITHOUT_SAMPLES = {
-    "contract", "rand", "randn", "qr", "eigh", "size", "item", "topk", "cummax", "cummin",
+    "contract", "rand", "randn", "qr", "eigh", "size", "item", "topk", "cummax", "cummin", "split", "chunk", "unbind", "meshgrid",
+    "nonzero", "slogdet", "lstsq", "svd",
 }  # fmt: skip
 # Parameters that may be floats.
-PARAMETERS = {"n", "ord"}
+PARAMETERS = {"n", "ord", "p"}
 # Here all arguments are parameters.
 CREATION = {e for e in table.subjects()["creation"] if e.derivative == "none"}
 CREATION_BY_SHAPE = [e for e in table.subjects()["creation"] if not isinstance(e, Primitive) and e.samples]
@@ -40,7 +41,7 @@ COUNTED = {"add", "subtract", "negative", "zeros_like", "ones_like", "sum", "mea
 # Their work is more than that of their elements.
 DECOMPOSITIONS = {
     "inv", "det", "logdet", "solve", "cholesky", "eigenvectors", "eigvalsh", "svdvals", "orthonormal", "pinv",
-    "matrix_exp",
+    "matrix_exp", "log_magnitude", "determinant_sign", "left_vectors", "right_vectors",
 }  # fmt: skip
 WORKING = {
     *DECOMPOSITIONS,
@@ -554,7 +555,7 @@ PROPER: dict[str, Callable[..., bool]] = {
     "xlog1py": lambda _x, y: y > -1,
 }
 # They are not defined, or jump, at a matrix of zeros.
-REGULAR = {"eigenvectors", "orthonormal", "inv", "solve", "cholesky", "pinv"}
+REGULAR = {"left_vectors", "right_vectors", "eigenvectors", "orthonormal", "inv", "solve", "cholesky", "pinv"}
 
 
 def points(case: Case) -> list[list[Any]]:

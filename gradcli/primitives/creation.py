@@ -12,6 +12,7 @@ from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.axes import whole, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Composite
 
 # In eighths of steps: a call of an array library, and a generator of random numbers.
@@ -100,6 +101,14 @@ linspace = Composite(
     "linspace", "start, stop, num=50", "num evenly spaced numbers from start to stop, both included", _linspace,
     derivative="sum(g*(1 - t)) by start and sum(g*t) by stop, t = linspace(0, 1, num)",
     samples=((0.0, 1.0, 5), (1.0, -1.0, 3)),
+)  # fmt: skip
+
+logspace = Composite(
+    "logspace", "start, stop, num=50, base=10.0", "base to the powers linspace(start, stop, num)",
+    lambda start, stop, num=50, base=10.0: power(base, _linspace(start, stop, num)),
+    derivative="sum(g*y*log(base)*(1 - t)) by start and sum(g*y*log(base)*t) by stop, t = linspace(0, 1, num)",
+    domain="base > 0",
+    samples=((0.0, 2.0, 3), (1.0, -1.0, 3, 2.0)),
 )  # fmt: skip
 
 

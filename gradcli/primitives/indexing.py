@@ -132,13 +132,19 @@ def _diag(x: Any, k: Any = 0) -> Any:
     sizes = arrays.shape(x)
     if len(sizes) == 1:
         offset = whole(k, "a diagonal")
-        side = sizes[0] + abs(offset)
-        if side > _LARGEST_SIDE:
-            raise LimitError(f"a matrix of {side:,} rows does not fit into memory")
+        side = side_with_diagonal(sizes[0], offset)
         return scatter(x, _diagonal_positions(sizes[0], offset), (side, side))
     if len(sizes) == 2:
         return take_diagonal(x, k)
     raise ShapeError(f"'diag' needs 1 or 2 dimensions, and the tensor has {len(sizes)}")
+
+
+def side_with_diagonal(size: int, offset: int) -> int:
+    """How many rows the square matrix has in which a diagonal has so many elements."""
+    side = size + abs(offset)
+    if side > _LARGEST_SIDE:
+        raise LimitError(f"a matrix of {side:,} rows does not fit into memory")
+    return side
 
 
 def take_diagonal(x: Any, k: Any = 0) -> Any:

@@ -125,7 +125,7 @@ def _check_joined(tensors: Sequence[Any], axis: int) -> None:
             raise ShapeError(f"cannot join shapes {first} and {other} along axis {axis}")
 
 
-def _sequence(tensors: Any, name: str) -> list[Any]:
+def sequence(tensors: Any, name: str) -> list[Any]:
     items = list(tensors) if isinstance(tensors, (list, tuple)) else list(iter_first_axis(tensors))
     if not items:
         raise EvaluationError(f"'{name}' needs at least one tensor")
@@ -149,7 +149,7 @@ def _parts(items: Sequence[Any]) -> list[Sequence[Any]]:
 
 
 def _concat_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    items = _sequence(tensors, "concat")
+    items = sequence(tensors, "concat")
     ndim = len(arrays.shape(items[0]))
     if not ndim:
         raise ShapeError("cannot concatenate numbers", hint="stack joins them along a new axis")
@@ -186,7 +186,7 @@ concat = moving(
 
 
 def _stack_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    items = _sequence(tensors, "stack")
+    items = sequence(tensors, "stack")
     first = arrays.shape(items[0])
     for item in items:
         if arrays.shape(item) != first:
@@ -222,12 +222,12 @@ stack = Composite(
 
 
 def _vstack(tensors: Any) -> Any:
-    items = _sequence(tensors, "vstack")
+    items = sequence(tensors, "vstack")
     return concat([reshape(x, (1, -1)) if len(arrays.shape(x)) < 2 else x for x in items])
 
 
 def _hstack(tensors: Any) -> Any:
-    items = [x if arrays.shape(x) else reshape(x, 1) for x in _sequence(tensors, "hstack")]
+    items = [x if arrays.shape(x) else reshape(x, 1) for x in sequence(tensors, "hstack")]
     return concat(items, 0 if len(arrays.shape(items[0])) == 1 else 1)
 
 

@@ -69,6 +69,17 @@ _LATER = {
         "special",
         "softsign hardtanh relu6 hardsigmoid hardswish hard_swish celu selu mish tanhshrink softshrink hardshrink softmin",
     ),
+    "rearranging": (
+        "shape",
+        "split chunk unbind meshgrid nonzero take_along_axis take_along_dim gather scatter scatter_add index_select "
+        "index_add masked_fill masked_select one_hot unflatten diag_embed rot90",
+    ),
+    "sampling": ("shape", "interp searchsorted bincount convolve pad unfold"),
+    "equations": (
+        "linear algebra",
+        "linear baddbmm addmm cdist slogdet solve_triangular cholesky_solve lstsq multi_dot vander matrix_norm",
+    ),
+    "singular": ("linear algebra", "svd"),
     "copies": (
         "shape",
         "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item",

@@ -1,0 +1,136 @@
+"""Singular vectors of matrices, by the rules of J. Townsend, "Differentiating the singular value decomposition" (2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import ShapeError
+from gradcli.primitives import batching
+from gradcli.primitives.arithmetic import add, divide, multiply, subtract
+from gradcli.primitives.axes import truth
+from gradcli.primitives.comparisons import equal, logical_and, where
+from gradcli.primitives.decompositions import svdvals
+from gradcli.primitives.linear import matmul
+from gradcli.primitives.matrices import cubic
+from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.series import Coefficients, integrated
+from gradcli.primitives.shape import expand_dims, matrix_transpose
+
+_MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
+_SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
+_TALL = [[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]]
+
+
+def _over_square_gaps(m: Any, values: Any) -> Any:
+    """m[i, j]/(s[j]**2 - s[i]**2), and 0 on the diagonal, and where 0/0 says that nothing depends on it."""
+    row, column = expand_dims(values, -2), expand_dims(values, -1)
+    gaps = multiply(subtract(row, column), add(row, column))
+    identity = arrays.numpy_namespace().eye(arrays.shape(m)[-1], dtype=bool)
+    nothing = where(identity, True, logical_and(equal(gaps, 0), equal(m, 0)))
+    return where(nothing, 0.0, divide(m, where(nothing, 1.0, gaps)))
+
+
+def _vectors_rule(g: Any, y: Any, others: Any, values: Any, taller: bool) -> Any:
+    """The cotangent of y@diag(values)@others.T from that of y, with more rows than columns where `taller`."""
+    turned = matmul(matrix_transpose(y), g)
+    row = expand_dims(values, -2)
+    within = _over_square_gaps(subtract(turned, matrix_transpose(turned)), values)
+    moved = matmul(y, multiply(within, row))
+    if taller:
+        moved = add(moved, divide(subtract(g, matmul(y, turned)), row))
+    return matmul(moved, matrix_transpose(others))
+
+
+def _vectors_slope(slope: Any, y: Any, others: Any, values: Any, taller: bool) -> Any:
+    """The derivative of y from that of y@diag(values)@others.T."""
+    moved, row = matmul(slope, others), expand_dims(values, -2)
+    turned = matmul(matrix_transpose(y), moved)
+    scaled = multiply(turned, row)
+    found = matmul(y, _over_square_gaps(add(scaled, matrix_transpose(scaled)), values))
+    return add(found, divide(subtract(moved, matmul(y, turned)), row)) if taller else found
+
+
+def _taller(x: Any) -> bool:
+    rows, columns = arrays.shape(x)[-2:]
+    return rows > columns
+
+
+def _left_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    others, values = right_vectors(inner), svdvals(inner)
+    yield from integrated(y, _vectors_slope(x.derivative(), y, others, values, _taller(x)))
+
+
+def _right_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
+    (inner,) = y.inside_rule(primitive, (x,), {})
+    others, values = left_vectors(inner), svdvals(inner)
+    taller = _taller(matrix_transpose(x))
+    yield from integrated(y, _vectors_slope(matrix_transpose(x.derivative()), y, others, values, taller))
+
+
+def _vectors(name: str, doc: str, **known: Any) -> Primitive:
+    return Primitive(
+        name, "A", doc,
+        internal="svd",
+        prepare=_matrix_call,
+        elements=cubic(row=20, element=8, cube=6),
+        batch=batching.trailing,
+        domain="no two singular values equal, and none 0",
+        samples=((_SQUARE,), (_TALL,), ([_MATRIX, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
+        **known,
+    )  # fmt: skip
+
+
+def _matrix_call(x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    if len(arrays.shape(x)) < 2:
+        raise ShapeError(f"'svd' needs a matrix, and the tensor has shape {list(arrays.shape(x))}")
+    return (x,), {}
+
+
+left_vectors: Primitive = _vectors(
+    "left_vectors", "the left singular vectors of a matrix, as columns",
+    forward=lambda xp, x: xp.linalg.svd(x, full_matrices=False)[0],
+    vjp=(lambda g, y, x: _vectors_rule(g, y, right_vectors(x), svdvals(x), _taller(x)),),
+    jet=_left_series,
+    derivative="(U@((U.T@g - g.T@U)/(s[j]**2 - s[i]**2))@S + (g - U@U.T@g)/S)@V.T",
+)  # fmt: skip
+
+right_vectors: Primitive = _vectors(
+    "right_vectors", "the right singular vectors of a matrix, as columns",
+    forward=lambda xp, x: xp.linalg.svd(x, full_matrices=False)[2].swapaxes(-1, -2),
+    vjp=(
+        lambda g, y, x: matrix_transpose(
+            _vectors_rule(g, y, left_vectors(x), svdvals(x), _taller(matrix_transpose(x)))
+        ),
+    ),
+    jet=_right_series,
+    derivative="that of left_vectors(A.T), transposed",
+)  # fmt: skip
+
+
+def _svd(A: Any, full_matrices: Any = True, compute_uv: Any = True) -> Any:  # noqa: N803
+    _matrix_call(A)
+    if not truth(compute_uv, "'compute_uv'"):
+        return svdvals(A)
+    rows, columns = arrays.shape(A)[-2:]
+    if truth(full_matrices, "'full_matrices'") and rows != columns:
+        raise ShapeError(
+            f"of a matrix of {rows} by {columns}, the singular vectors beyond the singular values may be any",
+            hint="svd(A, full_matrices=False) leaves them out, and svdvals(A) has the values alone",
+        )
+    return left_vectors(A), svdvals(A), matrix_transpose(right_vectors(A))
+
+
+svd = Composite(
+    "svd", "A, full_matrices=True, compute_uv=True",
+    "the U, the singular values s in falling order and the V.T with U@diag(s)@V.T = A", _svd,
+    derivative="U: (U@((U.T@g - g.T@U)/(s[j]**2 - s[i]**2))@S + (g - U@U.T@g)/S)@V.T; s: U@diag(g)@V.T; V as U of A.T",
+    domain="no two singular values equal, and none 0",
+    edges=(
+        "full_matrices=True is for square matrices, others are an error",
+        "the signs of the columns of U are those of LAPACK",
+    ),
+    example="'U, s, V = svd(A); s[0]*U[0, 0]*V[0, 0]' A='[[2, 0.5], [-1, 3]]'",
+)  # fmt: skip

@@ -1,0 +1,212 @@
+"""Functions of NumPy and PyTorch with parameters, places and several results, beside PyTorch: values and gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from gradcli import Tensor, grad, tensor  # noqa: E402
+from gradcli.primitives import table  # noqa: E402
+
+F = torch.nn.functional
+DRAW = np.random.default_rng(0)
+X, Y = DRAW.normal(size=(2, 4, 5))
+CUBE, SQUARE = DRAW.normal(size=(3, 4, 5)), DRAW.normal(size=(4, 4))
+SQUARES, PRODUCTS = DRAW.normal(size=(3, 4, 4)), DRAW.normal(size=(3, 5, 4))
+POSITIVE = np.abs(Y) + 0.1
+SHARES = POSITIVE / POSITIVE.sum(1, keepdims=True)
+SCORES, PER_PIXEL, CLASSES = DRAW.normal(size=(2, 3, 4)), DRAW.integers(0, 3, (2, 4)), DRAW.uniform(0.5, 2.0, 5)
+LABELS, PLACES, ROWS = np.array([0, 3, -100, 2]), DRAW.integers(0, 5, (4, 3)), DRAW.integers(0, 4, (2, 5))
+ONCE = np.argsort(DRAW.random((4, 5)), 1)[:, :3]
+MASK = X > 0
+TRIANGLE = np.tril(SQUARE) + 4 * np.eye(4)
+
+
+class Case(NamedTuple):
+    """A function called with operands, and the rest as keywords, in both libraries."""
+
+    name: str
+    theirs: Callable[..., Any]
+    operands: tuple[Any, ...]
+    params: Mapping[str, Any] = MappingProxyType({})
+    # Where ours has other keywords.
+    own: dict[str, Any] | None = None
+
+
+def _there(value: Any) -> Any:
+    return torch.as_tensor(value) if isinstance(value, np.ndarray) else value
+
+
+def _vectors(svd: Callable[..., Any]) -> Callable[..., Any]:
+    """What does not depend on the signs of singular vectors."""
+
+    def function(a: Any) -> Any:
+        u, s, v = svd(a, full_matrices=False)
+        return u**2, s, v**2, u @ v
+
+    return function
+
+
+REDUCTIONS = ("mean", "sum", "none")
+CASES = [
+    *(
+        Case(name, getattr(F, name), (X, target), {"reduction": reduction, "weight": weight, **more})
+        for reduction in REDUCTIONS
+        for weight in (None, CLASSES)
+        for name, target, more in (
+            ("nll_loss", LABELS, {}),
+            ("cross_entropy", LABELS, {"label_smoothing": 0.1}),
+            ("cross_entropy", LABELS, {}),
+            ("cross_entropy", SHARES, {"label_smoothing": 0.1}),
+        )
+    ),
+    Case("cross_entropy", F.cross_entropy, (SCORES, PER_PIXEL), {"label_smoothing": 0.2}),
+    *(
+        Case(name, getattr(F, name), operands, {"reduction": reduction, **more})
+        for reduction in REDUCTIONS
+        for name, operands, more in (
+            ("mse_loss", (X, Y), {}),
+            ("l1_loss", (X, Y), {}),
+            ("smooth_l1_loss", (X, Y), {"beta": 0.3}),
+            ("huber_loss", (X, Y), {"delta": 0.3}),
+            ("binary_cross_entropy", (SHARES, SHARES[:, ::-1].copy()), {"weight": CLASSES}),
+            ("binary_cross_entropy_with_logits", (X, SHARES), {"weight": CLASSES, "pos_weight": CLASSES[::-1].copy()}),
+            ("gaussian_nll_loss", (X, Y, POSITIVE), {"full": True}),
+            ("poisson_nll_loss", (X, 3 * POSITIVE), {"full": True}),
+            ("poisson_nll_loss", (POSITIVE, 3 * POSITIVE), {"log_input": False}),
+        )
+    ),
+    Case("topk", torch.topk, (X,), {"k": 2}),
+    Case("topk", torch.topk, (X,), {"k": 2, "dim": 0, "largest": False}),
+    *(Case(name, getattr(torch, name), (x,), {"dim": dim}) for name in ("cummax", "cummin") for x in (X, X.round()) for dim in (0, 1)),
+    Case("argsort", torch.argsort, (X.round(),), {"dim": 1, "descending": True, "stable": True}),
+    Case("quantile", lambda x, q, dim: torch.quantile(x, q, dim), (X,), {"q": np.array([0.1, 0.5, 1.0]), "dim": 1}),
+    Case("logcumsumexp", torch.logcumsumexp, (100 * X,), {"dim": 1}),
+    Case("trapezoid", torch.trapezoid, (X, np.cumsum(POSITIVE, 1))),
+    Case("gather", torch.gather, (X,), {"dim": 1, "index": PLACES}),
+    Case("gather", torch.gather, (X,), {"dim": 0, "index": ROWS}),
+    Case("scatter_add", lambda x, src, **at: torch.scatter_add(x, src=src, **at), (X,), {"dim": 1, "index": PLACES, "src": Y[:, :3]}),
+    Case("scatter", torch.scatter, (X,), {"dim": 1, "index": ONCE, "src": Y[:, :3]}),
+    Case("take_along_dim", torch.take_along_dim, (X,), {"indices": PLACES, "dim": 1}),
+    Case("take_along_dim", torch.take_along_dim, (X,), {"indices": PLACES[:1], "dim": 1}),
+    Case("split", lambda x: torch.tensor_split(x, (1, 3), 1), (X,), own={"indices_or_sections": [1, 3], "axis": 1}),
+    *(Case("chunk", torch.chunk, (X,), {"chunks": n, "dim": 1}) for n in range(1, 8)),
+    Case("unbind", torch.unbind, (X,), {"dim": 1}),
+    *(Case("meshgrid", torch.meshgrid, (X[0], Y[:, 0]), {"indexing": order}) for order in ("xy", "ij")),
+    Case("index_select", torch.index_select, (X,), {"dim": 1, "index": np.array([0, 0, 3])}),
+    Case("index_add", torch.index_add, (X,), {"dim": 0, "index": np.array([0, 0, 3]), "source": Y[:3], "alpha": 2.0}),
+    Case("masked_fill", torch.masked_fill, (X,), {"mask": MASK, "value": 2.0}),
+    Case("masked_select", torch.masked_select, (X,), {"mask": MASK}),
+    Case("unflatten", torch.unflatten, (X,), {"dim": 0, "sizes": (2, -1)}),
+    *(Case("diag_embed", torch.diag_embed, (X,), {"offset": k}) for k in (-2, 0, 1)),
+    Case("diag_embed", torch.diag_embed, (X,), {"offset": 1, "dim1": 0, "dim2": 2}),
+    *(Case("rot90", torch.rot90, (CUBE,), {"k": k, "dims": [0, 2]}) for k in range(-2, 5)),
+    Case("unfold", lambda x: x.unfold(1, 3, 2), (CUBE,), own={"axis": 1, "size": 3, "step": 2}),
+    Case("linear", F.linear, (CUBE, X, X[:, 0])),
+    Case("baddbmm", torch.baddbmm, (SQUARES, CUBE, PRODUCTS), {"beta": 0.5, "alpha": 2.0}),
+    *(Case("cdist", torch.cdist, (X, Y[:3]), {"p": p}) for p in (1.0, 2.0, 3.0, math.inf)),
+    *(Case("slogdet", torch.linalg.slogdet, (a,)) for a in (SQUARE, SQUARES)),
+    *(
+        Case("solve_triangular", torch.linalg.solve_triangular, (SQUARE, X if left else X.T), {"upper": upper, "left": left, "unitriangular": unit})
+        for upper in (True, False)
+        for left in (True, False)
+        for unit in (True, False)
+    ),
+    Case("cholesky_solve", lambda b, root: torch.cholesky_solve(b, root.tril()), (X, TRIANGLE)),
+    Case("cholesky_solve", lambda b, root: torch.cholesky_solve(b, root.triu(), True), (X, TRIANGLE.T), own={"upper": True}),
+    *(Case("svd", _vectors(torch.linalg.svd), (a,), own={}) for a in (SQUARE, X, X.T, PRODUCTS)),
+    Case("multi_dot", lambda *factors: torch.linalg.multi_dot(factors), (X, X.T, SQUARE)),
+    *(
+        Case("matrix_norm", torch.linalg.matrix_norm, (CUBE,), {"ord": order, **more})
+        for order in ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+        for more in ({}, {"dim": (0, 2), "keepdim": True})
+    ),
+]  # fmt: skip
+
+
+def _ours(case: Case) -> Callable[..., Any]:
+    function = table.known(case.name)
+    if case.name == "svd":
+        return _vectors(function)
+    if case.name == "multi_dot":
+        return lambda *factors: function(list(factors))
+    params = case.params if case.own is None else case.own
+    return lambda *operands: function(*operands, **params)
+
+
+def _gradients(parts: Any, leaves: Any, differentiate: Callable[..., Any], weigh: Callable[..., Any]) -> list[Any]:
+    total = sum((part * weigh(i, part.shape)).sum() for i, part in enumerate(parts) if part.requires_grad)
+    if isinstance(total, int):
+        return []
+    return [
+        np.zeros(leaf.shape) if g is None else np.asarray(g.detach())
+        for g, leaf in zip(differentiate(total, leaves), leaves)
+    ]
+
+
+def _weights(i: int, shape: Any) -> Any:
+    return np.random.default_rng(i).uniform(0.5, 1.5, tuple(shape))
+
+
+def _parts(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=f"{i}-{case.name}") for i, case in enumerate(CASES)])
+def test_a_function_is_that_of_pytorch(case: Case) -> None:
+    whole = [np.asarray(o).dtype.kind != "f" for o in case.operands]
+    given = [o if w else tensor(o, requires_grad=True) for o, w in zip(case.operands, whole)]
+    leaves = [torch.as_tensor(o) if w else torch.tensor(o, requires_grad=True) for o, w in zip(case.operands, whole)]
+    found = _parts(_ours(case)(*given))
+    expected = _parts(case.theirs(*leaves, **{name: _there(value) for name, value in case.params.items()}))
+    for part, wanted in zip(found, expected, strict=True):
+        numbers = np.asarray(part.detach() if isinstance(part, Tensor) else part)
+        assert numbers.shape == tuple(wanted.shape)
+        np.testing.assert_allclose(numbers, wanted.detach().numpy(), rtol=1e-9, atol=1e-11)
+    ours = _gradients(
+        [p for p in found if isinstance(p, Tensor)], [g for g in given if isinstance(g, Tensor)],
+        lambda total, by: grad(total, by, allow_unused=True), _weights,
+    )  # fmt: skip
+    theirs = _gradients(
+        [p for p in expected if p.is_floating_point()], [x for x in leaves if x.requires_grad],
+        lambda total, by: torch.autograd.grad(total, by, allow_unused=True),
+        lambda i, shape: torch.as_tensor(_weights(i, shape)),
+    )  # fmt: skip
+    assert len(ours) == len(theirs)
+    for gradient, wanted in zip(ours, theirs):
+        np.testing.assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("sizes", [(5, 3), (3, 5), (4, 4), (1, 3), (6, 2)])
+def test_a_convolution_is_that_of_numpy(mode: str, sizes: tuple[int, int]) -> None:
+    a, v = (DRAW.normal(size=size) for size in sizes)
+    np.testing.assert_allclose(table.known("convolve")(a, v, mode), np.convolve(a, v, mode), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
+@pytest.mark.parametrize("q", [0.0, 0.3, 0.5, 0.77, 1.0])
+def test_a_quantile_is_that_of_numpy(method: str, q: float) -> None:
+    found = table.known("quantile")(X, q, 0, method=method)
+    np.testing.assert_allclose(found, np.quantile(X, q, 0, method=method), rtol=1e-14)
+
+
+def test_interpolation_is_that_of_numpy() -> None:
+    places, heights = np.sort(X[0]), Y[0]
+    points = np.concatenate([np.linspace(-4, 4, 41), places, [np.nan]])
+    np.testing.assert_allclose(
+        table.known("interp")(points, places, heights), np.interp(points, places, heights), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("places", [[3, 1], [-2, 7], [0, 5, 5], 5])
+def test_parts_are_those_of_numpy(places: Any) -> None:
+    for found, expected in zip(table.known("split")(X, places, 1), np.split(X, places, 1), strict=True):
+        np.testing.assert_array_equal(found, expected)
