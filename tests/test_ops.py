@@ -348,6 +348,7 @@ CASES = {
     **{
         name: [
             Case(f"{name}(x, {half})", 2.0, {"x": [0.0, 0.5, 0.5]}, x=[1.0, 2.0, 2.0]),
+            Case(f"{name}(x, q)", 1.5, {"q": 2.0 / half}, x=[1.0, 3.0, -2.0], q=half * 1.25),
             Case(f"{name}(x, {half})", NAN, x=[1.0, NAN]),
             Case(f"{name}(x, {half})", FAILS, x=NONE),
         ]
@@ -386,7 +387,7 @@ CASES = {
     ],
     "interp": [
         Case("interp(x, [0, 1, 3], [0, 2, 3])", 2.0, {"x": 0.5}, x=1.0),
-        Case("interp(x, [0, 1, 3], [0, 2, 3])", 3.0, {"x": 0.5}, x=3.0),
+        Case("interp(x, [0, 1, 3], [0, 2, 3])", 3.0, {"x": 0.0}, x=3.0),
         Case("interp(x, [0, 1, 3], [0, 2, 3])", 0.0, {"x": 0.0}, x=-1.0),
     ],
     "convolve": [

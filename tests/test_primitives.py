@@ -32,7 +32,7 @@ WITHOUT_SAMPLES = {
     "nonzero", "slogdet", "lstsq", "svd",
 }  # fmt: skip
 # Parameters that may be floats.
-PARAMETERS = {"n", "ord", "p"}
+PARAMETERS = {"n", "ord", "p", "q"}
 # Here all arguments are parameters.
 CREATION = {e for e in table.subjects()["creation"] if e.derivative == "none"}
 CREATION_BY_SHAPE = [e for e in table.subjects()["creation"] if not isinstance(e, Primitive) and e.samples]

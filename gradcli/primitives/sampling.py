@@ -10,14 +10,15 @@ from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import add, divide, multiply, subtract
 from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array
-from gradcli.primitives.bind import concrete
-from gradcli.primitives.comparisons import greater, greater_equal, less, less_equal, logical_and, where
+from gradcli.primitives.bind import assume, concrete
+from gradcli.primitives.comparisons import greater, greater_equal, isnan, less, less_equal, logical_and, where
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.indexing import index
 from gradcli.primitives.indexing import scatter as put_at
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Composite
-from gradcli.primitives.shape import concat, flip, moveaxis
+from gradcli.primitives.reductions import sum_
+from gradcli.primitives.shape import concat, expand_dims, flip, moveaxis
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
@@ -52,31 +53,20 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> An
         raise ShapeError(
             f"'interp' needs two vectors of one length, not {list(arrays.shape(xp))} and {list(arrays.shape(fp))}"
         )
-    knots = arrays.to_numpy(concrete(xp))
-    if (knots[1:] < knots[:-1]).any():
+    starts, stops = index(xp, slice(0, -1)), index(xp, slice(1, None))
+    if not assume(less_equal(starts, stops)):
         raise EvaluationError("'interp' needs places in rising order", hint="sort both: i = argsort(xp); xp[i], fp[i]")
-    first, last = index(xp, 0), index(xp, count - 1)
-    below = index(fp, 0) if left is None else left
-    above = index(fp, count - 1) if right is None else right
-    if count == 1:
-        inside = add(index(fp, 0), multiply(0.0, subtract(x, first)))
-    else:
-        places = _sorted_positions(xp, x, "right") - 1
-        places = arrays.numpy_namespace().clip(places, 0, count - 2)
-        within = logical_and(greater_equal(x, first), less_equal(x, last))
-        inside = _between(where(within, x, first), xp, fp, places)
-    return where(less(x, first), below, where(greater(x, last), above, where(_known(x), inside, x)))
-
-
-def _known(x: Any) -> Any:
-    """Whether x is not nan."""
-    return less_equal(x, float("inf"))
-
-
-def _between(x: Any, xp: Any, fp: Any, places: Any) -> Any:
-    start, stop = index(xp, (places,)), index(xp, (places + 1,))
-    part = divide(subtract(x, start), subtract(stop, start))
-    return add(multiply(index(fp, (places,)), subtract(1.0, part)), multiply(index(fp, (places + 1,)), part))
+    # Beside each other the parts of the line, of which each x is in one.
+    point = expand_dims(x, -1)
+    here = logical_and(greater_equal(point, starts), less(point, stops))
+    way = divide(where(here, subtract(point, starts), 0.0), where(here, subtract(stops, starts), 1.0))
+    heights = index(fp, slice(0, -1)), index(fp, slice(1, None))
+    line = add(multiply(heights[0], subtract(1.0, way)), multiply(heights[1], way))
+    found = sum_(where(here, line, 0.0), -1)
+    first, last, end = index(xp, 0), index(xp, -1), index(fp, -1)
+    found = where(less(x, last), found, where(greater(x, last), end if right is None else right, end))
+    found = where(less(x, first), index(fp, 0) if left is None else left, found)
+    return where(isnan(x), x, found)
 
 
 interp = Composite(
@@ -85,7 +75,7 @@ interp = Composite(
     _interp,
     derivative="g*slope, -g*slope in the parts of the two neighbours, g in their parts",
     domain="smooth where x is none of xp",
-    edges=("at one of xp, the slope is that on its right, and on its left at the last one",),
+    edges=("at one of xp, the slope is that on its right, 0 at the last one",),
     samples=((0.7, _KNOTS, _HEIGHTS), ([0.7, 3.0, -1.0, 5.0], _KNOTS, _HEIGHTS), (-1.0, _KNOTS, _HEIGHTS, 0.5)),
 )  # fmt: skip
 
