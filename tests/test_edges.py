@@ -448,3 +448,11 @@ class TestLogarithmOfGamma:
             exact = float(mpmath.loggamma(mpmath.mpf(x)))
             found = value("lgamma(x)", x=x) if path == "number" else value("lgamma(x)", x=np.array([x, 3.0]))[0]
             assert found == pytest.approx(exact, rel=1e-15, abs=0)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-300])
+def test_norms_of_the_smallest_numbers_have_derivatives(size):
+    compiled = gradcli.compile("norm([x, 0])")
+    for _ in range(3):
+        np.testing.assert_allclose(compiled.value_and_grad({"x": size})[1]["x"], 1.0, rtol=1e-14)
+        np.testing.assert_allclose(compiled.derivatives({"x": size}, 2)[:2], [size, 1.0], rtol=1e-14)

@@ -11,7 +11,7 @@ from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract
 from gradcli.primitives.axes import normalize_axes, one_number, truth
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal, isfinite, not_equal, nowhere, usable_divisor, where
+from gradcli.primitives.comparisons import equal, isfinite, maximum, not_equal, nowhere, usable_divisor, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.families import elementwise
@@ -101,9 +101,12 @@ std = Composite(
 
 
 def finite_scale(x: Any, axes: Shape) -> Any:
-    """The largest magnitude over the axes as a constant, 1 where it is 0 or not finite."""
+    """The largest magnitude over the axes as a constant, or a number near it whose reciprocal is finite; 1 where it is 0
+    or not finite."""
     largest = max_(absolute(constant(x)), axes, True)
-    return where(usable_divisor(largest), largest, 1.0)
+    dtype = arrays.dtype_name(x) if arrays.is_floating(x) else "float64"
+    smallest = float(arrays.numpy_namespace().finfo(dtype).smallest_normal)
+    return where(usable_divisor(largest), maximum(largest, smallest), 1.0)
 
 
 def _order(ord: Any) -> float:
