@@ -258,6 +258,12 @@ def test_bessel_functions_of_higher_orders_are_charged_by_them(run):
     assert run("eval", "sum(diff(j0(x), x, 2))", *words).status == 1
 
 
+def test_exponentials_of_matrices_are_charged_by_their_norm(run):
+    words = ("A=eye(2)", "--no-grad", "--max-elements", "1000000")
+    assert run("eval", "s = 0; for i in range(80) { s = s + sum(expm(A)) }; s", *words).status == 0
+    assert run("eval", "s = 0; for i in range(80) { s = s + sum(expm(-1e15*A)) }; s", *words).status == 1
+
+
 def test_powers_of_many_negative_numbers_are_those_of_a_few():
     x = np.r_[np.linspace(-3, 3, 100), 0.0, -0.0, np.inf, -np.inf]
     for n in (3, 4, -3, -4, 1, 301):

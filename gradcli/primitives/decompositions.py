@@ -30,6 +30,7 @@ from gradcli.primitives.scans import scan_smooth
 from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import concat, flip, matrix_transpose, tril, triu
 from gradcli.primitives.statistics import finite_scale
+from gradcli.primitives.surcharges import of_matrix_exp
 
 _SYMMETRIC = [[2.0, 0.5], [0.5, 3.0]]
 _SYMMETRIC_BATCH = [_SYMMETRIC, [[1.0, 0.2], [0.2, -2.0]]]
@@ -370,6 +371,7 @@ matrix_exp: Primitive = Primitive(
     jet=_matrix_exp_series,
     prepare=square_matrix("matrix_exp"),
     elements=cubic(call=2000, matrix=500, element=4, cube=4),
+    surcharge=of_matrix_exp,
     batch=batching.trailing,
     derivative="the upper right block of exp([[A.T, g], [0, A.T]])",
     aliases=("expm",),

@@ -18,6 +18,8 @@ _FAR = 1e8
 _BITS, _FIRST_BITS = 6, 16
 # The orders of Bessel functions from which on recurrences are long.
 _HIGH_ORDER = 30
+# A matrix is not squared more often.
+_SQUARINGS = 64
 
 
 def of_angles(x: Any) -> int:
@@ -87,6 +89,15 @@ def of_bessel_j(x: Any, *, n: int) -> int:
         return 0
     slow = 40 if n < _HIGH_ORDER else 190
     return 25 * arrays.size(x) + slow * _count(abs(x) > max(4.0, n / 8))
+
+
+def of_matrix_exp(x: Any) -> int:
+    """For exponentials of large matrices: they are squared once for each power of 2 in their norm."""
+    np = arrays.numpy_namespace()
+    n = arrays.shape(x)[-1]
+    norm = np.max(np.sum(abs(x), -2), initial=0.0)
+    squarings = min(max(int(np.frexp(norm)[1]), 0), _SQUARINGS) if np.isfinite(norm) else _SQUARINGS
+    return squarings * (3000 + 10 * arrays.size(x) + arrays.size(x) * n // 32)
 
 
 def _count(condition: Any) -> int:
