@@ -386,6 +386,15 @@ def test_what_is_put_back_at_an_index_cannot_be_written_as_python(run, program):
     assert "'put_at' cannot be written as python" in outcome.err
 
 
+@pytest.mark.parametrize("program", ["sum(cholesky(A))", "logdet(cholesky(A@A))"])
+def test_python_reads_both_triangles_of_a_matrix(run, program):
+    inputs = {"A": np.array([[2.0, 0.0], [1.0, 2.0]])}
+    code = diff(run, program, *words_of(inputs), "--to", "python")
+    np.testing.assert_allclose(called(code, "derivative_A", inputs), derivative(program, "A", 1, inputs), rtol=1e-12)
+    code = diff(run, "q*eigvalsh(A)[0]", *words_of(inputs), "--wrt", "q", "--to", "python")
+    assert called(code, "derivative_q", {**inputs, "q": 1.0}) == pytest.approx(1.5)
+
+
 def test_python_of_what_has_no_elements(run):
     """SciPy has no softmax of nothing."""
     code = diff(run, "sum(softmax(x)) + mean(sin(x))", "x=[]", "--to", "python")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -39,6 +39,7 @@ from gradcli.formulas.writing import (
     Language,
     Piece,
     Spelling,
+    SpellingWithPart,
     Truths,
     function,
     infix,
@@ -146,6 +147,17 @@ def _is_taken(name: str) -> bool:
 _NAMES = {**names("scipy", "special.{}".format), **names("numpy", "np.{}".format)}
 
 
+def _of_symmetric_part(name: str) -> SpellingWithPart:
+    """A function of a symmetric matrix: of another, NumPy reads one triangle."""
+
+    def spelling(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
+        x = operands[0].text if operands[0].text.isidentifier() else part(operands[0].text)
+        is_matrix = len(arrays.shape(equation.inputs[0])) == 2
+        return function(name, f"({x} + {f'{x}.T' if is_matrix else f'np.swapaxes({x}, -1, -2)'})/2")
+
+    return spelling
+
+
 def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
     """x above 0, and below it what is scaled by the second operand."""
     x, scale = operands
@@ -203,7 +215,10 @@ LANGUAGE = Language(
     number=_number,
     array=_array,
     document=lambda formulas: separate_functions(formulas, python, _NAMING),
-    with_parts={"sinc": sinc("np.{}({})".format, _number)},
+    with_parts={
+        "sinc": sinc("np.{}({})".format, _number),
+        **{name: _of_symmetric_part(_NAMES[name]) for name in ("cholesky", "eigvalsh")},
+    },
     truths=Truths(
         lambda truth: Piece(f"1.0*{truth.at(UNARY)}", TIMES),
         lambda number: Piece(f"{number.at(SUM)} != 0", COMPARE),
