@@ -33,7 +33,7 @@ from gradcli.program.ir import Program
 from gradcli.program.record import record
 from tests.test_primitives import CASES, PRIMITIVES
 
-NAMES = ("x", "y", "z", "w")
+NAMES = ("x", "y", "z", "w", "v")
 # Of the operands of a function of one number or two; those of three are chosen from the first ones.
 NUMBERS = (0.3, 0.8, -0.6, 1.7, 2.5, 0.0, 0.8)
 LIMIT = 1e6

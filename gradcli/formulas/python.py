@@ -186,6 +186,7 @@ _CALLS: dict[str, Spelling] = {
     **{p.name: reduction(_NAMES[p.name]) for p in with_parameters("x axis keepdims") if p.name in _NAMES},
     **{p.name: with_keywords(_NAMES[p.name], "axis") for p in with_parameters("x axis") if p.name in _NAMES},
     **{p.name: with_keywords(_NAMES[p.name], "k") for p in with_parameters("x k") if p.name in _NAMES},
+    "positions_in_order": with_keywords("np.argsort", "axis"),
     "roll": with_keywords("np.roll", "shift", "axis"),
     "reshape": shaped("np.reshape"),
     "broadcast_to": shaped("np.broadcast_to"),

@@ -288,6 +288,11 @@ def _ranked(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"sort({operands[0].text})[..., {equation.params['k']}]")
 
 
+def _result_of(call: str) -> Spelling:
+    """One of several results."""
+    return lambda _equation, operands: Piece(call.format(operands[0].text))
+
+
 def _document(formulas: Formulas) -> Document:
     names = names_of(formulas.value, LANGUAGE.naming)
     return separate_formulas(formulas, lambda program: text(program, names.inside(), short=SHORT))
@@ -322,6 +327,11 @@ LANGUAGE = Language(
         "roll": _rolled,
         "index": indexed,
         "order_statistic": _ranked,
+        "positions_in_order": with_keywords("argsort", "axis"),
+        "determinant_sign": _result_of("slogdet({})[0]"),
+        "log_magnitude": _result_of("slogdet({})[1]"),
+        "left_vectors": _result_of("svd({}, full_matrices=False)[0]"),
+        "right_vectors": _result_of("svd({}, full_matrices=False)[2].mT"),
         "contract": contraction("einsum"),
     },
     number=number,
