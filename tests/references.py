@@ -60,6 +60,10 @@ def _normal_inverse(p: Any) -> Any:
     return y
 
 
+def _multigammaln(a: Any) -> Any:
+    return mpmath.log(mpmath.pi) * 3 / 2 + sum(mpmath.loggamma(a - mpf(i) / 2) for i in range(3))
+
+
 def _hardsigmoid(x: Any) -> Any:
     return min(max(x + 3, 0), 6) / 6
 
@@ -184,6 +188,17 @@ ELEMENTWISE = {
     "tanhshrink": of_one(lambda x: x - mpmath.tanh(x)),
     "softshrink": of_one(lambda x: max(x - 0.5, 0) + min(x + 0.5, 0)),
     "hardshrink": of_one(lambda x: x if abs(x) > 0.5 else 0),
+    "factorial": of_one(lambda x: mpmath.gamma(x + 1), (1e-3, 30.0)),
+    "comb": of_two(mpmath.binomial, (20.0, 40.0), (0.01, 20.0)),
+    "perm": of_two(lambda n, k: mpmath.gamma(n + 1) / mpmath.gamma(n - k + 1), (20.0, 40.0), (0.01, 20.0)),
+    "multigammaln": of_one(_multigammaln, (1.001, 20.0), then=(3,)),
+    "erfcx": of_one(lambda x: mpmath.exp(x * x) * mpmath.erfc(x)),
+    "erfcinv": of_one(lambda x: -_normal_inverse(x / 2) / mpmath.sqrt(2), (1e-3, 1.999)),
+    "log_ndtr": of_one(lambda x: mpmath.log1p(-_normal(-x)) if x > 0 else mpmath.log(_normal(x))),
+    "norm_pdf": of_one(mpmath.npdf),
+    "norm_cdf": of_one(_normal),
+    "entr": of_one(lambda x: -x * mpmath.log(x), POSITIVE),
+    "rel_entr": of_two(lambda x, y: x * mpmath.log(x / y), POSITIVE),
     "erf": of_one(mpmath.erf),
     "erfc": of_one(mpmath.erfc),
     "erfinv": of_one(mpmath.erfinv, INSIDE),

@@ -277,6 +277,11 @@ CASES = {
         for x, y, value in ((INF, INF, 1.0), (INF, -INF, 0.0), (1.0, INF, 0.0), (NAN, NAN, 0.0), (1.0, 1 + 1e-6, 1.0))
     ]
     + [Case("isclose(x, y, equal_nan=True)", 1.0, x=NAN, y=NAN)],
+    **{name: [Case(f"{name}(x, k)", 0.0, {"x": 0.0, "k": 0.0}, x=3.0, k=5.0)] for name in ("comb", "perm")},
+    "erfcinv": [Case("erfcinv(x)", INF * (1 - x), {"x": -INF}, x=x) for x in (0.0, 2.0)],
+    "entr": [Case("entr(x)", 0.0, {"x": INF}, x=0.0), Case("entr(x)", -INF, x=-1.0)],
+    "rel_entr": [Case("rel_entr(x, y)", 0.0, {"x": -INF, "y": 0.0}, x=0.0, y=2.0)]
+    + [Case("rel_entr(x, y)", INF, x=x, y=y) for x, y in ((-1.0, 1.0), (1.0, -1.0), (1.0, 0.0))],
     "threshold": [Case("threshold(x, 2, y)", 5.0, {"x": 0.0, "y": 1.0}, x=2.0, y=5.0)],
     "hardtanh": [Case("hardtanh(x)", x, {"x": 0.0}, x=x) for x in (-1.0, 1.0)],
     "relu6": [Case("relu6(x)", x, {"x": 0.0}, x=x) for x in (0.0, 6.0)],

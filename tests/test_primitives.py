@@ -552,6 +552,10 @@ PROPER: dict[str, Callable[..., bool]] = {
     "hypot": lambda x, y: x != 0 or y != 0,
     "betaln": lambda a, b: a > 0 and b > 0,
     "xlogy": lambda _x, y: y > 0,
+    "entr": lambda x: x > 0,
+    "comb": lambda x, k: x > k > 0,
+    "perm": lambda x, k: x > k > 0,
+    "rel_entr": lambda x, y: x > 0 and y > 0,
     "xlog1py": lambda _x, y: y > -1,
 }
 # They are not defined, or jump, at a matrix of zeros.

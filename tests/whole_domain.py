@@ -107,6 +107,14 @@ _POINTS: Mapping[str, Sequence[Point]] = {
     **dict.fromkeys(("maximum", "minimum", "fmax", "fmin"), tuple((x, y) for x, y in PAIRS if x != y)),
     **dict.fromkeys(("remainder", "fmod", "floor_divide"), ((7.3, 2.1), (-7.3, 2.1), (1e-300, 3e-301), (1e10, -0.7))),
     **dict.fromkeys(("lerp", "addcmul", "addcdiv"), ((0.3, 1.7), (-2.5, 1e9), (1e155, 1e-9))),
+    **dict.fromkeys(("comb", "perm"), tuple(itertools.product((3.0, 10.5, 33.3, 120.0), (1e-9, 0.5, 1.0, 2.7)))),
+    "factorial": _of_one(*_MAGNITUDES),
+    "multigammaln": _of_one(*(1 + x for x in _MAGNITUDES if 1e-9 < x < 1e15)),
+    "erfcinv": _of_one(1e-300, 1e-100, 1e-12, 1e-3, 0.05, 0.3, 0.8, 1.1, 1.5, 1.9, 1.999, 2 - 1e-6),
+    "entr": POSITIVE,
+    # Beyond, the oracle is infinite.
+    "erfcx": tuple((x,) for (x,) in ANYWHERE if abs(x) < 1e50),
+    "rel_entr": POSITIVE_PAIRS,
     "acosh": ABOVE_ONE,
     "log1p": ABOVE_MINUS_ONE,
     "pow": POWERS,
@@ -122,6 +130,7 @@ _PROGRAMS = {
     **{name: f"{name}(x, y, 0.25)" for name in ("lerp", "addcmul", "addcdiv")},
     "where": "where(True, x, y)",
     "polygamma": "polygamma(3, x)",
+    "multigammaln": "multigammaln(x, 3)",
 }
 # They have no derivative, or are written in other entries alone.
 _LEFT_OUT = {"cast", "zeros_like", "ones_like", "identity", "nextafter"}

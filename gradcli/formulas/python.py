@@ -174,6 +174,7 @@ _CALLS: dict[str, Spelling] = {
     "coth": template("1/np.tanh({0})", TIMES),
     "sinpi": template("np.sin(np.pi*{0})"),
     "cospi": template("np.cos(np.pi*{0})"),
+    "perm": template("special.poch({0} - {1} + 1, {1})", inner=UNARY),
     "softsign": template("{0}/(1 + np.abs({0}))", TIMES),
     "tanhshrink": template("{0} - np.tanh({0})", SUM),
     "sech_square": template("1/np.cosh({0})**2", TIMES),

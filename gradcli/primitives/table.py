@@ -80,6 +80,10 @@ _LATER = {
         "linear baddbmm addmm cdist slogdet solve_triangular cholesky_solve lstsq multi_dot vander matrix_norm",
     ),
     "singular": ("linear algebra", "svd"),
+    "distributions": (
+        "special",
+        "factorial comb perm erfcx erfcinv log_ndtr norm_pdf norm_cdf entr rel_entr multigammaln",
+    ),
     "copies": (
         "shape",
         "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item",
@@ -96,8 +100,9 @@ _FIRST = """
     equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not isfinite isinf isnan
     isclose
     sigmoid logsigmoid softplus softsign relu relu6 leaky_relu elu celu selu silu gelu mish hardtanh hardsigmoid
-    hardswish tanhshrink softshrink hardshrink sinc logit erf erfc erfinv gamma lgamma digamma polygamma beta betaln
-    xlogy xlog1py ndtr ndtri i0 i1 j0 j1
+    hardswish tanhshrink softshrink hardshrink sinc logit erf erfc erfcx erfinv erfcinv gamma lgamma digamma polygamma
+    multigammaln factorial comb perm beta betaln xlogy xlog1py entr rel_entr ndtr
+    log_ndtr ndtri norm_pdf norm_cdf i0 i1 j0 j1
     sum mean prod max min var std median norm logsumexp any all argmax argmin cumsum cumprod softmax log_softmax
     softmin sort
     reshape transpose permute moveaxis squeeze expand_dims broadcast_to concat stack vstack hstack flip roll tile

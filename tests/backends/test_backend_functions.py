@@ -36,11 +36,12 @@ PARAMETERS = {
     "bessel_i": [{"n": n} for n in (0, 1, 2, 3, 6)],
     "bessel_j": [{"n": n} for n in (0, 1, 2, 3, 6)],
     "sinc": [{"n": n} for n in (0, 1, 2)],
+    "erfcx": [{"n": n} for n in (0, 1, 2)],
     "flat_root": [{"n": 3.0}],
     "cast": [{"dtype": "float32"}],
 }
 # Of two equal zeros either may be taken; SciPy and libraries give zeros of either sign.
-ANY_ZERO = {"maximum", "minimum", "clip", "sign", "erfinv", "bessel_i", "bessel_j"}
+ANY_ZERO = {"maximum", "minimum", "clip", "sign", "erfinv", "bessel_i", "bessel_j", "entr", "rel_entr"}
 # Where SciPy has no digits, and what is outside the domain.
 EXCLUDED = {
     "lgamma": lambda x: np.abs(x - 1) < 1e-6,
@@ -48,10 +49,14 @@ EXCLUDED = {
     "bessel_i": lambda x: (np.abs(x) < 1e-19) & (x != 0),
     "bessel_j": lambda x: (np.abs(x) > 1e4) & np.isfinite(x),
     "digamma_rise": lambda x, y: (x < 0) | (y < -x),
+    "log_ndtr": lambda x: x > 5,
+    "comb": lambda x, k: ~((x >= k) & (k >= 0) & (x < 1e3)),
+    "perm": lambda x, k: ~((x >= k) & (k >= 0) & (x < 1e3)),
+    "rel_entr": lambda x, y: ~((x >= 0) & (y > 0) & (x < 1e9) & (y < 1e9)),
     "betaln": lambda a, b: (a < 0) | (b < 0) | np.isnan(a) | np.isnan(b) | (a > 1e4) | (b > 1e4),
 }
 # They are made of logarithms, and have no digits at their own zeros.
-WITH_ZEROS = {"betaln", "logaddexp2"}
+WITH_ZEROS = {"betaln", "logaddexp2", "rel_entr"}
 ELEMENTWISE = [p for p in PRIMITIVES if p.elementwise]
 
 

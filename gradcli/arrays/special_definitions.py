@@ -1,0 +1,89 @@
+"""Special functions that few libraries have, written in others; as in `gradcli.arrays.definitions`.
+
+`xp` is the namespace of a library, `x` one of its arrays of floats.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli.arrays.definitions import betaln
+
+Array = Any
+
+# The continued fraction of scaled_erfc has all its digits from here on, after so many steps.
+_FRACTION, _FRACTION_STEPS = 1.5, 60
+
+
+def scaled_erfc(xp: Any, x: Array, n: int) -> Array:
+    """exp(x**2) times the nth repeated integral of erfc.
+
+    By the recurrence DLMF 7.18.7 from orders -1 and 0, which loses its digits for large x; there by the continued
+    fraction that follows from it, for the quotients of an order by the one below.
+    """
+    far = xp.greater(x, _FRACTION)
+    near, large = xp.where(far, 0.0, x), xp.where(far, x, _FRACTION)
+    steps = n + _FRACTION_STEPS
+    quotient = 1.0 / (large + xp.sqrt(large * large + 2.0 * steps))
+    product = 0.0 * quotient + 2.0 / math.sqrt(math.pi)
+    for k in range(steps, -1, -1):
+        quotient = 0.5 / (large + (k + 1) * quotient)
+        if k <= n:
+            product = product * quotient
+    before, value = 2.0 / math.sqrt(math.pi), xp.erfcx(near)
+    for k in range(1, n + 1):
+        before, value = value, (before - 2.0 * near * value) / (2.0 * k)
+    return xp.where(far, product, value)
+
+
+def erfcx(xp: Any, x: Array) -> Array:
+    """exp(x**2)*erfc(x), where a library has erfc alone."""
+    far = xp.greater(x, _FRACTION)
+    near = xp.where(far, 0.0, x)
+    small = xp.exp(near * near) * xp.erfc(near)
+    large = xp.where(far, x, _FRACTION)
+    quotient = 1.0 / (large + xp.sqrt(large * large + 2.0 * _FRACTION_STEPS))
+    for k in range(_FRACTION_STEPS, -1, -1):
+        quotient = 0.5 / (large + (k + 1) * quotient)
+    return xp.where(far, 2.0 / math.sqrt(math.pi) * quotient, small)
+
+
+def _nearest(xp: Any, value: Array, n: Array, k: Array) -> Array:
+    """A whole number where n and k are whole, and it is one that has all its digits."""
+    whole = xp.logical_and(xp.equal(n, xp.floor(n)), xp.equal(k, xp.floor(k)))
+    return xp.where(xp.logical_and(whole, xp.less(value, 2.0**40)), xp.round(value), value)
+
+
+def binom(xp: Any, n: Array, k: Array) -> Array:
+    """n!/(k!*(n - k)!) for 0 <= k <= n."""
+    return _nearest(xp, xp.exp(-betaln(xp, n - k + 1.0, k + 1.0)) / (n + 1.0), n, k)
+
+
+def poch(xp: Any, n: Array, k: Array) -> Array:
+    """gamma(n + k)/gamma(n) for n > 0 and k >= 0."""
+    some = xp.greater(k, 0.0)
+    safe = xp.where(some, k, 1.0)
+    value = xp.exp(xp.lgamma(safe) - betaln(xp, n, safe))
+    return _nearest(xp, xp.where(some, value, k + 1.0), n, k)
+
+
+def within(xp: Any, function: Any, n: Array, k: Array) -> Array:
+    """A number of choices of k among n: 0 where there are none; nan stays nan."""
+    none = xp.logical_or(xp.less(k, 0.0), xp.less(n, k))
+    return xp.where(none, 0.0, function(xp.where(none, 1.0, n), xp.where(none, 0.0, k)))
+
+
+def entr(xp: Any, x: Array) -> Array:
+    """-x*log(x), 0 at 0, -inf below."""
+    value = -x * xp.log(xp.where(xp.greater(x, 0.0), x, 1.0))
+    return xp.where(xp.less(x, 0.0), -math.inf, value)
+
+
+def rel_entr(xp: Any, x: Array, y: Array) -> Array:
+    """x*log(x/y), 0 where x = 0 <= y, inf where it is not defined."""
+    inside = xp.logical_and(xp.greater(x, 0.0), xp.greater(y, 0.0))
+    value = x * xp.log(xp.where(inside, x / xp.where(inside, y, 1.0), 1.0))
+    nothing = xp.logical_and(xp.equal(x, 0.0), xp.greater_equal(y, 0.0))
+    strange = xp.logical_or(xp.not_equal(x, x), xp.not_equal(y, y))
+    return xp.where(inside, value, xp.where(strange, x + y, xp.where(nothing, 0.0 * x, math.inf)))

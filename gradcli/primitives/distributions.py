@@ -1,0 +1,191 @@
+"""Counts of choices, entropies and distributions, element by element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli.arrays import special_definitions as definitions
+from gradcli.arrays import spellings
+from gradcli.arrays.spellings import Spelling
+from gradcli.errors import EvaluationError
+from gradcli.primitives.arithmetic import add, divide, multiply, subtract
+from gradcli.primitives.axes import whole
+from gradcli.primitives.bind import bind
+from gradcli.primitives.comparisons import greater, greater_equal, logical_and, where
+from gradcli.primitives.exponential import exp, log
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.special import digamma, digamma_rise, gamma, lgamma, ndtr, ndtri
+
+_ANYWHERE = (0.7, [-1.0, 2.0])
+_POSITIVE = (0.7, [0.4, 2.5])
+_CHOICES = ((3.7, 1.3), ([[2.3, 5.2]], [[0.8], [1.5]]))
+_MOST_TERMS = 10_000
+
+spellings.declare("binom", Spelling({"scipy": "binom"}, elementwise=True, fallback=definitions.binom))
+
+factorial = Composite(
+    "factorial", "x", "gamma(x + 1)", lambda x: gamma(add(x, 1.0)),
+    derivative="g*gamma(x + 1)*digamma(x + 1)",
+    domain="x is no whole number < 0",
+    samples=_POSITIVE,
+)  # fmt: skip
+
+
+def _inside(n: Any, k: Any) -> tuple[Any, Any]:
+    """Operands at which the derivatives are finite, where there are no choices."""
+    there = logical_and(greater_equal(k, 0), greater_equal(n, k))
+    return where(there, n, 1.0), where(there, k, 0.0)
+
+
+def _rise_by_n(n: Any, k: Any) -> Any:
+    """digamma(n + 1) - digamma(n - k + 1)"""
+    n, k = _inside(n, k)
+    return digamma_rise(n - k + 1.0, k)
+
+
+def _comb_by_k(n: Any, k: Any) -> Any:
+    """digamma(n - k + 1) - digamma(k + 1)"""
+    n, k = _inside(n, k)
+    return digamma_rise(k + 1.0, n - 2.0 * k)
+
+
+def _perm_by_k(n: Any, k: Any) -> Any:
+    n, k = _inside(n, k)
+    return digamma(n - k + 1.0)
+
+
+comb = elementwise(
+    "comb", "x, k", "the number of choices of k among x: x!/(k!*(x - k)!)",
+    time=10,
+    forward=lambda xp, n, k: definitions.within(xp, xp.binom, n, k),
+    vjp=(
+        lambda g, y, n, k: g * (y * _rise_by_n(n, k)),
+        lambda g, y, n, k: g * (y * _comb_by_k(n, k)),
+    ),
+    spelling=spelled(scipy="binom"),
+    derivative="g*y*(digamma(x + 1) - digamma(x - k + 1)), g*y*(digamma(x - k + 1) - digamma(k + 1))",
+    domain="0 <= k <= x",
+    edges=("0 outside the domain",),
+    samples=_CHOICES,
+)  # fmt: skip
+
+perm = elementwise(
+    "perm", "x, k", "the number of arrangements of k among x: x!/(x - k)!",
+    time=10,
+    forward=lambda xp, n, k: definitions.within(xp, lambda n, k: definitions.poch(xp, n - k + 1.0, k), n, k),
+    vjp=(
+        lambda g, y, n, k: g * (y * _rise_by_n(n, k)),
+        lambda g, y, n, k: g * (y * _perm_by_k(n, k)),
+    ),
+    derivative="g*y*(digamma(x + 1) - digamma(x - k + 1)), g*y*digamma(x - k + 1)",
+    domain="0 <= k <= x",
+    edges=("0 outside the domain",),
+    samples=_CHOICES,
+)  # fmt: skip
+
+erfcx: Primitive = elementwise(
+    "erfcx", "x", "exp(x**2)*erfc(x), without overflow",
+    time=3,
+    forward=lambda xp, x, *, n: definitions.scaled_erfc(xp, x, n) if n else xp.erfcx(x),
+    fallback=definitions.erfcx,
+    # The nth derivative is a multiple of the nth repeated integral, and loses no digit so.
+    vjp=(lambda g, _y, x, *, n: g * (-2.0 * (n + 1) * bind(erfcx, (x,), {"n": n + 1})),),
+    prepare=lambda x: ((x,), {"n": 0}),
+    spelling=spelled("scipy"),
+    derivative="g*(2*x*erfcx(x) - 2/sqrt(pi))",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+erfcinv = Composite(
+    "erfcinv", "x", "inverse of erfc", lambda x: multiply(ndtri(multiply(x, 0.5)), -math.sqrt(0.5)),
+    derivative="-g*sqrt(pi)/2*exp(erfcinv(x)**2)",
+    domain="0 < x < 2",
+    edges=("erfcinv(0) = inf and erfcinv(2) = -inf, with derivative -inf",),
+    samples=(0.7, [0.2, 1.5]),
+)  # fmt: skip
+
+
+def _over_ndtr(x: Any) -> Any:
+    """The standard normal density over ndtr; beyond 38.6 it is 0, and erfcx there infinite."""
+    far = greater(x, 38.6)
+    return where(far, 0.0, divide(math.sqrt(2.0 / math.pi), erfcx(where(far, 0.0, x) * -math.sqrt(0.5))))
+
+
+log_ndtr = elementwise(
+    "log_ndtr", "x", "log(ndtr(x)), without underflow",
+    time=3,
+    vjp=(lambda g, _y, x: g * _over_ndtr(x),),
+    spelling=spelled("scipy"),
+    derivative="g*exp(-x**2/2)/(sqrt(2*pi)*ndtr(x))",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+
+def _standard(x: Any, loc: Any, scale: Any) -> Any:
+    return divide(subtract(x, loc), scale)
+
+
+def _norm_pdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    z = _standard(x, loc, scale)
+    return divide(multiply(exp(multiply(multiply(z, z), -0.5)), 1.0 / math.sqrt(2.0 * math.pi)), scale)
+
+
+norm_pdf = Composite(
+    "norm_pdf", "x, loc=0.0, scale=1.0", "density of the normal distribution with mean loc and deviation scale", _norm_pdf,
+    derivative="with z = (x - loc)/scale: -g*y*z/scale, g*y*z/scale, g*y*(z**2 - 1)/scale",
+    domain="scale > 0",
+    samples=(*_ANYWHERE, ([-1.0, 2.0], 0.3, 1.5)),
+)  # fmt: skip
+
+norm_cdf = Composite(
+    "norm_cdf", "x, loc=0.0, scale=1.0", "distribution function of the normal distribution with mean loc and deviation scale",
+    lambda x, loc=0.0, scale=1.0: ndtr(_standard(x, loc, scale)),
+    derivative="with p = norm_pdf(x, loc, scale): g*p, -g*p, -g*p*(x - loc)/scale",
+    domain="scale > 0",
+    samples=(*_ANYWHERE, ([-1.0, 2.0], 0.3, 1.5)),
+)  # fmt: skip
+
+entr = elementwise(
+    "entr", "x", "-x*log(x), 0 at 0",
+    fallback=definitions.entr,
+    vjp=(lambda g, _y, x: -g * (1.0 + log(x)),),
+    spelling=spelled("scipy"),
+    derivative="-g*(1 + log(x))",
+    domain="x > 0",
+    edges=("entr(0) = 0, entr'(0) = inf", "-inf where x < 0"),
+    samples=_POSITIVE,
+)  # fmt: skip
+
+rel_entr = elementwise(
+    "rel_entr", "x, y", "x*log(x/y), 0 where x is 0",
+    fallback=definitions.rel_entr,
+    vjp=(
+        lambda g, _y, a, b: g * (1.0 + (log(a) - log(b))),
+        lambda g, _y, a, b: g * -divide(a, b),
+    ),
+    spelling=spelled("scipy"),
+    derivative="g*(1 + log(x/y)), -g*x/y",
+    domain="x > 0, y > 0",
+    edges=("0 where x = 0 and y >= 0; there the derivative by x is -inf", "inf where x < 0 or y < 0, or y = 0 < x"),
+    samples=((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]])),
+)  # fmt: skip
+
+
+def _multigammaln(a: Any, d: Any) -> Any:
+    count = whole(d, "the dimension of 'multigammaln'")
+    if not 0 < count <= _MOST_TERMS:
+        raise EvaluationError(f"the dimension of 'multigammaln' must be from 1 to {_MOST_TERMS:,}")
+    total = lgamma(a)
+    for i in range(1, count):
+        total = add(total, lgamma(subtract(a, 0.5 * i)))
+    return add(total, 0.25 * count * (count - 1) * math.log(math.pi))
+
+
+multigammaln = Composite(
+    "multigammaln", "a, d", "logarithm of the multivariate gamma function of dimension d", _multigammaln,
+    derivative="g*(digamma(a) + … + digamma(a - (d - 1)/2))",
+    domain="a > (d - 1)/2",
+    samples=((2.7, 3), ([1.4, 2.5], 2)),
+)  # fmt: skip
