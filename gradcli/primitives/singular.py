@@ -89,6 +89,12 @@ def _matrix_call(x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     return (x,), {}
 
 
+def _right_vectors(xp: Any, x: Any) -> Any:
+    rows = xp.linalg.svd(x, full_matrices=False)[2]
+    *batch, last, columns = range(len(rows.shape))
+    return xp.permute_dims(rows, (*batch, columns, last))
+
+
 left_vectors: Primitive = _vectors(
     "left_vectors", "the left singular vectors of a matrix, as columns",
     forward=lambda xp, x: xp.linalg.svd(x, full_matrices=False)[0],
@@ -99,7 +105,7 @@ left_vectors: Primitive = _vectors(
 
 right_vectors: Primitive = _vectors(
     "right_vectors", "the right singular vectors of a matrix, as columns",
-    forward=lambda xp, x: xp.linalg.svd(x, full_matrices=False)[2].swapaxes(-1, -2),
+    forward=_right_vectors,
     vjp=(
         lambda g, y, x: matrix_transpose(
             _vectors_rule(g, y, left_vectors(x), svdvals(x), _taller(matrix_transpose(x)))
