@@ -30,7 +30,8 @@ def truth(value: Any, what: str) -> bool:
 def chosen(value: Any, choices: Collection[str], what: str) -> str:
     """`value`, which must be one of some texts. Raises EvaluationError where it is not."""
     if not isinstance(value, str) or value not in choices:
-        raise EvaluationError(f"there is no such {what}: {value!r:.40}", hint=f"it is {', '.join(map(repr, choices))}")
+        given = repr(value) if isinstance(value, str) else "what is no text"
+        raise EvaluationError(f"there is no {what} {given:.40}", hint=f"it is {', '.join(map(repr, choices))}")
     return value
 
 

@@ -279,7 +279,8 @@ def _norm_of_last(x: Any, ord: Any) -> Any:
         return index(svdvals(x), (Ellipsis, 0 if order > 0 else -1))
     if abs(order) not in (1, math.inf):
         raise EvaluationError(
-            f"there is no norm {ord!r:.40} of a matrix", hint="ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
+            f"there is no norm {str(ord) if isinstance(ord, str) else str(order):.40} of a matrix",
+            hint="ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf",
         )
     sums = sum_(absolute(x), -2 if abs(order) == 1 else -1)
     return (max_ if order > 0 else min_)(sums, -1)
