@@ -785,3 +785,15 @@ def test_no_text_is_written_that_is_too_long_to_be_read_back(run, monkeypatch):
     outcome = run(*words, "--json")
     assert outcome.error["kind"] == "limit"
     assert "longer than the 100 characters that a program can have" in outcome.error["message"]
+
+
+@pytest.mark.parametrize("language", ["text", "python", "latex"])
+@pytest.mark.parametrize("program", ["comb(x, k)", "perm(x, k)", "log_ndtr(x)", "softsign(x)", "csch(x)"])
+def test_derivatives_of_functions_that_few_programs_use_are_written(run, program, language):
+    done = run("diff", program, "--to", language)
+    assert (done.status, done.err) == (0, "")
+
+
+def test_the_derivative_of_erfcx_is_written_in_erfcx(run):
+    found = run("diff", "erfcx(x)").out.strip()
+    assert math.isclose(gradcli.compile(found)(x=0.7), gradcli.compile("diff(erfcx(x), x)")(x=0.7), rel_tol=1e-14)

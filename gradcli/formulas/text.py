@@ -43,6 +43,8 @@ from gradcli.program.ir import Equation, Program
 LONGEST = 1_000_000
 # A decimal with more characters may be a fraction.
 _LONG = 10
+# A text of a higher one doubles with each.
+_MOST_INTEGRALS = 5
 _NAMED = {math.pi: "pi", math.e: "e", math.inf: "inf"}
 # The same, and nan, without a name, which may be that of an input.
 _NAMELESS = {"pi": repr(math.pi), "e": repr(math.e), "inf": "1e999", "nan": "1e999 - 1e999"}
@@ -277,6 +279,21 @@ def _root(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return function("where", f"{operands[0].at(SUM)} == 0", "0", f"{Piece(x, operands[0].level).at(ATOM)}**{root}")
 
 
+def scaled_erfc(name: str, root: str) -> Spelling:
+    """erfcx and what its derivatives are multiples of, by the recurrence of the repeated integrals of erfc."""
+
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        n, x = equation.params["n"], operands[0]
+        if n > _MOST_INTEGRALS:
+            raise LackingError(equation, "a formula")
+        before, value = f"2/{root}", f"{name}({x.text})"
+        for k in range(1, n + 1):
+            before, value = value, f"(({before} - 2*{x.at(UNARY)}*{value})/{2 * k})"
+        return Piece(value)
+
+    return spelling
+
+
 def _scattered(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
     """The derivative of an index."""
     name = part(function("zeros", sizes(equation.params["shape"])).text)
@@ -314,6 +331,7 @@ LANGUAGE = Language(
         "digamma_rise": lambda _equation, operands: digamma_rise("digamma", operands),
         "sech_square": lambda _equation, operands: Piece(f"sech({operands[0].text})**2", POWER),
         "polygamma": with_order("polygamma"),
+        "erfcx": scaled_erfc("erfcx", "sqrt(pi)"),
         "bessel_i": _of_order("i0", "i1"),
         "bessel_j": _of_order("j0", "j1"),
         **{p.name: reduction(p.name) for p in with_parameters("x axis keepdims")},

@@ -57,7 +57,7 @@ def _perm_by_k(n: Any, k: Any) -> Any:
 
 
 comb = elementwise(
-    "comb", "x, k", "the number of choices of k among x: x!/(k!*(x - k)!)",
+    "comb", "N, k", "the number of choices of k among N: N!/(k!*(N - k)!)",
     time=10,
     forward=lambda xp, n, k: definitions.within(xp, xp.binom, n, k),
     vjp=(
@@ -65,22 +65,22 @@ comb = elementwise(
         lambda g, y, n, k: g * (y * _comb_by_k(n, k)),
     ),
     spelling=spelled(scipy="binom"),
-    derivative="g*y*(digamma(x + 1) - digamma(x - k + 1)), g*y*(digamma(x - k + 1) - digamma(k + 1))",
-    domain="0 <= k <= x",
+    derivative="g*y*(digamma(N + 1) - digamma(N - k + 1)), g*y*(digamma(N - k + 1) - digamma(k + 1))",
+    domain="0 <= k <= N",
     edges=("0 outside the domain",),
     samples=_CHOICES,
 )  # fmt: skip
 
 perm = elementwise(
-    "perm", "x, k", "the number of arrangements of k among x: x!/(x - k)!",
+    "perm", "N, k", "the number of arrangements of k among N: N!/(N - k)!",
     time=10,
     forward=lambda xp, n, k: definitions.within(xp, lambda n, k: definitions.poch(xp, n - k + 1.0, k), n, k),
     vjp=(
         lambda g, y, n, k: g * (y * _rise_by_n(n, k)),
         lambda g, y, n, k: g * (y * _perm_by_k(n, k)),
     ),
-    derivative="g*y*(digamma(x + 1) - digamma(x - k + 1)), g*y*digamma(x - k + 1)",
-    domain="0 <= k <= x",
+    derivative="g*y*(digamma(N + 1) - digamma(N - k + 1)), g*y*digamma(N - k + 1)",
+    domain="0 <= k <= N",
     edges=("0 outside the domain",),
     samples=_CHOICES,
 )  # fmt: skip
