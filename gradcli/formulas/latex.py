@@ -21,6 +21,7 @@ from gradcli.formulas.writing import (
     SUM,
     TIMES,
     UNARY,
+    LackingError,
     Language,
     Piece,
     Truths,
@@ -185,6 +186,12 @@ def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"\\begin{{cases}} {x} & {condition} \\\\ {y} & \\text{{otherwise}} \\end{{cases}}")
 
 
+def _scaled_erfc(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    if equation.params["n"]:
+        raise LackingError(equation, "LaTeX")
+    return Piece(f"\\operatorname{{erfcx}}\\left({operands[0].text}\\right)")
+
+
 class _EveryFunction(dict[str, Any]):
     """Spellings, where a function without one of its own is called by its name."""
 
@@ -200,6 +207,7 @@ LANGUAGE = Language(
     functions=_EveryFunction({
         **operators("* / // % @ **", form=_operator, less_equal=r"\le", greater_equal=r"\ge", equal="=", not_equal=r"\ne"),
         "multiply": _times,
+        "erfcx": _scaled_erfc,
         "divide": _fraction,
         "matmul": lambda _equation, operands: Piece(
             f"{_bracketed(operands[0], PRODUCT)} {_bracketed(operands[1], UNARY)}", PRODUCT
