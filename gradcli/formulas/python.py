@@ -175,7 +175,6 @@ _CALLS: dict[str, Spelling] = {
     "coth": template("1/np.tanh({0})", TIMES),
     "sinpi": template("np.sin(np.pi*{0})"),
     "cospi": template("np.cos(np.pi*{0})"),
-    "perm": template("special.poch({0} - {1} + 1, {1})", inner=UNARY),
     "erfcx": scaled_erfc("special.erfcx", "np.sqrt(np.pi)"),
     "softsign": template("{0}/(1 + np.abs({0}))", TIMES),
     "tanhshrink": template("{0} - np.tanh({0})", SUM),
