@@ -11,7 +11,7 @@ from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract
 from gradcli.primitives.axes import normalize_axes, one_number, truth
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal, isfinite, maximum, not_equal, nowhere, usable_divisor, where
+from gradcli.primitives.comparisons import equal, isfinite, less, not_equal, nowhere, usable_divisor, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.families import elementwise
@@ -106,7 +106,9 @@ def finite_scale(x: Any, axes: Shape) -> Any:
     largest = max_(absolute(constant(x)), axes, True)
     dtype = arrays.dtype_name(x) if arrays.is_floating(x) else "float64"
     smallest = float(arrays.numpy_namespace().finfo(dtype).smallest_normal)
-    return where(usable_divisor(largest), maximum(largest, smallest), 1.0)
+    scale = where(usable_divisor(largest), largest, 1.0)
+    tiny = less(scale, smallest)
+    return scale if nowhere(tiny) else where(tiny, smallest, scale)
 
 
 def _order(ord: Any) -> float:
