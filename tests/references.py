@@ -477,6 +477,8 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "diag": np.diag,
     "matmul": lambda a, b: np.einsum("...ij,...jk->...ik" if np.ndim(b) > 1 else "...j,j->...", a, b),
     "dot": np.dot,
+    "inner": np.inner,
+    "vdot": np.vdot,
     "outer": lambda a, b: np.multiply.outer(a, b),
     "trace": np.trace,
     "diagonal": lambda x, k=0: np.diagonal(x, int(k)),

@@ -12,7 +12,7 @@ import pytest
 
 import gradcli
 from gradcli import arrays, grad, limits, tensor
-from gradcli.errors import EvaluationError, LimitError, ShapeError, UsageError
+from gradcli.errors import CallError, EvaluationError, LimitError, ShapeError, UsageError
 
 INF, NAN = math.inf, math.nan
 
@@ -152,7 +152,7 @@ class TestLimits:
             value("sum(einsum('ij,jk,kl->il', A, A, A))", A=matrix)
 
     def test_a_shape_of_many_numbers(self):
-        for program in ("tile([1, 2], n)", "reshape([1, 2], n)", "zeros(n)", "sum([1, 2], n)"):
+        for program in ("tile([1, 2], n)", "reshape([1, 2], n)", "zeros(n)", "sum([1, 2], axis=n)"):
             with pytest.raises(ShapeError, match="1,000,000 numbers are too many"):
                 value(program, n=np.ones(1_000_000))
 
@@ -193,9 +193,9 @@ class TestLimits:
 
     def test_the_backward_pass_takes_steps(self):
         x = tensor(2.0, requires_grad=True)
-        with limits.within(max_steps=10):
+        with limits.within(max_steps=40):
             grad(x * x * x, x)
-            with pytest.raises(LimitError, match="more than 10 steps") as caught:
+            with pytest.raises(LimitError, match="more than 40 steps") as caught:
                 self.differentiate(x**0.5 * gradcli.log(x), x, times=20)
         assert "--max-steps" in caught.value.hint
 
@@ -327,9 +327,9 @@ class TestSpellings:
 
 
 class TestMessages:
-    @pytest.mark.parametrize(("program", "hint"), [("max(x, 3)", "maximum(x, y)"), ("min(x, 2.5)", "minimum(x, y)")])
+    @pytest.mark.parametrize(("program", "hint"), [("max(x, 3)", "maximum(x, 3)"), ("min(x, 2.5)", "minimum(x, 2.5)")])
     def test_an_extreme_of_two_numbers(self, program, hint):
-        with pytest.raises(EvaluationError) as caught:
+        with pytest.raises(CallError) as caught:
             value(program, x=[1.0, 2.0])
         assert hint in caught.value.hint
 

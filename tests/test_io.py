@@ -27,9 +27,10 @@ from gradcli.io.files import read
 from gradcli.io.json_text import dumps
 from gradcli.io.output import save_npz, write_atomically
 from gradcli.io.variables import read_variables, split_binding
-from gradcli.language.syntax import parse_tables
+from gradcli.language.syntax import parse_tables, soft_words
 
-WORDS_OF_THE_GRAMMAR = sorted({*re.findall(r'"([A-Za-z]+)"', parse_tables.read_grammar().decode())})
+SOFT_WORDS = sorted(word.lower() for word in soft_words.SOFT)
+WORDS_OF_THE_GRAMMAR = sorted({*re.findall(r'"([A-Za-z]+)"', parse_tables.read_grammar().decode())} - {*SOFT_WORDS})
 
 fixed = settings(derandomize=True, deadline=None, max_examples=150, database=None)
 
@@ -609,6 +610,11 @@ class TestSplitBinding:
         with pytest.raises(BindingError, match="reserved word") as caught:
             split_binding(f"{name}=1")
         assert caught.value.span == (0, len(name))
+
+    @pytest.mark.parametrize("name", SOFT_WORDS)
+    def test_a_word_that_is_one_in_its_place_alone(self, run, name):
+        assert split_binding(f"{name}=1").name == name
+        assert run("eval", f"exp(-{name}*t)", f"{name}=0", "t=2", "--json").json["grad"] == {name: -2.0, "t": 0.0}
 
 
 class TestReadVariables:

@@ -39,7 +39,7 @@ def grads(program, **values):
         ("0 or 5", 5.0),
         ("0 and 5", 0.0),
         ("3 if 1 > 2 else 4 if 0 else 5", 5.0),
-        ("pi + tau", 3 * math.pi),
+        ("pi + math.tau + π", 4 * math.pi),
         ("e", math.e),
         ("pi = 3; pi", 3.0),
         ("np.log(torch.exp(2.5))", 2.5),
@@ -248,15 +248,15 @@ def test_several_values_have_names_of_their_own(program, expected):
     ("program", "message"),
     [
         ("qr([[x]])", "the value of the program needs a number or a tensor, and this is 2 tensors"),
-        ("y = qr([[x]]); 1", "'y' needs a number or a tensor, and this is 2 tensors"),
+        ("y = qr([[x]]); y + 1", "needs a number or a tensor, and this is 2 tensors"),
         ("log(qr([[x]]))", "'log' needs a number or a tensor, and this is 2 tensors"),
         ("qr([[x]]) + 1", "needs a number or a tensor, and this is 2 tensors"),
         ("qr([[x]])[2]", "taken by its number, from 0 to 1"),
         ("qr([[x]])[0, 1]", "taken by its number, from 0 to 1"),
         ("a, b, c = qr([[x]]); a", "3 names do not fit 2 tensors"),
-        ("a, b = [x, 1, 2]; a", "2 names do not fit a tensor of shape"),
+        ("a, b = [x, 1, 2]; a", "2 names do not fit 3 values"),
         ("a, b = x; a", "2 names do not fit a tensor of shape"),
-        ("a, b = None, x; b", "'a' needs a number or a tensor"),
+        ("a, b = None, x; a + b", "needs a number or a tensor, and this is no value"),
     ],
 )
 def test_several_values_where_one_is_needed_are_an_error(program, message):

@@ -208,7 +208,7 @@ def test_an_attempt_takes_nothing_from_the_run():
 
 
 def test_a_result_that_is_not_finite_is_given_where_its_cause_is_too_far_to_find(run):
-    outcome = run("eval", "y = x; for i in range(500) { y = y*2 }; y/0", "x=1", "--max-steps", "4500")
+    outcome = run("eval", "y = x; for i in range(500) { y = y*2 }; y/0", "x=1", "--max-steps", "6000")
     assert outcome.status == 0
     assert "inf" in outcome.out
     assert "warning: a result is not finite, where that comes from takes too many steps to find" in outcome.err

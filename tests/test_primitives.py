@@ -719,3 +719,10 @@ def test_an_elementwise_function_of_a_stack_is_the_stack_of_its_values(case):
     value = data(case.call(*case.operands))
     stacked = case.call(*(np.full((2, 3, *(1,) * (value.ndim - np.ndim(o)), *np.shape(o)), o) for o in case.operands))
     np.testing.assert_allclose(data(stacked), np.full((2, 3, *value.shape), value), rtol=4e-15)
+
+
+def test_the_names_that_differ_between_libraries_are_known_without_loading_them():
+    assert {e.name for e in table.of_libraries()} == {
+        n for n in ("log", *(e.name for e in table.of_libraries())) if table.differs(n)
+    }
+    assert all(table.find(e.name, library) is e for e in table.of_libraries() for library in e.library.split())

@@ -17,7 +17,7 @@ from gradcli import errors, limits, timing
 from gradcli.arrays import backends
 from gradcli.cli.main import COMMANDS
 from gradcli.io import json_numbers, tables
-from gradcli.language.syntax import lexer
+from gradcli.language.syntax import layout, lexer
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -125,7 +125,7 @@ def test_the_limits_are_those_on_the_page() -> None:
     documented = {what: int(much.split()[0].replace(",", "")) for what, much, _ in rows(text_of("limits.md"))}
     assert documented == {
         "length of a program": lexer.MAX_LENGTH,
-        "brackets within brackets": lexer.MAX_NESTING,
+        "brackets within brackets": layout.MAX_NESTING,
         "length of a name": lexer.MAX_NAME,
         "calls within calls": limits.MAX_DEPTH,
         "steps: operations, and rounds of loops": limits.MAX_STEPS,

@@ -248,7 +248,7 @@ def test_what_the_algebra_knows_of_functions_of_what_it_knows(source):
     traced = record(lambda **given: [evaluate(parse(source), given, rewrite=False).value], inputs)
     program = gradcli.compile(text(formula(traced.program._replace(guards=()))))
     np.testing.assert_allclose(
-        program(**{n: inputs[n] for n in program.inputs}),
-        gradcli.compile(source)(**{n: inputs[n] for n in gradcli.compile(source).inputs}),
+        program(**{n: inputs[n] for n in program.inputs if n in inputs}),
+        gradcli.compile(source)(**{n: inputs[n] for n in gradcli.compile(source).inputs if n in inputs}),
         rtol=1e-12,
     )

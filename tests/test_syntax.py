@@ -20,7 +20,6 @@ from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax import (
     MAX_LENGTH,
     MAX_NESTING,
-    build,
     generate,
     lexer,
     parse,
@@ -28,6 +27,7 @@ from gradcli.language.syntax import (
     parse_tables,
     tree,
 )
+from gradcli.language.syntax import parser as syntax_parser
 from gradcli.language.syntax.words import FOREIGN_WORDS
 
 
@@ -44,8 +44,28 @@ def show(node: Any) -> str:
             return repr(value)
         case tree.Constant(_, value):
             return str(value)
-        case tree.Name(_, name) | tree.BoundName(_, name):
+        case tree.Name(_, name, library):
+            return f"{library}:{name}" if library else str(name)
+        case tree.BoundName(_, name):
             return str(name)
+        case tree.Several(_, targets):
+            return f"({' '.join(map(show, targets))})"
+        case tree.Parameter(_, name, default, keyword_only):
+            return f"{'*' * keyword_only}{name}" + (f"={show(default)}" if default is not None else "")
+        case tree.Lambda(_, parameters, body):
+            return f"(lambda {' '.join([*map(show, parameters), show(body)])})"
+        case tree.Comprehension(_, element, clauses):
+            return f"[{show(element)} {' '.join(map(show, clauses))}]"
+        case tree.Clause(_, target, iterable, conditions):
+            return " ".join([f"for {show(target)} {show(iterable)}", *(f"if {show(c)}" for c in conditions)])
+        case tree.Factorial(_, operand):
+            return f"(! {show(operand)})"
+        case tree.IsNone(_, operand, negated):
+            return f"(is{' not' * negated} None {show(operand)})"
+        case tree.Apply(_, function, arguments, keywords):
+            return f"({' '.join(map(show, (function, *arguments, *keywords)))})"
+        case tree.Input(_, name, default):
+            return f"<{name}" + (f"={show(default)}>" if default is not None else ">")
         case tree.Ellipsis():
             return "..."
         case tree.List(_, items):
@@ -61,8 +81,9 @@ def show(node: Any) -> str:
             return f"(? {show(test)} {show(body)} {show(orelse)})"
         case tree.Keyword(_, name, value):
             return f"{name}={show(value)}"
-        case tree.Call(_, name, _, receiver, arguments, keywords):
+        case tree.Call(_, name, _, receiver, arguments, keywords, library):
             head = name if receiver is None else f"{show(receiver)}.{name}"
+            head = f"{library}:{head}" if library else head
             return f"({' '.join([head, *map(show, (*arguments, *keywords))])})"
         case tree.Attribute(_, value, name):
             return f"{show(value)}.{name}"
@@ -72,8 +93,18 @@ def show(node: Any) -> str:
             return f"{show(value)}[{' '.join(map(show, items))}]"
         case tree.Evaluate(_, value):
             return show(value)
-        case tree.Assign(_, name, _, value):
-            return f"{name} = {show(value)}"
+        case tree.Assign(_, targets, value):
+            return f"{' = '.join(map(show, targets))} = {show(value)}"
+        case tree.Augment(_, target, operator, _, value):
+            return f"{show(target)} {operator}= {show(value)}"
+        case tree.Return(_, value):
+            return f"return {show(value)}" if value is not None else "return"
+        case tree.Break() | tree.Continue() | tree.Pass():
+            return type(node).__name__.lower()
+        case tree.Import(_, names):
+            return f"import {names}"
+        case tree.Block(_, statements):
+            return block(statements)
         case tree.Define(_, name, _, parameters, body, backward):
             text = f"{name}({' '.join(map(show, parameters))}) = {show(body)}"
             if backward is None:
@@ -81,8 +112,8 @@ def show(node: Any) -> str:
             return f"{text} backward({show(backward.cotangent)}) {' '.join(map(show, backward.gradients))}"
         case tree.If(_, test, body, orelse):
             return f"if {show(test)} {block(body)}" + (f" else {block(orelse)}" if orelse else "")
-        case tree.For(_, name, _, iterable, body):
-            return f"for {name} {show(iterable)} {block(body)}"
+        case tree.For(_, target, iterable, body):
+            return f"for {show(target)} {show(iterable)} {block(body)}"
         case tree.While(_, test, body):
             return f"while {show(test)} {block(body)}"
     raise TypeError(node)
@@ -130,6 +161,39 @@ FORMS = [
     ("a or b if not c else d", "(? (not c) (or a b) d)"),
     ("(a if b else c) + 1", "(+ (? b a c) 1)"),
     ("-x.T[0]**2", "(- (** x.T[0] 2))"),
+    # as in print
+    ("2x + 3.5(y + 1)", "(+ (* 2 x) (* 3.5 (+ y 1)))"),
+    ("a·b × c ÷ d − e", "(- (/ (* (* a b) c) d) e)"),
+    ("a ≤ b ≠ c", "(compare a <= b != c)"),
+    ("x²", "(** x 2)"),
+    ("-x⁻¹²", "(- (** x (- 12)))"),
+    ("2√x.T[0]", "(* 2 (sqrt x.T[0]))"),
+    ("√(x²)", "(sqrt (** x 2))"),
+    ("n!/(k!*m!)", "(/ (! n) (* (! k) (! m)))"),
+    ("2π", "(* 2 π)"),
+    ("x != 3", "(compare x != 3)"),
+    ("∞", "inf"),
+    # truth values, element by element
+    ("(x > 0) & ~(y > 0) | z", "(| (& (compare x > 0) (~ (compare y > 0))) z)"),
+    ("x is not None and y is None", "(and (is not None x) (is None y))"),
+    # functions as values, and comprehensions
+    ("lambda: 1", "(lambda 1)"),
+    ("f = lambda a, b=2: a*b", "f = (lambda a b=2 (* a b))"),
+    ("exp(-lambda*t)", "(exp (* (- lambda) t))"),
+    ("x[lambda:3]", "x[lambda:3:_]"),
+    ("grad(f)(x, y=1)", "((grad f) x y=1)"),
+    ("[a*b for a, (b, _) in z if a if b]", "[(* a b) for (a (b _)) z if a if b]"),
+    ("sum(a for r in m for a in r)", "(sum [a for r m for a r])"),
+    # names that are words of Python elsewhere
+    ("def + class*from", "(+ def (* class from))"),
+    ("return = 3; pass*is", "return = 3; (* pass is)"),
+    # libraries
+    ("import numpy as xx; xx.log(x)", "import numpy; (numpy:log x)"),
+    ("from math import exp as e2, pi\ne2(pi)", "import math; (math:exp math:pi)"),
+    ("import torch.nn.functional as G\nG.relu(G)", "import torch; (torch.nn.functional:relu G)"),
+    ("from torch import nn\nnn.functional.relu(x)", "import torch; (torch.nn.functional:relu x)"),
+    ("F.T @ F.relu(x)", "(@ F.T (F.relu x))"),
+    ("F.relu(x)", "(torch.nn.functional:relu x)"),
     # lists and tuples
     ("[]", "[]"),
     ("()", "[]"),
@@ -153,14 +217,14 @@ FORMS = [
     ("x[i,]", "x[i]"),
     ("x[-1][[0, 2]]", "x[(- 1)][[0 2]]"),
     # library prefixes
-    ("np.log(x)", "(log x)"),
-    ("torch.log(x).sum(dim=0)", "((log x).sum dim=0)"),
-    ("np.linalg.norm(x) + np.pi", "(+ (norm x) pi)"),
-    ("torch.nn.functional.softplus(x)", "(softplus x)"),
-    ("torch.special.expit(jnp.linalg.inv(A))", "(expit (inv A))"),
-    ("numpy . linalg . norm(x)", "(norm x)"),
-    ("(np\n.log(x))", "(log x)"),
-    ("np.log(np.abs(x)) # np is numpy", "(log (abs x))"),
+    ("np.log(x)", "(numpy:log x)"),
+    ("torch.log(x).sum(dim=0)", "((torch:log x).sum dim=0)"),
+    ("np.linalg.norm(x) + np.pi", "(+ (numpy.linalg:norm x) numpy:pi)"),
+    ("torch.nn.functional.softplus(x)", "(torch.nn.functional:softplus x)"),
+    ("torch.special.expit(jnp.linalg.inv(A))", "(torch.special:expit (jax.numpy.linalg:inv A))"),
+    ("numpy . linalg . norm(x)", "(numpy.linalg:norm x)"),
+    ("(np\n.log(x))", "(numpy:log x)"),
+    ("np.log(np.abs(x)) # np is numpy", "(numpy:log (numpy:abs x))"),
     ("math = x; math.sum()", "math = x; (math.sum)"),
     ("f(np) = np.sum()", "f(np) = (np.sum)"),
     ("for torch in x { torch.sum() }", "for torch x {(torch.sum)}"),
@@ -207,8 +271,8 @@ def test_nodes_are_frozen() -> None:
     with pytest.raises(AttributeError, match="frozen"):
         node.span = Span(0, 0)  # type: ignore[misc]
     with pytest.raises(TypeError):
-        tree.Name(Span(0, 1))  # type: ignore[call-arg]
-    assert tree.Name(Span(0, 1), "x").id == "x"
+        tree.Name(Span(0, 1), "x")  # type: ignore[call-arg]
+    assert tree.Name(Span(0, 1), "x", "").id == "x"
 
 
 # Places
@@ -220,7 +284,7 @@ def test_places() -> None:
     texts = [(type(node).__name__, source[node.span.start : node.span.end]) for node in tree.walk(program)]
     assert texts[1:] == [
         ("Define", "f(a) = (a + 1)*b backward(g) = g"),
-        ("BoundName", "a"),
+        ("Parameter", "a"),
         ("Binary", "(a + 1)*b"),
         ("Binary", "(a + 1)"),
         ("Name", "a"),
@@ -251,11 +315,14 @@ def test_text_of_a_node_reads_as_the_node(source: str) -> None:
         for child in tree.children(node):
             assert node.span.start <= child.span.start <= child.span.end <= node.span.end
         if isinstance(node, tree.Expression):
-            assert show(parse_expression(source[slice(*node.span)])) == show(node)
+            # The place of a name leaves out its prefix.
+            written = re.sub(r"[\w.]+:(?=\w)", "", show(node))
+            read = re.sub(r"[\w.]+:(?=\w)", "", show(parse_expression(source[slice(*node.span)])))
+            assert read == written
         if isinstance(node, tree.Binary):
             symbol = source[slice(*node.operator_span)]
             assert symbol == node.operator or (symbol, node.operator) == ("^", "**")
-        if isinstance(node, tree.Call | tree.Attribute | tree.Assign | tree.Define | tree.For):
+        if isinstance(node, tree.Call | tree.Attribute | tree.Define):
             assert source[slice(*node.name_span)] == node.name
 
 
@@ -287,13 +354,7 @@ MISTAKES = [
     ("f(x; y)", ";", "unexpected ';'", "'(' is still open"),
     # characters
     ("x $ y", "$", "unexpected character '$'", ""),
-    ("x & y", "&", "unexpected character '&'", "write 'and'"),
-    ("x && y", "&", "unexpected character '&'", "write 'and'"),
-    ("x || y", "|", "unexpected character '|'", "write 'or'"),
-    ("!x", "!", "unexpected character '!'", "write 'not'"),
     ("x ? 1 : 2", "?", "unexpected character '?'", "a if condition else b"),
-    ("x × y", "×", "unexpected character '×' (multiplication sign)", "write '*'"),
-    ("x²", "²", "unexpected character '²' (superscript two)", "write **2"),
     ("x\u00a0+ 1", "\u00a0", "unexpected character U+00A0 (no-break space)", "plain space"),
     ("f（x)", "（", "unexpected character '（' (fullwidth left parenthesis)", "write '('"),
     ("x\0", "\0", "unexpected character U+0000", ""),
@@ -301,7 +362,15 @@ MISTAKES = [
     ("\ud800", "\ud800", "unexpected character U+D800", ""),
     ("f('abc)", "'abc)", "the string is never closed", "close it with '"),
     ('f("ab\ny")', '"ab', "the string is never closed", 'close it with "'),
+    ("x && y", "&", "unexpected '&'", "should follow"),
+    ("!x", "!", "unexpected '!'", "should stand before"),
+    ("½x", "½", "unexpected character '½' (vulgar fraction one half)", "write (1/2)"),
+    ("\\frac{x}{2}", "\\", "unexpected character '\\'", "(a)/(b)"),
+    ("|x + 1|", "|", "'|' stands between truth values", "write abs(x + 1)"),
+    ("f'(x)", "f'", "a derivative has no prime in the language", "write y = f(x); diff(y, x)"),
     # numbers
+    ("1.0f", "1.0f", "'1.0f' is not a number", "write 1.0"),
+    ("1d-3", "1d", "'1d' is not a number", "1e-3"),
     ("1__0", "1__0", "'1__0' is not a number", "1_000"),
     ("1_", "1_", "'1_' is not a number", "1_000"),
     ("0x10", "0x10", "'0x10' is not a number", "decimal"),
@@ -309,24 +378,28 @@ MISTAKES = [
     ("1e+", "1e", "'1e' is not a number", "exponent"),
     ("1.2.3", "1.2.3", "'1.2.3' is not a number", "one '.'"),
     ("2j", "2j", "'2j' is not a number", "complex"),
+    # two readings
+    ("1/2x", "1/2x", "this can be read as 1/(2*x) and as 1/2*x", "write 1/(2*x) or 1/2*x"),
+    ("x^2(y + 1)", "^2(", "this can be read as x(y + 1)^2 and as x^(2*(y + 1))", "write"),
+    ("a % -2x", "a % -2x", "this can be read as a%(2*x) and as a%2*x", "write"),
+    ("√2x", "√2x", "this can be read as √(2*x) and as √2*x", "write"),
+    ("√x²", "√x²", "this can be read as √(x…) and as (√x)…", "brackets"),
+    ("-x!", "-x!", "this can be read as (-x)! and as -(x!)", "brackets"),
+    ("2x!", "2x!", "this can be read as (2*x)! and as 2*(x!)", "brackets"),
+    ("x!!", "x!!", "this can be read as (x!)! and as the double factorial", "brackets"),
+    ("3!=6", "3!=", "this can be read as 3 != … and as 3! == …", "write"),
+    ("2(3)", "2(3)", "this can be read as a*b and as one number", "brackets"),
     # two things side by side
-    ("2x", "x", "missing operator or separator between '2' and 'x'", "write 2*x"),
+    ("sin x", "sin x", "'sin' is a function, and its argument stands in brackets", "write sin(x)"),
     ("2 exp(x)", "exp", "missing operator or separator between '2' and 'exp'", "write 2*exp"),
     ("x y", "y", "missing operator or separator between 'x' and 'y'", "write x*y"),
     ("(a) b", "b", "missing operator or separator between ')' and 'b'", "'*' to multiply"),
-    ("2(x + 1)", "(x + 1)", "only a function can be called", "'*'"),
-    ("x[0](y)", "(y)", "only a function can be called", "'*'"),
     # assignment
     ("3 = x", "3", "cannot assign to a number", ""),
     ("'a' = x", "'a'", "cannot assign to a string", ""),
     ("a + b = 3", "a + b", "cannot assign to an expression", "'==' compares"),
-    ("[a, b] = x", "[a, b]", "cannot assign to a list", "without brackets"),
     ("a, b = 1, 2, 3", "1, 2, 3", "2 names do not fit 3 values", ""),
     ("a, 2 = x", "2", "cannot assign to a number", ""),
-    ("a = 1, 2", ",", "unexpected ','", "[a, b] builds"),
-    ("a, b", ",", "unexpected ','", "Q, R = qr(A)"),
-    ("a, b\nc", ",", "unexpected ','", "Q, R = qr(A)"),
-    ("x[0] = 3", "x[0]", "cannot assign to an element", "where"),
     ("x.y = 3", "x.y", "cannot assign to the attribute 'y'", ""),
     ("x.f(y) = 3", "x.f(y)", "cannot assign to the method call '.f(…)'", ""),
     ("True = 3", "True", "cannot assign to 'True'", "reserved"),
@@ -336,14 +409,12 @@ MISTAKES = [
     ("not = 3", "not", "'not' is a reserved word", "another name"),
     ("for = 3", "for", "'for' is a reserved word", "another name"),
     ("backward = 3", "backward", "'backward' is a reserved word", "another name"),
-    ("a = b = 1", "=", "assignments cannot be chained", "one statement"),
     ("= 3", "=", "a name should stand before '='", ""),
     ("if x = 3 { y }", "=", "'=' binds a name, it does not compare", "write '=='"),
     ("a if x = 3 else b", "=", "'=' binds a name, it does not compare", "write '=='"),
     ("[x = 3]", "=", "unexpected '='", "'==' compares"),
     # functions
     ("f(a + 1) = 3", "a + 1", "a parameter is a name", ""),
-    ("f(a=1) = 3", "a=1", "the parameter 'a' cannot have a default value", ""),
     ("f(a, a) = 3", "a", "two parameters are named 'a'", ""),
     ("f(g) = g backward(g) = g", "g", "two parameters are named 'g'", ""),
     ("f(a, b) = a*b backward(g) = g*b", "g*b", "'f' has 2 parameters, its backward gives 1", "one expression per"),
@@ -358,8 +429,6 @@ MISTAKES = [
     ("f(*a)", "*", "'*' cannot unpack here", ""),
     ("f(**kwargs)", "**", "'**' cannot unpack here", ""),
     # blocks and conditions
-    ("if x > 3: y", ":", "unexpected ':'", "{ … }"),
-    ("for i in range(3): y", ":", "unexpected ':'", "{ … }"),
     ("if x > 3 y", "y", "a block { … } should follow here", "if condition { … }"),
     ("if a { b } else c", "c", "a block { … } should follow here", "else { … }"),
     ("else { 3 }", "else", "'else' without 'if'", ""),
@@ -367,23 +436,13 @@ MISTAKES = [
     ("(a if b)", ")", "the condition has no 'else'", "a if condition else b"),
     ("for i range(3) { y }", "range", "'in' should follow the name of a loop", "for name in"),
     ("x in y", "in", "unexpected 'in'", "for name in"),
-    ("[x for x in y]", "for", "unexpected 'for'", "statement"),
     ("x = if c { 1 }", "if", "unexpected 'if'", "a if condition else b"),
     ("x = {'a': 1}", "{", "unexpected '{'", "[a, b]"),
     ("a == not b", "not", "unexpected 'not'", "(not x)"),
     ("x[1:2:3:4]", ":", "unexpected ':'", "start:stop:step"),
-    ("x: float = 3", ":", "unexpected ':'", "index"),
     # Python and its neighbours
-    ("def f(x): x", "def", "'def' is not part of the language", "f(x) = …"),
-    ("lambda x: x", "lambda", "'lambda' is not part of the language", "f(x) = …"),
-    ("import numpy as np", "import", "'import' is not part of the language", "np.log(x)"),
-    ("return x", "return", "'return' is not part of the language", "last statement"),
-    ("while x { break }", "break", "'break' is not part of the language", "while"),
-    ("if a {} elif b {}", "elif", "'elif' is not part of the language", "else if"),
     ("x is y", "is", "'is' is not part of the language", "=="),
     ("x := 3", ":=", "':=' is not part of the language", "name = value"),
-    ("x += 1", "+=", "'+=' is not part of the language", "x = x + …"),
-    ("x[0] **= 2", "**=", "'**=' is not part of the language", "x = x ** …"),
     ("x => y", "=>", "'=>' is not part of the language", ">="),
     ("x === y", "===", "'===' is not part of the language", "=="),
     ("x <> y", "<>", "'<>' is not part of the language", "!="),
@@ -456,8 +515,8 @@ def test_length_of_a_name() -> None:
     for source in ("x" * 1_001, "a" + "\u0315\u0300" * 400_000):
         with pytest.raises(ProgramSyntaxError, match="the name is longer than 1000 characters"):
             parse(source)
-    with pytest.raises(ProgramSyntaxError, match="unexpected character '²'"):
-        parse("x" * 900_000 + "²")
+    with pytest.raises(ProgramSyntaxError, match="unexpected character '½'"):
+        parse("x" * 900_000 + "½")
 
 
 LONG = 20_000
@@ -632,17 +691,22 @@ def run(code: str, **environment: str) -> str:
 def test_larks_own_parser_gives_the_same_trees() -> None:
     class Actions:
         def __getattr__(self, name: str) -> Any:
-            if name not in vars(build):
+            if name not in syntax_parser.ACTIONS:
                 raise AttributeError(name)
-            return lambda children: getattr(build, name)(*children)
+            return lambda children: syntax_parser.ACTIONS[name](*children)
+
+    class Token(lark.Token):
+        library: str
 
     class Lexer(lark.lexer.Lexer):
         def __init__(self, configuration: object) -> None: ...
 
         def lex(self, text: str) -> Iterator[lark.Token]:  # type: ignore[override]
-            for token in lexer.tokens(text, parse_tables.load()):
+            for token in syntax_parser.tokens(text, parse_tables.load(), lines=True):
                 if token.type != lexer.END:
-                    yield lark.Token(token.type, token.value, token.start_pos, end_pos=token.end_pos)
+                    given = Token(token.type, token.value, token.start_pos, end_pos=token.end_pos)
+                    given.library = token.library
+                    yield given
 
     parser = lark.Lark(
         parse_tables.read_grammar().decode(),

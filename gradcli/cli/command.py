@@ -41,6 +41,7 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
 
     Raises UsageError for a command line that is none, and what the command raises.
     """
+    arguments = _with_help(arguments)
     named = next((i for i, a in enumerate(arguments) if not a.startswith("-")), len(arguments))
     name = next((n for n in arguments[named : named + 1] if n in commands), "")
     parser = _parser(tuple(commands.items()), name)
@@ -62,6 +63,11 @@ def call(commands: Mapping[str, str], arguments: Sequence[str], environment: Env
     if limited and not environment.apart:
         return apart(options)
     return _declared(name).run(options, environment)
+
+
+def _with_help(arguments: Sequence[str]) -> Sequence[str]:
+    """The arguments with `-h` as `--help`, where it can be no program, which has values for its names behind it."""
+    return [*arguments[:-1], "--help"] if arguments[-1:] == ["-h"] and len(arguments) <= 2 else arguments
 
 
 class _Page(StringIO):
@@ -126,8 +132,8 @@ def _add(app: typer.Typer, name: str, summary: str, command: Command[Any]) -> No
     options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [p.replace(annotation=hints[p.name]) for p in parameters]
     )
-    # A program may start with a minus.
-    settings = {"ignore_unknown_options": "words" in hints}
+    # A program may start with a minus, also -h.
+    settings: dict[str, Any] = {"ignore_unknown_options": "words" in hints}
     app.command(name, help=f"{summary}\n\n{command.help}", context_settings=settings)(options)
 
 

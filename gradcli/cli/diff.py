@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 import typer
@@ -12,6 +12,7 @@ from gradcli.cli import inputs
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
+from gradcli.cli.notices import warning_json, warning_text
 from gradcli.cli.render import show_json
 from gradcli.errors import ExitStatus, UnknownNameError, UsageError, did_you_mean
 from gradcli.formulas import languages
@@ -19,6 +20,7 @@ from gradcli.formulas.documents import Formulas
 from gradcli.language import scope
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.run.diagnose import Warning, unused_parts
 from gradcli.run.symbolic import derivatives_as_formulas
 
 _HELP = """\
@@ -44,7 +46,7 @@ class DiffOptions(NamedTuple):
     file: opt.File = None
     vars: opt.Vars = None
     wrt: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),
     ] = None
     order: Annotated[int, typer.Option("--order", metavar="N", help="The derivatives of order N.")] = 1
@@ -68,15 +70,19 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
     with limits.within(options.max_steps, options.max_elements):
         program, bindings = inputs.read(options, environment, "float64")
         wrt = _names(program, bindings, options)
+        warnings = [*unused_parts(program), *_constants(program, {*bindings, *wrt})]
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order)
         simplified = _by_sympy(formulas) if options.simplify else None
         document = languages.document(options.to, simplified or formulas)
     if options.json:
         record = {"program": program.source, "wrt": list(wrt), "order": options.order, "to": options.to}
         done = {"simplified": simplified is not None} if options.simplify else {}
-        show_json(record | done | document.members, environment)
+        notes = [warning_json(w, program.source) for w in warnings]
+        show_json(record | done | document.members | ({"warnings": notes} if notes else {}), environment)
     else:
         environment.write(document.text + "\n")
+        for warning in warnings:
+            environment.complain(warning_text(warning, program.source))
         if options.simplify and simplified is None:
             environment.complain("warning: SymPy cannot simplify this within its limits of time and memory")
     return ExitStatus.SUCCESS
@@ -109,6 +115,14 @@ def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -
             hint = did_you_mean(name, reads, f"it reads {', '.join(reads)}")
             raise UnknownNameError(f"the program does not read '{name}', which --wrt asks for", hint=hint)
     return names
+
+
+def _constants(program: tree.Module, named: Collection[str]) -> Iterator[Warning]:
+    """That a letter was read as a number, which may have been meant as a name."""
+    read = scope.outer_reads(program).get("e")
+    if read is not None and "e" not in named:
+        message = "'e' is read as Euler's number; --wrt e differentiates by it"
+        yield Warning("constant", "parse", "e", read.span, message)
 
 
 COMMAND = Command(DiffOptions, run, _HELP)

@@ -12,13 +12,13 @@ from gradcli.cli import inputs
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
+from gradcli.cli.notices import warning_json, warning_text
 from gradcli.cli.render import Table, number_text, opening, show, show_json
-from gradcli.errors import ExitStatus, UsageError, caret_text, position
+from gradcli.errors import ExitStatus, UsageError, position
 from gradcli.io import output
 from gradcli.language.stable import Rewritten
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import session
-from gradcli.run.diagnose import Warning
 
 # Of a sparse matrix for people.
 _MOST_ENTRIES = 200
@@ -59,7 +59,7 @@ class EvalOptions(NamedTuple):
     ] = False
     grad_output: opt.GradOutput = None
     retain: Annotated[
-        str | None, typer.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")
+        list[str] | None, typer.Option("--retain", metavar="NAMES", help="The gradients of these intermediates too.")
     ] = None
     nodes: Annotated[bool, typer.Option("--nodes", help="A row for every named value and its place in the graph.")] = (
         False
@@ -117,7 +117,7 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
             show(_tables(result, seconds), environment)
             if not options.quiet:
                 for warning in result.warnings:
-                    environment.complain(_warning_text(warning, request.program.source))
+                    environment.complain(warning_text(warning, request.program.source))
     return ExitStatus.FAILURE if options.fail_on_nonfinite and not result.finite else ExitStatus.SUCCESS
 
 
@@ -217,7 +217,7 @@ def _json(
         "retained": result.retained,
         "nodes": result.nodes,
         "rewrites": None if result.nodes is None else [_rewrite_json(r, text) for r in result.rewritten],
-        "warnings": [_warning_json(w, text) for w in result.warnings] or None,
+        "warnings": [warning_json(w, text) for w in result.warnings] or None,
         "timing": seconds,
     }
     return record | {key: part for key, part in parts.items() if part is not None}
@@ -225,18 +225,6 @@ def _json(
 
 def _coordinates_json(result: session.Result) -> dict[str, Any]:
     return dict.fromkeys(result.coordinates or ()) | {name: matrix._asdict() for name, matrix in _matrices(result)}
-
-
-def _warning_json(warning: Warning, source: str) -> dict[str, Any]:
-    place = position(source, warning.span)
-    return {
-        "code": warning.code,
-        "phase": warning.phase,
-        "operation": warning.operation,
-        "line": place.line,
-        "column": place.column,
-        "message": warning.message,
-    } | ({} if warning.digits is None else {"digits": dict(warning.digits)})
 
 
 def _rewrite_json(rewritten: Rewritten, source: str) -> dict[str, Any]:
@@ -247,10 +235,6 @@ def _rewrite_json(rewritten: Rewritten, source: str) -> dict[str, Any]:
         "line": place.line,
         "column": place.column,
     }
-
-
-def _warning_text(warning: Warning, source: str) -> str:
-    return f"warning: {warning.message}\n{caret_text(source, warning.span)}"
 
 
 def _tables(result: session.Result, seconds: Mapping[str, float] | None) -> list[Table]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
@@ -38,9 +39,9 @@ class ProgramOptions(BindingOptions, Protocol):
     """Those of a command that also computes derivatives by names that have values."""
 
     @property
-    def wrt(self) -> str | None: ...
+    def wrt(self) -> list[str] | None: ...
     @property
-    def const(self) -> str | None: ...
+    def const(self) -> list[str] | None: ...
     @property
     def backend(self) -> str: ...
     @property
@@ -72,10 +73,28 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
     if not words:
         raise UsageError("there is no program", hint="gradcli eval 'log(x**q)' x=5 q=3")
     if words[0] != "-":
+        if _is_binding(words[0]) and any(not _is_binding(w) for w in words[1:]):
+            program = next(w for w in words[1:] if not _is_binding(w))
+            raise UsageError(
+                f"'{words[0]}' stands where the program should", hint=f"the program comes first: '{program}' {words[0]}"
+            )
+        for sign in (i for i, word in enumerate(words) if word == "=" and 1 < i < len(words) - 1):
+            raise UsageError(
+                f"there are spaces around '=' in a value for '{words[sign - 1]}'",
+                hint=f"write {words[sign - 1]}={words[sign + 1]}",
+            )
         return words[0], words[1:]
     if options.vars == "-":
         raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
     return environment.read_stdin("the program", MAX_LENGTH), words[1:]
+
+
+_BINDING = re.compile(r"[^\W\d]\w*=[^=]")
+
+
+def _is_binding(word: str) -> bool:
+    """Whether a word looks like NAME=VALUE."""
+    return _BINDING.match(word) is not None
 
 
 def _read_program(path: str) -> str:
@@ -88,9 +107,10 @@ def _read_program(path: str) -> str:
         raise UsageError(f"cannot read the program {path}: {reason}", hint="check the path") from None
 
 
-def names_of(text: str | None) -> tuple[str, ...]:
-    """The names in a list such as `x,q`."""
-    return tuple(dict.fromkeys(n.strip() for n in (text or "").split(",") if n.strip()))
+def names_of(texts: Sequence[str] | None) -> tuple[str, ...]:
+    """The names in lists such as `x,q`."""
+    names = (n.strip() for text in texts or () for n in text.split(","))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inputs:
@@ -196,7 +216,7 @@ def _variables(vars_from: str | None, environment: Environment) -> dict[str, Any
     return variables.read_variables(text, vars_from)
 
 
-def _leaves(bindings: Mapping[str, Any], wrt: str | None, const: str | None) -> tuple[str, ...]:
+def _leaves(bindings: Mapping[str, Any], wrt: Sequence[str] | None, const: Sequence[str] | None) -> tuple[str, ...]:
     chosen = tuple(bindings) if wrt is None else names_of(wrt)
     # In the order in which they were given, and found at once.
     constant_names = dict.fromkeys(names_of(const))

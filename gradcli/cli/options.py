@@ -25,10 +25,10 @@ Vars = Annotated[
     ),
 ]
 Wrt = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every bound name."),
 ]
-Const = Annotated[str | None, typer.Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
+Const = Annotated[list[str] | None, typer.Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
 Backend = Annotated[
     str, typer.Option("--backend", metavar="|".join(b.name for b in BACKENDS), help="The array library that computes.")
 ]

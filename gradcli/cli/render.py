@@ -71,6 +71,28 @@ def _plain(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
+# What Rich puts between columns, and around them all.
+_GAP = 2
+
+
+def _width(table: Table) -> int:
+    """The columns that a table takes on a terminal when nothing in it is cut."""
+    rows = [*([table.header] if table.header else []), *table.rows]
+    return sum(max(_longest_line(row[i]) for row in rows) + _GAP for i in range(len(rows[0]))) + _GAP
+
+
+def _longest_line(text: str) -> int:
+    return max(map(len, text.split("\n")))
+
+
+def _below_itself(table: Table) -> str:
+    """A table that is too wide, with its columns below one another."""
+    heads = table.header or ("",) * len(table.rows[0])
+    wide = max(map(len, heads))
+    rows = ("\n".join(f"{head:{wide}}  {cell}".lstrip() for head, cell in zip(heads, row)) for row in table.rows)
+    return "\n\n".join(rows) + "\n"
+
+
 def _decorated(tables: Sequence[Table], environment: Environment) -> str:
     from rich import box
     from rich.console import Console
@@ -80,6 +102,9 @@ def _decorated(tables: Sequence[Table], environment: Environment) -> str:
     console = Console(file=environment.stdout, highlight=True)
     with console.capture() as capture:
         for table in tables:
+            if _width(table) > console.width:
+                console.print(Text(_below_itself(table), overflow="fold"))
+                continue
             drawn = RichTable(box=box.SIMPLE_HEAD if table.header else None, show_header=bool(table.header))
             for name in table.header or ("",) * len(table.rows[0]):
                 first = not drawn.columns

@@ -20,7 +20,8 @@ def fit(name: str, parameters: Sequence[Parameter], positional: Sequence[Any], k
     for parameter in parameters:
         if parameter.variadic:
             break
-        before.append(parameter)
+        if not parameter.keyword_only:
+            before.append(parameter)
     else:
         if len(positional) > len(before):
             raise CallError(

@@ -1,175 +1,263 @@
-"""Calls: of primitives, of derivatives, and of functions that the program defines."""
+"""Calls: of primitives, of derivatives, of Python's own functions, and of functions that the program defines."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from gradcli import limits
-from gradcli.autograd.function import Function
-from gradcli.autograd.modes import current_span, enable_grad
+from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import inside
-from gradcli.errors import CallError, DifferentiationError, LimitError, UnknownNameError
-from gradcli.language import arguments, scope
-from gradcli.language.machine import Activation, Machine, Task
+from gradcli.errors import CallError, DifferentiationError, UnknownNameError
+from gradcli.language import arguments, dialects, functions
+from gradcli.language import scope as scope_of_program
+from gradcli.language.cells import Cell
+from gradcli.language.lists import Items, in_dtype
+from gradcli.language.machine import Machine, Scope, Task
 from gradcli.language.syntax import tree
-from gradcli.language.values import Value, check_arguments, in_dtype, number
-from gradcli.primitives import table
+from gradcli.language.values import FUNCTIONS, Builtin, Transformed, Value, check_arguments, number
+from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.primitive import Operation
+from gradcli.primitives.reductions import sum_
 from gradcli.primitives.signature import Parameter, parse_signature, rename
 
-# Each of them calls for another in a frame of Python's own.
-TOO_DEEP = "functions with hand-written derivatives are nested too deeply"
 
+def _call(machine: Machine, node: tree.Call, scope: Scope) -> Task:
+    if scope_of_program.is_update(node):
+        # What few programs use is loaded by those that do.
+        from gradcli.language.updates import updated
 
-def _call(machine: Machine, node: tree.Call) -> Task:
-    parameters = _signature(machine, node.name)
-    nodes = tree.positional(node)
-    positional: list[Value] = []
-    for i, argument in enumerate(nodes):
-        if i == 0 and isinstance(argument, tree.List) and _takes_tensors(machine, node.name, parameters):
-            positional.append((yield from _tensors(argument)))
-        else:
-            positional.append((yield argument))
-    keywords: dict[str, Value] = {}
-    known = {p.name for p in parameters} if node.keywords else ()
+        return (yield from updated(node))
+    function = _own(machine, node, scope)
+    positional, keywords = [], {}
+    for argument in tree.positional(node):
+        positional.append((yield argument))
+    if function is not None:
+        for keyword in node.keywords:
+            keywords[keyword.name] = yield keyword.value
+        return (yield from _invoke(machine, node, function, positional, keywords, scope))
+    if node.receiver is not None and isinstance(positional[0], Items) and node.name in scope_of_program.LIST_METHODS:
+        from gradcli.language.python_functions import METHODS
+
+        return METHODS[node.name](positional[0], *map(machine.kept, positional[1:]))
     for keyword in node.keywords:
-        name = rename(keyword.name, known)
+        keywords[keyword.name] = yield keyword.value
+    return (yield from _call_named(machine, node, positional, keywords, scope))
+
+
+def _apply(machine: Machine, node: tree.Apply, scope: Scope) -> Task:
+    function = yield node.function
+    if not isinstance(function, FUNCTIONS):
+        raise CallError(
+            "only a function can be called", hint="write '*' before '(' to multiply", span=node.function.span
+        )
+    positional, keywords = [], {}
+    for argument in node.arguments:
+        positional.append((yield argument))
+    for keyword in node.keywords:
+        keywords[keyword.name] = yield keyword.value
+    return (yield from _invoke(machine, node, function, positional, keywords, scope))
+
+
+def _own(machine: Machine, node: tree.Call, scope: Scope) -> Value:
+    """The function that a name of the program stands for, None where it stands for none."""
+    if node.library:
+        return None
+    found = machine.find(node.name, scope)
+    value = None if found is None else found.names[node.name]
+    return value if isinstance(value, FUNCTIONS) else None
+
+
+def _invoke(
+    machine: Machine,
+    node: tree.Call | tree.Apply,
+    function: Value,
+    positional: Sequence[Value],
+    keywords: Mapping[str, Value],
+    scope: Scope,
+) -> Task:
+    """Call a function that is a value."""
+    if isinstance(function, Builtin):
+        span = node.name_span if isinstance(node, tree.Call) else node.function.span
+        named = tree.Call(node.span, function.name, span, None, node.arguments, node.keywords, function.library)
+        return (yield from _call_named(machine, named, [*positional], dict(keywords), scope))
+    if isinstance(function, Transformed):
+        from gradcli.language import transforms
+
+        return (yield from transforms.call(node, function, positional, _caller(machine, node, scope)))
+    parameters = functions.signature(function)
+    _fit(node, function.name, parameters, positional, keywords)
+    given = dict(zip((p.name for p in parameters), positional)) | dict(keywords)
+    if isinstance(node, tree.Call):
+        machine.provenance.enter(node)
+    result = yield from functions.call(machine, function, scope, given)
+    if isinstance(node, tree.Call):
+        machine.provenance.leave()
+    return result
+
+
+def _caller(machine: Machine, node: tree.Call | tree.Apply, scope: Scope) -> Callable[..., Task]:
+    """What calls functions of the program with values, at the place of `node`."""
+
+    def call(function: Value, *given: Value) -> Task:
+        if not isinstance(function, FUNCTIONS):
+            raise CallError("a function is needed here", hint="lambda x: … makes one", span=node.span)
+        return (yield from _invoke(machine, node, function, given, {}, scope))
+
+    return call
+
+
+def _call_named(
+    machine: Machine, node: tree.Call, positional: list[Value], given: dict[str, Value], scope: Scope
+) -> Task:
+    """Call a function of the language by its name."""
+    if node.library == "torch.autograd" and node.name == "grad":
+        return _gradient(machine, node, positional, given)
+    if node.name in scope_of_program.TRANSFORMS or (positional and isinstance(positional[0], FUNCTIONS)):
+        from gradcli.language import transforms
+
+        if node.name in transforms.MAKERS and positional and isinstance(positional[0], FUNCTIONS):
+            return transforms.made(node, positional, given)
+        task = transforms.loop(node, _caller(machine, node, scope), positional, given)
+        if task is not None:
+            return (yield from task)
+    if node.name in scope_of_program.PYTHON_FUNCTIONS:
+        from gradcli.language import python_functions
+
+        function = python_functions.find(node)
+        if function is not None:
+            return function(*positional, **given)
+    operation, parameters = _meaning(machine, node)
+    if operation is not None and (
+        len(positional) > 1 or any(isinstance(v, Items) for v in positional[:1]) or machine.imports
+    ):
+        from gradcli.language import forms
+
+        compute = forms.of_operands(machine, node, operation, positional, given)
+        if compute is not None:
+            return machine.apply(node, operation.name, compute)
+    known = {p.name for p in parameters}
+    keywords: dict[str, Value] = {}
+    for keyword, value in given.items():
+        name = rename(keyword, known)
         if name in keywords:
-            raise CallError(f"'{node.name}' got '{name}' twice", span=keyword.span)
-        keywords[name] = yield keyword.value
-    try:
-        arguments.fit(node.name, parameters, positional, keywords)
-    except CallError as error:
-        error.locate(node.span)
-        raise
-    define = machine.functions.get(node.name)
+            raise CallError(f"'{node.name}' got '{name}' twice", span=node.span)
+        keywords[name] = value
+    _fit(node, node.name, parameters, positional, keywords)
+    first = positional[0] if positional else None
+    if isinstance(first, Cell) and node.name in _VIEWS:
+        rest = positional[1:]
+        return first.view(lambda x: _call_builtin(machine, node, operation, [x, *rest], keywords))
     machine.provenance.enter(node)
-    if define is not None:
-        result = yield from _call_defined(machine, define, positional, keywords)
-    else:
-        result = _call_builtin(machine, node, positional, keywords)
+    result = _call_builtin(machine, node, operation, positional, keywords)
     machine.provenance.leave()
     return result
 
 
-def _signature(machine: Machine, name: str) -> tuple[Parameter, ...]:
-    define = machine.functions.get(name)
-    if define is not None:
-        return tuple(Parameter(p.name, None, False) for p in define.parameters)
-    if name in scope.DERIVATIVES:
-        return parse_signature(scope.DERIVATIVES[name])
-    if name in scope.DETACH:
-        return parse_signature("x")
-    operation = table.find(name)
+def _fit(
+    node: tree.SyntaxNode,
+    name: str,
+    parameters: Sequence[Parameter],
+    positional: Sequence[Value],
+    keywords: Mapping[str, Value],
+) -> None:
+    try:
+        arguments.fit(name, parameters, positional, keywords)
+    except CallError as error:
+        error.locate(node.span)
+        raise
+
+
+def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple[Parameter, ...]]:
+    """The entry that is called, None for what the language itself provides, and its parameters."""
+    if not node.library and node.name in scope_of_program.DERIVATIVES:
+        return None, parse_signature(scope_of_program.DERIVATIVES[node.name])
+    if node.name in scope_of_program.DETACH:
+        return None, parse_signature("x")
+    operation = dialects.function(node, machine.dialect)
     if operation is None:
-        raise UnknownNameError(f"'{name}' is defined later, or in a branch that was not taken")
-    return operation.parameters
+        raise UnknownNameError(f"'{node.name}' is defined later, or in a branch that was not taken")
+    return operation, operation.parameters
 
 
-def _takes_tensors(machine: Machine, name: str, parameters: Sequence[Parameter]) -> bool:
-    """Whether the first argument may be a list of tensors of different shapes; to a function of the program it is one."""
-    return name not in machine.functions and parameters[0].name == "tensors"
-
-
-def _tensors(node: tree.List) -> Task:
-    items = []
-    for item in node.items:
-        items.append(in_dtype(number((yield item), "a tensor")))
-    return items
-
-
-def _call_builtin(machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
-    if node.name in scope.DERIVATIVES:
-        named = dict(zip(("y", "x", "n"), positional)) | keywords
-        _check_target(node, named["x"])
-        return machine.apply(node, node.name, functools.partial(getattr(inside, node.name), **named))
-    if node.name in scope.DETACH:
-        return inside.detach(number(positional[0], f"'{node.name}'"))
-    operation = table.find(node.name)
-    assert operation is not None
+def _call_builtin(
+    machine: Machine,
+    node: tree.Call,
+    operation: Operation | None,
+    positional: list[Value],
+    keywords: dict[str, Value],
+) -> Value:
+    what = f"'{node.name}'"
+    joins = operation is not None and operation.signature.startswith("tensors")
+    for i, value in enumerate(positional):
+        if isinstance(value, Items) and joins and i == 0:
+            positional[0] = [in_dtype(number(item, "a tensor")) for item in value.items]
+        elif isinstance(value, _READ):
+            positional[i] = number(value, what)
+    keywords = {n: number(v, what) if isinstance(v, _READ) else v for n, v in keywords.items()}
+    if operation is None and node.name in scope_of_program.DERIVATIVES:
+        return _derivative(machine, node, positional, keywords)
+    if operation is None:
+        return inside.detach(number(positional[0], what))
     check_arguments(operation, positional, keywords)
     return machine.apply(node, operation.name, functools.partial(operation, **keywords), *positional)
 
 
-def _check_target(node: tree.Call, value: Value) -> None:
-    named = [k.value for k in node.keywords if k.name == "x"]
-    given = tree.positional(node)
-    target = named[0] if named else given[1]
-    if not isinstance(target, tree.Name) or not isinstance(value, Tensor):
+# Functions whose result shares its elements with their operand, as NumPy and PyTorch have them.
+_VIEWS = frozenset(
+    {"reshape", "view", "transpose", "permute", "swapaxes", "moveaxis", "squeeze", "unsqueeze", "expand_dims"}
+    | {"ravel", "broadcast_to", "expand", "diagonal"}
+)
+# What stands for a tensor that is read where a function needs it.
+_READ = (Items, Cell, range)
+
+
+def _derivative(machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    names = ("y", "x", "n") if len(positional) < 4 and not _is_variable(machine, node, 2) else ("y", "x")
+    named = dict(zip(names, positional)) | keywords
+    _check_target(tree.positional(node)[1:2] or [k.value for k in node.keywords if k.name == "x"], node, named["x"])
+    value = machine.apply(node, node.name, functools.partial(getattr(inside, node.name), **named))
+    for place in range(len(names), len(positional)):
+        _check_target(tree.positional(node)[place : place + 1], node, positional[place])
+        value = machine.apply(node, node.name, functools.partial(inside.diff, value, positional[place]))
+    return value
+
+
+def _gradient(machine: Machine, node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Items:
+    """`torch.autograd.grad(outputs, inputs)`: a gradient for each input, through which one can differentiate again."""
+    named = dict(zip(("outputs", "inputs", "grad_outputs"), positional)) | dict(given)
+    y, weights = number(named["outputs"], "'grad'"), named.get("grad_outputs")
+    if weights is not None:
+        y = sum_(multiply(y, number(weights, "'grad_outputs'")))
+    if arrays.shape(y):
+        raise DifferentiationError(
+            f"'grad' needs a number to differentiate, and this has shape {list(arrays.shape(y))}",
+            hint="grad_outputs=torch.ones_like(y), or the gradient of y.sum()",
+        )
+    wanted = named["inputs"].items if isinstance(named["inputs"], Items) else [named["inputs"]]
+    values = [number(x, "'grad'") for x in wanted]
+    if not all(isinstance(x, Tensor) for x in values):
+        raise DifferentiationError(
+            "'grad' differentiates by names that the program was given or assigned",
+            hint="name what is differentiated by first: u = …; torch.autograd.grad(y, u)[0]",
+        )
+    found = [machine.apply(node, "grad", functools.partial(inside.jacobian, y, x)) for x in values]
+    return Items(found, node.span, "tuple")
+
+
+def _is_variable(machine: Machine, node: tree.Call, place: int) -> bool:
+    """Whether an argument by position names an input, which is never the order of a derivative."""
+    given = tree.positional(node)[place : place + 1]
+    return any(isinstance(a, tree.Name) and a.id in machine.inputs for a in given)
+
+
+def _check_target(targets: Sequence[tree.Expression], node: tree.Call, value: Value) -> None:
+    if not isinstance(targets[0], tree.Name) or not isinstance(value, Tensor):
         raise DifferentiationError(
             f"'{node.name}' differentiates by a name that the program was given or assigned, and this is none",
             hint=f"name it first: u = …; {node.name}(y, u)",
-            span=target.span,
+            span=targets[0].span,
         )
 
 
-def _call_defined(machine: Machine, define: tree.Define, positional: list[Value], keywords: dict[str, Value]) -> Task:
-    names = [p.name for p in define.parameters]
-    values = [number(v, f"'{define.name}'") for v in (dict(zip(names, positional)) | keywords).values()]
-    named = dict(zip(dict.fromkeys([*names[: len(positional)], *keywords]), values))
-    if machine.depth == limits.MAX_DEPTH:
-        raise LimitError(
-            f"functions call each other more than {limits.MAX_DEPTH:,} deep", hint="a recursion may not end"
-        )
-    machine.depth += 1
-    try:
-        return (yield from _call_body(machine, define, names, named))
-    finally:
-        machine.depth -= 1
-
-
-def _call_body(machine: Machine, define: tree.Define, names: Sequence[str], named: Mapping[str, Value]) -> Task:
-    if define.backward is None:
-        return (yield Activation(define.body, machine.local(named), None))
-    inputs = [named[name] for name in names]
-    local = machine.local({name: inside.detach(value) for name, value in named.items()})
-    result = yield Activation(define.body, local, define.name)
-    current_span.set(define.body.span)
-    written = {"result": inside.detach(result), "gradients": functools.partial(_gradients, machine, define)}
-    function: type[Function] = type(define.name, (_HandWritten,), written)
-    return function.apply(*inputs)
-
-
-def _gradients(
-    machine: Machine, define: tree.Define, g: Value, inputs: tuple[Value, ...], wanted: Iterable[bool]
-) -> list[Value]:
-    """The expressions behind `backward(g) =`, with the parameters bound to `inputs`."""
-    assert define.backward is not None
-    named = dict(zip((p.name for p in define.parameters), inputs)) | {define.backward.cotangent.name: g}
-    # A `diff` in there needs a graph, even where the backward pass itself records none.
-    with enable_grad() if machine.targets else nullcontext():
-        local = machine.local(named)
-        try:
-            return [
-                machine.drive(_once(Activation(e, local, None)), e, local) if want else None
-                for e, want in zip(define.backward.gradients, wanted)
-            ]
-        except RecursionError:
-            raise LimitError(TOO_DEEP) from None
-
-
-def _once(frame: Activation) -> Task:
-    return number((yield frame), "a gradient")
-
-
-class _HandWritten(Function):
-    """A call of a function with a `backward` clause; its result was computed before."""
-
-    result: Value
-    gradients: Callable[[Value, tuple[Value, ...], tuple[bool, ...]], Sequence[Value]]
-    takes_batches = True
-
-    @classmethod
-    def forward(cls, ctx: Any, *inputs: Value) -> Value:
-        ctx.save_for_backward(*inputs)
-        return cls.result
-
-    @classmethod
-    def backward(cls, ctx: Any, g: Value) -> Any:
-        return tuple(cls.gradients(g, ctx.saved_tensors, ctx.needs_input_grad))
-
-
-HANDLERS: dict[type, Callable[..., Task]] = {tree.Call: _call}
+HANDLERS: dict[type, Callable[..., Task]] = {tree.Call: _call, tree.Apply: _apply, **functions.HANDLERS}

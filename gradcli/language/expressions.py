@@ -6,57 +6,170 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.autograd.modes import current_span
-from gradcli.errors import GradcliError, UnknownNameError, nearest
-from gradcli.language.machine import Machine, Task
-from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE
+from gradcli.errors import EvaluationError, GradcliError, UnknownNameError, nearest
+from gradcli.language.cells import Cell, is_basic
+from gradcli.language.lists import Items, is_position, item_of
+from gradcli.language.machine import Activation, Machine, Scope, Task
+from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
+from gradcli.language.scope import unknown_name
 from gradcli.language.stable import Rewritten
+from gradcli.language.statements import bind, elements, key_of
 from gradcli.language.syntax import tree
-from gradcli.language.values import Value, in_dtype, number, one_of, truth
+from gradcli.language.values import FUNCTIONS, Value, number, one_of, truth
 from gradcli.primitives import arithmetic, table
+from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import assume
 from gradcli.primitives.comparisons import logical_not, where
 from gradcli.primitives.indexing import index
-from gradcli.primitives.shape import stack
-
-# To stack tensors, beside what any operation on arrays takes, in eighths of steps.
-_STACK = 24
+from gradcli.primitives.primitive import Operation
+from gradcli.primitives.special import gamma
 
 
-def _list(machine: Machine, node: tree.List) -> Task:
+def _list(machine: Machine, node: tree.List, _scope: Scope) -> Task:
     items = []
     for item in node.items:
-        items.append(number((yield item), "a tensor"))
-    current_span.set(node.span)
-    if items and all(type(i) is bool for i in items):
-        return arrays.placed(arrays.asarray(items))
-    if all(type(i) in arrays.PLAIN for i in items):
-        return arrays.placed(arrays.asarray([float(i) for i in items], arrays.default_dtype()))
-    limits.charge_steps(_STACK)
-    return stack([in_dtype(i) for i in items])
+        items.append(machine.kept((yield item)))
+    return Items(items, node.span, "tuple" if isinstance(node, tree.Tuple) else "display")
 
 
-def _unary(machine: Machine, node: tree.Unary) -> Task:
+def _comprehension(machine: Machine, node: tree.Comprehension, scope: Scope) -> Task:
+    found: list[Value] = []
+    within = Scope({}, scope, scope.opaque)
+    first, *others = node.clauses
+    # One iterator for each clause that is at work, so that clauses do not recurse.
+    loops = [(first, iter(elements((yield first.iterable), first.iterable.span)))]
+    while loops:
+        clause, loop = loops[-1]
+        item = next(loop, _END)
+        if item is _END:
+            loops.pop()
+            continue
+        limits.charge_steps()
+        bind(machine, clause.target, item, within)
+        for condition in clause.conditions:
+            if not truth((yield Activation(condition, within)), condition):
+                break
+        else:
+            if len(loops) == len(node.clauses):
+                found.append(machine.kept((yield Activation(node.element, within))))
+            else:
+                inner = others[len(loops) - 1]
+                values = yield Activation(inner.iterable, within)
+                loops.append((inner, iter(elements(values, inner.iterable.span))))
+    return Items(found, node.span, "generated")
+
+
+_END = object()
+
+
+def _factorial(machine: Machine, node: tree.Factorial, _scope: Scope) -> Task:
+    value = number((yield node.operand), "'!'")
+    return machine.apply(node, "gamma", gamma, arithmetic.add(value, 1.0))
+
+
+def _is_none(_machine: Machine, node: tree.IsNone, _scope: Scope) -> Task:
+    value = yield node.operand
+    return (value is None) != node.negated
+
+
+def _input(machine: Machine, node: tree.Input, _scope: Scope) -> Task:
+    if node.id in machine.names:
+        return machine.names[node.id]
+    if node.default is None:
+        raise unknown_name(node.id, machine.names)
+    return (yield node.default)
+
+
+def _unary(machine: Machine, node: tree.Unary, _scope: Scope) -> Task:
     value = yield node.operand
     if node.operator == "not":
         return not truth(value, node.operand)
+    if node.operator == "~":
+        return _of_truths(machine, node, logical_not, value)
     value = number(value, f"'{node.operator}'")
     return machine.apply(node, "negative", arithmetic.negative, value) if node.operator == "-" else value
 
 
-def _binary(machine: Machine, node: tree.Binary) -> Task:
+def _binary(machine: Machine, node: tree.Binary, _scope: Scope) -> Task:
     left = yield node.left
     right = yield node.right
+    if isinstance(left, Items) or isinstance(right, Items):
+        repeated = _of_lists(node, left, right)
+        if repeated is not None:
+            return repeated
+    if node.operator in TRUTH:
+        return _of_truths(machine, node, TRUTH[node.operator], left, right)
     operation = BINARY[node.operator]
     left, right = number(left, f"'{node.operator}'"), number(right, f"'{node.operator}'")
+    written = _written(machine, node) if node.operator == "**" else ""
+    if written == "^" and _is_truth(left) and _is_truth(right):
+        raise EvaluationError(
+            "'^' of truth values is 'one or the other' in Python, and a power here",
+            hint="write a != b for the first, a**b for the second",
+            span=node.operator_span,
+        )
+    if node.operator == "**" and len(arrays.shape(left)) > 1 and written != "**":
+        raise EvaluationError(
+            "a power of a matrix can be that of its elements or a product of matrices",
+            hint="write A**n for the elements, matrix_power(A, n) for the product, inv(A) for the inverse",
+            span=node.span,
+        )
     return machine.apply(node, operation.name, operation, left, right)
 
 
-def _compare(machine: Machine, node: tree.Compare) -> Task:
+def _is_truth(value: Value) -> bool:
+    return arrays.dtype_name(value) == "bool"
+
+
+def _written(machine: Machine, node: tree.Binary) -> str:
+    return machine.program.source[node.operator_span.start : node.operator_span.end]
+
+
+def _of_truths(machine: Machine, node: tree.Binary | tree.Unary, operation: Operation, *operands: Value) -> Value:
+    """`&`, `|` and `~`, element by element."""
+    values = [number(o, f"'{node.operator}'") for o in operands]
+    if not all(map(_is_truth, values)):
+        raise EvaluationError(
+            f"'{node.operator}' stands between truth values, as in (x > 0) & (y > 0), and these are numbers",
+            hint="'and', 'or' and 'not' are for one number each; brackets go around comparisons",
+            span=node.span,
+        )
+    return machine.apply(node, operation.name, operation, *values)
+
+
+def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
+    """What an operator makes of lists in Python, where NumPy does not make something else; None where it computes with
+    the tensors that they are.
+
+    Raises EvaluationError where the two differ.
+    """
+    items, other = (left, right) if isinstance(left, Items) else (right, left)
+    if node.operator == "*" and items.made != "tuple" and not isinstance(other, Items):
+        if len(items.items) == 1 and type(other) in arrays.PLAIN:
+            return Items(items.items * whole(other, "how often a list is repeated"), node.span, "generated")
+        number_node = node.right if items is left else node.left
+        if isinstance(number_node, tree.Number) or items.made == "grown":
+            raise _both(node, "repeats the list", "multiplies its elements", "tile(x, n)", "multiply(x, n)")
+    if node.operator == "+" and isinstance(other, Items) and "tuple" not in (items.made, other.made):
+        raise _both(node, "joins the lists", "adds their elements", "concat([a, b])", "add(a, b)")
+    return None
+
+
+def _both(node: tree.Binary, python: str, numpy: str, one: str, other: str) -> EvaluationError:
+    return EvaluationError(
+        f"'{node.operator}' of lists {python} in Python, and {numpy} as tensors in NumPy",
+        hint=f"write {one} or {other}",
+        span=node.operator_span,
+    )
+
+
+def _compare(machine: Machine, node: tree.Compare, _scope: Scope) -> Task:
     left = yield node.operands[0]
     result: Value = True
     for operator, operand in zip(node.operators, node.operands[1:]):
         right = yield operand
+        if isinstance(left, str) and isinstance(right, str) and operator in ("==", "!="):
+            return (left == right) == (operator == "==")
         left, right = number(left, f"'{operator}'"), number(right, f"'{operator}'")
         result = machine.apply(node, COMPARE[operator].name, COMPARE[operator], left, right)
         left = right
@@ -65,19 +178,19 @@ def _compare(machine: Machine, node: tree.Compare) -> Task:
     return result
 
 
-def _logical(machine: Machine, node: tree.Logical) -> Task:
+def _logical(machine: Machine, node: tree.Logical, _scope: Scope) -> Task:
     left = yield node.left
     if truth(left, node.left) == (node.operator == "or"):
         return left
     return (yield node.right)
 
 
-def _conditional(machine: Machine, node: tree.Conditional) -> Task:
+def _conditional(machine: Machine, node: tree.Conditional, _scope: Scope) -> Task:
     test = yield node.test
     return (yield node.body if truth(test, node.test) else node.orelse)
 
 
-def _stable_form(machine: Machine, node: Rewritten) -> Task:
+def _stable_form(machine: Machine, node: Rewritten, scope: Scope) -> Task:
     rule = node.rule
     if rule.when is None:
         machine.rewritten[node] = None
@@ -88,10 +201,10 @@ def _stable_form(machine: Machine, node: Rewritten) -> Task:
     holds = rule.when(**values)
     everywhere = assume(holds)
     if everywhere or rule.apart is None or assume(logical_not(holds)):
-        return (yield from _in_one_form(machine, node, values, stable=everywhere))
+        return (yield from _in_one_form(machine, node, scope, values, stable=everywhere))
     within, without = ({n: where(holds, *pair) for n, pair in pairs.items()} for pairs in _apart(values, rule.apart))
-    stable = yield from _in_one_form(machine, node, within, stable=True)
-    original = yield from _in_one_form(machine, node, without, stable=False)
+    stable = yield from _in_one_form(machine, node, scope, within, stable=True)
+    original = yield from _in_one_form(machine, node, scope, without, stable=False)
     return where(holds, stable, original)
 
 
@@ -101,25 +214,29 @@ def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequenc
     return {n: (v, within) for n, v in values.items()}, {n: (without, v) for n, v in values.items()}
 
 
-def _in_one_form(machine: Machine, node: Rewritten, values: Mapping[str, Value], *, stable: bool) -> Task:
+def _in_one_form(machine: Machine, node: Rewritten, scope: Scope, values: Mapping[str, Value], *, stable: bool) -> Task:
     # The forms read the parts again, which must not evaluate them again.
     machine.held.update({part: values[name] for name, part in node.parts.items()})
     try:
         if stable:
             machine.rewritten[node] = None
             return (yield node.stable)
-        return (yield from machine.handlers[type(node.original)](machine, node.original))
+        return (yield from machine.handlers[type(node.original)](machine, node.original, scope))
     finally:
         # The form that is used in place of this one may have let go of them already.
         for part in node.parts.values():
             machine.held.pop(part, None)
 
 
-def _attribute(machine: Machine, node: tree.Attribute) -> Task:
-    value = number((yield node.value), f"'.{node.name}'")
+def _attribute(machine: Machine, node: tree.Attribute, _scope: Scope) -> Task:
+    value = yield node.value
+    if isinstance(value, tuple) and not isinstance(value, FUNCTIONS) and node.name in getattr(value, "_fields", ()):
+        return getattr(value, node.name)
     if node.name not in ATTRIBUTES:
         raise _unknown_attribute(node)
-    return machine.apply(node, node.name, ATTRIBUTES[node.name], value)
+    if isinstance(value, Cell) and node.name in ("T", "mT"):
+        return value.view(ATTRIBUTES[node.name])
+    return machine.apply(node, node.name, ATTRIBUTES[node.name], number(value, f"'.{node.name}'"))
 
 
 def _unknown_attribute(node: tree.Attribute) -> GradcliError:
@@ -131,36 +248,33 @@ def _unknown_attribute(node: tree.Attribute) -> GradcliError:
     return UnknownNameError(f"unknown attribute '{node.name}'", hint=hint, span=node.name_span)
 
 
-def _index(machine: Machine, node: tree.Index) -> Task:
+def _index(machine: Machine, node: tree.Index, _scope: Scope) -> Task:
     value = yield node.value
-    items: Sequence[tree.SyntaxNode] = node.items
-    if len(items) == 1 and isinstance(items[0], tree.Tuple):
-        items = items[0].items
-    key = []
-    for item in items:
-        key.append((yield from _index_item(item)))
-    if isinstance(value, tuple):
+    key = yield from key_of(node)
+    if isinstance(value, tuple) and not isinstance(value, FUNCTIONS):
         return one_of(value, key)
-    value = number(value, "an index")
-    return machine.apply(node, "index", index, value, tuple(key))
+    if isinstance(value, Items) and len(key) == 1 and is_position(key[0]):
+        return item_of(value, key[0])
+    if isinstance(value, Cell):
+        return _view(machine, node, value, key)
+    return machine.apply(node, "index", index, number(value, "an index"), key)
 
 
-def _index_item(item: tree.SyntaxNode) -> Task:
-    if isinstance(item, tree.Ellipsis):
-        return Ellipsis
-    if isinstance(item, tree.Slice):
-        bounds = []
-        for bound in (item.start, item.stop, item.step):
-            bounds.append(None if bound is None else (yield bound))
-        return slice(*bounds)
-    return (yield item)
+def _view(machine: Machine, node: tree.Index, value: Cell, key: Any) -> Value:
+    """Elements of a tensor that may be changed: a view of it where NumPy gives one, which is where no array picks them."""
+    result = machine.apply(node, "index", index, value.value, key)
+    return value.view(lambda x: index(x, key)) if arrays.shape(result) and is_basic(key) else result
 
 
-def _constant(_machine: Machine, node: Any, _names: object, _opaque: object) -> Value:
+def _constant(_machine: Machine, node: Any, _scope: Scope) -> Value:
     return node.value
 
 
 HANDLERS: dict[type, Callable[..., Task]] = {
+    tree.Comprehension: _comprehension,
+    tree.Input: _input,
+    tree.Factorial: _factorial,
+    tree.IsNone: _is_none,
     tree.List: _list,
     tree.Tuple: _list,
     tree.Unary: _unary,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, GradcliError, LimitError
-from gradcli.language import calls, expressions, scope, statements
+from gradcli.language import calls, expressions, functions, scope, statements
+from gradcli.language.cells import Cell
+from gradcli.language.lists import Items
 from gradcli.language.machine import Machine, Observer, Task, block
 from gradcli.language.provenance import UNKNOWN, Provenance
 from gradcli.language.stable import Rewritten, rewrites
 from gradcli.language.syntax import tree
-from gradcli.language.values import Value, number
+from gradcli.language.values import FUNCTIONS, Value, number
 
 _HANDLERS: dict[type, Callable[..., Task]] = {**statements.HANDLERS, **expressions.HANDLERS, **calls.HANDLERS}
 _SIMPLE: dict[type, Callable[..., Value]] = {**statements.SIMPLE, **expressions.SIMPLE}
@@ -58,9 +61,9 @@ def _run(machine: Machine) -> Evaluation:
     token = current_span.set(None)
     try:
         with arrays.quiet():
-            value = machine.drive(block(machine.program.body), machine.program)
+            value = machine.drive(block(machine, machine.program.body), machine.program, machine.scope)
     except RecursionError:
-        raise LimitError(calls.TOO_DEEP) from None
+        raise LimitError(functions.TOO_DEEP) from None
     finally:
         current_span.reset(token)
     if value is None:
@@ -71,13 +74,25 @@ def _run(machine: Machine) -> Evaluation:
             span=last.span,
             source=machine.program.source,
         )
-    _check_value(machine.program, value)
-    return Evaluation(value, machine.names, tuple(machine.rewritten))
+    value = _tensor(machine.program, value)
+    names = {n: v.value if isinstance(v, Cell) else v for n, v in machine.names.items()}
+    names = {n: v for n, v in names.items() if not isinstance(v, (Items, *FUNCTIONS, range, str))}
+    return Evaluation(value, names, tuple(machine.rewritten))
 
 
-def _check_value(program: tree.Module, value: Value) -> None:
+def _tensor(program: tree.Module, value: Value) -> Value:
+    last = program.body[-1].span
+    if isinstance(value, Items) and value.made == "tuple":
+        text = program.source[last.start : last.end]
+        decimal = text.replace(",", ".") if re.fullmatch(r"\d+,\d+", text) else "one of them"
+        raise EvaluationError(
+            f"the program ends with {len(value.items)} values: {text}",
+            hint=f"write {decimal}, or [a, b] for a tensor of them",
+            span=last,
+            source=program.source,
+        )
     try:
-        number(value, "the value of the program")
+        return number(value, "the value of the program")
     except GradcliError as error:
-        error.locate(program.body[-1].span, program.source)
+        error.locate(last, program.source)
         raise

@@ -6,20 +6,23 @@ stack of its own, so that neither deep trees nor recursive programs recurse in P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from gradcli import limits
+from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import inside
-from gradcli.errors import DifferentiationError, GradcliError, Span
-from gradcli.language import scope
+from gradcli.errors import DifferentiationError, GradcliError, Span, UnknownNameError
+from gradcli.language import dialects
+from gradcli.language import scope as scope_of_program
+from gradcli.language.cells import Cell
+from gradcli.language.lists import Items
 from gradcli.language.operations import place
 from gradcli.language.provenance import Provenance
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
-from gradcli.language.values import Value
+from gradcli.language.values import FUNCTIONS, Builtin, Value, number
 
 # Called with each operation's place, name, operands and result.
 Observer = Callable[[Span, str, tuple[Value, ...], Value], None]
@@ -29,18 +32,45 @@ Task = Generator[Any, Value, Value]
 _SIMPLE = 1
 
 
+class Scope:
+    """The names of the program, of one call of a function, or of a comprehension, and the scope around them.
+
+    `opaque` is the innermost function with a hand-written derivative around it; `own` are the names that the function
+    assigns, which it does not read from around it.
+    """
+
+    __slots__ = ("names", "opaque", "outer", "own")
+
+    def __init__(
+        self,
+        names: dict[str, Value],
+        outer: Scope | None = None,
+        opaque: str | None = None,
+        own: Collection[str] = (),
+    ) -> None:
+        self.names = names
+        self.outer = outer
+        self.opaque = opaque
+        self.own = own
+
+
 class Activation(NamedTuple):
     """A node to evaluate with names of its own: the body of a function."""
 
-    node: tree.Expression
-    names: dict[str, Value]
-    # The innermost function with a hand-written derivative around it.
-    opaque: str | None
+    node: tree.SyntaxNode
+    scope: Scope
+
+
+class Leaving(NamedTuple):
+    """That statements up to the end of a loop or function are left out: by `break`, `continue` or `return`."""
+
+    by: type[tree.Statement]
+    value: Value = None
 
 
 class Machine:
-    """A program at work. `handlers` evaluate the nodes of each type: with the machine and a node they give a
-    task; the `simple` ones take the names and the opaque function around it too, and give the value at once."""
+    """A program at work. `handlers` evaluate the nodes of each type: with the machine, a node and the scope they
+    give a task; the `simple` ones give the value at once."""
 
     def __init__(
         self,
@@ -59,34 +89,42 @@ class Machine:
         self.rewritten: dict[Rewritten, None] = {}
         # Values of expressions that are being evaluated in one of two forms.
         self.held: dict[tree.SyntaxNode, Value] = {}
-        self.targets = scope.differentiation_targets(program)
-        self.functions: dict[str, tree.Define] = {}
+        self.targets = scope_of_program.differentiation_targets(program, bindings)
         self.names: dict[str, Value] = {}
+        self.scope = Scope(self.names)
+        self.dialect = dialects.of_program(program)
+        self.imports = any(isinstance(n, tree.Import) for n in program.body)
+        # The names that get their values from outside.
+        self.inputs = frozenset(bindings)
+        # Whether the program changes tensors in place.
+        self.changes = scope_of_program.changes_in_place(program)
+        # What the last statement asks to be left, if anything.
+        self.leaving: Leaving | None = None
         self.depth = 0
         self.observe = observe
         self.provenance = provenance
         for name, value in bindings.items():
-            self.names[name] = inside.tracked_leaf(value) if name in self.targets else value
-            provenance.bind(name, self.names[name])
+            value = inside.tracked_leaf(value) if name in self.targets else value
+            self.names[name] = self.kept(value)
+            provenance.bind(name, value)
 
-    def drive(self, task: Task, node: tree.SyntaxNode, names: dict[str, Value] | None = None) -> Value:
+    def drive(self, task: Task, node: tree.SyntaxNode, scope: Scope) -> Value:
         """Run a task and everything it asks for."""
-        tasks: list[tuple[Task, tree.SyntaxNode, dict[str, Value] | None, str | None]] = [(task, node, names, None)]
+        tasks: list[tuple[Task, tree.SyntaxNode, Scope]] = [(task, node, scope)]
         value: Value = None
         budget = limits.budget()
         while tasks:
-            task, node, names, opaque = tasks[-1]
+            task, node, scope = tasks[-1]
             try:
                 asked = task.send(value)
                 if type(asked) is Activation:
-                    asked, names, inner = asked
-                    opaque = inner or opaque
+                    asked, scope = asked
                 simple = self.simple.get(type(asked))
                 if simple is not None:
                     node = asked
                     if budget is not None:
                         budget.charge_steps(_SIMPLE)
-                    value = simple(self, asked, names, opaque)
+                    value = simple(self, asked, scope)
                     continue
                 if asked in self.held:
                     value = self.held[asked]
@@ -94,7 +132,7 @@ class Machine:
                 if budget is not None:
                     budget.charge_steps()
                 asked = self.stable.get(asked, asked)
-                tasks.append((self.handlers[type(asked)](self, asked), asked, names, opaque))
+                tasks.append((self.handlers[type(asked)](self, asked, scope), asked, scope))
                 value = None
             except StopIteration as stop:
                 tasks.pop()
@@ -107,28 +145,59 @@ class Machine:
                 raise
         return value
 
-    def lookup(self, node: tree.Name, names: dict[str, Value] | None, opaque: str | None) -> Value:
-        """The value of a name: a parameter of the function that runs, one of the program, or a constant."""
-        if names is not None and node.id in names:
-            return names[node.id]
-        if node.id in self.names:
-            value = self.names[node.id]
-            if opaque is not None and isinstance(value, Tensor) and value.requires_grad:
+    def lookup(self, node: tree.Name, scope: Scope) -> Value:
+        """The value of a name: of the function that runs or one around it, of the program, or a constant."""
+        name = node.id
+        if node.library:
+            if name in scope_of_program.LIBRARY_CONSTANTS:
+                return scope_of_program.LIBRARY_CONSTANTS[name]
+            if scope_of_program.is_function(name, ()):
+                return Builtin(name, node.library)
+            raise UnknownNameError(
+                f"unknown name '{name}'",
+                hint="no constant and no function behind the prefixes of libraries is called so",
+            )
+        if name in scope.names:
+            return scope.names[name]
+        found = self.find(name, scope)
+        if found is not None:
+            value = found.names[name]
+            tensor = value.value if isinstance(value, Cell) else value
+            if scope.opaque is not None and isinstance(tensor, Tensor) and tensor.requires_grad:
                 raise DifferentiationError(
-                    f"'{opaque}' has a derivative of its own, which says nothing of '{node.id}'",
-                    hint=f"make '{node.id}' a parameter of '{opaque}', or detach({node.id}) before",
+                    f"'{scope.opaque}' has a derivative of its own, which says nothing of '{name}'",
+                    hint=f"make '{name}' a parameter of '{scope.opaque}', or detach({name}) before",
                 )
             return value
-        if node.id in scope.CONSTANTS:
-            return scope.CONSTANTS[node.id]
-        raise scope.unknown_name(node.id, scope.known_names(self.program, self.names))
+        if name in scope_of_program.CONSTANTS:
+            return scope_of_program.CONSTANTS[name]
+        if name in scope_of_program.TYPES:
+            return scope_of_program.TYPES[name]
+        raise scope_of_program.unknown_name(name, scope_of_program.known_names(self.program, self.names))
 
-    def assign(self, name: str, value: Value) -> None:
-        self.names.pop(name, None)
-        self.names[name] = inside.tracked(value) if name in self.targets else value
-        self.provenance.bind(name, self.names[name])
+    def find(self, name: str, scope: Scope) -> Scope | None:
+        """The scope that has a name, the innermost one; None where it has no value."""
+        within: Scope | None = scope
+        while within is not None:
+            if name in within.names:
+                return within
+            # A function that assigns a name reads its own alone.
+            within = None if name in within.own else within.outer
+        return None
 
-    def apply(self, node: tree.Expression, name: str, operation: Callable[..., Value], *operands: Value) -> Value:
+    def assign(self, name: str, value: Value, scope: Scope) -> None:
+        scope.names.pop(name, None)
+        value = self._tracked(value) if name in self.targets else value
+        scope.names[name] = self.kept(value)
+        self.provenance.bind(name, value)
+
+    def kept(self, value: Value) -> Value:
+        """A value as one that names and lists hold: a tensor as one that may be changed in place, where programs do that."""
+        if self.changes and not isinstance(value, _NO_TENSORS) and arrays.shape(value):
+            return Cell(value)
+        return value
+
+    def apply(self, node: tree.SyntaxNode, name: str, operation: Callable[..., Value], *operands: Value) -> Value:
         """The result of an operation, which stands at `node` in the text."""
         current_span.set(place(node))
         result = operation(*operands)
@@ -138,12 +207,21 @@ class Machine:
 
     def local(self, named: Mapping[str, Value]) -> dict[str, Value]:
         """The names of a call; what is differentiated by is a node of its own."""
-        return {n: inside.tracked(v) if n in self.targets else v for n, v in named.items()}
+        return {n: self.kept(self._tracked(v) if n in self.targets else v) for n, v in named.items()}
+
+    def _tracked(self, value: Value) -> Value:
+        """What may be differentiated by as a tensor of its own."""
+        return value if value is None or isinstance(value, (str, tuple)) else inside.tracked(number(value, "a name"))
 
 
-def block(statements: Iterable[tree.Statement]) -> Task:
-    """The value of the last one."""
+_NO_TENSORS = (Cell, Items, *FUNCTIONS, range, str, tuple, float, bool, int, type(None))
+
+
+def block(machine: Machine, statements: Iterable[tree.Statement]) -> Task:
+    """The value of the last statement, or of the last before one that leaves the block."""
     value = None
     for statement in statements:
         value = yield statement
+        if machine.leaving is not None:
+            break
     return value

@@ -16,6 +16,8 @@ from gradcli.primitives.shape import matrix_transpose, transpose
 _OPERATORS = {symbol: table.known(name) for name, symbol in table.operators().items() if name != "negative"}
 BINARY = {symbol: operation for symbol, operation in _OPERATORS.items() if operation.derivative != "none"}
 COMPARE = {symbol: operation for symbol, operation in _OPERATORS.items() if operation.derivative == "none"}
+# The operators between truth values, element by element.
+TRUTH = {"&": table.known("logical_and"), "|": table.known("logical_or")}
 ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "T": transpose,
     "mT": matrix_transpose,

@@ -85,7 +85,7 @@ _DERIVATIVES = (
 # What each constant is, and a program that shows it.
 _CONSTANTS = {
     "pi": ("the circumference of a circle over its diameter", "pi"),
-    "tau": ("2*pi", "tau"),
+    "π": ("pi", "π"),
     "e": ("the base of the natural logarithm", "e"),
     "inf": ("infinity", "1/inf"),
     "nan": ("not a number, which nothing equals", "'nan != nan'"),

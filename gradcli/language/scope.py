@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from gradcli.errors import CallError, Span, UnknownNameError, did_you_mean, nearest
+from gradcli.errors import CallError, ProgramSyntaxError, Span, UnknownNameError, did_you_mean, nearest
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 
-CONSTANTS = {"pi": math.pi, "tau": math.tau, "e": math.e, "inf": math.inf, "nan": math.nan}
+CONSTANTS = {"pi": math.pi, "π": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
+# Behind a prefix, as `np.pi`.
+LIBRARY_CONSTANTS: dict[str, Any] = {**CONSTANTS, "tau": math.tau, "Inf": math.inf, "NaN": math.nan, "newaxis": None}
 
 # Functions that the evaluator itself provides, with their signatures.
-DERIVATIVES = {"diff": "y, x, n=1", "jacobian": "y, x", "hessian": "y, x"}
+DERIVATIVES = {"diff": "y, x, n=1, *more", "jacobian": "y, x", "hessian": "y, x"}
 DETACH = ("detach", "stop_gradient")
+# Of Python: see `gradcli.language.python_functions`.
+PYTHON_FUNCTIONS = frozenset(
+    {"range", "zip", "enumerate", "reversed", "list", "tuple", "len", "float", "int", "sorted", "map", "double", "item"}
+)
+# Of functions: see `gradcli.language.transforms`.
+TRANSFORMS = frozenset(
+    [
+        "grad",
+        "value_and_grad",
+        "grad_and_value",
+        "jacfwd",
+        "jacrev",
+        "vmap",
+        "jit",
+        "cond",
+        "fori_loop",
+        "while_loop",
+        "scan",
+    ]
+)
+LIST_METHODS = frozenset({"append", "extend", "pop", "copy"})
+
+
+# What Python and libraries call kinds of numbers, and the names that arguments have for them.
+TYPES = {"float": "float64", "int": "int64", "bool": "bool"}
+_DTYPES = ("float64", "float32", "double", "float", "int64", "int32", "long", "int", "bool")
+LIBRARY_CONSTANTS |= {name: name for name in _DTYPES}
 
 
 class Read(NamedTuple):
@@ -31,64 +60,165 @@ class _Bind(NamedTuple):
     certain: bool
 
 
+class _Part(NamedTuple):
+    """A part of a program, whether it is certainly run, and the names around it that are not read from outside."""
+
+    node: tree.SyntaxNode | _Bind
+    certain: bool
+    bound: frozenset[str]
+
+
 def outer_reads(program: tree.Module) -> dict[str, Read]:
     """The names whose values must come from outside, each with its first place."""
     assigned: set[str] = set()
+    # Those that a statement before has perhaps assigned, in a branch or a loop.
+    before: set[str] = set()
     found: dict[str, Read] = {}
     everywhere = _assigned(program)
-    for event in _events(program):
+    for event, certain in _events(program):
         if isinstance(event, _Bind):
+            before.add(event.name)
             if event.certain:
                 assigned.add(event.name)
-        elif event.id not in assigned:
-            found.setdefault(event.id, Read(event.id, event.span, event.id in everywhere))
+        elif event.id not in assigned and (event.id not in TYPES or event.id in everywhere):
+            maybe = event.id in (before if certain else everywhere)
+            maybe |= isinstance(event, tree.Input) and event.default is not None
+            found.setdefault(event.id, Read(event.id, event.span, maybe))
     return found
 
 
-def _events(program: tree.Module) -> Iterator[tree.Name | _Bind]:
-    """Reads and assignments in the order in which they happen."""
-    stack: list[tuple[tree.SyntaxNode | _Bind, bool, frozenset[str]]] = [
-        (s, True, frozenset()) for s in reversed(program.body)
-    ]
+def _events(program: tree.Module) -> Iterator[tuple[tree.Name | tree.Input | _Bind, bool]]:
+    """Reads and assignments in the order in which they happen, and whether each certainly does."""
+    functions = defined_functions(program)
+    stack = [_Part(s, True, functions) for s in reversed(program.body)]
     while stack:
-        node, certain, parameters = stack.pop()
-        if isinstance(node, _Bind):
-            yield node
-        elif isinstance(node, tree.Expression):
-            yield from (n for n in tree.walk(node) if type(n) is tree.Name and n.id not in parameters)
+        part = stack.pop()
+        if isinstance(part.node, _Bind):
+            yield part.node, part.certain
+        elif isinstance(part.node, tree.Expression):
+            for node in _below(part.node):
+                if isinstance(node, (tree.Lambda, tree.Comprehension)):
+                    stack.extend(reversed([*_parts(part._replace(node=node))]))
+                elif node.id not in part.bound:
+                    yield node, part.certain
         else:
-            stack.extend(reversed([*_parts(node, certain, parameters)]))
+            stack.extend(reversed([*_parts(part)]))
 
 
-def _parts(
-    node: tree.SyntaxNode, certain: bool, parameters: frozenset[str]
-) -> Iterator[tuple[tree.SyntaxNode | _Bind, bool, frozenset[str]]]:
+def _below(expression: tree.Expression) -> Iterator[Any]:
+    """The names in an expression, and those parts of it that have names of their own."""
+    stack: list[tree.SyntaxNode] = [expression]
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is tree.Name:
+            if not node.library:  # type: ignore[attr-defined]
+                yield node
+        elif kind in _OWN_NAMES:
+            yield node
+        elif kind.below:
+            stack += tree.children(node)[::-1]
+
+
+_OWN_NAMES = (tree.Lambda, tree.Comprehension, tree.Input)
+
+
+def _parts(part: _Part) -> Iterator[_Part]:
+    """What is below a node, in the order in which it happens."""
+    node, certain, bound = part
     if isinstance(node, tree.Assign):
-        yield node.value, certain, parameters
-        yield _Bind(node.name, certain), certain, parameters
-    elif isinstance(node, tree.Unpack):
-        yield from ((v, certain, parameters) for v in node.values)
-        yield from ((_Bind(t.name, certain), certain, parameters) for t in node.targets)
-    elif isinstance(node, tree.Define):
-        inner = parameters | {p.name for p in node.parameters}
-        yield node.body, certain, inner
-        if node.backward is not None:
-            for gradient in node.backward.gradients:
-                yield gradient, certain, inner | {node.backward.cotangent.name}
+        yield part._replace(node=node.value)
+        for target in node.targets:
+            yield from _bindings(target, certain, bound)
+    elif isinstance(node, tree.Augment):
+        yield part._replace(node=node.target)
+        yield part._replace(node=node.value)
+        yield from _bindings(node.target, certain, bound)
+    elif isinstance(node, (tree.Define, tree.Lambda)):
+        yield from (part._replace(node=p.default) for p in node.parameters if p.default is not None)
+        inner = bound | own_names(node)
+        yield from (_Part(n, False, inner) for n in _body(node))
     elif isinstance(node, tree.For):
-        yield node.iterable, certain, parameters
+        yield part._replace(node=node.iterable)
         # The loop variable is there in the body, though perhaps not after it.
-        inner = parameters | {node.name}
-        yield from ((s, False, inner) for s in node.body)
+        inner = bound | names_of(node.target)
+        yield from (_Part(s, False, inner) for s in node.body)
+    elif isinstance(node, tree.Comprehension):
+        for clause in node.clauses:
+            yield _Part(clause.iterable, certain, bound)
+            bound |= names_of(clause.target)
+            yield from (_Part(c, certain, bound) for c in clause.conditions)
+        yield _Part(node.element, certain, bound)
     elif isinstance(node, (tree.If, tree.While)):
-        yield node.test, certain, parameters
-        yield from ((s, False, parameters) for s in tree.children(node) if s is not node.test)
+        yield part._replace(node=node.test)
+        yield from (_Part(s, False, bound) for s in tree.children(node) if s is not node.test)
     else:
-        yield from ((child, certain, parameters) for child in tree.children(node))
+        yield from (part._replace(node=child) for child in tree.children(node))  # type: ignore[arg-type]
+
+
+def _bindings(target: tree.SyntaxNode, certain: bool, bound: frozenset[str]) -> Iterator[_Part]:
+    if isinstance(target, tree.Index):
+        yield _Part(target, certain, bound)
+    else:
+        yield from (_Part(_Bind(name, certain), certain, bound) for name in names_of(target))
+
+
+def names_of(target: tree.SyntaxNode) -> frozenset[str]:
+    """The names that an assignment or a loop gives values to."""
+    return frozenset(
+        n.id if isinstance(n, tree.Name) else n.name
+        for n in ([target] if isinstance(target, tree.Name) else tree.walk(target))
+        if isinstance(n, (tree.BoundName, tree.Name)) and not isinstance(target, tree.Index)
+    )
+
+
+def own_names(node: tree.Define | tree.Lambda) -> frozenset[str]:
+    """The parameters of a function and the names that it assigns: those that it does not read from around it."""
+    found = {p.name for p in node.parameters}
+    stack = [*_body(node)]
+    while stack:
+        within = stack.pop()
+        if isinstance(within, tree.Define):
+            found.add(within.name)
+        elif isinstance(within, tree.Statement):
+            found |= _bound_by(within)
+            stack += [s for s in tree.children(within) if isinstance(s, tree.Statement)]
+    if isinstance(node, tree.Define) and node.backward is not None:
+        found.add(node.backward.cotangent.name)
+    return frozenset(found)
+
+
+def _body(node: tree.Define | tree.Lambda) -> Sequence[tree.SyntaxNode]:
+    """The statements or expressions that run where a function is called."""
+    if isinstance(node.body, tree.Block):
+        return node.body.statements
+    rule = node.backward if isinstance(node, tree.Define) else None
+    return (node.body, *(rule.gradients if rule is not None else ()))
+
+
+def _bound_by(statement: tree.SyntaxNode) -> frozenset[str]:
+    """The names that a statement itself gives values to."""
+    if isinstance(statement, tree.Assign):
+        return frozenset().union(*map(names_of, statement.targets))
+    if isinstance(statement, (tree.For, tree.Augment, tree.Clause)):
+        return names_of(statement.target)
+    return frozenset()
 
 
 def defined_functions(program: tree.Module) -> frozenset[str]:
     return frozenset(n.name for n in tree.everything(program) if isinstance(n, tree.Define))
+
+
+def changes_in_place(program: tree.Module) -> bool:
+    """Whether a program may change tensors: by assigning to elements, or by `+=` and its like."""
+    return any(
+        isinstance(n, tree.Augment) or (isinstance(n, tree.Assign) and any(_is_element(t) for t in n.targets))
+        for n in tree.everything(program)
+    )
+
+
+def _is_element(target: tree.SyntaxNode) -> bool:
+    return any(isinstance(n, tree.Index) for n in tree.walk(target))
 
 
 def hand_written(program: tree.Module) -> list[tree.Define]:
@@ -96,16 +226,29 @@ def hand_written(program: tree.Module) -> list[tree.Define]:
     return [n for n in tree.everything(program) if isinstance(n, tree.Define) and n.backward is not None]
 
 
-def differentiation_targets(program: tree.Module) -> frozenset[str]:
+def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> frozenset[str]:
     """The names by which the program itself differentiates."""
-    calls = (n for n in tree.everything(program) if isinstance(n, tree.Call) and n.name in DERIVATIVES)
-    return frozenset(a.id for call in calls for a in _second_argument(call) if isinstance(a, tree.Name))
+    calls = [n for n in tree.everything(program) if isinstance(n, tree.Call)]
+    named = {a.id for call in calls for a in _targets(call) if isinstance(a, tree.Name)}
+    # Behind the second argument of `diff` stands its order, or an input to go on with.
+    mixed = {
+        a.id
+        for call in calls
+        if call.name == "diff" and not call.library
+        for a in tree.positional(call)[2:]
+        if isinstance(a, tree.Name)
+    }
+    return frozenset(named | (mixed & set(inputs)))
 
 
-def _second_argument(call: tree.Call) -> Iterator[tree.Expression]:
-    arguments = tree.positional(call)
-    yield from arguments[1:2]
-    yield from (k.value for k in call.keywords if k.name == "x")
+def _targets(call: tree.Call) -> Iterator[tree.SyntaxNode]:
+    """What a call may differentiate by."""
+    if call.library == "torch.autograd" and call.name == "grad":
+        given = [*call.arguments[1:2], *(k.value for k in call.keywords if k.name == "inputs")]
+        yield from (n for a in given for n in tree.walk(a))
+    elif call.name in DERIVATIVES:
+        yield from tree.positional(call)[1:2]
+        yield from (k.value for k in call.keywords if k.name == "x")
 
 
 def check(program: tree.Module, bound: Collection[str]) -> None:
@@ -115,9 +258,58 @@ def check(program: tree.Module, bound: Collection[str]) -> None:
     read: a branch that is not taken may read one that has no value.
     """
     functions = defined_functions(program)
+    values: set[str] | None = None
     for node in tree.everything(program):
-        if isinstance(node, tree.Call) and not is_function(node.name, functions):
-            raise _unknown_function(node, functions, bound, program.source)
+        if isinstance(node, _LEAVES_WHAT_IS_AROUND):
+            _check_leaving(program)
+        if isinstance(node, tree.Call) and not is_function(node.name, functions) and not _is_method(node):
+            values = _may_be_functions(program) if values is None else values
+            if node.library or node.receiver is not None or node.name not in values:
+                raise _unknown_function(node, functions, bound, program.source)
+
+
+_LEAVES_WHAT_IS_AROUND = (tree.Return, tree.Break, tree.Continue)
+
+
+def _check_leaving(program: tree.Module) -> None:
+    """Raise ProgramSyntaxError for a `return` outside of functions, `break` and `continue` outside of loops."""
+    stack: list[tuple[tree.SyntaxNode, bool, bool]] = [(s, False, False) for s in program.body]
+    while stack:
+        node, in_function, in_loop = stack.pop()
+        if isinstance(node, tree.Return) and not in_function:
+            raise ProgramSyntaxError(
+                "'return' stands in a function alone",
+                hint="the value of a program is that of its last statement",
+                span=node.span,
+                source=program.source,
+            )
+        if isinstance(node, (tree.Break, tree.Continue)) and not in_loop:
+            word = "break" if isinstance(node, tree.Break) else "continue"
+            raise ProgramSyntaxError(f"'{word}' stands in a loop alone", span=node.span, source=program.source)
+        if isinstance(node, tree.Define):
+            in_function, in_loop = True, False
+        in_loop = in_loop or isinstance(node, (tree.For, tree.While))
+        stack += [
+            (child, in_function, in_loop)
+            for child in tree.children(node)
+            if isinstance(child, (tree.Statement, tree.Block))
+        ]
+
+
+def _is_method(call: tree.Call) -> bool:
+    return call.receiver is not None and (call.name in LIST_METHODS or is_update(call))
+
+
+def is_update(call: tree.Call) -> bool:
+    """Whether a call is one of `x.at[i]`."""
+    at = call.receiver.value if isinstance(call.receiver, tree.Index) else None
+    return isinstance(at, tree.Attribute) and at.name == "at"
+
+
+def _may_be_functions(program: tree.Module) -> set[str]:
+    """The names that may stand for functions: parameters, and what is assigned."""
+    parameters = {n.name for n in tree.everything(program) if isinstance(n, tree.Parameter)}
+    return parameters | _assigned(program)
 
 
 def known_names(program: tree.Module, bound: Collection[str]) -> set[str]:
@@ -125,13 +317,19 @@ def known_names(program: tree.Module, bound: Collection[str]) -> set[str]:
 
 
 def _assigned(program: tree.Module) -> set[str]:
-    statements = tree.everything(program)
-    unpacked = {t.name for n in statements if isinstance(n, tree.Unpack) for t in n.targets}
-    return unpacked | {n.name for n in statements if isinstance(n, (tree.Assign, tree.For))}
+    return set().union(*map(_bound_by, tree.everything(program)))
 
 
 def is_function(name: str, functions: Collection[str]) -> bool:
-    return name in functions or name in DERIVATIVES or name in DETACH or table.find(name) is not None
+    return (
+        name in functions
+        or name in DERIVATIVES
+        or name in DETACH
+        or name in PYTHON_FUNCTIONS
+        or name in TRANSFORMS
+        or table.find(name) is not None
+        or table.differs(name)
+    )
 
 
 def unknown_name(name: str, known: Collection[str]) -> UnknownNameError:

@@ -127,6 +127,8 @@ RULES = tuple(rule for rules in _RULES_BY_ROOT.values() for rule in rules)
 # Numbers and arguments in patterns.
 _NUMBERS = (1.0, 2.0)
 _MOST_ARGUMENTS = 2
+# What the functions in stable forms are said to be of.
+_LIBRARY = "gradcli"
 
 # A name of a pattern, which may be an argument by itself.
 _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
@@ -265,7 +267,7 @@ def _pairs(
 ) -> Sequence[tuple[tree.SyntaxNode, tree.SyntaxNode]] | None:
     """The children that must fit each other, or None where the nodes themselves do not."""
     if isinstance(expected, tree.Call) and isinstance(given, tree.Call):
-        if given.name in own or table.find(given.name) is not table.find(expected.name):
+        if (given.name in own and not given.library) or table.find(given.name) is not table.find(expected.name):
             return None
         wanted, found = _named_arguments(expected), _named_arguments(given)
         if wanted is None or found is None or wanted.keys() != found.keys():
@@ -296,7 +298,11 @@ def _filled(template: tree.Expression, parts: Mapping[str, tree.Expression], spa
     """A template with its names replaced; what is new in it has the place of the original."""
     if isinstance(template, tree.Name):
         return parts[template.id]
-    return type(template)(*(_moved(getattr(template, field), parts, span) for field in template.__match_args__))
+    fields = [_moved(getattr(template, field), parts, span) for field in template.__match_args__]
+    if isinstance(template, tree.Call):
+        # A function of the program that is called the same is not meant.
+        fields[-1] = _LIBRARY
+    return type(template)(*fields)
 
 
 def _moved(value: Any, parts: Mapping[str, tree.Expression], span: Span) -> Any:

@@ -1,114 +1,248 @@
-"""What statements do: names bound, blocks, branches and loops."""
+"""What statements do: names bound, branches and loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, ShapeError, Span
-from gradcli.language.machine import Machine, Task, block
+from gradcli.language.cells import Cell
+from gradcli.language.lists import Items, replace_item
+from gradcli.language.machine import Leaving, Machine, Scope, Task, block
+from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
-from gradcli.language.values import Value, number, truth
-from gradcli.primitives.axes import whole
+from gradcli.language.values import FUNCTIONS, Value, number, truth
 from gradcli.primitives.indexing import index
 
+# What stands in the brackets of an index.
+Key = tuple[Any, ...]
 
-def _evaluate(machine: Machine, node: tree.Evaluate) -> Task:
+
+def _evaluate(_machine: Machine, node: tree.Evaluate, _scope: Scope) -> Task:
     return (yield node.value)
 
 
-def _assign(machine: Machine, node: tree.Assign) -> Task:
+def _assign(machine: Machine, node: tree.Assign, scope: Scope) -> Task:
     value = yield node.value
-    machine.assign(node.name, number(value, f"'{node.name}'"))
-    return value
+    for target in node.targets:
+        if type(target) is tree.BoundName:
+            machine.assign(target.name, value, scope)
+        else:
+            yield from _to_targets(machine, target, value, scope)
+    return number((yield target.value), "a tensor") if isinstance(target, tree.Index) else value
 
 
-def _unpack(machine: Machine, node: tree.Unpack) -> Task:
-    given = []
-    for expression in node.values:
-        given.append((yield expression))
-    parts = _parts(given[0], len(node.targets)) if len(given) == 1 else given
-    for target, value in zip(node.targets, parts):
-        machine.assign(target.name, number(value, f"'{target.name}'"))
-    return parts[-1]
+def _to_targets(machine: Machine, target: tree.SyntaxNode, value: Value, scope: Scope) -> Task:
+    """Assign to names and to elements."""
+    for within, part in _taken_apart(target, value):
+        if isinstance(within, tree.Index):
+            whole_value = yield within.value
+            key = yield from key_of(within)
+            put(whole_value, key, part, within)
+        else:
+            bind(machine, within, part, scope)
+
+
+def put(value: Value, key: Key, part: Value, node: tree.Index) -> None:
+    """Replace elements. Raises EvaluationError for what has none that could be."""
+    current_span.set(node.span)
+    if isinstance(value, Items):
+        replace_item(value, key, part)
+    elif isinstance(value, Cell):
+        value.put(key, number(part, "an element"))
+    else:
+        raise EvaluationError("only elements of a tensor or a list can be assigned to", span=node.value.span)
+
+
+def bind(machine: Machine, target: tree.SyntaxNode, value: Value, scope: Scope) -> None:
+    """Give a value to what stands on the left of an assignment, or behind `for`."""
+    for within, part in _taken_apart(target, value):
+        if isinstance(within, tree.BoundName):
+            machine.assign(within.name, part, scope)
+
+
+def _taken_apart(target: tree.SyntaxNode, value: Value) -> Iterator[tuple[tree.SyntaxNode, Value]]:
+    """The single targets with what each is given."""
+    pending: list[tuple[tree.SyntaxNode, Value]] = [(target, value)]
+    while pending:
+        target, value = pending.pop()
+        if isinstance(target, tree.Several):
+            pending += reversed([*zip(target.targets, _parts(value, len(target.targets)))])
+        else:
+            yield target, value
 
 
 def _parts(value: Value, count: int) -> Sequence[Value]:
-    """What a function gives, or a tensor along its first axis: `count` parts."""
-    if isinstance(value, tuple) and len(value) == count:
-        return value
-    if isinstance(value, tuple):
-        raise ShapeError(f"{count} names do not fit {len(value)} tensors")
+    """The items of a list, what a function gives, or a tensor along its first axis: `count` parts."""
+    if isinstance(value, Cell):
+        value = value.value
+    if isinstance(value, (tuple, Items, range)) and not isinstance(value, FUNCTIONS):
+        if isinstance(value, range):
+            value = value[: count + 1]
+        parts = value.items if isinstance(value, Items) else [*value]
+        if len(parts) != count:
+            what = "tensors" if isinstance(value, tuple) else "values"
+            raise ShapeError(f"{count} names do not fit {len(parts)} {what}")
+        return parts
     shape = arrays.shape(number(value, "several names"))
     if shape[:1] != (count,):
         raise ShapeError(f"{count} names do not fit a tensor of shape {list(shape)}")
     return [index(value, i) for i in range(count)]
 
 
-def _define(machine: Machine, node: tree.Define, _names: object, _opaque: object) -> None:
-    machine.functions[node.name] = node
+def _augment(machine: Machine, node: tree.Augment, scope: Scope) -> Task:
+    before = yield node.target
+    value = yield node.value
+    if isinstance(before, Items) and node.operator == "+":
+        before.items += value.items if isinstance(value, Items) else [*elements(value, node.value.span)]
+        before.changed()
+        return before
+    what = f"'{node.operator}='"
+    operation = BINARY[node.operator]
+    result = machine.apply(node, operation.name, operation, number(before, what), number(value, what))
+    if isinstance(node.target, tree.Index):
+        yield from _to_targets(machine, node.target, result, scope)
+    elif isinstance(before, Cell):
+        _check_shape(before, result, node)
+        before.set(result)
+    else:
+        assert isinstance(node.target, tree.Name)
+        machine.assign(node.target.id, result, scope)
+    return result
 
 
-def _if(machine: Machine, node: tree.If) -> Task:
+def _check_shape(before: Cell, result: Value, node: tree.Augment) -> None:
+    own, other = arrays.shape(before.value), arrays.shape(result)
+    if own != other:
+        raise ShapeError(
+            f"'{node.operator}=' changes a tensor of shape {list(own)} in place, and the result has shape {list(other)}",
+            hint=f"write name = name {node.operator} … to make a new one",
+            span=node.span,
+        )
+
+
+def _return(machine: Machine, node: tree.Return, _scope: Scope) -> Task:
+    value = None if node.value is None else (yield node.value)
+    machine.leaving = Leaving(tree.Return, value)
+    return value
+
+
+def _leave(machine: Machine, node: tree.Break | tree.Continue, _scope: Scope) -> Value:
+    machine.leaving = Leaving(type(node))
+
+
+def _nothing(_machine: Machine, _node: tree.SyntaxNode, _scope: Scope) -> Value:
+    return None
+
+
+def _if(machine: Machine, node: tree.If, _scope: Scope) -> Task:
     test = yield node.test
-    return (yield from block(node.body if truth(test, node.test) else node.orelse))
+    return (yield from block(machine, node.body if truth(test, node.test) else node.orelse))
 
 
-def _for(machine: Machine, node: tree.For) -> Task:
+def _for(machine: Machine, node: tree.For, scope: Scope) -> Task:
     value = None
-    items = yield from _items(machine, node.iterable)
+    items = elements((yield node.iterable), node.iterable.span)
     machine.provenance.enter(node)
     for item in items:
         limits.charge_steps()
         machine.provenance.repeat()
-        machine.assign(node.name, item)
-        value = yield from block(node.body)
+        bind(machine, node.target, item, scope)
+        value = yield from block(machine, node.body)
+        if machine.leaving is not None and not _goes_on(machine):
+            break
     machine.provenance.leave()
     return value
 
 
-def _items(machine: Machine, iterable: tree.Expression) -> Generator[Any, Value, Iterable[Value]]:
-    """What a loop goes along; `range` is counted without making a tensor."""
-    if isinstance(iterable, tree.Call) and iterable.name == "range" and "range" not in machine.functions:
-        bounds = []
-        for argument in iterable.arguments:
-            bounds.append(whole((yield argument), "a bound of 'range'"))
-        if iterable.receiver is None and not iterable.keywords and 1 <= len(bounds) <= 3:
-            if bounds[2:] == [0]:
-                raise EvaluationError("the step of 'range' must not be 0", span=iterable.span)
-            return map(float, range(*bounds))
-    tensor = number((yield iterable), "a loop")
+def _goes_on(machine: Machine) -> bool:
+    """Whether a loop goes on where something is to be left."""
+    assert machine.leaving is not None
+    by = machine.leaving.by
+    if by is not tree.Return:
+        machine.leaving = None
+    return by is tree.Continue
+
+
+def elements(value: Value, place: Span) -> Iterable[Value]:
+    """What a loop goes along. Raises ShapeError for a number."""
+    if isinstance(value, Items):
+        return _live(value)
+    if isinstance(value, range):
+        return map(float, value)
+    if isinstance(value, tuple) and not isinstance(value, FUNCTIONS):
+        return value
+    if isinstance(value, Cell) and len(arrays.shape(value.value)) > 1:
+        return (value.view(partial(index, key=i)) for i in range(arrays.shape(value.value)[0]))
+    tensor = number(value, "a loop")
     if not arrays.shape(tensor):
-        raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=iterable.span)
-    return _elements(tensor, iterable.span)
+        raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=place)
+    return _rows(tensor, place)
 
 
-def _elements(tensor: Value, place: Span) -> Iterator[Value]:
+def _live(value: Items) -> Iterator[Value]:
+    # As in Python, what is appended within the loop is gone along too.
+    yield from value.items
+
+
+def _rows(tensor: Value, place: Span) -> Iterator[Value]:
     for i in range(arrays.shape(tensor)[0]):
         current_span.set(place)
         yield index(tensor, i)
 
 
-def _while(machine: Machine, node: tree.While) -> Task:
+def _while(machine: Machine, node: tree.While, _scope: Scope) -> Task:
     value = None
     machine.provenance.enter(node)
     while truth((yield node.test), node.test):
         limits.charge_steps()
         machine.provenance.repeat()
-        value = yield from block(node.body)
+        value = yield from block(machine, node.body)
+        if machine.leaving is not None and not _goes_on(machine):
+            break
     machine.provenance.leave()
     return value
+
+
+def key_of(node: tree.Index) -> Generator[Any, Value, Key]:
+    """What stands in the brackets of an index."""
+    items: Sequence[tree.SyntaxNode] = node.items
+    if len(items) == 1 and isinstance(items[0], tree.Tuple):
+        items = items[0].items
+    key = []
+    for item in items:
+        key.append((yield from _index_item(item)))
+    return tuple(key)
+
+
+def _index_item(item: tree.SyntaxNode) -> Task:
+    if isinstance(item, tree.Ellipsis):
+        return Ellipsis
+    if isinstance(item, tree.Slice):
+        bounds = []
+        for bound in (item.start, item.stop, item.step):
+            bounds.append(None if bound is None else (yield bound))
+        return slice(*bounds)
+    value = yield item
+    return number(value, "an index") if isinstance(value, (Items, Cell, range)) else value
 
 
 HANDLERS: dict[type, Callable[..., Task]] = {
     tree.Evaluate: _evaluate,
     tree.Assign: _assign,
-    tree.Unpack: _unpack,
+    tree.Augment: _augment,
+    tree.Return: _return,
     tree.If: _if,
     tree.For: _for,
     tree.While: _while,
 }
 
-SIMPLE: dict[type, Callable[..., Value]] = {tree.Define: _define}
+SIMPLE: dict[type, Callable[..., Value]] = {
+    tree.Break: _leave,
+    tree.Continue: _leave,
+    tree.Pass: _nothing,
+    tree.Import: _nothing,
+}

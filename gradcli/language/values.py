@@ -2,31 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, ShapeError
+from gradcli.language.cells import Cell
+from gradcli.language.lists import Items
 from gradcli.language.syntax import tree
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.primitive import Operation
 from gradcli.primitives.signature import Parameter
 
-# A number, an array, a Tensor; True, False or None; a text; a list of tensors to be joined; a tuple
-# of the tensors that a function such as `qr` gives.
+# A number, an array, a Tensor; True, False or None; a text; a list of values, or a range of numbers; a tuple of the
+# tensors that a function such as `qr` gives; a function of the program.
 Value = Any
 
 
+class Closure(NamedTuple):
+    """A function of the program as a value: its definition, the names around it, the defaults of its parameters, and the
+    names that are its own."""
+
+    node: tree.Define | tree.Lambda
+    scope: Any
+    defaults: Mapping[str, Value]
+    own: Collection[str]
+
+    @property
+    def name(self) -> str:
+        return self.node.name if isinstance(self.node, tree.Define) else "lambda"
+
+
+class Builtin(NamedTuple):
+    """A function of the language as a value, as `torch.sin` without a call."""
+
+    name: str
+    library: str
+
+
+class Transformed(NamedTuple):
+    """A function made of another one, as `grad(f)`: of which, and what was said of it."""
+
+    name: str
+    of: Value
+    options: Mapping[str, Value]
+
+
+# What can be called.
+FUNCTIONS = (Closure, Builtin, Transformed)
+
+
+def length_of(numbers: range) -> int:
+    """How many numbers there are, also where that is more than Python counts."""
+    return max(0, -((numbers.start - numbers.stop) // numbers.step))
+
+
 def number(value: Value, what: str) -> Value:
-    if isinstance(value, tuple):
+    """A value as a number or tensor; lists and ranges become tensors. Raises EvaluationError for what is neither."""
+    kind = type(value)
+    if isinstance(value, Cell):
+        return value.value
+    if kind is Items:
+        return value.tensor(lambda item: number(item, "a tensor"))
+    if kind is range:
+        limits.charge(length_of(value))
+        return arrays.placed(arrays.asarray([float(i) for i in value], arrays.default_dtype()))
+    if kind is tuple:
         raise EvaluationError(
             f"{what} needs a number or a tensor, and this is {len(value)} tensors",
             hint="take one of them by its number, as in qr(A)[0], or name them all, as in Q, R = qr(A)",
         )
-    if value is None or isinstance(value, (str, list)):
-        kind = "a text" if isinstance(value, str) else "no value" if value is None else "a list of tensors"
-        raise EvaluationError(f"{what} needs a number or a tensor, and this is {kind}")
+    if kind in FUNCTIONS:
+        raise EvaluationError(
+            f"{what} needs a number or a tensor, and this is a function",
+            hint="call it, as in f(x)",
+        )
+    if value is None or kind is str:
+        raise EvaluationError(
+            f"{what} needs a number or a tensor, and this is {'a text' if kind is str else 'no value'}"
+        )
     return value
 
 
@@ -36,11 +91,6 @@ def one_of(tensors: tuple[Value, ...], key: Sequence[Value]) -> Value:
     if position is None or not -len(tensors) <= position < len(tensors):
         raise ShapeError(f"one of {len(tensors)} tensors is taken by its number, from 0 to {len(tensors) - 1}")
     return tensors[position]
-
-
-def in_dtype(value: Value) -> Value:
-    """A number of the program as one of the dtype in use, beside tensors that are to be joined with it."""
-    return arrays.astype(value, arrays.default_dtype()) if type(value) in arrays.PLAIN else value
 
 
 def plain(value: Value) -> Any:
@@ -65,7 +115,7 @@ def check_arguments(operation: Operation, positional: Sequence[Value], keywords:
             _check_argument(operation, next(p for p in parameters if p.name == name), value)
 
 
-_NO_NUMBERS = frozenset({str, tuple, type(None)})
+_NO_NUMBERS = frozenset({str, tuple, type(None), *FUNCTIONS})
 # The parameters that take a text.
 _TEXTS = frozenset({"subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing"})
 
@@ -80,7 +130,7 @@ def _check_argument(operation: Operation, parameter: Parameter, value: Value) ->
 
 def truth(value: Value, node: tree.SyntaxNode) -> bool:
     """Whether a condition holds. Raises EvaluationError for a tensor of several elements."""
-    condition = concrete(value)
+    condition = concrete(value.value if isinstance(value, Cell) else value)
     if condition is None or isinstance(condition, str):
         raise EvaluationError("a condition needs a number", span=node.span)
     if type(condition) in arrays.PLAIN:

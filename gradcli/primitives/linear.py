@@ -108,19 +108,6 @@ matmul = Primitive(
 )  # fmt: skip
 
 
-def _dot(a: Any, b: Any) -> Any:
-    if not arrays.shape(a) or not arrays.shape(b):
-        return multiply(a, b)
-    return matmul(a, b)
-
-
-dot = Composite(
-    "dot", "a, b", "inner product of vectors, matrix product of matrices", _dot,
-    derivative="g*b, g*a",
-    aliases=("vdot", "inner"),
-    samples=((_VECTOR, _VECTOR), (_SQUARE, _MATRIX)),
-)  # fmt: skip
-
 outer = Composite(
     "outer", "a, b", "all products of an element of a with one of b",
     lambda a, b: multiply(reshape(a, (-1, 1)), reshape(b, (1, -1))),

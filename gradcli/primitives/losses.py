@@ -32,13 +32,13 @@ _SUM_OR_MEAN = "reduction='none' gives one for each element, 'sum' their sum"
 _REDUCTIONS: Mapping[str, Callable[[Any], Any]] = {"mean": mean, "sum": sum_, "none": lambda loss: loss}
 
 
-def _reduced(loss: Any, reduction: Any) -> Any:
+def reduced(loss: Any, reduction: Any) -> Any:
     return _REDUCTIONS[chosen(reduction, _REDUCTIONS, "reduction")](loss)
 
 
 def _loss(name: str, doc: str, of_elements: Any, **known: Any) -> Composite:
     def definition(input: Any, target: Any, reduction: Any = "mean", *rest: Any, **params: Any) -> Any:
-        return _reduced(of_elements(subtract(input, target), *rest, **params), reduction)
+        return reduced(of_elements(subtract(input, target), *rest, **params), reduction)
 
     signature = "input, target, reduction='mean'"
     return Composite(name, signature + known.pop("more", ""), doc, definition, **known)
@@ -100,7 +100,7 @@ def _weighted(loss: Any, weight: Any) -> Any:
 def _entropy(input: Any, target: Any, weight: Any = None, reduction: Any = "mean") -> Any:
     there = multiply(target, clip(log(input), _LOWEST_LOG))
     others = multiply(subtract(1.0, target), clip(log1p(negative(input)), _LOWEST_LOG))
-    return _reduced(_weighted(negative(add(there, others)), weight), reduction)
+    return reduced(_weighted(negative(add(there, others)), weight), reduction)
 
 
 binary_cross_entropy = Composite(
@@ -119,7 +119,7 @@ def _entropy_of_logits(
     there = multiply(target, softplus(negative(input)))
     there = there if pos_weight is None else multiply(pos_weight, there)
     loss = add(there, multiply(subtract(1.0, target), softplus(input)))
-    return _reduced(_weighted(loss, weight), reduction)
+    return reduced(_weighted(loss, weight), reduction)
 
 
 binary_cross_entropy_with_logits = Composite(
@@ -159,7 +159,7 @@ def _picked(logs: Any, target: Any, weight: Any, ignored: Any, name: str) -> tup
 def _averaged(losses: Any, weights: Any, reduction: Any) -> Any:
     if chosen(reduction, _REDUCTIONS, "reduction") == "mean":
         return divide(sum_(losses), sum_(weights))
-    return _reduced(losses, reduction)
+    return reduced(losses, reduction)
 
 
 def _nll(input: Any, target: Any, weight: Any = None, ignore_index: Any = -100, reduction: Any = "mean") -> Any:
@@ -194,7 +194,7 @@ def _cross_entropy(
         if smoothing:
             shares = add(multiply(1.0 - smoothing, shares), smoothing / classes)
         loss = negative(sum_(_weighted(multiply(shares, logs), weight), -1))
-        return _reduced(loss, reduction)
+        return reduced(loss, reduction)
     found, weights = _picked(logs, target, weight, ignore_index, "cross_entropy")
     loss = negative(multiply(weights, found))
     if smoothing:
@@ -225,7 +225,7 @@ def _gaussian(input: Any, target: Any, var: Any, full: Any = False, eps: Any = 1
         var = reshape(var, (*arrays.shape(var), 1))
     var = clip(var, eps)
     loss = multiply(0.5, add(log(var), divide(square(subtract(input, target)), var)))
-    return _reduced(add(loss, 0.5 * math.log(2 * math.pi)) if truth(full, "'full'") else loss, reduction)
+    return reduced(add(loss, 0.5 * math.log(2 * math.pi)) if truth(full, "'full'") else loss, reduction)
 
 
 gaussian_nll_loss = Composite(
@@ -252,7 +252,7 @@ def _poisson(
         loss = subtract(exp(input), multiply(target, input))
     else:
         loss = subtract(input, multiply(target, log(add(input, eps))))
-    return _reduced(add(loss, _stirling(target)) if truth(full, "'full'") else loss, reduction)
+    return reduced(add(loss, _stirling(target)) if truth(full, "'full'") else loss, reduction)
 
 
 poisson_nll_loss = Composite(

@@ -293,3 +293,31 @@ tensordot = Composite(
     derivative="tensordot of g with the other tensor over its free axes",
     samples=((_SQUARE, _SQUARE, 1), (_SQUARE, _SQUARE), (_SQUARE, _BATCH, ([1], [2]))),
 )  # fmt: skip
+
+
+def _dot(a: Any, b: Any) -> Any:
+    left, right = len(arrays.shape(a)), len(arrays.shape(b))
+    if not left or not right:
+        return multiply(a, b)
+    return matmul(a, b) if left < 3 and right < 3 else tensordot(a, b, ([-1], [-2 if right > 1 else -1]))
+
+
+dot = Composite(
+    "dot", "a, b", "inner product of vectors, matrix product of matrices; of more axes, over the last of a and the last but one of b",
+    _dot,
+    derivative="g*b, g*a",
+    samples=((_VECTOR, _VECTOR), (_SQUARE, _SQUARE)),
+)  # fmt: skip
+
+inner = Composite(
+    "inner", "a, b", "sum of products over the last axis of both",
+    lambda a, b: tensordot(a, b, ([-1], [-1])) if arrays.shape(a) and arrays.shape(b) else multiply(a, b),
+    derivative="g*b, g*a",
+    samples=((_VECTOR, _VECTOR), (_SQUARE, _SQUARE)),
+)  # fmt: skip
+
+vdot = Composite(
+    "vdot", "a, b", "sum of products of all elements", lambda a, b: matmul(reshape(a, (-1,)), reshape(b, (-1,))),
+    derivative="g*b, g*a",
+    samples=((_VECTOR, _VECTOR), (_SQUARE, _SQUARE)),
+)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
@@ -79,7 +79,14 @@ argsort = Composite(
 )  # fmt: skip
 
 
-def _topk(x: Any, k: Any, axis: Any = -1, largest: Any = True, sorted: Any = True) -> tuple[Any, Any]:
+class Pair(NamedTuple):
+    """Values, and where they were found along an axis."""
+
+    values: Any
+    indices: Any
+
+
+def _topk(x: Any, k: Any, axis: Any = -1, largest: Any = True, sorted: Any = True) -> Pair:
     number = normalize_axis(axis, len(arrays.shape(x)))
     count = whole(k, "'k'")
     if not 0 <= count <= arrays.shape(x)[number]:
@@ -88,7 +95,7 @@ def _topk(x: Any, k: Any, axis: Any = -1, largest: Any = True, sorted: Any = Tru
         values, positions = flip(sort(flip(x, number), number), number), _falling(x, number)
     else:
         values, positions = sort(x, number), positions_in_order(x, number)
-    return _part(values, number, slice(0, count)), _part(positions, number, slice(0, count))
+    return Pair(_part(values, number, slice(0, count)), _part(positions, number, slice(0, count)))
 
 
 topk = Composite(
@@ -103,7 +110,7 @@ topk = Composite(
 
 
 def _running(name: str, better: str) -> Any:
-    def function(x: Any, axis: Any = 0) -> tuple[Any, Any]:
+    def function(x: Any, axis: Any = 0) -> Pair:
         number = normalize_axis(axis, len(arrays.shape(x)))
         xp, numbers = arrays.numpy_namespace(), arrays.to_numpy(concrete(x))
         limits.charge(3 * numbers.size)
@@ -115,7 +122,7 @@ def _running(name: str, better: str) -> Any:
         key = tuple(
             positions if a == number else grid for a, grid in enumerate(xp.ogrid[tuple(map(slice, numbers.shape))])
         )
-        return index(x, key), arrays.placed(positions)
+        return Pair(index(x, key), arrays.placed(positions))
 
     word = "largest" if name == "cummax" else "smallest"
     return Composite(

@@ -36,6 +36,7 @@ class Parameter(NamedTuple):
     name: str
     default: str | None
     variadic: bool
+    keyword_only: bool = False
 
 
 @cache

@@ -91,6 +91,11 @@ _LATER = {
 }
 _HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.split()}
 
+# The names that libraries have meanings of their own for.
+_DIFFERING = frozenset(
+    ["diff", "kl_div", "max", "median", "min", "norm", "repeat", "size", "sort", "split", "std", "var"]
+)
+
 # What a listing shows first; functions that are not here come behind those of their subject that are.
 _FIRST = """
     abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt square reciprocal sin cos tan sec csc cot sinpi
@@ -114,7 +119,7 @@ _FIRST = """
 
 
 def entries() -> tuple[Operation, ...]:
-    """Every entry of the table: the functions of the language and the primitives behind them."""
+    """Every entry of the table but those `of_libraries`: the functions of the language and the primitives behind them."""
     return tuple(_all())
 
 
@@ -157,8 +162,10 @@ _LOADED = _subjects(_MODULES)
 _BY_NAME = _named(_LOADED)
 
 
-def find(name: str) -> Operation | None:
-    """The function of the language with this name or alias."""
+def find(name: str, library: str = "") -> Operation | None:
+    """The function of the language with this name or alias, in the meaning that a library gives it."""
+    if library and name in _DIFFERING and (library, name) in _of_libraries():
+        return _of_libraries()[library, name]
     found = _BY_NAME.get(name)
     if found is None and name in _HOMES:
         file = _HOMES[name]
@@ -167,6 +174,24 @@ def find(name: str) -> Operation | None:
         if found is not None:
             _BY_NAME[name] = found
     return found
+
+
+def differs(name: str) -> bool:
+    """Whether a library means something else by a name than others do."""
+    return name in _DIFFERING
+
+
+@cache
+def _of_libraries() -> dict[tuple[str, str], Operation]:
+    """What a library means by names that mean something else elsewhere."""
+    return {(library, e.name): e for e in of_libraries() for library in e.library.split()}
+
+
+def of_libraries() -> tuple[Operation, ...]:
+    """The entries that are a library's own meaning of a name, which are loaded by programs that speak its language."""
+    from gradcli.primitives import meanings
+
+    return tuple(e for e in vars(meanings).values() if isinstance(e, Operation) and e.library)
 
 
 def known(name: str) -> Operation:

@@ -62,8 +62,8 @@ class CompiledProgram:
         self._scalar: dict[Any, Callable[..., Any]] = {}
         self._versions: Counter[Any] = Counter()
         reads = scope.outer_reads(program).values()
-        # A constant such as `pi` is an input only where a value is given for it.
-        self.inputs = tuple(r.name for r in reads if r.name not in scope.CONSTANTS and not r.maybe_assigned)
+        # A constant such as `pi` among them is what it is where no value is given for it.
+        self.inputs = tuple(r.name for r in reads if not r.maybe_assigned)
         self._accepted = frozenset(r.name for r in reads)
 
     def __repr__(self) -> str:
@@ -117,7 +117,7 @@ class CompiledProgram:
         leaves = names if wrt is None else _listed(wrt)
         self._leaves(dict.fromkeys(names, 1.0), leaves)
         listed = frozenset(names)
-        missing = [n for n in self.inputs if n not in listed]
+        missing = [n for n in self.inputs if n not in listed and n not in scope.CONSTANTS]
         if missing:
             raise BindingError(f"the program reads '{missing[0]}', which is not among the inputs")
 

@@ -35,6 +35,16 @@ class Warning(NamedTuple):
     digits: Mapping[str, int] | None = None
 
 
+def unused_parts(program: Module) -> list[Warning]:
+    """Warnings of what a program says and does not use."""
+    if len(program.body) == 1:
+        return []
+    # One statement uses all that it says.
+    from gradcli.language.unused import unused
+
+    return [Warning("unused", "parse", "statement", part.span, part.message) for part in unused(program)]
+
+
 class Watch:
     """Collects warnings while a program runs forward and backward."""
 

@@ -30,7 +30,7 @@ from gradcli.language.interpreter import Evaluation, evaluate
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module
 from gradcli.language.values import plain
-from gradcli.run.diagnose import Warning, Watch, all_finite
+from gradcli.run.diagnose import Warning, Watch, all_finite, unused_parts
 from gradcli.run.losses import Inside
 
 EXECUTORS = ("eager", "compiled")
@@ -83,6 +83,12 @@ def run(request: EvaluationRequest) -> Result:
     `executor` asks for it, DifferentiationError for a value that is no scalar where neither a Jacobian
     nor a cotangent was asked for, and UnknownNameError for an intermediate that does not exist.
     """
+    result = _result(request)
+    result.warnings[:0] = unused_parts(request.program)
+    return result
+
+
+def _result(request: EvaluationRequest) -> Result:
     if _suits(request):
         compiled = _compiled(request)
         if compiled is not None:
@@ -95,14 +101,15 @@ def run(request: EvaluationRequest) -> Result:
         if not result.finite:
             watch = Watch(request.program)
             try:
-                _run(request, watch, watch.see_forward)
+                with limits.attempt():
+                    _run(request, watch, watch.see_forward)
             except LimitError:
                 # The result is there; where it comes from is not worth an error.
                 watch.stopped = True
         result.warnings = watch.warnings(finite=result.finite, value_is_finite=all_finite(result.value))
         if result.digits_left:
             watch = Watch(request.program)
-            with suppress(LimitError):
+            with suppress(LimitError), limits.attempt():
                 _run(request, watch, None, inaccurate=True)
             result.warnings.append(watch.inaccurate(result.digits_left))
         elif seen.taken and result.finite:

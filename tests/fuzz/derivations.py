@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from random import Random
 from typing import Any, NamedTuple
@@ -12,10 +13,16 @@ from tests.fuzz import values
 from tests.fuzz.case import Case
 
 _NAMES = ("x", "x", "x", "y", "q", "v", "A", "i", "f", "g", "σ", "pi", "e", "T", "shape", "n", "diff", "sum")
+# Where no blank may stand.
+_TOUCHING = "\0"
+_INDENT = "  "
 _TERMINALS = {
     "NUMBER": ("0", "1", "2", "3", "0.5", "1e-3", "1_000", ".5", "1.", "1e400", "12"),
     "STRING": ("'ij->ji'", '"i,i"', "''", "'fro'"),
     "SEPARATOR": (";", "\n", "; "),
+    "AUGMENTED": ("+=", "-=", "*=", "/=", "**=", "@="),
+    "SUPERSCRIPT": ("²", "⁻¹", "¹²"),
+    "IMPLICIT": (_TOUCHING,),
 }
 # So many symbols, and then the shortest way to an end.
 _LONGEST = 60
@@ -68,6 +75,7 @@ def derived(rng: Random) -> Case:
     stack: list[Any] = ["program"]
     pieces: list[str] = []
     functions = table.names()
+    depth = 0
     while stack:
         symbol = stack.pop()
         name = symbol if isinstance(symbol, str) else symbol.name
@@ -78,9 +86,14 @@ def derived(rng: Random) -> Case:
         elif name == "NAME":
             follows = bool(stack) and getattr(stack[-1], "name", "") == "LPAR"
             pieces.append(rng.choice(functions) if follows or rng.random() < 0.1 else rng.choice(_NAMES))
+        elif name in ("INDENT", "DEDENT"):
+            depth += 1 if name == "INDENT" else -1
+            pieces.append(f"\n{_INDENT * depth}")
+        elif name == "SEPARATOR" and depth:
+            pieces.append(f"\n{_INDENT * depth}")
         else:
             pieces.append(rng.choice(_TERMINALS[name]) if name in _TERMINALS else rules.literals[name])
-    text = " ".join(pieces)
+    text = re.sub(rf"\s*{_TOUCHING}\s*", "", " ".join(pieces))
     policy = rng.choice(values.POLICIES)
     given = {n: values.tensor(rng, policy, values.any_shape(rng)) for n in ("x", "y", "q", "v", "A") if n in text}
     return Case(text, given, rng.getrandbits(32))

@@ -4,7 +4,8 @@
 in `gradcli.language.syntax.tree`. Both raise `ProgramSyntaxError` and nothing else.
 """
 
-from gradcli.language.syntax.lexer import MAX_LENGTH, MAX_NESTING
+from gradcli.language.syntax.layout import MAX_NESTING
+from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.language.syntax.parser import parse, parse_expression
 
 __all__ = ["MAX_LENGTH", "MAX_NESTING", "parse", "parse_expression"]

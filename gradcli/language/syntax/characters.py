@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from gradcli.errors import ProgramSyntaxError, Span
 
 _INSTEAD = {
     "!": "write 'not'; '!=' compares",
-    "&": "write 'and'",
-    "|": "write 'or'",
-    "~": "write 'not'",
     "?": "write a if condition else b",
-    "\\": "a line goes on inside brackets, without '\\'",
-    "×": "write '*'",
-    "·": "write '*'",
-    "⋅": "write '*'",
+    "\\": "a line goes on inside brackets, or behind a '\\' at its end; \\frac{a}{b} is (a)/(b)",
     "∗": "write '*'",
-    "÷": "write '/'",
     "∕": "write '/'",
-    "−": "write '-'",
     "–": "write '-'",
     "—": "write '-'",
-    "≤": "write '<='",
-    "≥": "write '>='",
-    "≠": "write '!='",
-    "√": "write sqrt(…)",
-    "∞": "write inf",
     "∑": "write sum(…)",
     "∏": "write prod(…)",
     "“": "write '\"'",
@@ -41,6 +29,13 @@ def unexpected_character(source: str, place: int) -> ProgramSyntaxError:
     """The error for the character at `place`, be it a quote without its partner."""
     character = source[place]
     if character in "'\"":
+        before = re.search(r"[^\W\d]\w*$", source[:place])
+        if character == "'" and before is not None and source[place + 1 : place + 2] in ("'", "("):
+            return ProgramSyntaxError(
+                "a derivative has no prime in the language",
+                hint=f"write y = {before[0]}(x); diff(y, x)",
+                span=Span(before.start(), place + 1),
+            )
         line_end = place + len(source[place:].splitlines()[0])
         return ProgramSyntaxError(
             "the string is never closed",
@@ -67,5 +62,7 @@ def _hint(character: str) -> str | None:
         return "write a plain space"
     if unicodedata.decomposition(character).startswith("<super>"):
         return f"write **{unicodedata.normalize('NFKC', character)}"
+    if unicodedata.decomposition(character).startswith("<fraction>"):
+        return f"write ({unicodedata.normalize('NFKC', character).replace('⁄', '/')})"
     plain = unicodedata.normalize("NFKC", character)
     return f"write '{plain}'" if plain != character and plain.isascii() else None

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax.lalr import UnexpectedToken
-from gradcli.language.syntax.lexer import CLOSING, END, Token, place, scan
-from gradcli.language.syntax.parse_tables import load
+from gradcli.language.syntax.layout import CLOSING
+from gradcli.language.syntax.lexer import END, Token, place
+from gradcli.language.syntax.surroundings import Mistake, surroundings
 from gradcli.language.syntax.words import FOREIGN_WORDS
 
 
@@ -18,82 +19,11 @@ class Finding(NamedTuple):
     span: Span | None = None
 
 
-class Mistake(NamedTuple):
-    """The unexpected token and what surrounds it."""
-
-    token: Token
-    expected: frozenset[str]
-    previous: Token | None
-    following: Token | None
-    statement: list[Token]  # the tokens of the same statement so far
-    bracket: Token | None  # the innermost one still open
-    source: str
-
-    @property
-    def wants_name(self) -> bool:
-        return self.expected == {"NAME"}
-
-    @property
-    def wants_expression(self) -> bool:
-        return "NUMBER" in self.expected
-
-    @property
-    def head(self) -> str:
-        """The text of the statement's first token."""
-        return self.statement[0].value if self.statement else ""
-
-    def after(self, *texts: str) -> bool:
-        return self.previous is not None and self.previous.value in texts
-
-    @property
-    def touching(self) -> bool:
-        """Whether nothing stands between the token and the one before."""
-        return self.previous is not None and self.previous.end_pos == self.token.start_pos
-
-
 def explain(source: str, unexpected: UnexpectedToken) -> ProgramSyntaxError:
     """The error for a token at which the parser stopped."""
-    mistake = _surroundings(source, unexpected)
+    mistake = surroundings(source, unexpected)
     finding = next(filter(None, (rule(mistake) for rule in _RULES)))
     return ProgramSyntaxError(finding.message, hint=finding.hint, span=finding.span or place(mistake.token))
-
-
-def _surroundings(source: str, unexpected: UnexpectedToken) -> Mistake:
-    token = unexpected.token
-    previous: Token | None = None
-    statement: list[Token] = []
-    open_brackets: list[Token] = []
-    raw = scan(source, load())
-    for item in raw:
-        if item.start_pos >= token.start_pos:
-            break
-        inside = bool(open_brackets) and open_brackets[-1].value != "{"
-        if item.value in CLOSING:
-            open_brackets.append(item)
-        elif item.value in CLOSING.values():
-            open_brackets.pop()
-        if (item.type == "SEPARATOR" and not inside) or item.value in {"{", "}"}:
-            statement = []
-        elif item.type != "SEPARATOR":
-            statement.append(item)
-        if item.type != "SEPARATOR" or item.value == ";":
-            previous = item
-    return Mistake(
-        token,
-        unexpected.expected,
-        previous,
-        _next(raw),
-        statement,
-        open_brackets[-1] if open_brackets else None,
-        source,
-    )
-
-
-def _next(raw: object) -> Token | None:
-    try:
-        return next(raw, None)  # type: ignore[call-overload,no-any-return]
-    except ProgramSyntaxError:
-        return None
 
 
 def _quoted(token: Token) -> str:
@@ -114,7 +44,7 @@ def _is_value(token: Token) -> bool:
 
 
 def _foreign_word(m: Mistake) -> Finding | None:
-    for token in (m.previous, m.token):
+    for token in (m.previous, m.token, *m.statement[:1]):
         if token is not None and token.type == "NAME" and token.value in FOREIGN_WORDS:
             return Finding(
                 f"'{token.value}' is not part of the language",
@@ -144,7 +74,6 @@ def _reserved_word(m: Mistake) -> Finding | None:
     return Finding(f"'{word.value}' is a reserved word", "choose another name", place(word))
 
 
-_ARITHMETIC = {"+", "-", "*", "/", "//", "%", "@", "**", "^"}
 _COMPOUND = {
     ":=": "write name = value, as a statement of its own",
     "->": "a function is written f(x) = …",
@@ -167,9 +96,6 @@ def _foreign_operator(m: Mistake) -> Finding | None:
         span = Span(left.start_pos, right.end_pos)
         if operator in _COMPOUND:
             return Finding(message, _COMPOUND[operator], span)
-        if right is m.token and right.value == "=" and left.value in _ARITHMETIC:
-            name = _short(m.statement[0]) if len(m.statement) == 2 else "x"
-            return Finding(message, f"write {name} = {name} {left.value} …", span)
     return None
 
 
@@ -188,8 +114,6 @@ def _equals(m: Mistake) -> Finding | None:
         return Finding("a name should stand before '='", "write name = value")
     if m.head in {"if", "while"} or "ELSE" in m.expected:
         return Finding("'=' binds a name, it does not compare", "write '=='")
-    if not m.wants_expression and any(token.value == "=" for token in m.statement):
-        return Finding("assignments cannot be chained", "write one statement for each name")
     return None
 
 
@@ -198,10 +122,8 @@ def _colon(m: Mistake) -> Finding | None:
         return None
     if m.bracket and m.bracket.value == "[":
         hint = "an index has at most start:stop:step, as in x[1:9:2]"
-    elif m.head in {"if", "for", "while", "else"}:
-        hint = "blocks are written { … }, without ':'"
     else:
-        hint = "':' stands in an index alone, as in x[1:3]"
+        hint = "':' stands behind the head of a block, behind lambda, and in an index, as in x[1:3]"
     return Finding("unexpected ':'", hint)
 
 
@@ -215,10 +137,12 @@ def _brace(m: Mistake) -> Finding | None:
 
 
 _BLOCKS = {
-    "if": "write if condition { … }",
-    "else": "write else { … }",
-    "for": "write for name in range(n) { … }",
-    "while": "write while condition { … }",
+    "if": "write if condition { … }, or ':' and the block",
+    "elif": "write elif condition { … }, or ':' and the block",
+    "else": "write else { … }, or ':' and the block",
+    "for": "write for name in range(n) { … }, or ':' and the block",
+    "while": "write while condition { … }, or ':' and the block",
+    "def": "write def f(x): and the block",
 }
 
 
@@ -293,6 +217,10 @@ def _bad_number(m: Mistake) -> Finding | None:
         hint = "numbers are decimal, as in 10 or 1e-3"
     elif tail in {"e", "E"}:
         hint = f"an exponent has digits, as in 1e-3; write {m.previous.value}*e to multiply by e"
+    elif tail in {"f", "F"} and "." in m.previous.value:
+        hint = f"write {m.previous.value}"
+    elif tail in {"d", "D"} and m.following is not None and m.following.value in ("+", "-"):
+        hint = f"an exponent is written with e, as in {m.previous.value}e-3"
     elif tail in {"j", "J"}:
         hint = "complex numbers are not part of the language"
     elif tail.startswith("_"):
@@ -305,12 +233,53 @@ def _bad_number(m: Mistake) -> Finding | None:
     return Finding(f"'{shown}' is not a number", hint, Span(*match.span()))
 
 
+# What print writes without brackets.
+_FUNCTIONS = frozenset(
+    [
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "asin",
+        "acos",
+        "atan",
+        "arcsin",
+        "arccos",
+        "arctan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "exp",
+        "log",
+        "ln",
+        "sqrt",
+        "abs",
+    ]
+)
+
+
+def _bars(m: Mistake) -> Finding | None:
+    if m.token.value != "|" or not m.wants_expression:
+        return None
+    close = m.source.find("|", m.token.end_pos)
+    within = m.source[m.token.end_pos : close].strip() if close > 0 else "x"
+    return Finding("'|' stands between truth values", f"write abs({within}) for an absolute value")
+
+
 def _side_by_side(m: Mistake) -> Finding | None:
     values = {"NAME", "NUMBER", "STRING"}
     begins = m.token.type in values or _is_value(m.token) or m.token.value == "not"
     if m.previous is None or not begins or m.wants_expression or m.wants_name:
         return None
     factors = {"NAME", "NUMBER"}
+    if m.previous.value in _FUNCTIONS and m.previous.type == "NAME":
+        return Finding(
+            f"'{m.previous.value}' is a function, and its argument stands in brackets",
+            f"write {m.previous.value}({_short(m.token)})",
+            Span(m.previous.start_pos, m.token.end_pos),
+        )
     if m.previous.type in factors and m.token.type in factors:
         hint = f"write {_short(m.previous)}*{_short(m.token)} to multiply"
     else:
@@ -335,15 +304,6 @@ def _no_expression(m: Mistake) -> Finding | None:
     return Finding(f"unexpected {_quoted(m.token)}", hint)
 
 
-def _names_alone(m: Mistake) -> Finding | None:
-    """Expressions with commas between them, and no '=' behind."""
-    if not {"COMMA", "EQUAL"} <= m.expected or m.bracket or m.token.type not in {"SEPARATOR", END}:
-        return None
-    comma = next((t for t in m.statement if t.value == ","), None)
-    hint = "Q, R = qr(A) names several tensors; [a, b] builds one"
-    return comma and Finding("unexpected ','", hint, place(comma))
-
-
 def _comma(m: Mistake) -> Finding | None:
     if m.token.value != "," or (m.bracket and m.bracket.value != "{"):
         return None
@@ -365,10 +325,10 @@ _RULES = (
     _colon,
     _brace,
     _bad_number,
+    _bars,
     _no_block,
     _no_in,
     _no_else,
-    _names_alone,
     _end,
     _side_by_side,
     _misplaced_word,

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Never
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Span
-from gradcli.language.syntax import build, lalr, lexer, parse_tables, tree
+from gradcli.language.syntax import (
+    build_expressions,
+    build_statements,
+    lalr,
+    layout,
+    lexer,
+    parse_tables,
+    products,
+    soft_words,
+    tree,
+)
+
+# What the rules of the grammar make, by their names.
+ACTIONS = {**vars(build_expressions), **vars(build_statements)}
 
 
 def parse(source: str) -> tree.Module:
@@ -18,7 +32,19 @@ def parse(source: str) -> tree.Module:
             span=Span(len(source), len(source)),
             source=source,
         )
-    return tree.Module(Span(0, len(source)), source, body)
+    return tree.Module(Span(0, len(source)), source, (*body, *_call_of_the_last(body)))
+
+
+def _call_of_the_last(body: tuple[tree.Statement, ...]) -> tuple[tree.Statement, ...]:
+    """A file with a `def` at its end that calls nothing means the call of that function by its parameters' names."""
+    last = body[-1]
+    if not (isinstance(last, tree.Define) and isinstance(last.body, tree.Block)):
+        return ()
+    if any(isinstance(s, tree.Evaluate) and not isinstance(s.value, tree.String) for s in body):
+        return ()
+    given = tuple(tree.Keyword(p.span, p.name, tree.Input(p.span, p.name, p.default)) for p in last.parameters)
+    call = tree.Call(last.name_span, last.name, last.name_span, None, (), given, "")
+    return (tree.Evaluate(last.name_span, call),)
 
 
 def parse_expression(source: str) -> tree.Expression:
@@ -30,12 +56,25 @@ def parse_expression(source: str) -> tree.Expression:
 def _parse(source: str, start: str, *, lines: bool) -> Any:
     prepared = parse_tables.load()
     try:
-        return lalr.run(prepared, start, lexer.tokens(source, prepared, lines=lines), vars(build))
+        lexer.check_text(source)
+        return lalr.run(prepared, start, tokens(source, prepared, lines=lines), ACTIONS)
     except GradcliError as error:
         error.locate(None, source)
         raise
     except lalr.UnexpectedToken as unexpected:
         _explain(source, unexpected)
+
+
+def tokens(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterator[lexer.Token]:
+    """The tokens that the grammar is written over, then an END."""
+    words = soft_words.told_apart(lexer.scan(source, prepared))
+    laid_out = layout.laid_out(products.with_products(words, source), source, lines=lines)
+    if not any(word in source for word in ("import", *lexer.PREFIXES)):
+        return laid_out
+    # Loaded by programs that may have prefixes.
+    from gradcli.language.syntax.libraries import named
+
+    return named(laid_out)
 
 
 def _explain(source: str, unexpected: lalr.UnexpectedToken) -> Never:

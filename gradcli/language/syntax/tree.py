@@ -2,89 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, dataclass_transform
+from collections.abc import Iterator, Sequence
 from typing import Literal as OneOf
 
 from gradcli.errors import Span
+from gradcli.language.syntax.node import Expression, Statement, SyntaxNode
 
-# Fields that never hold nodes, by their annotations.
-_PLAIN = ("Span", "str", "float", "bool | None", "OneOf", "tuple[OneOf")
-
-
-def _constructor(slots: list[Callable[[Any, object], None]]) -> Callable[..., None]:
-    """`__init__` with the fields by position, each put into its slot. A long program calls it a million
-    times: a loop would take four times as long."""
-
-    def one(self: Any, a: object) -> None:
-        set_a(self, a)
-
-    def two(self: Any, a: object, b: object) -> None:
-        set_a(self, a)
-        set_b(self, b)
-
-    def three(self: Any, a: object, b: object, c: object) -> None:
-        set_a(self, a)
-        set_b(self, b)
-        set_c(self, c)
-
-    def four(self: Any, a: object, b: object, c: object, d: object) -> None:
-        three(self, a, b, c)
-        set_d(self, d)
-
-    def five(self: Any, a: object, b: object, c: object, d: object, e: object) -> None:
-        set_a(self, a)
-        set_b(self, b)
-        set_c(self, c)
-        set_d(self, d)
-        set_e(self, e)
-
-    def six(self: Any, a: object, b: object, c: object, d: object, e: object, f: object) -> None:
-        five(self, a, b, c, d, e)
-        set_f(self, f)
-
-    set_a, set_b, set_c, set_d, set_e, set_f = [*slots, *slots[:1] * 5][:6]
-    return (one, two, three, four, five, six)[len(slots) - 1]
-
-
-@dataclass_transform(frozen_default=True, eq_default=False)
-class _NodeType(type):
-    """Makes frozen, slotted classes from annotations, as `dataclass` does.
-
-    That would add 10 ms to every start, and half of that again for importing it. `below` are the fields that
-    may hold nodes.
-    """
-
-    below: tuple[str, ...]
-
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _NodeType:
-        annotations: dict[str, str] = namespace.get("__annotations__", {})
-        inherited: tuple[str, ...] = bases[0].__match_args__ if bases else ()  # type: ignore[attr-defined]
-        above: tuple[str, ...] = bases[0].below if bases else ()  # type: ignore[attr-defined]
-        fields = (*inherited, *annotations)
-        namespace |= {"__slots__": (*annotations, *namespace.get("__slots__", ())), "__match_args__": fields}
-        namespace["below"] = (*above, *(f for f, kind in annotations.items() if not kind.startswith(_PLAIN)))
-        made = super().__new__(cls, name, bases, namespace)
-        type.__setattr__(made, "__init__", _constructor([getattr(made, f).__set__ for f in fields]))
-        return made
-
-
-# Compared by identity: a structural comparison would recurse, and trees may be very deep.
-class SyntaxNode(metaclass=_NodeType):
-    """`__match_args__` names the fields, in the order of the constructor's arguments."""
-
-    span: Span
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is frozen")
-
-
-class Expression(SyntaxNode):
-    pass
-
-
-class Statement(SyntaxNode):
-    pass
+__all__ = ["Expression", "Statement", "SyntaxNode"]
 
 
 class Number(Expression):
@@ -102,7 +26,10 @@ class Constant(Expression):
 
 
 class Name(Expression):
+    """`library` is the prefix that it was written with, `np` or `torch.nn.functional`, "" without one."""
+
     id: str
+    library: str
 
 
 class List(Expression):
@@ -112,21 +39,27 @@ class List(Expression):
 
 
 class Tuple(List):
-    """`(a, b)`: a list, except that `x[(a, b)]` is `x[a, b]`."""
+    """`(a, b)`, or `a, b` without brackets: a list, except that `x[(a, b)]` is `x[a, b]`."""
 
 
 class Unary(Expression):
-    operator: OneOf["+", "-", "not"]
+    operator: OneOf["+", "-", "~", "not"]
     operand: Expression
 
 
 class Binary(Expression):
     """`operator_span` is the place of the operator itself; `^` is stored as `**`."""
 
-    operator: OneOf["+", "-", "*", "/", "//", "%", "@", "**"]
+    operator: OneOf["+", "-", "*", "/", "//", "%", "@", "**", "&", "|"]
     operator_span: Span
     left: Expression
     right: Expression
+
+
+class Factorial(Expression):
+    """`operand!`."""
+
+    operand: Expression
 
 
 class Compare(Expression):
@@ -162,13 +95,22 @@ class Keyword(SyntaxNode):
 class Call(Expression):
     """`name(arguments, keywords)`.
 
-    A method call `x.name(a)` is stored with `receiver=x`. A library prefix (`np.`, `torch.`, …)
-    has been dropped from `name`; `name_span` is the place of the name itself.
+    A method call `x.name(a)` is stored with `receiver=x`. `library` is the prefix of the name (`np`, `torch.linalg`, …),
+    "" without one; `name_span` is the place of the name itself.
     """
 
     name: str
     name_span: Span
     receiver: Expression | None
+    arguments: tuple[Expression, ...]
+    keywords: tuple[Keyword, ...]
+    library: str
+
+
+class Apply(Expression):
+    """`function(arguments, keywords)` of what is no name: `grad(f)(x)`."""
+
+    function: Expression
     arguments: tuple[Expression, ...]
     keywords: tuple[Keyword, ...]
 
@@ -206,23 +148,40 @@ class Evaluate(Statement):
     value: Expression
 
 
-class Assign(Statement):
+class BoundName(SyntaxNode):
+    """A name that is given a value."""
+
     name: str
-    name_span: Span
+
+
+class Several(SyntaxNode):
+    """`a, (b, c)`: names that are given the parts of a value."""
+
+    targets: tuple[SyntaxNode, ...]
+
+
+class Assign(Statement):
+    """`a = value`, `a, b = value`, `a[i] = value`, `a = b = value`: each target is a `BoundName`, `Several`, or an `Index`."""
+
+    targets: tuple[SyntaxNode, ...]
     value: Expression
 
 
-class BoundName(SyntaxNode):
-    """A name that a statement gives a value to: of a function's parameter, or of one part of several."""
+class Augment(Statement):
+    """`target += value`, where the target is a `Name` or an `Index`."""
+
+    target: Expression
+    operator: OneOf["+", "-", "*", "/", "//", "%", "@", "**"]
+    operator_span: Span
+    value: Expression
+
+
+class Parameter(SyntaxNode):
+    """A parameter of a function; `keyword_only` ones are given by name."""
 
     name: str
-
-
-class Unpack(Statement):
-    """`a, b = value`, the parts of one value, or `a, b = value, value`."""
-
-    targets: tuple[BoundName, ...]
-    values: tuple[Expression, ...]
+    default: Expression | None
+    keyword_only: bool
 
 
 class Backward(SyntaxNode):
@@ -232,18 +191,53 @@ class Backward(SyntaxNode):
     gradients: tuple[Expression, ...]
 
 
+class Block(SyntaxNode):
+    """The statements of a function's body."""
+
+    statements: tuple[Statement, ...]
+
+
 class Define(Statement):
-    """`f(a, b) = body`, with a hand-written derivative or without."""
+    """`f(a, b) = body`, with a hand-written derivative or without, or `def f(a, b): body`."""
 
     name: str
     name_span: Span
-    parameters: tuple[BoundName, ...]
-    body: Expression
+    parameters: tuple[Parameter, ...]
+    body: Expression | Block
     backward: Backward | None
 
 
+class Lambda(Expression):
+    """`lambda a, b: body`."""
+
+    parameters: tuple[Parameter, ...]
+    body: Expression
+
+
+class Return(Statement):
+    value: Expression | None
+
+
+class Break(Statement):
+    pass
+
+
+class Continue(Statement):
+    pass
+
+
+class Pass(Statement):
+    pass
+
+
+class Import(Statement):
+    """`import numpy as np`; `libraries` are the first parts of the modules' names, with spaces between them."""
+
+    libraries: str
+
+
 class If(Statement):
-    """`else if` is an `orelse` of one `If`."""
+    """`elif` and `else if` are an `orelse` of one `If`."""
 
     test: Expression
     body: tuple[Statement, ...]
@@ -251,10 +245,9 @@ class If(Statement):
 
 
 class For(Statement):
-    """`for name in iterable { body }`."""
+    """`for target in iterable`; the target is a `BoundName` or `Several`."""
 
-    name: str
-    name_span: Span
+    target: SyntaxNode
     iterable: Expression
     body: tuple[Statement, ...]
 
@@ -262,6 +255,35 @@ class For(Statement):
 class While(Statement):
     test: Expression
     body: tuple[Statement, ...]
+
+
+class Clause(SyntaxNode):
+    """`for target in iterable if condition …` in a comprehension."""
+
+    target: SyntaxNode
+    iterable: Expression
+    conditions: tuple[Expression, ...]
+
+
+class Comprehension(Expression):
+    """`[element for …]`, or `(element for …)`."""
+
+    element: Expression
+    clauses: tuple[Clause, ...]
+
+
+class IsNone(Expression):
+    """`operand is None`, `operand is not None`."""
+
+    operand: Expression
+    negated: bool
+
+
+class Input(Expression):
+    """The value that a parameter of a program's last function has from outside, else its default."""
+
+    id: str
+    default: Expression | None
 
 
 class Module(SyntaxNode):

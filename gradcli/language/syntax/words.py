@@ -7,34 +7,23 @@ from gradcli.errors import ProgramSyntaxError, Span
 _FUNCTION = "define a function as f(x) = …"
 _VALUE = "the value of a program is that of its last statement"
 _ASSIGN = "write name = value"
-_IMPORT = "nothing is imported: write log(x) or np.log(x)"
-_LOOP = "let the condition of a while say when to stop"
 
 FOREIGN_WORDS = {
-    "def": _FUNCTION,
-    "lambda": _FUNCTION,
     "function": _FUNCTION,
     "fn": _FUNCTION,
-    "import": _IMPORT,
-    "from": _IMPORT,
-    "return": _VALUE,
     "print": _VALUE,
     "let": _ASSIGN,
     "var": _ASSIGN,
     "const": _ASSIGN,
-    "elif": "write 'else if'",
-    "elseif": "write 'else if'",
+    "elseif": "write 'elif'",
     "then": "write if condition { … } else { … }",
     "is": "write '==' to compare",
-    "break": _LOOP,
-    "continue": "put the rest of the block into an if",
-    "pass": "write an empty block { }",
     "del": "leave it out",
     "global": "leave it out",
     "nonlocal": "leave it out",
     "assert": "leave it out",
     "with": "write the statements of its block alone",
-    "class": _FUNCTION,
+    "class": "define functions, as in f(x) = …",
     "try": "errors end the program",
     "except": "errors end the program",
     "raise": "errors end the program",

@@ -1,0 +1,65 @@
+"""Which library's meaning a name of a program has."""
+
+from __future__ import annotations
+
+from typing import Literal as OneOf
+
+from gradcli.errors import CallError
+from gradcli.language.syntax import tree
+from gradcli.primitives import table
+from gradcli.primitives.primitive import Operation
+
+# The meaning of names without a prefix and of methods: PyTorch's, NumPy's, or what is unclear, as both occur.
+Dialect = OneOf["torch", "numpy", "both"]
+
+_TORCH = ("torch",)
+# `math` and `scipy.special` call nothing as anybody else does not.
+_NUMPY = ("numpy", "jax", "scipy.linalg")
+
+
+def of_program(program: tree.Module) -> Dialect:
+    """PyTorch's where only its prefixes and imports occur, else NumPy's."""
+    libraries: set[str] = set()
+    for node in tree.everything(program):
+        if isinstance(node, (tree.Call, tree.Name)):
+            libraries.add(node.library)
+        elif isinstance(node, tree.Import):
+            libraries.update(node.libraries.split())
+    torch = any(library.startswith(_TORCH) for library in libraries)
+    numpy = any(library.startswith(_NUMPY) and not library.startswith("jax.scipy.special") for library in libraries)
+    return "both" if torch and numpy else "torch" if torch else "numpy"
+
+
+def function(call: tree.Call, dialect: Dialect) -> Operation | None:
+    """The function of the table that a call means, None where there is none of the name.
+
+    Raises CallError where PyTorch and NumPy mean different ones, and the program speaks both languages.
+    """
+    if call.library:
+        return table.find(call.name, _family(call.library))
+    if dialect == "both" and table.differs(call.name):
+        raise CallError(
+            f"'{call.name}' means one thing in PyTorch and another in NumPy, and the program has prefixes of both",
+            hint=f"write torch.{call.name}(…) or np.{call.name}(…)",
+            span=call.name_span,
+        )
+    if dialect != "torch" and table.find(call.name) is None and table.differs(call.name):
+        raise CallError(
+            f"'{call.name}' means one thing in PyTorch and another in SciPy",
+            hint=f"write F.{call.name}(…) or scipy.special.{call.name}(…)",
+            span=call.name_span,
+        )
+    if dialect == "torch" or (call.receiver is not None and call.name in _METHODS_OF_TORCH):
+        return table.find(call.name, "torch")
+    return table.find(call.name, "linalg" if call.receiver is None else "numpy")
+
+
+# Methods that only PyTorch's tensors have, by names that NumPy has for something else.
+_METHODS_OF_TORCH = ("size", "norm")
+
+
+def _family(library: str) -> str:
+    """Whose meaning of names the modules of a library have."""
+    if library.endswith("linalg"):
+        return "linalg"
+    return "torch" if library.startswith(_TORCH) else "numpy"

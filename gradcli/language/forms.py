@@ -1,0 +1,104 @@
+"""Forms that Python, NumPy and mathematics read differently: what they mean here, or an error that shows the readings."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+
+from gradcli import arrays
+from gradcli.errors import CallError, EvaluationError
+from gradcli.language.lists import Items
+from gradcli.language.machine import Machine
+from gradcli.language.syntax import tree
+from gradcli.language.values import Value, number
+from gradcli.primitives.arithmetic import add, multiply
+from gradcli.primitives.comparisons import maximum, minimum
+from gradcli.primitives.primitive import Operation
+from gradcli.primitives.reductions import max_, min_, prod, sum_
+from gradcli.primitives.shape import stack
+
+_OF_TWO: Mapping[str, Callable[..., Value]] = {"max": maximum, "min": minimum, "sum": add, "prod": multiply}
+_OF_ALL: Mapping[str, Callable[..., Value]] = {"max": max_, "min": min_, "sum": sum_, "prod": prod}
+
+
+def of_operands(
+    machine: Machine, node: tree.Call, operation: Operation, positional: Sequence[Value], keywords: Mapping[str, Value]
+) -> Callable[[], Value] | None:
+    """What a reduction of several operands, or of a list, computes where that is no reduction of one tensor.
+
+    Raises CallError and EvaluationError for what can be read in two ways.
+    """
+    if keywords or not positional:
+        return None
+    python = not node.library and node.receiver is None
+    first = positional[0]
+    if python and len(positional) == 1 and operation.name in _OF_TWO and isinstance(first, Items):
+        return functools.partial(_of_list, node, operation.name, first)
+    if python and machine.imports and operation.name in _OF_TWO and _is_matrix(first):
+        raise EvaluationError(
+            f"Python's '{node.name}' of a matrix goes along its rows, and the library's over all elements",
+            hint=f"write {node.name}(x, axis=0) for the first, np.{node.name}(x) for the second",
+            span=node.span,
+        )
+    if python and len(positional) == 2 and operation.name == "sum" and _is_made_list(first):
+        return lambda: add(number(positional[1], "'sum'"), _of_list(node, "sum", first))
+    if len(positional) < 2 or len(operation.parameters) < 2 or operation.parameters[1].name != "axis":
+        return None
+    if operation.name in ("max", "min") and (python or (operation.library and _is_input(machine, node))):
+        _check_operands(node, positional)
+        values = [number(v, f"'{node.name}'") for v in positional]
+        return lambda: functools.reduce(_OF_TWO[operation.name], values)
+    if _is_input(machine, node):
+        name = tree.positional(node)[1].id  # type: ignore[attr-defined]
+        hint = f"maximum(x, {name}) for each two elements, " if node.name in ("max", "min") else ""
+        raise CallError(
+            f"'{name}' is an input, and the second argument of '{node.name}' is an axis",
+            hint=f"{hint}{node.name}(x, axis={name}) for an axis, {node.name}([x, {name}]) for both",
+            span=tree.positional(node)[1].span,
+        )
+    return None
+
+
+def _is_matrix(value: Value) -> bool:
+    return not isinstance(value, (Items, str, type(None))) and len(arrays.shape(number(value, "a reduction"))) > 1
+
+
+def _is_made_list(value: Value) -> bool:
+    return isinstance(value, Items) and value.made in ("generated", "grown")
+
+
+def _is_input(machine: Machine, node: tree.Call) -> bool:
+    """Whether the second argument is a name whose value comes from outside."""
+    second = tree.positional(node)[1]
+    return isinstance(second, tree.Name) and not second.library and second.id in machine.inputs
+
+
+def _check_operands(node: tree.Call, positional: Sequence[Value]) -> None:
+    second = tree.positional(node)[1]
+    literal = second.operand if isinstance(second, tree.Unary) else second
+    if len(positional) == 2 and isinstance(literal, tree.Number) and arrays.shape(number(positional[0], "an operand")):
+        text = f"{'-' * isinstance(second, tree.Unary)}{literal.value:g}"
+        raise CallError(
+            f"{node.name}(x, {text}) can be an axis, or the {node.name}imum of each element and {text}",
+            hint=f"write {node.name}(x, axis={text}) or {node.name}imum(x, {text})",
+            span=node.span,
+        )
+
+
+def _of_list(node: tree.Call, name: str, given: Items) -> Value:
+    """What Python makes of a list: its items added, or the largest of them."""
+    items = [number(i, f"'{name}'") for i in given.items]
+    shapes = {arrays.shape(i) for i in items}
+    if shapes <= {()}:
+        return _OF_ALL[name](number(given, f"'{name}'"))
+    if not _is_made_list(given):
+        python = {"sum": "adds the items", "prod": "multiplies the items"}.get(name, "compares the items")
+        numpy = {"sum": "adds all elements", "prod": "multiplies all elements"}.get(name, "compares all elements")
+        raise EvaluationError(
+            f"'{name}' of a list of tensors {python} in Python, and {numpy} in NumPy",
+            hint=f"write {name}([…], axis=0) for the first, np.{name}([…]) for the second",
+            span=node.span,
+        )
+    if len(shapes) == 1:
+        return _OF_ALL[name](stack(items), axis=0)
+    return functools.reduce(_OF_TWO[name], items)

@@ -1,0 +1,168 @@
+"""Python's own functions of numbers and lists: `range`, `zip`, `len` and their like."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import CallError, EvaluationError
+from gradcli.language import arguments
+from gradcli.language.lists import Items
+from gradcli.language.statements import elements
+from gradcli.language.syntax import tree
+from gradcli.language.values import Value, length_of, number
+from gradcli.primitives.axes import whole
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.signature import parse_signature
+
+
+def _range(node: tree.Call, *bounds: Value) -> range:
+    if not 1 <= len(bounds) <= 3:
+        raise CallError("'range' takes 1 to 3 numbers", hint="range(n), range(a, b), range(a, b, step)", span=node.span)
+    numbers = [whole(b, "a bound of 'range'") for b in bounds]
+    if numbers[2:] == [0]:
+        raise EvaluationError("the step of 'range' must not be 0", span=node.span)
+    return range(*numbers)
+
+
+def _zip(node: tree.Call, *given: Value) -> Items:
+    columns = [_listed(g, node) for g in given]
+    return Items((Items(row, node.span, "tuple") for row in zip(*columns)), node.span, "generated")
+
+
+def _enumerate(node: tree.Call, items: Value, start: Value = 0.0) -> Items:
+    first = whole(start, "the start of 'enumerate'")
+    rows = ([float(i), item] for i, item in enumerate(_listed(items, node), first))
+    return Items((Items(row, node.span, "tuple") for row in rows), node.span, "generated")
+
+
+def _reversed(node: tree.Call, items: Value) -> Items:
+    return Items(reversed(_listed(items, node)), node.span, "generated")
+
+
+def _list(node: tree.Call, *given: Value) -> Items:
+    return Items(_listed(given[0], node) if given else (), node.span, "generated")
+
+
+def _listed(value: Value, node: tree.Call) -> list[Value]:
+    found = []
+    for item in elements(value, node.span):
+        limits.charge_steps()
+        found.append(item)
+    return found
+
+
+def _len(node: tree.Call, value: Value) -> float:
+    if isinstance(value, Items):
+        return float(len(value.items))
+    if isinstance(value, range):
+        return float(length_of(value))
+    if isinstance(value, (tuple, str)):
+        return float(len(value))
+    shape = arrays.shape(number(value, "'len'"))
+    if not shape:
+        raise EvaluationError("a number has no 'len'", span=node.span)
+    return float(shape[0])
+
+
+def _float(node: tree.Call, value: Value) -> Value:
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            raise EvaluationError(f"{value!r} is not a number", span=node.span) from None
+    _check_no_gradient(node, value)
+    return number(value, "'float'")
+
+
+def _check_no_gradient(node: tree.Call, value: Value) -> None:
+    """Raise EvaluationError where a gradient would be lost in silence."""
+    tensor = number(value, f"'{node.name}'")
+    if isinstance(tensor, Tensor) and tensor.requires_grad:
+        raise EvaluationError(
+            f"'{node.name}' cuts a value off from its gradient in Python",
+            hint="leave it out to keep the gradient, or write detach(x)",
+            span=node.span,
+        )
+
+
+def _int(node: tree.Call, value: Value) -> float:
+    # What is cut off changes by steps alone: there is no gradient to lose.
+    numbers = concrete(number(value, "'int'"))
+    if arrays.shape(numbers):
+        raise EvaluationError("'int' needs a number", span=node.span)
+    return float(int(arrays.to_numpy(numbers).item() if type(numbers) not in arrays.PLAIN else numbers))
+
+
+def _sorted(node: tree.Call, items: Value, reverse: Value = False) -> Items:
+    found = [number(i, "'sorted'") for i in _listed(items, node)]
+    keys = [arrays.to_numpy(concrete(i)) for i in found]
+    if any(k.shape for k in keys):
+        raise EvaluationError("'sorted' needs numbers", hint="sort(x) sorts a tensor along an axis", span=node.span)
+    order = sorted(range(len(found)), key=lambda i: float(keys[i]), reverse=bool(reverse))
+    return Items([found[i] for i in order], node.span, "generated")
+
+
+# Methods that change nothing.
+def _same(_node: tree.Call, x: Value) -> Value:
+    return number(x, "a method")
+
+
+_METHODS_OF_TENSORS: Mapping[str, Callable[..., Value]] = {"float": _same, "double": _same}
+
+
+# Each with its signature.
+_FUNCTIONS: Mapping[str, tuple[str, Callable[..., Value]]] = {
+    "range": ("*bounds", _range),
+    "zip": ("*items", _zip),
+    "enumerate": ("items, start=0", _enumerate),
+    "reversed": ("items", _reversed),
+    "list": ("items=[]", _list),
+    "tuple": ("items=()", _list),
+    "len": ("items", _len),
+    "float": ("x", _float),
+    "int": ("x", _int),
+    "sorted": ("items, reverse=False", _sorted),
+}
+
+
+def find(call: tree.Call) -> Callable[..., Value] | None:
+    """The function of Python's that a call means, None where it means none."""
+    if call.receiver is not None and call.name in _METHODS_OF_TENSORS:
+        return functools.partial(_METHODS_OF_TENSORS[call.name], call)
+    if call.receiver is not None or call.library or call.name not in _FUNCTIONS:
+        return None
+    return functools.partial(_called, call)
+
+
+def _called(call: tree.Call, *given: Value, **named: Value) -> Value:
+    signature, function = _FUNCTIONS[call.name]
+    arguments.fit(call.name, parse_signature(signature), given, named)
+    return function(call, *given, **named)
+
+
+def _append(items: Items, value: Value) -> None:
+    items.append(value)
+
+
+def _extend(items: Items, more: Value) -> None:
+    items.items += elements(more, items.span)
+    items.changed()
+
+
+def _pop(items: Items, place: Value = -1.0) -> Value:
+    if not items.items:
+        raise EvaluationError("an empty list has nothing to pop")
+    value = items.items.pop(whole(place, "an index"))
+    items.changed()
+    return value
+
+
+def _copy(items: Items) -> Items:
+    return Items(items.items, items.span, items.made)
+
+
+METHODS: Mapping[str, Callable[..., Any]] = {"append": _append, "extend": _extend, "pop": _pop, "copy": _copy}

@@ -1,0 +1,320 @@
+"""One function per rule of the grammar for expressions, named there: the children to a node of the tree.
+
+Children are tokens, nodes, and tuples of nodes. What the grammar cannot say, such as the order of
+arguments, is said here by a ProgramSyntaxError.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.language.syntax import tree
+from gradcli.language.syntax.lexer import Token, place
+
+Child: TypeAlias = "tree.SyntaxNode | Token"
+
+_CONSTANTS = {"True": True, "False": False, "None": None}
+
+
+def nodes(children: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(child for child in children if isinstance(child, tree.SyntaxNode))
+
+
+def identifier(token: Token) -> str:
+    """The name as Python reads it: two spellings of one character are one name."""
+    text = token.value
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+# Operators
+
+
+def conditional(
+    body: tree.Expression, _1: Token, test: tree.Expression, _2: Token, orelse: tree.Expression
+) -> tree.Conditional:
+    return tree.Conditional(Span(body.span.start, orelse.span.end), test, body, orelse)
+
+
+def lambda_(word: Token, *rest: Any) -> tree.Lambda:
+    parameters = rest[0] if len(rest) == 3 else ()
+    check_parameters(parameters)
+    return tree.Lambda(Span(word.start_pos, rest[-1].span.end), parameters, rest[-1])
+
+
+def lambda_parameters(*children: Child) -> tuple[tree.Parameter, ...]:
+    return nodes(children)
+
+
+def parameter(token: Token, *rest: Any) -> tree.Parameter:
+    """A name, its annotation, which says nothing, and its default."""
+    default = rest[-1] if len(rest) > 1 and rest[-2].value == "=" else None
+    end = default.span.end if default is not None else token.end_pos
+    return tree.Parameter(Span(token.start_pos, end), identifier(token), default, False)
+
+
+def check_parameters(parameters: Iterable[tree.Parameter | tree.BoundName]) -> None:
+    """Raise ProgramSyntaxError for two parameters of one name, and one without a default behind one with a default."""
+    names: set[str] = set()
+    defaults = False
+    for given in parameters:
+        if given.name in names:
+            raise ProgramSyntaxError(f"two parameters are named '{given.name}'", span=given.span)
+        names.add(given.name)
+        if not isinstance(given, tree.Parameter) or given.keyword_only:
+            continue
+        if defaults and given.default is None:
+            raise ProgramSyntaxError(
+                f"the parameter '{given.name}' has no default value, and one before it has",
+                hint="put the parameters without a default first",
+                span=given.span,
+            )
+        defaults = given.default is not None
+
+
+def logical(left: tree.Expression, operator: Token, right: tree.Expression) -> tree.Logical:
+    span = Span(left.span.start, right.span.end)
+    return tree.Logical(span, operator.value, left, right)  # type: ignore[arg-type]
+
+
+# How print writes operators.
+_IN_ASCII = {"·": "*", "⋅": "*", "×": "*", "": "*", "÷": "/", "−": "-", "^": "**", "≤": "<=", "≥": ">=", "≠": "!="}
+
+
+def _operator(token: Token) -> Any:
+    return _IN_ASCII.get(token.value, token.value)
+
+
+def unary(operator: Token, operand: tree.Expression) -> tree.Unary:
+    span = Span(operator.start_pos, operand.span.end)
+    if isinstance(operand, tree.Factorial) and _is_bare(operand, operand.operand):
+        raise two_readings(span, "(-x)!", "-(x!)")
+    return tree.Unary(span, _operator(operator), operand)
+
+
+def compare(*children: Any) -> tree.Compare:
+    span = Span(children[0].span.start, children[-1].span.end)
+    operators = tuple(_operator(operator) for operator in children[1::2])
+    return tree.Compare(span, operators, children[::2])
+
+
+def is_none(operand: tree.Expression, *words: Token) -> tree.IsNone:
+    return tree.IsNone(Span(operand.span.start, words[-1].end_pos), operand, len(words) == 3)
+
+
+def binary(left: tree.Expression, operator: Token, right: tree.Expression) -> tree.Binary:
+    span = Span(left.span.start, right.span.end)
+    if operator.type == "IMPLICIT":
+        if isinstance(right, tree.Number):
+            raise two_readings(span, "a*b", "one number")
+        if isinstance(right, tree.Factorial) and _is_bare(right, right.operand):
+            raise two_readings(span, "(2*x)!", "2*(x!)")
+    return tree.Binary(span, _operator(operator), place(operator), left, right)
+
+
+def superscript(base: tree.Expression, exponent: Token) -> tree.Binary:
+    number = float(unicodedata.normalize("NFKC", exponent.value).replace("−", "-"))
+    span = Span(base.span.start, exponent.end_pos)
+    power: tree.Expression = tree.Number(place(exponent), abs(number))
+    if exponent.value.startswith("⁻"):
+        power = tree.Unary(place(exponent), "-", power)
+    return tree.Binary(span, "**", place(exponent), base, power)
+
+
+def factorial(operand: tree.Expression, sign: Token) -> tree.Factorial:
+    span = Span(operand.span.start, sign.end_pos)
+    if isinstance(operand, tree.Factorial) and _is_bare(operand, operand.operand):
+        raise two_readings(span, "(x!)!", "the double factorial")
+    return tree.Factorial(span, operand)
+
+
+def root(sign: Token, operand: tree.Expression) -> tree.Call:
+    span = Span(sign.start_pos, operand.span.end)
+    within = operand.left if isinstance(operand, tree.Binary) else getattr(operand, "operand", None)
+    if isinstance(operand, (tree.Binary, tree.Factorial)) and _is_bare(operand, within):
+        raise two_readings(span, f"{sign.value}(x…)", f"({sign.value}x)…")
+    name = "sqrt" if sign.value == "√" else "cbrt"
+    return tree.Call(span, name, place(sign), None, (operand,), (), "")
+
+
+def _is_bare(node: tree.Expression, first: Any) -> bool:
+    """Whether an expression stands without brackets around it: it begins where its first part does."""
+    return bool(node.span.start == first.span.start)
+
+
+def two_readings(span: Span, one: str, other: str) -> ProgramSyntaxError:
+    return ProgramSyntaxError(
+        f"this can be read as {one} and as {other}", hint="put brackets around what is meant", span=span
+    )
+
+
+# Calls, indices, attributes
+
+
+def call(callee: tree.Expression, opening: Token, *rest: Token | tuple[tree.SyntaxNode, ...]) -> tree.Call | tree.Apply:
+    arguments: Any = rest[0] if len(rest) == 2 else ()
+    closing: Any = rest[-1]
+    positional, keywords = _sorted_arguments(arguments)
+    span = Span(callee.span.start, closing.end_pos)
+    if isinstance(callee, tree.Attribute):
+        return tree.Call(span, callee.name, callee.name_span, callee.value, positional, keywords, "")
+    if isinstance(callee, tree.Name):
+        return tree.Call(span, callee.id, callee.span, None, positional, keywords, callee.library)
+    if isinstance(callee, (tree.Call, tree.Apply, tree.Lambda, tree.Index)):
+        return tree.Apply(span, callee, positional, keywords)
+    raise ProgramSyntaxError(
+        "only a function can be called",
+        hint="write '*' before '(' to multiply",
+        span=Span(opening.start_pos, closing.end_pos),
+    )
+
+
+def _sorted_arguments(
+    given: tuple[tree.Expression | tree.Keyword, ...],
+) -> tuple[tuple[tree.Expression, ...], tuple[tree.Keyword, ...]]:
+    positional: list[tree.Expression] = []
+    keywords: dict[str, tree.Keyword] = {}
+    for argument in given:
+        if isinstance(argument, tree.Keyword):
+            if argument.name in keywords:
+                raise ProgramSyntaxError(f"'{argument.name}' is given twice", span=argument.span)
+            keywords[argument.name] = argument
+        elif keywords:
+            raise ProgramSyntaxError(
+                "a positional argument follows a keyword argument",
+                hint="put the arguments without a name first",
+                span=argument.span,
+            )
+        else:
+            positional.append(argument)
+    return tuple(positional), tuple(keywords.values())
+
+
+def arguments(*children: Child) -> tuple[tree.SyntaxNode, ...]:
+    return nodes(children)
+
+
+def keyword(name: tree.Expression, _: Token, value: tree.Expression) -> tree.Keyword:
+    if not isinstance(name, tree.Name):
+        raise ProgramSyntaxError(
+            "a keyword argument begins with a name",
+            hint="write name=value; '==' compares",
+            span=name.span,
+        )
+    return tree.Keyword(Span(name.span.start, value.span.end), name.id, value)
+
+
+def index(value: tree.Expression, _: Token, items: tuple[Any, ...], closing: Token) -> tree.Index:
+    return tree.Index(Span(value.span.start, closing.end_pos), value, items)
+
+
+def subscripts(*children: Child) -> tuple[tree.SyntaxNode, ...]:
+    return nodes(children)
+
+
+def slice_(*children: Any) -> tree.Slice:
+    parts: list[tree.Expression | None] = [None]
+    for child in children:
+        if isinstance(child, tree.Expression):
+            parts[-1] = child
+        else:
+            parts.append(None)
+    start, stop, step = (*parts, None)[:3]
+    return tree.Slice(Span(_start(children[0]), _end(children[-1])), start, stop, step)
+
+
+def _start(child: Child) -> int:
+    return child.span.start if isinstance(child, tree.SyntaxNode) else child.start_pos
+
+
+def _end(child: Child) -> int:
+    return child.span.end if isinstance(child, tree.SyntaxNode) else child.end_pos
+
+
+def ellipsis(dots: Token) -> tree.Ellipsis:
+    return tree.Ellipsis(place(dots))
+
+
+def attribute(value: tree.Expression, _: Token, name: Token) -> tree.Attribute:
+    span = Span(value.span.start, name.end_pos)
+    return tree.Attribute(span, value, identifier(name), place(name))
+
+
+# Atoms
+
+
+def number(token: Token) -> tree.Number:
+    return tree.Number(place(token), float(token.value))
+
+
+def string(token: Token) -> tree.String:
+    return tree.String(place(token), token.value[1:-1])
+
+
+def name(token: Token) -> tree.Name:
+    return tree.Name(place(token), identifier(token), token.library)
+
+
+def infinity(token: Token) -> tree.Number:
+    return tree.Number(place(token), math.inf)
+
+
+def constant(token: Token) -> tree.Constant:
+    return tree.Constant(place(token), _CONSTANTS[token.value])
+
+
+def group(opening: Token, value: tree.Expression, closing: Token) -> tree.Expression:
+    """The same node, its span widened to the parentheses, for the carets of what it is part of."""
+    fields: tuple[str, ...] = value.__match_args__
+    rest = (getattr(value, field) for field in fields[1:])
+    return type(value)(Span(opening.start_pos, closing.end_pos), *rest)
+
+
+def tuple_(opening: Token, first: tree.Expression, *rest: Any) -> tree.Tuple:
+    items = rest[1] if len(rest) == 3 else ()
+    return tree.Tuple(Span(opening.start_pos, rest[-1].end_pos), (first, *items))
+
+
+def list_(opening: Token, *rest: Any) -> tree.List:
+    items = rest[0] if len(rest) == 2 else ()
+    return tree.List(Span(opening.start_pos, rest[-1].end_pos), items)
+
+
+def comprehended(opening: Token, element: tree.Expression, *rest: Any) -> tree.Comprehension:
+    return tree.Comprehension(Span(opening.start_pos, rest[-1].end_pos), element, rest[:-1])
+
+
+def generator(element: tree.Expression, *clauses: tree.Clause) -> tree.Comprehension:
+    return tree.Comprehension(Span(element.span.start, clauses[-1].span.end), element, clauses)
+
+
+def comprehension(
+    word: Token, targets: tree.SyntaxNode, _: Token, iterable: tree.Expression, *rest: Any
+) -> tree.Clause:
+    conditions = nodes(rest)
+    end = conditions[-1].span.end if conditions else iterable.span.end
+    return tree.Clause(Span(word.start_pos, end), targets, iterable, conditions)
+
+
+def targets(*children: Any) -> tree.BoundName | tree.Several:
+    """What a loop gives values to: a name, or several."""
+    found = tuple(target(child) for child in nodes(children))
+    commas = len(children) > 1
+    return tree.Several(Span(found[0].span.start, found[-1].span.end), found) if commas else found[0]
+
+
+def nested(opening: Token, within: tree.BoundName | tree.Several, closing: Token) -> tree.BoundName | tree.Several:
+    span = Span(opening.start_pos, closing.end_pos)
+    return tree.Several(span, within.targets) if isinstance(within, tree.Several) else within
+
+
+def target(node: Any) -> Any:
+    """A name as one that is given a value."""
+    return tree.BoundName(node.span, node.id) if isinstance(node, tree.Name) else node
+
+
+def items(*children: Child) -> tuple[tree.SyntaxNode, ...]:
+    return nodes(children)

@@ -1,0 +1,179 @@
+"""Prefixes and imports: which library a name of a program is said to be of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from gradcli.language.syntax.lexer import PREFIXES, Token
+
+# These are names of people's own too, as F is for a force or a matrix: F is a prefix only before a function that PyTorch
+# has there.
+_OWN_NAMES = frozenset({"F", "nn", "special"})
+_FUNCTIONAL = frozenset(
+    [
+        "relu",
+        "relu6",
+        "leaky_relu",
+        "elu",
+        "celu",
+        "selu",
+        "silu",
+        "gelu",
+        "mish",
+        "softplus",
+        "softsign",
+        "softmax",
+        "log_softmax",
+        "softmin",
+        "logsigmoid",
+        "sigmoid",
+        "tanh",
+        "hardtanh",
+        "hardsigmoid",
+        "hardswish",
+        "tanhshrink",
+        "softshrink",
+        "hardshrink",
+        "threshold",
+        "mse_loss",
+        "l1_loss",
+        "smooth_l1_loss",
+        "huber_loss",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "cross_entropy",
+        "nll_loss",
+        "kl_div",
+        "gaussian_nll_loss",
+        "poisson_nll_loss",
+        "linear",
+        "normalize",
+        "one_hot",
+        "pad",
+        "unfold",
+        "cosine_similarity",
+    ]
+)
+_MODULES = frozenset(
+    {"linalg", "special", "nn", "functional", "numpy", "scipy", "lax", "func", "autograd", "random", "fft"}
+)
+_KNOWN = frozenset({"numpy", "jax", "scipy", "math", "torch"})
+# What may be imported and says nothing.
+SKIPPED = frozenset({"typing", "__future__"})
+
+
+class Imported(NamedTuple):
+    """What a name stands for that a program imports: a module, or with `name` something of it."""
+
+    module: str
+    name: str = ""
+
+
+def named(raw: Iterator[Token]) -> Iterator[Token]:
+    """The tokens without the prefixes of names, which the names tell of."""
+    tokens = [*raw]
+    yield from _without_prefixes(tokens, _prefixes(tokens, _imports(tokens)))
+
+
+def known(module: str) -> bool:
+    """Whether a module may be imported."""
+    root, *parts = module.split(".")
+    return root in SKIPPED or (root in _KNOWN and _MODULES.issuperset(parts))
+
+
+def _imports(tokens: Sequence[Token]) -> dict[str, Imported]:
+    found: dict[str, Imported] = {}
+    for place, token in enumerate(tokens):
+        if token.type == "IMPORT":
+            module = _module_before(tokens, place)
+            found |= _imported(tokens, place + 1, module)
+    return found
+
+
+def _module_before(tokens: Sequence[Token], place: int) -> str | None:
+    """The module of `from a.b import`, None where there is none."""
+    parts: list[str] = []
+    while place > 0 and tokens[place - 1].type in ("NAME", "DOT"):
+        place -= 1
+        parts.append(tokens[place].value)
+    return "".join(reversed(parts)) if place > 0 and tokens[place - 1].type == "FROM" else None
+
+
+def _imported(tokens: Sequence[Token], place: int, module: str | None) -> Iterator[tuple[str, Imported]]:
+    """The names that stand behind `import`, with what each stands for."""
+    while True:
+        place += tokens[place : place + 1] != [] and tokens[place].type == "LPAR"
+        path: list[str] = []
+        while place < len(tokens) and tokens[place].type in ("NAME", "DOT"):
+            path.append(tokens[place].value)
+            place += 1
+        if not path:
+            # `from math import *` names nothing.
+            return
+        dotted = "".join(path)
+        alias = dotted.partition(".")[0] if module is None else dotted
+        meant = Imported(alias) if module is None else Imported(module, dotted)
+        if place + 1 < len(tokens) and tokens[place].type == "AS":
+            alias = tokens[place + 1].value
+            meant = Imported(dotted) if module is None else meant
+            place += 2
+        yield alias, meant
+        if not (place < len(tokens) and tokens[place].type == "COMMA"):
+            return
+        place += 1
+
+
+def _prefixes(tokens: Sequence[Token], imported: Mapping[str, Imported]) -> dict[str, Imported]:
+    """What the prefixes of a program stand for: those it imports, and the usual ones that it does not use as names."""
+    usual = {name: Imported(module) for name, module in PREFIXES.items()}
+    for i, token in enumerate(tokens):
+        if token.type == "NAME" and token.value in usual and not _is_prefix(tokens, i):
+            del usual[token.value]
+    return usual | {name: _resolved(meant) for name, meant in imported.items()}
+
+
+def _is_prefix(tokens: Sequence[Token], place: int) -> bool:
+    name = tokens[place].value
+    if place > 0 and tokens[place - 1].type == "DOT":
+        return True
+    if not (place + 2 < len(tokens) and tokens[place + 1].type == "DOT" and tokens[place + 2].type == "NAME"):
+        return False
+    following = tokens[place + 2].value
+    return name not in _OWN_NAMES or following in _FUNCTIONAL or following in _MODULES or name == "special"
+
+
+def _resolved(meant: Imported) -> Imported:
+    """`from torch import nn` imports a module."""
+    if meant.name in _MODULES:
+        return Imported(f"{meant.module}.{meant.name}")
+    return meant
+
+
+def _without_prefixes(tokens: Sequence[Token], prefixes: Mapping[str, Imported]) -> Iterator[Token]:
+    place, importing = 0, False
+    while place < len(tokens):
+        token = tokens[place]
+        importing = token.type in ("IMPORT", "FROM") or (importing and token.type != "SEPARATOR")
+        meant = prefixes.get(token.value) if token.type == "NAME" and not importing else None
+        if meant is None or (place > 0 and tokens[place - 1].type == "DOT"):
+            yield token
+            place += 1
+        elif meant.name:
+            yield token._replace(value=meant.name, library=meant.module)
+            place += 1
+        else:
+            module, place = _path(tokens, place, meant.module)
+            yield tokens[place]._replace(library=module)
+            place += 1
+
+
+def _path(tokens: Sequence[Token], place: int, module: str) -> tuple[str, int]:
+    """The whole module that a name stands behind, and the place of that name; the prefix itself where none does."""
+    first = place
+    while place + 2 < len(tokens) and tokens[place + 1].type == "DOT" and tokens[place + 2].type == "NAME":
+        place += 2
+        if tokens[place].value not in _MODULES:
+            return module, place
+        module = f"{module}.{tokens[place].value}"
+    return "", first

@@ -1,0 +1,83 @@
+"""Products without a sign: a number right before a name, a bracket or a root."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.language.syntax.lexer import Token
+
+_FACTORS = {"NAME", "LPAR"}
+_ROOTS = {"√", "∛"}
+# What a number and letters behind it may be that is no product, in other notations of numbers.
+_OTHER_NUMBER = re.compile(r"0[xXoObB][0-9a-fA-F_]*|[\d._]+(?:[eEjJ_]|_\w*)|\d*\.\d*[fF]|[\d.]+[dD]\d+")
+# Operators that bind a number tighter, or as tightly, from the left.
+_BEFORE = {"/", "÷", "//", "%", "@", "**", "^", *_ROOTS}
+_SIGNS = {"+", "-", "−"}
+
+
+def with_products(raw: Iterator[Token], source: str) -> Iterator[Token]:
+    """The tokens, with an IMPLICIT one between the factors of such products.
+
+    Raises ProgramSyntaxError where one could be read in two ways.
+    """
+    operator: Token | None = None
+    previous: Token | None = None
+    # What stands before the operator.
+    left: Token | None = None
+    for token in raw:
+        if previous is not None and previous.type == "NUMBER" and previous.end_pos == token.start_pos:
+            if token.value == "!=":
+                raise _two_readings(previous, token, f"{previous.value} != …", f"{previous.value}! == …")
+            if _is_factor(previous, token, source):
+                if operator is not None:
+                    raise _unclear(source, left, operator, previous, token)
+                yield Token("IMPLICIT", "", token.start_pos, token.start_pos)
+        yield token
+        if token.value in _BEFORE:
+            left, operator = previous, token
+        elif token.type != "NUMBER" and not (token.value in _SIGNS and operator is previous):
+            operator = None
+        previous = token
+
+
+def _is_factor(number: Token, token: Token, source: str) -> bool:
+    if token.value in _ROOTS or token.type == "LPAR":
+        return True
+    if token.type != "NAME":
+        return False
+    written = source[number.start_pos : token.end_pos]
+    exponent = token.value in ("d", "D") and source[token.end_pos : token.end_pos + 1] in ("+", "-")
+    return not exponent and not _OTHER_NUMBER.fullmatch(written)
+
+
+def _argument(source: str, opening: Token) -> str:
+    """The text in a pair of brackets, with them."""
+    depth = 0
+    for place in range(opening.start_pos, len(source)):
+        depth += {"(": 1, ")": -1}.get(source[place], 0)
+        if not depth:
+            return source[opening.start_pos : place + 1]
+    return "(…)"
+
+
+def _unclear(source: str, left: Token | None, operator: Token, number: Token, token: Token) -> ProgramSyntaxError:
+    factor = _argument(source, token) if token.type == "LPAR" else token.value
+    product = f"{number.value}*{factor}"
+    function = re.search(r"([^\W\d]\w*)\s*$", source[: operator.start_pos])
+    if token.type == "LPAR" and operator.value in ("^", "**") and function is not None:
+        name = function[1]
+        return _two_readings(operator, token, f"{name}{factor}^{number.value}", f"{name}^({number.value}*{factor})")
+    before = left.value if left is not None and left.type in ("NAME", "NUMBER") and operator.value not in _ROOTS else ""
+    first = left if left is not None and before else operator
+    written = f"{before}{operator.value}"
+    return _two_readings(first, token, f"{written}({product})", f"{written}{product}")
+
+
+def _two_readings(first: Token, last: Token, one: str, other: str) -> ProgramSyntaxError:
+    return ProgramSyntaxError(
+        f"this can be read as {one} and as {other}",
+        hint=f"write {one} or {other}",
+        span=Span(first.start_pos, last.end_pos),
+    )

@@ -1,0 +1,56 @@
+"""`x.at[i].set(v)`: elements replaced in a new tensor, as JAX writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import CallError
+from gradcli.language.machine import Task
+from gradcli.language.statements import key_of
+from gradcli.language.syntax import tree
+from gradcli.language.values import Value, number
+from gradcli.primitives.arithmetic import add, divide, multiply
+from gradcli.primitives.comparisons import maximum, minimum
+from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.indexing import index, scatter
+from gradcli.primitives.powers import power
+from gradcli.primitives.replacing import replaced
+
+
+def _added(x: Value, key: Any, value: Value) -> Value:
+    # What is given for one place several times is added several times.
+    taken = arrays.shape(index(x, key))
+    return add(x, scatter(broadcast_to(value, taken), key, arrays.shape(x)))
+
+
+def _combined(operation: Callable[[Value, Value], Value]) -> Callable[[Value, Any, Value], Value]:
+    return lambda x, key, value: replaced(x, key, operation(index(x, key), value))
+
+
+_RULES: Mapping[str, Callable[[Value, Any, Value], Value]] = {
+    "set": replaced,
+    "add": _added,
+    "multiply": _combined(multiply),
+    "mul": _combined(multiply),
+    "divide": _combined(divide),
+    "min": _combined(minimum),
+    "max": _combined(maximum),
+    "power": _combined(power),
+}
+
+
+def updated(node: tree.Call) -> Task:
+    """The new tensor. Raises CallError for what `at` does not have."""
+    if node.name not in _RULES or len(node.arguments) != 1:
+        raise CallError(
+            f"'.at[…].{node.name}' is not known", hint=f"x.at[i].set(v), or .{', .'.join(_RULES)}", span=node.name_span
+        )
+    place = node.receiver
+    assert isinstance(place, tree.Index)
+    assert isinstance(place.value, tree.Attribute)
+    x = number((yield place.value.value), "'.at'")
+    key = yield from key_of(place)
+    value = number((yield node.arguments[0]), f"'{node.name}'")
+    return _RULES[node.name](x, key, value)

@@ -1,0 +1,40 @@
+"""Elements replaced: what assigning to elements makes of a tensor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.primitives.comparisons import where
+from gradcli.primitives.conversions import broadcast_to, reshape
+from gradcli.primitives.indexing import index, normalize_key
+
+
+def replaced(x: Any, key: Any, value: Any) -> Any:
+    """`x` with `value` at `key`, broadcast to the shape of `x[key]`; of several values for one place the last is there.
+
+    The gradient goes to `value` there, and to `x` elsewhere. Raises ShapeError for a key that `x` does not have, and a
+    value of a shape that does not fit.
+    """
+    shape = arrays.shape(x)
+    size = math.prod(shape)
+    limits.charge(3 * size)
+    xp = arrays.numpy_namespace()
+    taken = positions(shape, key)
+    value = reshape(broadcast_to(value, taken.shape), (-1,))
+    # For each element the number of the value that replaces it.
+    source = xp.full(size, -1)
+    source[taken.reshape(-1)] = xp.arange(taken.size)
+    there = source >= 0
+    if not taken.size:
+        return x
+    put = index(value, xp.where(there, source, 0))
+    return where(there.reshape(shape), reshape(put, shape), x)
+
+
+def positions(shape: tuple[int, ...], key: Any) -> Any:
+    """The places in a tensor of a shape, counted from 0 row by row, of what stands at `key`."""
+    xp = arrays.numpy_namespace()
+    places = xp.arange(math.prod(shape)).reshape(shape)
+    return arrays.to_numpy(index(places, normalize_key(key)))

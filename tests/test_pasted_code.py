@@ -1,0 +1,203 @@
+"""Programs as people paste them: values, gradients, and errors for what could mean something else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.errors import GradcliError
+
+
+def value_and_grad(program, **values):
+    """Of a first run, and of those that follow it, which may be recorded ones."""
+    compiled = gradcli.compile(program)
+    first = compiled.value_and_grad(values)
+    for _ in range(2):
+        again = compiled.value_and_grad(values)
+        np.testing.assert_equal(again[0], first[0])
+        for name, gradient in first[1].items():
+            np.testing.assert_allclose(again[1][name], gradient, 1e-12) if gradient is not None else None
+    return first
+
+
+def assert_is(program, value, gradients, **values):
+    found, by = value_and_grad(program, **values)
+    np.testing.assert_allclose(found, value, 1e-12)
+    assert by.keys() == gradients.keys()
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(by[name], gradient, 1e-12)
+
+
+V = np.array([1.0, 2.0, 3.0])
+A = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+FUNCTIONS = [
+    ("def f(x):\n    return x**2", 9.0, 6.0),
+    ("def f(x, k=2.0, *, c=1):\n    '''A docstring.'''\n    y: float = k*x\n    return y + c", 7.0, 2.0),
+    ("def f(a, b=2): return a*b\nf(x) + f(b=x, a=2) + f(x, x)", 21.0, 10.0),
+    ("def f(x):\n    if x > 5:\n        return 0\n    elif x > 2:\n        return x*x\n    else: return 1\nf(x)", 9.0, 6.0),
+    ("def outer(a):\n    def inner(b):\n        return a*b\n    return inner\nouter(x)(x)", 9.0, 6.0),
+    ("f = lambda a, b=3: a*b\nf(x) + (lambda q: q**2)(x)", 18.0, 9.0),
+    ("def fact(n):\n    return 1 if n <= 1 else n*fact(n - 1)\nfact(4)*x", 72.0, 24.0),
+    ("def f(u):\n    u = 2*u\n    return u\nf(x) + x", 9.0, 3.0),
+    ("def two(a):\n    return a, a**2\np, q = two(x)\np*q + two(x)[1]", 36.0, 33.0),
+    ("s = 0\nfor i in range(10):\n    if i == 1: continue\n    if i > 3: break\n    s += i*x\ns", 15.0, 5.0),
+    ("n = 0\nwhile True {\n  n += x\n  if n > 8 { break }\n}\nn", 9.0, 3.0),
+    ("a = b = x\na*b", 9.0, 6.0),
+    ("(p, q), r = (x, 2), x**2\np*q + r", 15.0, 8.0),
+    ("y = None\nx if y is None else 0", 3.0, 1.0),
+    ("def f(kind, u):\n    return u if kind == 'same' else -u\nf('same', x) + f('other', x)*2", -3.0, -1.0),
+    ("x + \\\n  1", 4.0, 1.0),
+    ("exp = lambda u: u + 1\nexp(x)", 4.0, 1.0),
+    ("def sigmoid(u):\n    return 1/(1 + np.exp(-u))\nsigmoid(0*x)", 0.5, 0.0),
+    ("sum([f(x) for f in [math.exp, torch.exp]])/exp(x)", 2.0, 0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "value", "gradient"), FUNCTIONS)
+def test_functions_and_control_flow(program, value, gradient):
+    found, by = value_and_grad(program, x=3.0)
+    np.testing.assert_allclose(found, value, 1e-12)
+    np.testing.assert_allclose(by["x"], gradient, 1e-12, 1e-15)
+
+
+LISTS = [
+    ("ys = []\nfor a in v:\n    ys.append(a**2)\nsum(ys) + ys[1] + len(ys) + ys[-1]", 30.0, [2.0, 8.0, 12.0]),
+    ("sum(a*b for a, b in zip(v, v[::-1]) if a > 1)", 7.0, [3.0, 4.0, 1.0]),
+    ("m = [[a*b for a in v] for b in v]\nsum(m[1]) + m[2][0]", 15.0, [2.0 + 3.0, 6.0 + 2.0, 2.0 + 1.0]),
+    ("sum([i*a for i, a in enumerate(v)])", 8.0, [0.0, 1.0, 2.0]),
+    ("layers = [(v, 2.0), (2*v, 1.0)]\nh = 0\nfor w, b in layers:\n    h = h + sum(w)*b\nh", 24.0, [4.0, 4.0, 4.0]),
+    ("rows = [v, v**2]\nrows.append(v)\nsum(r for r in rows)[1]", 8.0, [0.0, 6.0, 0.0]),
+    ("stack([a for a in v])[2] + sorted([v[1], v[0]])[0]", 4.0, [1.0, 0.0, 1.0]),
+    ("w = [0.0]*3\nw[1] = v[2]\nsum(w)", 3.0, [0.0, 0.0, 1.0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "value", "gradient"), LISTS)
+def test_lists(program, value, gradient):
+    assert_is(program, value, {"v": gradient}, v=V)
+
+
+IN_PLACE = [
+    ("v[0] = 5\nsum(v**2)", 38.0, [0.0, 4.0, 6.0]),
+    ("z = v[1:]\nz *= 2\nsum(v*v)", 53.0, [2.0, 16.0, 24.0]),
+    ("z = v\nz += 1\nsum(v*z)", 29.0, [4.0, 6.0, 8.0]),
+    ("w = v.copy()\nw[0] = 9\nsum(v) + sum(w)", 20.0, [1.0, 2.0, 2.0]),
+    ("def f(a):\n    a += 1\n    return sum(a)\nf(v) + v[0]", 11.0, [2.0, 1.0, 1.0]),
+    ("u = zeros(4)\nu[0] = v[0]\nfor i in range(1, 4):\n    u[i] = u[i - 1]*v[1]\nu[3]", 8.0, [8.0, 12.0, 0.0]),
+    ("v[v > 1] = v[0]\nsum(v)", 3.0, [3.0, 0.0, 0.0]),
+    ("v[[0, 0]] = [v[1], v[2]]\nsum(v)", 8.0, [0.0, 1.0, 2.0]),
+    ("v.at[1].set(v[0]*3).sum() + v.at[0].add(v[1])[0]", 10.0, [5.0, 1.0, 1.0]),
+    ("v[1:][0] = 7\nv[1] + v[2]", 10.0, [0.0, 0.0, 1.0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "value", "gradient"), IN_PLACE)
+def test_tensors_changed_in_place(program, value, gradient):
+    assert_is(program, value, {"v": gradient}, v=V)
+
+
+def test_views_of_a_matrix_see_its_changes():
+    assert_is("B = A.T\nB[0, 1] = 10\nA[1][0]*2 + sum(A)", 37.0, {"A": [[1.0, 1.0], [0.0, 1.0]]}, A=A)
+    assert_is("for row in A:\n    row *= 2\nsum(A)", 20.0, {"A": [[2.0, 2.0], [2.0, 2.0]]}, A=A)
+    assert_is("r = A.reshape(4)\nr[3] = 0\nsum(A**2)", 14.0, {"A": [[2.0, 4.0], [6.0, 0.0]]}, A=A)
+
+
+OF_FUNCTIONS = [
+    ("def f(u): return u**3\njax.grad(f)(x)", 27.0, 18.0),
+    ("def f(u): return u**3\njax.grad(jax.grad(f))(x)", 18.0, 6.0),
+    ("def f(a, b): return a**2*b\nsum([g for g in torch.func.grad(f, argnums=(0, 1))(x, x)])", 27.0, 18.0),
+    ("v, g = jax.value_and_grad(lambda u: sin(u))(x)\nv**2 + g**2", 1.0, 0.0),
+    ("sum(jax.vmap(lambda u: u*x)(arange(3)))", 9.0, 3.0),
+    ("y = x**2\ntorch.autograd.grad(y, x)[0]", 6.0, 2.0),
+    ("jax.lax.fori_loop(0, 3, lambda i, c: c*x, 1.0)", 27.0, 27.0),
+    ("c, ys = jax.lax.scan(lambda c, u: (c + u*x, c), 0.0, arange(4))\nc + sum(ys)", 30.0, 10.0),
+    ("jax.lax.cond(x > 0, lambda u: u**2, lambda u: -u, x)", 9.0, 6.0),
+    ("jax.lax.while_loop(lambda c: c < 50, lambda c: c*x, x)", 81.0, 108.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "value", "gradient"), OF_FUNCTIONS)
+def test_functions_of_functions(program, value, gradient):
+    found, by = value_and_grad(program, x=3.0)
+    np.testing.assert_allclose(found, value, 1e-12)
+    np.testing.assert_allclose(by["x"], gradient, 1e-12, 1e-12)
+
+
+PRINTED = [("2x", 6.0), ("3(x + 1)", 12.0), ("x²", 9.0), ("-x⁻¹", -1 / 3), ("√(x + 1)", 2.0), ("∛27", 3.0), ("x!", 6.0),
+           ("2x·x − 1", 17.0), ("x ÷ 3 × 2", 2.0), ("x ≤ 3", 1.0), ("2π", 2 * np.pi), ("2√(x + 1)", 4.0)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "value"), PRINTED)
+def test_what_print_writes(program, value):
+    compiled = gradcli.compile(program)
+    assert compiled(**{n: 3.0 for n in compiled.inputs if n == "x"}) == pytest.approx(value, rel=1e-14)
+
+
+# Each with what its error shows.
+REFUSED = [
+    ("max(v, 0)", ["max(x, axis=0)", "maximum(x, 0)"]),
+    ("sum(v, x)", ["axis=x", "sum([x, x])"]),
+    ("sum([v, v])", ["axis=0", "np.sum"]),
+    ("[v, v]*2", ["tile(x, n)", "multiply(x, n)"]),
+    ("[x, 1] + [2, x]", ["concat([a, b])", "add(a, b)"]),
+    ("(v > 1)^(v > 2)", ["a != b", "a**b"]),
+    ("A^2", ["A**n", "matrix_power"]),
+    ("A²", ["A**n", "matrix_power"]),
+    ("np.mean(v) + torch.mean(v) + v.std()", ["torch.std", "np.std"]),
+    ("x, x**2", ["[a, b]"]),
+    ("1,5", ["1.5"]),
+    ("import torch\nloss = x**2\nloss.item()*2", ["gradient"]),
+    ("import pandas as pd\nx", ["numpy"]),
+    ("from scipy.optimize import minimize\nx", ["numpy"]),
+    ("import numpy as np\nsum(A)", ["axis=0", "np.sum"]),
+    ("return x", ["last statement"]),
+    ("break", ["loop"]),
+    ("if x > 0:\ny = 1", ["indented block"]),
+    ("if x > 0:\n    y = 1\n  z = 2", ["indent"]),
+    ("f(x)", ["f(x) = "]),
+    ("x = lambda u: u\nx + 1", ["a function", "call it"]),
+    ("v += A", ["shape"]),
+    ("v[7] = 1", ["out of bounds"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "shown"), REFUSED)
+def test_what_could_mean_something_else_is_an_error(program, shown):
+    values = {"x": 3.0, "v": V, "A": A}
+
+    def run() -> None:
+        compiled = gradcli.compile(program)
+        compiled.value_and_grad({n: values[n] for n in compiled.inputs})
+
+    with pytest.raises(GradcliError) as caught:
+        run()
+    text = f"{caught.value.message}\n{caught.value.hint}"
+    for part in shown:
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("program", "warned"),
+    [
+        ("y = x^2\ny\n+ 1", ["not used"]),
+        ("x^2\nx", ["not used"]),
+        ("f(u) = u**2; x + 1", ["'f' is defined and never called"]),
+        ("f(u) = u**2; f(x)", []),
+        ("def f(u):\n    '''What it is.'''\n    return u\nf(x)", []),
+        ("ys = []\nys.append(x)\nsum(ys)", []),
+    ],
+)
+def test_what_is_not_used_is_warned_of(run, program, warned):
+    outcome = run("eval", program, "x=3")
+    assert outcome.status == 0
+    for part in warned:
+        assert part in outcome.err
+    assert bool(outcome.err) == bool(warned)
+
+
+def test_euler_s_number_in_a_formula_is_said(run):
+    assert "'e' is read as Euler's number" in run("diff", "e**x").err
+    assert run("diff", "e**x", "--wrt", "e").err == ""
+    assert run("diff", "e**x", "--json").json["warnings"][0]["code"] == "constant"
