@@ -1,0 +1,14 @@
+"""The references of the snippets are what PyTorch and JAX compute, where they are installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import snippets
+from tests.test_snippets import REFERENCES, assert_same, cases, tolerance
+
+
+@cases("torch", "jax")
+def test_the_references_are_what_the_library_computes(snippet):
+    pytest.importorskip(snippet.library)
+    assert_same(snippets.reference(snippet), REFERENCES[snippet.name], tolerance(snippet))

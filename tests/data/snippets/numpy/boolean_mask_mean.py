@@ -1,0 +1,3 @@
+positive = x[x > threshold]
+negative = x[x <= threshold]
+positive.mean() - np.abs(negative).mean()

@@ -1,0 +1,3 @@
+from scipy.special import entr, rel_entr
+
+entr(p).sum() - rel_entr(p, q).sum()

@@ -1,0 +1,1 @@
+np.interp(x, xp, fp)

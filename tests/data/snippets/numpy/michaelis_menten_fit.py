@@ -1,0 +1,2 @@
+residuals = v - Vmax * S / (Km + S)
+chi2 = np.sum(residuals**2)

@@ -1,0 +1,2 @@
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))

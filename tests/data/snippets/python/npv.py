@@ -1,0 +1,2 @@
+def npv(rate, cashflows):
+    return sum(cf / (1 + rate) ** t for t, cf in enumerate(cashflows))

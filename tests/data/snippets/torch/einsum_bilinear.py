@@ -1,0 +1,1 @@
+torch.einsum('bi,kij,bj->bk', x, W, y)

@@ -1,0 +1,5 @@
+import torch
+
+def ohem(losses, k):
+    top, idx = torch.topk(losses, k)
+    return top.mean()
