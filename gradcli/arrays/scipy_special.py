@@ -19,13 +19,15 @@ def polygamma(n: int, x: Any) -> Any:
 
     far = np.less(x, _MANY_POLES)
     if not far.any():
-        return scipy.special.polygamma(n, x)
+        with np.errstate(all="ignore"):
+            return scipy.special.polygamma(n, x)
     fraction = np.where(far, x - np.floor(x), x)
     # Of the others the mirror image might be far below.
     right, rightmost = np.where(far, 1.0 - fraction, 1.0), np.where(far, 1.0 - x, 1.0)
-    between = scipy.special.polygamma(n, right) - scipy.special.polygamma(n, rightmost)
-    value = scipy.special.polygamma(n, fraction)
-    return np.where(far, value + (-1.0) ** (n + 1) * between, value)
+    with np.errstate(all="ignore"):
+        between = scipy.special.polygamma(n, right) - scipy.special.polygamma(n, rightmost)
+        value = scipy.special.polygamma(n, fraction)
+        return np.where(far, value + (-1.0) ** (n + 1) * between, value)
 
 
 def erfinv(x: Any) -> Any:

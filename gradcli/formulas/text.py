@@ -26,6 +26,7 @@ from gradcli.formulas.writing import (
     Spelling,
     SpellingWithPart,
     function,
+    infix,
     listed,
     listed_array,
     minus,
@@ -49,7 +50,7 @@ _NAMED = {math.pi: "pi", math.e: "e", math.inf: "inf"}
 # The same, and nan, without a name, which may be that of an input.
 _NAMELESS = {"pi": repr(math.pi), "e": repr(math.e), "inf": "1e999", "nan": "1e999 - 1e999"}
 # With a dot behind it such a name, which may be that of an input, is left out.
-_LIBRARIES = frozenset({"np", "numpy", "torch", "jnp", "math"})
+_LIBRARIES = frozenset({"np", "numpy", "torch", "jnp", "jax", "scipy", "special", "nn", "F", "math"})
 
 
 def text(program: Program, names: Names | None = None, *, short: int = 0) -> str:
@@ -105,6 +106,21 @@ def array(constant: Any) -> Piece:
     if element is not None and arrays.dtype_name(constant) == "float64":
         return function("full", sizes(shape), number(element).text)
     return Piece(listed_array(constant, lambda n: number(n).text))
+
+
+def _beside_lists(symbol: str, level: int) -> Spelling:
+    """An operator, with lists that would be Python's lists beside it written as arrays."""
+    plain = infix(symbol, level)
+    if symbol not in ("*", "+"):
+        return plain
+
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        lists = [p.text.startswith("[") for p in operands]
+        if all(lists) or (symbol == "*" and any(lists) and any(p.text[:1].isdigit() for p in operands)):
+            operands = [function("array", p.text) if is_list else p for p, is_list in zip(operands, lists)]
+        return plain(equation, operands)
+
+    return spelling
 
 
 def sizes(shape: Sequence[int]) -> str:
@@ -319,7 +335,7 @@ LANGUAGE = Language(
     name="text",
     functions={
         **{name: plain_call("text", name) for name in table.names()},
-        **operators(),
+        **operators(form=_beside_lists),
         "negative": negated,
         "whole_power": whole_power,
         "identity": lambda _equation, operands: operands[0],

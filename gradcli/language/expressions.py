@@ -18,7 +18,7 @@ from gradcli.language.syntax import tree
 from gradcli.language.values import FUNCTIONS, Value, number, one_of, truth
 from gradcli.primitives import arithmetic, table
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import assume
+from gradcli.primitives.bind import assume, concrete
 from gradcli.primitives.comparisons import logical_not, where
 from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Operation
@@ -145,8 +145,10 @@ def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
     """
     items, other = (left, right) if isinstance(left, Items) else (right, left)
     if node.operator == "*" and items.made != "tuple" and not isinstance(other, Items):
-        if len(items.items) == 1 and type(other) in arrays.PLAIN:
-            return Items(items.items * whole(other, "how often a list is repeated"), node.span, "generated")
+        if len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
+            count = whole(concrete(other), "how often a list is repeated")
+            limits.charge(max(count, 0))
+            return Items(items.items * count, node.span, "generated")
         number_node = node.right if items is left else node.left
         if isinstance(number_node, tree.Number) or items.made == "grown":
             raise _both(node, "repeats the list", "multiplies its elements", "tile(x, n)", "multiply(x, n)")

@@ -68,15 +68,15 @@ def number(value: Value, what: str) -> Value:
     if kind is range:
         limits.charge(length_of(value))
         return arrays.placed(arrays.asarray([float(i) for i in value], arrays.default_dtype()))
-    if kind is tuple:
-        raise EvaluationError(
-            f"{what} needs a number or a tensor, and this is {len(value)} tensors",
-            hint="take one of them by its number, as in qr(A)[0], or name them all, as in Q, R = qr(A)",
-        )
     if kind in FUNCTIONS:
         raise EvaluationError(
             f"{what} needs a number or a tensor, and this is a function",
             hint="call it, as in f(x)",
+        )
+    if isinstance(value, tuple):
+        raise EvaluationError(
+            f"{what} needs a number or a tensor, and this is {len(value)} tensors",
+            hint="take one of them by its number, as in qr(A)[0], or name them all, as in Q, R = qr(A)",
         )
     if value is None or kind is str:
         raise EvaluationError(
@@ -108,14 +108,14 @@ def check_arguments(operation: Operation, positional: Sequence[Value], keywords:
     if operation.name == "einsum" and not (positional and isinstance(positional[0], str)):
         raise EvaluationError("the first argument of 'einsum' must be a text such as 'ij,jk->ik'")
     for place, value in enumerate(positional):
-        if type(value) in _NO_NUMBERS:
+        if isinstance(value, _NO_NUMBERS):
             _check_argument(operation, parameters[min(place, len(parameters) - 1)], value)
     for name, value in keywords.items():
-        if type(value) in _NO_NUMBERS:
+        if isinstance(value, _NO_NUMBERS):
             _check_argument(operation, next(p for p in parameters if p.name == name), value)
 
 
-_NO_NUMBERS = frozenset({str, tuple, type(None), *FUNCTIONS})
+_NO_NUMBERS = (str, tuple, type(None))
 # The parameters that take a text.
 _TEXTS = frozenset({"subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing"})
 

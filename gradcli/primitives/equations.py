@@ -138,6 +138,8 @@ def _solve_triangular(
     unitriangular: Any = False,
 ) -> Any:
     square_matrix("solve_triangular")(A)
+    if not arrays.shape(b):
+        raise ShapeError("'solve_triangular' needs a vector or a matrix behind the matrix, and this is a number")
     below = truth(lower, "'lower'") if upper is None else not truth(upper, "'upper'")
     triangle = tril(A) if below else triu(A)
     if truth(unit_diagonal, "'unit_diagonal'") or truth(unitriangular, "'unitriangular'"):
@@ -164,6 +166,8 @@ solve_triangular = Composite(
 
 def _cholesky_solve(B: Any, L: Any, upper: Any = False) -> Any:  # noqa: N803
     square_matrix("cholesky_solve")(L)
+    if not arrays.shape(B):
+        raise ShapeError("'cholesky_solve' needs a vector or a matrix, and this is a number")
     below = matrix_transpose(L) if truth(upper, "'upper'") else L
     below = tril(below)
     return _solve_triangle(matrix_transpose(below), _solve_triangle(below, B, True), False)

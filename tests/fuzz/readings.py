@@ -166,6 +166,8 @@ def _printed(case: Case, point: Point, first: Numbers, rng: Random) -> Finding |
 def _by_formulas(program: str, language: str, point: Point) -> Numbers:
     """The gradient by what `diff` prints for all names; nothing where that is an error, or not finite, as at a kink."""
     words = Case(program, {n: np.asarray(v).tolist() for n, v in point.leaves.items()}).words()
+    if program.startswith("--"):
+        return {}
     names = ",".join(point.leaves)
     printed = commands.run(["diff", program, *words, f"--wrt={names}", f"--to={language}", "--json", *commands.LIMITS])
     if printed.status:
