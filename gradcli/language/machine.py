@@ -171,8 +171,6 @@ class Machine:
             return value
         if name in scope_of_program.CONSTANTS:
             return scope_of_program.CONSTANTS[name]
-        if name in scope_of_program.TYPES:
-            return scope_of_program.TYPES[name]
         raise scope_of_program.unknown_name(name, scope_of_program.known_names(self.program, self.names))
 
     def find(self, name: str, scope: Scope) -> Scope | None:

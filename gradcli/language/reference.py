@@ -97,7 +97,7 @@ def entries() -> tuple[Entry, ...]:
     """Every function and constant, by subject."""
     functions = table.subjects() | {"derivatives": _DERIVATIVES}
     found = [_function(subject, o) for subject, operations in functions.items() for o in operations]
-    return (*found, *(_constant(name) for name in scope.CONSTANTS))
+    return (*found, *(_constant(name) for name in _CONSTANTS))
 
 
 def _function(subject: str, operation: Operation) -> Entry:

@@ -10,7 +10,9 @@ from gradcli.errors import CallError, ProgramSyntaxError, Span, UnknownNameError
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 
-CONSTANTS = {"pi": math.pi, "π": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
+# What Python calls kinds of numbers, and what arguments have for them.
+TYPES = {"float": "float64", "int": "int64", "bool": "bool"}
+CONSTANTS: dict[str, Any] = {"pi": math.pi, "π": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, **TYPES}
 # Behind a prefix, as `np.pi`.
 LIBRARY_CONSTANTS: dict[str, Any] = {**CONSTANTS, "tau": math.tau, "Inf": math.inf, "NaN": math.nan, "newaxis": None}
 
@@ -40,8 +42,6 @@ TRANSFORMS = frozenset(
 LIST_METHODS = frozenset({"append", "extend", "pop", "copy"})
 
 
-# What Python and libraries call kinds of numbers, and the names that arguments have for them.
-TYPES = {"float": "float64", "int": "int64", "bool": "bool"}
 _DTYPES = ("float64", "float32", "double", "float", "int64", "int32", "long", "int", "bool")
 LIBRARY_CONSTANTS |= {name: name for name in _DTYPES}
 
@@ -80,7 +80,7 @@ def outer_reads(program: tree.Module) -> dict[str, Read]:
             before.add(event.name)
             if event.certain:
                 assigned.add(event.name)
-        elif event.id not in assigned and (event.id not in TYPES or event.id in everywhere):
+        elif event.id not in assigned:
             maybe = event.id in (before if certain else everywhere)
             maybe |= isinstance(event, tree.Input) and event.default is not None
             found.setdefault(event.id, Read(event.id, event.span, maybe))

@@ -69,5 +69,11 @@ def _read_list(value: Any, parameter: Parameter) -> Any:
     if type(value) is not list or parameter.name in _READ_LISTS:
         return value
     if parameter.name == "tensors" and not parameter.variadic:
-        return [arrays.asarray(item) if type(item) is list else item for item in value]
-    return arrays.asarray(value)
+        return [_as_array(item) if type(item) is list else item for item in value]
+    return _as_array(value)
+
+
+def _as_array(numbers: list[Any]) -> Any:
+    """A list as an array, of the dtype in use unless its numbers are whole."""
+    found = arrays.asarray(numbers)
+    return arrays.astype(found, arrays.default_dtype()) if arrays.is_floating(found) else found

@@ -63,7 +63,7 @@ class CompiledProgram:
         self._versions: Counter[Any] = Counter()
         reads = scope.outer_reads(program).values()
         # A constant such as `pi` among them is what it is where no value is given for it.
-        self.inputs = tuple(r.name for r in reads if not r.maybe_assigned)
+        self.inputs = tuple(r.name for r in reads if not r.maybe_assigned and r.name not in scope.TYPES)
         self._accepted = frozenset(r.name for r in reads)
 
     def __repr__(self) -> str:
