@@ -135,6 +135,10 @@ def test_what_print_writes(program, value):
     assert compiled(**{n: 3.0 for n in compiled.inputs if n == "x"}) == pytest.approx(value, rel=1e-14)
 
 
+def test_a_matrix_of_a_stable_form_has_its_elements_raised():
+    assert_is("sum(1 - tanh(A)**2)", np.sum(1 / np.cosh(A) ** 2), {"A": -2 * np.tanh(A) / np.cosh(A) ** 2}, A=A)
+
+
 # Each with what its error shows.
 REFUSED = [
     ("max(v, 0)", ["max(x, axis=0)", "maximum(x, 0)"]),

@@ -108,13 +108,17 @@ def _binary(machine: Machine, node: tree.Binary, _scope: Scope) -> Task:
             hint="write a != b for the first, a**b for the second",
             span=node.operator_span,
         )
-    if node.operator == "**" and len(arrays.shape(left)) > 1 and written != "**":
+    if len(arrays.shape(left)) > 1 and (written == "^" or written[:1] in _RAISED):
         raise EvaluationError(
             "a power of a matrix can be that of its elements or a product of matrices",
             hint="write A**n for the elements, matrix_power(A, n) for the product, inv(A) for the inverse",
             span=node.span,
         )
     return machine.apply(node, operation.name, operation, left, right)
+
+
+# What superscripts begin with.
+_RAISED = tuple("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _is_truth(value: Value) -> bool:

@@ -237,9 +237,10 @@ def _by_jacobians(compiled: Any, point: Point) -> Numbers:
     """The sums of Jacobians over the elements of the value. Of what is not finite the sum may be another than that of a
     backward pass, where 0 times infinity may be among the parts of any of them."""
     found = {n: j if j is None else np.asarray(j) for n, j in compiled.jacobian(point.leaves).items()}
-    sums = {
-        n: j if j is None else j.sum(axis=tuple(range(j.ndim - np.ndim(point.leaves[n])))) for n, j in found.items()
-    }
+    with np.errstate(all="ignore"):
+        sums = {
+            n: j if j is None else j.sum(axis=tuple(range(j.ndim - np.ndim(point.leaves[n])))) for n, j in found.items()
+        }
     return {n: total for n, total in sums.items() if total is None or np.isfinite(total).all()}
 
 
