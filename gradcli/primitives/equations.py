@@ -268,7 +268,7 @@ def _matrix_norm(A: Any, ord: Any = "fro", axis: Any = None, keepdims: Any = Fal
     rows, columns = (normalize_axis(a, rank) for a in pair)
     if rows == columns:
         raise ShapeError("the same axis is named twice")
-    if ord is None or ord == "fro":
+    if ord is None or (isinstance(ord, str) and ord == "fro"):
         return norm(A, 2, (rows, columns), keepdims)
     moved = moveaxis(A, (rows, columns), (-2, -1))
     found = _norm_of_last(moved, ord)
@@ -276,7 +276,7 @@ def _matrix_norm(A: Any, ord: Any = "fro", axis: Any = None, keepdims: Any = Fal
 
 
 def _norm_of_last(x: Any, ord: Any) -> Any:
-    if ord == "nuc":
+    if isinstance(ord, str) and ord == "nuc":
         return sum_(svdvals(x), -1)
     order = math.nan if isinstance(ord, str) else float(one_number(ord, "the order of a norm"))
     if abs(order) == 2:
