@@ -15,7 +15,7 @@ from gradcli.language.scope import unknown_name
 from gradcli.language.stable import Rewritten
 from gradcli.language.statements import bind, elements, key_of
 from gradcli.language.syntax import tree
-from gradcli.language.values import FUNCTIONS, Value, number, one_of, truth
+from gradcli.language.values import Value, number, one_of, truth
 from gradcli.primitives import arithmetic, table
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import assume, concrete
@@ -236,7 +236,7 @@ def _in_one_form(machine: Machine, node: Rewritten, scope: Scope, values: Mappin
 
 def _attribute(machine: Machine, node: tree.Attribute, _scope: Scope) -> Task:
     value = yield node.value
-    if isinstance(value, tuple) and not isinstance(value, FUNCTIONS) and node.name in getattr(value, "_fields", ()):
+    if isinstance(value, tuple) and node.name in getattr(value, "_fields", ()):
         return getattr(value, node.name)
     if node.name not in ATTRIBUTES:
         raise _unknown_attribute(node)
@@ -257,7 +257,7 @@ def _unknown_attribute(node: tree.Attribute) -> GradcliError:
 def _index(machine: Machine, node: tree.Index, _scope: Scope) -> Task:
     value = yield node.value
     key = yield from key_of(node)
-    if isinstance(value, tuple) and not isinstance(value, FUNCTIONS):
+    if isinstance(value, tuple):
         return one_of(value, key)
     if isinstance(value, Items) and len(key) == 1 and is_position(key[0]):
         return item_of(value, key[0])

@@ -209,7 +209,9 @@ class Machine:
 
     def _tracked(self, value: Value) -> Value:
         """What may be differentiated by as a tensor of its own."""
-        return value if value is None or isinstance(value, (str, tuple)) else inside.tracked(number(value, "a name"))
+        if value is None or isinstance(value, (str, tuple, *FUNCTIONS)):
+            return value
+        return inside.tracked(number(value, "a name"))
 
 
 _NO_TENSORS = (Cell, Items, *FUNCTIONS, range, str, tuple, float, bool, int, type(None))

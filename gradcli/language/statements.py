@@ -14,7 +14,7 @@ from gradcli.language.lists import Items, replace_item
 from gradcli.language.machine import Leaving, Machine, Scope, Task, block
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
-from gradcli.language.values import FUNCTIONS, Value, number, truth
+from gradcli.language.values import Value, number, truth
 from gradcli.primitives.indexing import index
 
 # What stands in the brackets of an index.
@@ -79,7 +79,7 @@ def _parts(value: Value, count: int) -> Sequence[Value]:
     """The items of a list, what a function gives, or a tensor along its first axis: `count` parts."""
     if isinstance(value, Cell):
         value = value.value
-    if isinstance(value, (tuple, Items, range)) and not isinstance(value, FUNCTIONS):
+    if isinstance(value, (tuple, Items, range)):
         if isinstance(value, range):
             value = value[: count + 1]
         parts = value.items if isinstance(value, Items) else [*value]
@@ -173,7 +173,7 @@ def elements(value: Value, place: Span) -> Iterable[Value]:
         return _live(value)
     if isinstance(value, range):
         return map(float, value)
-    if isinstance(value, tuple) and not isinstance(value, FUNCTIONS):
+    if isinstance(value, tuple):
         return value
     if isinstance(value, Cell) and len(arrays.shape(value.value)) > 1:
         return (value.view(partial(index, key=i)) for i in range(arrays.shape(value.value)[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, ShapeError
@@ -20,33 +20,44 @@ from gradcli.primitives.signature import Parameter
 Value = Any
 
 
-class Closure(NamedTuple):
+class Closure:
     """A function of the program as a value: its definition, the names around it, the defaults of its parameters, and the
     names that are its own."""
 
-    node: tree.Define | tree.Lambda
-    scope: Any
-    defaults: Mapping[str, Value]
-    own: Collection[str]
+    __slots__ = ("defaults", "node", "own", "scope")
+
+    def __init__(
+        self, node: tree.Define | tree.Lambda, scope: Any, defaults: Mapping[str, Value], own: Collection[str]
+    ) -> None:
+        self.node = node
+        self.scope = scope
+        self.defaults = defaults
+        self.own = own
 
     @property
     def name(self) -> str:
         return self.node.name if isinstance(self.node, tree.Define) else "lambda"
 
 
-class Builtin(NamedTuple):
+class Builtin:
     """A function of the language as a value, as `torch.sin` without a call."""
 
-    name: str
-    library: str
+    __slots__ = ("library", "name")
+
+    def __init__(self, name: str, library: str) -> None:
+        self.name = name
+        self.library = library
 
 
-class Transformed(NamedTuple):
+class Transformed:
     """A function made of another one, as `grad(f)`: of which, and what was said of it."""
 
-    name: str
-    of: Value
-    options: Mapping[str, Value]
+    __slots__ = ("name", "of", "options")
+
+    def __init__(self, name: str, of: Value, options: Mapping[str, Value]) -> None:
+        self.name = name
+        self.of = of
+        self.options = options
 
 
 # What can be called.
@@ -115,7 +126,7 @@ def check_arguments(operation: Operation, positional: Sequence[Value], keywords:
             _check_argument(operation, next(p for p in parameters if p.name == name), value)
 
 
-_NO_NUMBERS = (str, tuple, type(None))
+_NO_NUMBERS = (str, tuple, type(None), *FUNCTIONS)
 # The parameters that take a text.
 _TEXTS = frozenset({"subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing"})
 

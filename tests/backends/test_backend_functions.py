@@ -41,7 +41,8 @@ PARAMETERS = {
     "cast": [{"dtype": "float32"}],
 }
 # Of two equal zeros either may be taken; SciPy and libraries give zeros of either sign.
-ANY_ZERO = {"maximum", "minimum", "clip", "sign", "erfinv", "bessel_i", "bessel_j", "entr", "rel_entr"}
+# Of sums of logarithms that are 0 but for rounding, too.
+ANY_ZERO = {"maximum", "minimum", "clip", "sign", "erfinv", "bessel_i", "bessel_j", "entr", "rel_entr", "logaddexp2"}
 # Where SciPy has no digits, and what is outside the domain.
 EXCLUDED = {
     "lgamma": lambda x: np.abs(x - 1) < 1e-6,

@@ -11,7 +11,7 @@ from gradcli.language.syntax.lexer import Token
 _FACTORS = {"NAME", "LPAR"}
 _ROOTS = {"√", "∛"}
 # What a number and letters behind it may be that is no product, in other notations of numbers.
-_OTHER_NUMBER = re.compile(r"0[xXoObB][0-9a-fA-F_]*|[\d._]+(?:[eEjJ_]|_\w*)|\d*\.\d*[fF]|[\d.]+[dD]\d+")
+_OTHER_NUMBER = r"0[xXoObB][0-9a-fA-F_]*|[\d._]+(?:[eEjJ_]|_\w*)|\d*\.\d*[fF]|[\d.]+[dD]\d+"
 # Operators that bind a number tighter, or as tightly, from the left.
 _BEFORE = {"/", "÷", "//", "%", "@", "**", "^", *_ROOTS}
 _SIGNS = {"+", "-", "−"}
@@ -49,7 +49,7 @@ def _is_factor(number: Token, token: Token, source: str) -> bool:
         return False
     written = source[number.start_pos : token.end_pos]
     exponent = token.value in ("d", "D") and source[token.end_pos : token.end_pos + 1] in ("+", "-")
-    return not exponent and not _OTHER_NUMBER.fullmatch(written)
+    return not exponent and not re.fullmatch(_OTHER_NUMBER, written)
 
 
 def _argument(source: str, opening: Token) -> str:
