@@ -149,7 +149,9 @@ def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
     """
     items, other = (left, right) if isinstance(left, Items) else (right, left)
     if node.operator == "*" and items.made != "tuple" and not isinstance(other, Items):
-        if len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
+        # Python's lists stand in front of how often they are repeated, as a rule.
+        counted = items is left or isinstance(node.left, tree.Number)
+        if counted and len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
             count = whole(concrete(other), "how often a list is repeated")
             limits.charge(max(count, 0))
             return Items(items.items * count, node.span, "generated")
