@@ -276,7 +276,10 @@ def __getattr__(name: str) -> Callable[..., float]:
         raise spellings.MissingFunctionError("numpy", name)
     function = getattr(namespaces.numpy_namespace(), name)
 
+    quiet = namespaces.numpy_namespace().errstate
+
     def scalar(*operands: float) -> float:
-        return function(*operands).item()  # type: ignore[no-any-return]
+        with quiet(all="ignore"):
+            return function(*operands).item()  # type: ignore[no-any-return]
 
     return scalar

@@ -51,6 +51,18 @@ template <class T> __device__ T log_of_sum(T x, T y)
     return x > y ? x + log1p(exp(y - x)) : y + log1p(exp(x - y));
 }
 
+template <class T> __device__ T log2_of_sum(T x, T y)
+{
+    if (x == y) return x + T(1);
+    return x > y ? x + log1p(exp2(y - x)) * T(1.4426950408889634) : y + log1p(exp2(x - y)) * T(1.4426950408889634);
+}
+
+template <class T> __device__ T log_of_normal(T x)
+{
+    const T t = x * T(0.7071067811865476);
+    return x < T(-1) ? log(erfcx(-t) * T(0.5)) - t * t : log1p(-erfc(t) * T(0.5));
+}
+
 /* Between 1 and 2, where it has a zero, g*(Y + P/Q) with the distance g from there (Boost, digamma.hpp);
    elsewhere DLMF 5.5.2, 5.5.4 and 5.11.2. */
 __device__ double digamma(double x)
@@ -112,6 +124,8 @@ _TEMPLATES = {
     "remainder": "remainder_by({0}, {1})",
     "floor_divide": "floor_quotient({0}, {1})",
     "logaddexp": "log_of_sum({0}, {1})",
+    "logaddexp2": "log2_of_sum({0}, {1})",
+    "log_ndtr": "log_of_normal({0})",
     "digamma": "digamma({0})",
     "zeta": "zeta({0}, {1})",
     # SciPy has nan at the infinities, and so have the other backends.

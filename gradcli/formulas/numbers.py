@@ -77,6 +77,8 @@ def _root(value: float) -> Factors | None:
 
 def simple_fraction(value: float) -> Fraction | None:
     """The fraction of small whole numbers that a float is to its last digit, if there is one."""
+    if not math.isfinite(value):
+        return None
     found = Fraction(value).limit_denominator(_LARGEST)
     if found == 0 or abs(found.numerator) > _LARGEST:
         return None

@@ -338,7 +338,7 @@ def unknown_name(name: str, known: Collection[str]) -> UnknownNameError:
         return UnknownNameError(
             f"'{name}' has no value yet", hint="it is assigned later, or in a branch that was not taken"
         )
-    close = nearest(name, [*known, *CONSTANTS])
+    close = nearest(name, [*known, *(c for c in CONSTANTS if c not in TYPES)])
     if table.find(name) is not None:
         hint = f"'{name}' is a function: call it, as in {name}(x)"
     elif close is not None:

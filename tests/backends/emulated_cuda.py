@@ -88,8 +88,16 @@ static double bessel_i(double x, int n)
     for (int k = 1; k < 2000; ++k) total += term *= 0.25L * x * x / k / (k + n);
     return total;
 }
+static double erfcx(double x)
+{
+    const long double y = x;
+    if (y < 50) return expl(y * y) * erfcl(y);
+    const long double z = 1 / (2 * y * y);
+    return (1 - z * (1 - 3 * z * (1 - 5 * z * (1 - 7 * z)))) / (y * 1.772453850905516027298167483341145183L);
+}
 static double cyl_bessel_i0(double x) { return bessel_i(x, 0); }
 static double cyl_bessel_i1(double x) { return copysign(bessel_i(x, 1), x); }
+static float erfcx(float x) { return erfcx((double)x); }
 static float erfinv(float x) { return erfinv((double)x); }
 static float normcdfinv(float x) { return normcdfinv((double)x); }
 static float cyl_bessel_i0(float x) { return cyl_bessel_i0((double)x); }
