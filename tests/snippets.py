@@ -41,7 +41,7 @@ class Snippet(NamedTuple):
     inputs: dict[str, Any]
 
     @property
-    def library(self) -> str:
+    def folder(self) -> str:
         return self.name.partition("/")[0]
 
     @property
@@ -58,7 +58,7 @@ def snippets(*libraries: str) -> list[Snippet]:
     """All of these libraries."""
     inputs = json.loads(INPUTS.read_text())
     found = (Snippet(name, (DATA / f"{name}.py").read_text(), values) for name, values in inputs.items())
-    return [s for s in found if s.library in libraries]
+    return [s for s in found if s.folder in libraries]
 
 
 def is_float(value: Any) -> bool:
@@ -68,7 +68,7 @@ def is_float(value: Any) -> bool:
 def result(snippet: Snippet, values: dict[str, Any]) -> Any:
     """What the snippet gives for these values, in Python."""
     *before, last = ast.parse(snippet.text, str(snippet.path)).body
-    names = {**_prefixes(snippet.library), **values}
+    names = {**_prefixes(snippet.folder), **values}
     tail = [] if isinstance(last, ast.Expr) else [last]
     exec(compile(ast.Module([*before, *tail], []), str(snippet.path), "exec"), names)
     if isinstance(last, ast.Expr):
@@ -82,20 +82,20 @@ def result(snippet: Snippet, values: dict[str, Any]) -> Any:
 
 def reference(snippet: Snippet) -> dict[str, Any]:
     """Its value, and its gradient by each input that is not whole: null where PyTorch has none."""
-    return {"numpy": _numpy, "python": _python, "torch": _torch, "jax": _jax}[snippet.library](snippet)
+    return {"numpy": _numpy, "python": _python, "torch": _torch, "jax": _jax}[snippet.folder](snippet)
 
 
-def _prefixes(library: str) -> dict[str, Any]:
+def _prefixes(folder: str) -> dict[str, Any]:
     """What a snippet without imports may name."""
     names: dict[str, Any] = {"math": math}
-    if library == "numpy":
+    if folder == "numpy":
         names |= {"np": np, "special": scipy.special}
-    elif library == "torch":
+    elif folder == "torch":
         import torch
         import torch.nn.functional as F  # noqa: N812
 
         names |= {"torch": torch, "F": F}
-    elif library == "jax":
+    elif folder == "jax":
         import jax
         import jax.numpy as jnp
 

@@ -537,7 +537,7 @@ def test_truth_values_are_numbers(run, language):
         assert float(found) == pytest.approx(expected, rel=1e-14), (program, inputs)
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_truth_values_are_numbers_in_c(run, tmp_path):
     source, library = tmp_path / "f.c", tmp_path / "f.so"
     codes = [run("diff", p, "--wrt", "q", "--to", "c", "--json").json["derivatives"]["q"] for p in TRUTHS]

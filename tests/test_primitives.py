@@ -728,4 +728,4 @@ def test_the_names_that_differ_between_libraries_are_known_without_loading_them(
     assert {e.name for e in table.of_libraries()} == {
         n for n in ("log", *(e.name for e in table.of_libraries())) if table.differs(n)
     }
-    assert all(table.find(e.name, library) is e for e in table.of_libraries() for library in e.library.split())
+    assert all(table.find(e.name, dialect) is e for e in table.of_libraries() for dialect in e.dialects.split())

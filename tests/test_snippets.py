@@ -37,7 +37,7 @@ def assert_same(found: Any, expected: dict[str, Any], tolerance: float) -> None:
 
 
 def tolerance(snippet: Snippet) -> float:
-    return OF_DIFFERENCES if snippet.library in snippets.BY_DIFFERENCES else EXACT
+    return OF_DIFFERENCES if snippet.folder in snippets.BY_DIFFERENCES else EXACT
 
 
 @cases("numpy", "torch", "jax", "python")

@@ -44,8 +44,8 @@ def show(node: Any) -> str:
             return repr(value)
         case tree.Constant(_, value):
             return str(value)
-        case tree.Name(_, name, library):
-            return f"{library}:{name}" if library else str(name)
+        case tree.Name(_, name, module):
+            return f"{module}:{name}" if module else str(name)
         case tree.BoundName(_, name):
             return str(name)
         case tree.Several(_, targets):
@@ -81,9 +81,9 @@ def show(node: Any) -> str:
             return f"(? {show(test)} {show(body)} {show(orelse)})"
         case tree.Keyword(_, name, value):
             return f"{name}={show(value)}"
-        case tree.Call(_, name, _, receiver, arguments, keywords, library):
+        case tree.Call(_, name, _, receiver, arguments, keywords, module):
             head = name if receiver is None else f"{show(receiver)}.{name}"
-            head = f"{library}:{head}" if library else head
+            head = f"{module}:{head}" if module else head
             return f"({' '.join([head, *map(show, (*arguments, *keywords))])})"
         case tree.Attribute(_, value, name):
             return f"{show(value)}.{name}"
@@ -696,7 +696,7 @@ def test_larks_own_parser_gives_the_same_trees() -> None:
             return lambda children: syntax_parser.ACTIONS[name](*children)
 
     class Token(lark.Token):
-        library: str
+        module: str
 
     class Lexer(lark.lexer.Lexer):
         def __init__(self, configuration: object) -> None: ...
@@ -705,7 +705,7 @@ def test_larks_own_parser_gives_the_same_trees() -> None:
             for token in syntax_parser.tokens(text, parse_tables.load(), lines=True):
                 if token.type != lexer.END:
                     given = Token(token.type, token.value, token.start_pos, end_pos=token.end_pos)
-                    given.library = token.library
+                    given.module = token.module
                     yield given
 
     parser = lark.Lark(

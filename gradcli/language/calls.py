@@ -61,7 +61,7 @@ def _apply(machine: Machine, node: tree.Apply, scope: Scope) -> Task:
 
 def _own(machine: Machine, node: tree.Call, scope: Scope) -> Value:
     """The function that a name of the program stands for, None where it stands for none."""
-    if node.library:
+    if node.module:
         return None
     found = machine.find(node.name, scope)
     value = None if found is None else found.names[node.name]
@@ -79,7 +79,7 @@ def _invoke(
     """Call a function that is a value."""
     if isinstance(function, Builtin):
         span = node.name_span if isinstance(node, tree.Call) else node.function.span
-        named = tree.Call(node.span, function.name, span, None, node.arguments, node.keywords, function.library)
+        named = tree.Call(node.span, function.name, span, None, node.arguments, node.keywords, function.module)
         return (yield from _call_named(machine, named, [*positional], dict(keywords), scope))
     if isinstance(function, Transformed):
         from gradcli.language import transforms
@@ -111,7 +111,7 @@ def _call_named(
     machine: Machine, node: tree.Call, positional: list[Value], given: dict[str, Value], scope: Scope
 ) -> Task:
     """Call a function of the language by its name."""
-    if node.library == "torch.autograd" and node.name == "grad":
+    if node.module == "torch.autograd" and node.name == "grad":
         return _gradient(machine, node, positional, given)
     if node.name in scope_of_program.TRANSFORMS or (positional and isinstance(positional[0], FUNCTIONS)):
         from gradcli.language import transforms
@@ -170,7 +170,7 @@ def _fit(
 
 def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple[Parameter, ...]]:
     """The entry that is called, None for what the language itself provides, and its parameters."""
-    if not node.library and node.name in scope_of_program.DERIVATIVES:
+    if not node.module and node.name in scope_of_program.DERIVATIVES:
         return None, parse_signature(scope_of_program.DERIVATIVES[node.name])
     if node.name in scope_of_program.DETACH:
         return None, parse_signature("x")

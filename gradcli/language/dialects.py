@@ -22,7 +22,7 @@ def of_program(program: tree.Module) -> Dialect:
     libraries: set[str] = set()
     for node in tree.everything(program):
         if isinstance(node, (tree.Call, tree.Name)):
-            libraries.add(node.library)
+            libraries.add(node.module)
         elif isinstance(node, tree.Import):
             libraries.update(node.libraries.split())
     torch = any(library.startswith(_TORCH) for library in libraries)
@@ -35,8 +35,8 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
 
     Raises CallError where PyTorch and NumPy mean different ones, and the program speaks both languages.
     """
-    if call.library:
-        return table.find(call.name, _family(call.library))
+    if call.module:
+        return table.find(call.name, _family(call.module))
     if dialect == "both" and table.differs(call.name):
         raise CallError(
             f"'{call.name}' means one thing in PyTorch and another in NumPy, and the program has prefixes of both",

@@ -30,7 +30,7 @@ def of_operands(
     """
     if keywords or not positional:
         return None
-    python = not node.library and node.receiver is None
+    python = not node.module and node.receiver is None
     first = positional[0]
     if python and len(positional) == 1 and operation.name in _OF_TWO and isinstance(first, Items):
         return functools.partial(_of_list, node, operation.name, first)
@@ -44,7 +44,7 @@ def of_operands(
         return lambda: add(number(positional[1], "'sum'"), _of_list(node, "sum", first))
     if len(positional) < 2 or len(operation.parameters) < 2 or operation.parameters[1].name != "axis":
         return None
-    if operation.name in ("max", "min") and (python or (operation.library and _is_input(machine, node))):
+    if operation.name in ("max", "min") and (python or (operation.dialects and _is_input(machine, node))):
         _check_operands(node, positional)
         values = [number(v, f"'{node.name}'") for v in positional]
         return lambda: functools.reduce(_OF_TWO[operation.name], values)
@@ -70,7 +70,7 @@ def _is_made_list(value: Value) -> bool:
 def _is_input(machine: Machine, node: tree.Call) -> bool:
     """Whether the second argument is a name whose value comes from outside."""
     second = tree.positional(node)[1]
-    return isinstance(second, tree.Name) and not second.library and second.id in machine.inputs
+    return isinstance(second, tree.Name) and not second.module and second.id in machine.inputs
 
 
 def _check_operands(node: tree.Call, positional: Sequence[Value]) -> None:

@@ -148,11 +148,11 @@ class Machine:
     def lookup(self, node: tree.Name, scope: Scope) -> Value:
         """The value of a name: of the function that runs or one around it, of the program, or a constant."""
         name = node.id
-        if node.library:
+        if node.module:
             if name in scope_of_program.LIBRARY_CONSTANTS:
                 return scope_of_program.LIBRARY_CONSTANTS[name]
             if scope_of_program.is_function(name, ()):
-                return Builtin(name, node.library)
+                return Builtin(name, node.module)
             raise UnknownNameError(
                 f"unknown name '{name}'",
                 hint="no constant and no function behind the prefixes of libraries is called so",

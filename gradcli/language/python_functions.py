@@ -133,7 +133,7 @@ def find(call: tree.Call) -> Callable[..., Value] | None:
     """The function of Python's that a call means, None where it means none."""
     if call.receiver is not None and call.name in _METHODS_OF_TENSORS:
         return functools.partial(_METHODS_OF_TENSORS[call.name], call)
-    if call.receiver is not None or call.library or call.name not in _FUNCTIONS:
+    if call.receiver is not None or call.module or call.name not in _FUNCTIONS:
         return None
     return functools.partial(_called, call)
 

@@ -112,7 +112,7 @@ def _below(expression: tree.Expression) -> Iterator[Any]:
         node = stack.pop()
         kind = type(node)
         if kind is tree.Name:
-            if not node.library:  # type: ignore[attr-defined]
+            if not node.module:  # type: ignore[attr-defined]
                 yield node
         elif kind in _OWN_NAMES:
             yield node
@@ -234,7 +234,7 @@ def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> fr
     mixed = {
         a.id
         for call in calls
-        if call.name == "diff" and not call.library
+        if call.name == "diff" and not call.module
         for a in tree.positional(call)[2:]
         if isinstance(a, tree.Name)
     }
@@ -243,7 +243,7 @@ def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> fr
 
 def _targets(call: tree.Call) -> Iterator[tree.SyntaxNode]:
     """What a call may differentiate by."""
-    if call.library == "torch.autograd" and call.name == "grad":
+    if call.module == "torch.autograd" and call.name == "grad":
         given = [*call.arguments[1:2], *(k.value for k in call.keywords if k.name == "inputs")]
         yield from (n for a in given for n in tree.walk(a))
     elif call.name in DERIVATIVES:
@@ -264,7 +264,7 @@ def check(program: tree.Module, bound: Collection[str]) -> None:
             _check_leaving(program)
         if isinstance(node, tree.Call) and not is_function(node.name, functions) and not _is_method(node):
             values = _may_be_functions(program) if values is None else values
-            if node.library or node.receiver is not None or node.name not in values:
+            if node.module or node.receiver is not None or node.name not in values:
                 raise _unknown_function(node, functions, bound, program.source)
 
 

@@ -127,8 +127,8 @@ RULES = tuple(rule for rules in _RULES_BY_ROOT.values() for rule in rules)
 # Numbers and arguments in patterns.
 _NUMBERS = (1.0, 2.0)
 _MOST_ARGUMENTS = 2
-# What the functions in stable forms are said to be of.
-_LIBRARY = "gradcli"
+# The module that functions in stable forms are said to be of.
+_MODULE = "gradcli"
 
 # A name of a pattern, which may be an argument by itself.
 _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
@@ -267,7 +267,7 @@ def _pairs(
 ) -> Sequence[tuple[tree.SyntaxNode, tree.SyntaxNode]] | None:
     """The children that must fit each other, or None where the nodes themselves do not."""
     if isinstance(expected, tree.Call) and isinstance(given, tree.Call):
-        if (given.name in own and not given.library) or table.find(given.name) is not table.find(expected.name):
+        if (given.name in own and not given.module) or table.find(given.name) is not table.find(expected.name):
             return None
         wanted, found = _named_arguments(expected), _named_arguments(given)
         if wanted is None or found is None or wanted.keys() != found.keys():
@@ -301,7 +301,7 @@ def _filled(template: tree.Expression, parts: Mapping[str, tree.Expression], spa
     fields = [_moved(getattr(template, field), parts, span) for field in template.__match_args__]
     if isinstance(template, tree.Call):
         # A function of the program that is called the same is not meant.
-        fields[-1] = _LIBRARY
+        fields[-1] = _MODULE
     return type(template)(*fields)
 
 

@@ -50,11 +50,11 @@ def made(node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value
 
 def loop(node: tree.Call, caller: Caller, positional: Sequence[Value], given: Mapping[str, Value]) -> Task | None:
     """What a loop with functions of the program does, None where a call is none."""
-    if node.name in LOOPS and node.library.startswith("jax"):
+    if node.name in LOOPS and node.module.startswith("jax"):
         signature, rule = LOOPS[node.name]
         arguments.fit(node.name, parse_signature(signature), positional, given)
         return rule(node, caller, *positional, **given)
-    if node.name == "map" and not node.library and node.receiver is None and len(positional) > 1:
+    if node.name == "map" and not node.module and node.receiver is None and len(positional) > 1:
         return _map(node, caller, *positional)
     return None
 

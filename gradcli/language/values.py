@@ -42,11 +42,11 @@ class Closure:
 class Builtin:
     """A function of the language as a value, as `torch.sin` without a call."""
 
-    __slots__ = ("library", "name")
+    __slots__ = ("module", "name")
 
-    def __init__(self, name: str, library: str) -> None:
+    def __init__(self, name: str, module: str) -> None:
         self.name = name
-        self.library = library
+        self.module = module
 
 
 class Transformed:

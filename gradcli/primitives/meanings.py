@@ -39,12 +39,12 @@ def _deviation(of: Composite) -> Any:
 std_ = Composite(
     "std", "x, axis=None, correction=1, keepdims=False", "standard deviation, with n - 1 in the denominator",
     _deviation(std),
-    derivative=std.derivative, domain=std.domain, edges=std.edges, library="torch",
+    derivative=std.derivative, domain=std.domain, edges=std.edges, dialects="torch",
     samples=((_VECTOR,), (_MATRIX, 1)),
 )  # fmt: skip
 var_ = Composite(
     "var", "x, axis=None, correction=1, keepdims=False", "variance, with n - 1 in the denominator", _deviation(var),
-    derivative=var.derivative, edges=var.edges, library="torch",
+    derivative=var.derivative, edges=var.edges, dialects="torch",
     samples=((_VECTOR,), (_MATRIX, 1)),
 )  # fmt: skip
 
@@ -75,7 +75,7 @@ def _extreme(name: str, doc: str, whole: Any, position: Any, pairwise: Any) -> C
         name, "x, axis=None, keepdims=False",
         f"{doc}; along an axis those and where they are; of each two elements, where a tensor is in the place of the axis",
         definition,
-        derivative="g to the extreme element; of all elements, ties share it evenly", library="torch",
+        derivative="g to the extreme element; of all elements, ties share it evenly", dialects="torch",
         aliases=(), samples=((_VECTOR,),),
     )  # fmt: skip
 
@@ -93,7 +93,7 @@ def _ordered(x: Any, axis: Any = -1, descending: Any = False, stable: Any = Fals
 torch_sort = Composite(
     "sort", "x, axis=-1, descending=False, stable=False", "in rising order along an axis, and where the elements were",
     _ordered,
-    derivative="g in the old order", library="torch",
+    derivative="g in the old order", dialects="torch",
 )  # fmt: skip
 
 
@@ -115,13 +115,13 @@ def _lower_median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
 torch_median = Composite(
     "median", "x, axis=None, keepdims=False", "the middle element, the lower of two; along an axis those and where they are",
     _lower_median,
-    derivative="g to that element; of all elements, ties share it evenly", library="torch",
+    derivative="g to that element; of all elements, ties share it evenly", dialects="torch",
     samples=((_VECTOR,),),
 )  # fmt: skip
 
 torch_repeat = Composite(
     "repeat", "x, *repeats", "copies of the whole tensor side by side", tile,
-    derivative=tile.derivative, library="torch",
+    derivative=tile.derivative, dialects="torch",
     samples=((_VECTOR, 2),),
 )  # fmt: skip
 
@@ -135,7 +135,7 @@ def _sizes(x: Any, axis: Any = None) -> Any:
 
 torch_size = Composite(
     "size", "x, axis=None", "the sizes of all axes, or that of one", _sizes,
-    derivative="none", library="torch",
+    derivative="none", dialects="torch",
 )  # fmt: skip
 
 
@@ -151,12 +151,12 @@ def _norm_of_linalg(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = F
 linalg_norm = Composite(
     "norm", "x, ord=None, axis=None, keepdims=False",
     "the norm of a vector, or of a matrix where an order is given: 'fro', 'nuc', 1, 2, inf", _norm_of_linalg,
-    derivative=norm.derivative, domain=norm.domain, edges=norm.edges, library="linalg",
+    derivative=norm.derivative, domain=norm.domain, edges=norm.edges, dialects="linalg",
 )  # fmt: skip
 
 library_diff = Composite(
     "diff", difference.signature, difference.doc, difference.definition,
-    derivative=difference.derivative, library="numpy torch",
+    derivative=difference.derivative, dialects="numpy torch",
 )  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def _split_by_sizes(x: Any, split_size_or_sections: Any, axis: Any = 0) -> Any:
 torch_split = Composite(
     "split", "x, split_size_or_sections, axis=0", "the parts of a size along an axis, or of the sizes in a list",
     _split_by_sizes,
-    derivative=split.derivative, library="torch",
+    derivative=split.derivative, dialects="torch",
 )  # fmt: skip
 
 
@@ -195,12 +195,12 @@ def _divergence(input: Any, target: Any, reduction: Any = "mean", log_target: An
 torch_kl_div = Composite(
     "kl_div", "input, target, reduction='mean', log_target=False",
     "mean of target*(log(target) - input), where input is the logarithm of a distribution", _divergence,
-    derivative="-g*target/n, g*(log(target) + 1 - input)/n", library="torch",
+    derivative="-g*target/n, g*(log(target) + 1 - input)/n", dialects="torch",
     samples=(([-1.0, -2.0], [0.25, 0.5], "sum"),),
 )  # fmt: skip
 scipy_kl_div = Composite(
     "kl_div", "x, y", "x*log(x/y) - x + y, element by element",
     lambda x, y: add(subtract(rel_entr(x, y), x), y),
-    derivative="g*log(x/y), g*(1 - x/y)", library="numpy",
+    derivative="g*log(x/y), g*(1 - x/y)", dialects="numpy",
     samples=(([0.5, 2.0], [0.25, 1.0]),),
 )  # fmt: skip

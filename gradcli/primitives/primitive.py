@@ -50,7 +50,7 @@ class Operation:
     convention where the formula does not say, `aliases` its other names, `samples` argument
     tuples at which tests examine it: interior points of the domain where it is smooth. `example`
     is the words of a `gradcli eval` that shows it, where the first sample does not. `subject` is the
-    heading under which it is listed, where that is not the one of its file; `library` names those whose meaning of the
+    heading under which it is listed, where that is not the one of its file; `dialects` names those whose meaning of the
     name it is, where that is not the meaning of the name alone; an `internal` one is no
     function of the language, but what others are written in, or what the one of that name is: it is
     `called` so in errors.
@@ -61,12 +61,12 @@ class Operation:
         "aliases",
         "called",
         "derivative",
+        "dialects",
         "doc",
         "domain",
         "edges",
         "example",
         "internal",
-        "library",
         "name",
         "parameters",
         "samples",
@@ -88,10 +88,10 @@ class Operation:
         example: str | None = None,
         subject: str | None = None,
         internal: bool | str = False,
-        library: str = "",
+        dialects: str = "",
     ) -> None:
         self.name = name
-        self.library = library
+        self.dialects = dialects
         self.signature = signature
         self.parameters = parse_signature(signature)
         self._names = frozenset(p.name for p in self.parameters)

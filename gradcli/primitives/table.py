@@ -162,10 +162,10 @@ _LOADED = _subjects(_MODULES)
 _BY_NAME = _named(_LOADED)
 
 
-def find(name: str, library: str = "") -> Operation | None:
+def find(name: str, dialect: str = "") -> Operation | None:
     """The function of the language with this name or alias, in the meaning that a library gives it."""
-    if library and name in _DIFFERING and (library, name) in _of_libraries():
-        return _of_libraries()[library, name]
+    if dialect and name in _DIFFERING and (dialect, name) in _of_libraries():
+        return _of_libraries()[dialect, name]
     found = _BY_NAME.get(name)
     if found is None and name in _HOMES:
         file = _HOMES[name]
@@ -184,14 +184,14 @@ def differs(name: str) -> bool:
 @cache
 def _of_libraries() -> dict[tuple[str, str], Operation]:
     """What a library means by names that mean something else elsewhere."""
-    return {(library, e.name): e for e in of_libraries() for library in e.library.split()}
+    return {(dialect, e.name): e for e in of_libraries() for dialect in e.dialects.split()}
 
 
 def of_libraries() -> tuple[Operation, ...]:
     """The entries that are a library's own meaning of a name, which are loaded by programs that speak its language."""
     from gradcli.primitives import meanings
 
-    return tuple(e for e in vars(meanings).values() if isinstance(e, Operation) and e.library)
+    return tuple(e for e in vars(meanings).values() if isinstance(e, Operation) and e.dialects)
 
 
 def known(name: str) -> Operation:

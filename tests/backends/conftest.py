@@ -20,7 +20,7 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
 
 def strict() -> Any:
     """The generic namespace, over a library that refuses whatever the Python array API does not have."""
-    library = pytest.importorskip("array_api_strict")
+    library = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
     return standard.namespace_of(library.zeros(1))
 
 

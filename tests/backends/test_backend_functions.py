@@ -171,5 +171,5 @@ def test_a_function_that_a_library_lacks_may_be_defined_in_others(xp: Any, monke
 
 @pytest.mark.parametrize("library", ["torch", "jax", "cupy"])
 def test_a_spelling_is_that_of_a_function(library):
-    pytest.importorskip(library)
+    pytest.importorskip(library, reason=f"{library} is not installed")
     assert misspelt(library) == []

@@ -170,7 +170,7 @@ class TestEval:
             raise OSError("no compiler\nat all")
 
         if backend == "cupy":
-            pytest.skip("its kernels are compiled one by one")
+            pytest.skip("CuPy compiles its kernels one by one, and no program as a whole")
         monkeypatch.setattr(type(backends.namespace(backend)), "compiled", fail)
         words = ("eval", "sum(x**2)", "x=[1,2]", "--backend", backend)
         outcome = run(*words, "--executor", "compiled")
@@ -224,8 +224,12 @@ def is_computed(x: Any) -> bool:
         return bool(x.is_ready())
     library = arrays.backend_of(type(x))
     if library == "cupy":
-        return bool(pytest.importorskip("cupy").cuda.get_current_stream().done)
-    return library != "torch" or not x.is_cuda or bool(pytest.importorskip("torch").cuda.current_stream().query())
+        return bool(pytest.importorskip("cupy", reason="CuPy is not installed").cuda.get_current_stream().done)
+    return (
+        library != "torch"
+        or not x.is_cuda
+        or bool(pytest.importorskip("torch", reason="PyTorch is not installed").cuda.current_stream().query())
+    )
 
 
 def test_synchronise_waits_for_the_device(xp):
@@ -308,7 +312,7 @@ class TestPython:
 
     def test_a_compiler_that_fails_is_asked_once(self, backend, monkeypatch):
         if backend == "cupy":
-            pytest.skip("its kernels are compiled one by one")
+            pytest.skip("CuPy compiles its kernels one by one, and no program as a whole")
         asked = []
         worth(monkeypatch, backend, 0, 0, 0)
         monkeypatch.setattr(type(backends.namespace(backend)), "compiled", lambda *_: asked.append(1) or 1 / 0)
@@ -349,7 +353,7 @@ class TestPython:
         assert gradcli.gradcheck(lambda x: (x**3).sum(), x.data, order=2)
 
     def test_what_was_given_is_not_changed_by_later_writing(self):
-        torch = pytest.importorskip("torch")
+        torch = pytest.importorskip("torch", reason="PyTorch is not installed")
         given = torch.tensor([1.0, 2.0], dtype=torch.float64)
         x, weight = tensor(given, requires_grad=True), torch.tensor([3.0, 4.0], dtype=torch.float64)
         y = (x * weight).sum()
@@ -366,7 +370,7 @@ class TestPython:
         assert arrays.tolist(given) == [1.0, 2.0]
 
     def test_the_autograd_of_pytorch_is_off(self):
-        torch = pytest.importorskip("torch")
+        torch = pytest.importorskip("torch", reason="PyTorch is not installed")
         x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
         value, found = gradcli.compile("sum(x**2*[1, 2])").value_and_grad({"x": x})
         assert not value.requires_grad
@@ -381,8 +385,8 @@ class TestPython:
         assert (x * tensor([2.0])).tolist() == [2.0]
 
     def test_torch_and_jax_do_not_mix(self):
-        pytest.importorskip("torch")
-        pytest.importorskip("jax")
+        pytest.importorskip("torch", reason="PyTorch is not installed")
+        pytest.importorskip("jax", reason="JAX is not installed")
         with pytest.raises(EvaluationError, match="arrays of torch and of jax meet"):
             tensor([1.0], backend="torch") + tensor([1.0], backend="jax")
 
@@ -410,7 +414,7 @@ class TestPython:
 
 class TestErrors:
     def test_devices_that_are_not_there(self):
-        pytest.importorskip("torch")
+        pytest.importorskip("torch", reason="PyTorch is not installed")
         with pytest.raises(BackendError, match="there is no device 'cuda:99'"):
             tensor([1.0], backend="torch", device="cuda:99")
         for device in ("gpu", "mps", "cpu:x"):
@@ -418,7 +422,7 @@ class TestErrors:
                 tensor([1.0], backend="torch", device=device)
 
     def test_devices_that_are_not_there_in_jax(self):
-        pytest.importorskip("jax")
+        pytest.importorskip("jax", reason="JAX is not installed")
         with pytest.raises(BackendError, match="there is no device 'cpu:99'"):
             tensor([1.0], backend="jax", device="cpu:99")
         with pytest.raises(UsageError, match="the backend jax has no device 'tpu'"):

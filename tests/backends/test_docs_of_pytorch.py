@@ -15,5 +15,5 @@ def test_there_is_such_a_page() -> None:
 
 @pytest.mark.parametrize("page", WITH_PYTORCH, ids=lambda page: page.name)
 def test_the_sessions_with_pytorch_are_true(page: Path) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="PyTorch is not installed")
     check_sessions(page, sessions(page, of_pytorch=True))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from gradcli import Tensor, grad, tensor  # noqa: E402
 from gradcli.primitives import table  # noqa: E402

@@ -7,7 +7,7 @@ import pytest
 
 import gradcli
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 MATRIX = [[3.0, 1.0, 2.0, 3.0], [0.5, 7.0, -1.0, 2.0]]
 PROGRAMS = [

@@ -14,7 +14,7 @@ EXAMPLES = worked_examples()
 
 
 def test_another_backend(tmp_path: Path) -> None:
-    pytest.importorskip("array_api_strict")
+    pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
     example = EXAMPLES["How to add a backend"]
     check_console(example, changed_copy(tmp_path, example))
 

@@ -162,7 +162,7 @@ def call(callee: tree.Expression, opening: Token, *rest: Token | tuple[tree.Synt
     if isinstance(callee, tree.Attribute):
         return tree.Call(span, callee.name, callee.name_span, callee.value, positional, keywords, "")
     if isinstance(callee, tree.Name):
-        return tree.Call(span, callee.id, callee.span, None, positional, keywords, callee.library)
+        return tree.Call(span, callee.id, callee.span, None, positional, keywords, callee.module)
     if isinstance(callee, (tree.Call, tree.Apply, tree.Lambda, tree.Index)):
         return tree.Apply(span, callee, positional, keywords)
     raise ProgramSyntaxError(
@@ -255,7 +255,7 @@ def string(token: Token) -> tree.String:
 
 
 def name(token: Token) -> tree.Name:
-    return tree.Name(place(token), identifier(token), token.library)
+    return tree.Name(place(token), identifier(token), token.module)
 
 
 def infinity(token: Token) -> tree.Number:

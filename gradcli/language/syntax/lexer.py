@@ -16,13 +16,13 @@ MAX_NAME = 1_000
 
 
 class Token(NamedTuple):
-    """The names are those of Lark's tokens; `library` is the prefix of a name, which the token begins with."""
+    """The names are those of Lark's tokens; `module` is the prefix of a name, which the token begins with."""
 
     type: str
     value: str
     start_pos: int
     end_pos: int
-    library: str = ""
+    module: str = ""
 
 
 END = "$END"

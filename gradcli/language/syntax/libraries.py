@@ -160,11 +160,11 @@ def _without_prefixes(tokens: Sequence[Token], prefixes: Mapping[str, Imported])
             yield token
             place += 1
         elif meant.name:
-            yield token._replace(value=meant.name, library=meant.module)
+            yield token._replace(value=meant.name, module=meant.module)
             place += 1
         else:
             module, place = _path(tokens, place, meant.module)
-            yield tokens[place]._replace(library=module)
+            yield tokens[place]._replace(module=module)
             place += 1
 
 

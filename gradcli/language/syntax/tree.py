@@ -26,10 +26,10 @@ class Constant(Expression):
 
 
 class Name(Expression):
-    """`library` is the prefix that it was written with, `np` or `torch.nn.functional`, "" without one."""
+    """`module` is the prefix that it was written with, `np` or `torch.nn.functional`, "" without one."""
 
     id: str
-    library: str
+    module: str
 
 
 class List(Expression):
@@ -95,7 +95,7 @@ class Keyword(SyntaxNode):
 class Call(Expression):
     """`name(arguments, keywords)`.
 
-    A method call `x.name(a)` is stored with `receiver=x`. `library` is the prefix of the name (`np`, `torch.linalg`, …),
+    A method call `x.name(a)` is stored with `receiver=x`. `module` is the prefix of the name (`np`, `torch.linalg`, …),
     "" without one; `name_span` is the place of the name itself.
     """
 
@@ -104,7 +104,7 @@ class Call(Expression):
     receiver: Expression | None
     arguments: tuple[Expression, ...]
     keywords: tuple[Keyword, ...]
-    library: str
+    module: str
 
 
 class Apply(Expression):
