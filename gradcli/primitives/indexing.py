@@ -48,6 +48,17 @@ def _normalize_item(item: Any) -> tuple[Any, ...]:
     return _index_array(item)
 
 
+def along(axis: int, part: Any) -> Key:
+    """The key of a part of one axis, a slice or positions, with all of the others."""
+    return (*(slice(None),) * axis, part)
+
+
+def at_places(shape: Shape, axis: int, places: Any) -> Key:
+    """The key of an element for each index of `shape`: there along the other axes, at `places` along this one."""
+    grid = arrays.numpy_namespace().ogrid[tuple(map(slice, shape))]
+    return tuple(places if number == axis else others for number, others in enumerate(grid))
+
+
 def _position(item: Any) -> int:
     number = whole(item, "an index")
     if abs(number) > sys.maxsize:

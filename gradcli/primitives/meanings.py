@@ -15,7 +15,7 @@ from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.distributions import rel_entr
 from gradcli.primitives.equations import matrix_norm
 from gradcli.primitives.exponential import exp, xlogy
-from gradcli.primitives.indexing import index
+from gradcli.primitives.indexing import along, index
 from gradcli.primitives.losses import reduced
 from gradcli.primitives.orders import Pair, difference
 from gradcli.primitives.primitive import Composite
@@ -107,7 +107,7 @@ def _lower_median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
         return order_statistic(x, (arrays.shape(x)[0] - 1) // 2)
     lower = (arrays.shape(x)[number] - 1) // 2
     ordered = _ordered(x, number)
-    middle = (slice(None),) * number + (slice(lower, lower + 1) if truth(keepdims, "'keepdims'") else lower,)
+    middle = along(number, slice(lower, lower + 1) if truth(keepdims, "'keepdims'") else lower)
     values, indices = (index(part, middle) for part in ordered)
     return Pair(values, indices)
 

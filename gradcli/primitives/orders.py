@@ -17,7 +17,7 @@ from gradcli.primitives.comparisons import isnan, not_equal, where
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.elements import sorting
 from gradcli.primitives.exponential import logaddexp
-from gradcli.primitives.indexing import index
+from gradcli.primitives.indexing import along, at_places, index
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import (
     SAMPLES,
@@ -37,11 +37,6 @@ from gradcli.primitives.shape import concat, flip, ravel, stack
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, -5.5, 6.0]]
 _SCANS = ((_VECTOR, 0), (_MATRIX, 0), (_MATRIX, 1))
-
-
-def _part(x: Any, axis: int, part: Any) -> Any:
-    """The elements of `x` in a slice along an axis."""
-    return index(x, (*(slice(None),) * axis, part))
 
 
 positions_in_order = Primitive(
@@ -95,7 +90,7 @@ def _topk(x: Any, k: Any, axis: Any = -1, largest: Any = True, sorted: Any = Tru
         values, positions = flip(sort(flip(x, number), number), number), _falling(x, number)
     else:
         values, positions = sort(x, number), positions_in_order(x, number)
-    return Pair(_part(values, number, slice(0, count)), _part(positions, number, slice(0, count)))
+    return Pair(index(values, along(number, slice(0, count))), index(positions, along(number, slice(0, count))))
 
 
 topk = Composite(
@@ -119,10 +114,7 @@ def _running(name: str, better: str) -> Any:
         steps = xp.arange(numbers.shape[number]).reshape(shape)
         taken = xp.where((numbers == extremes) | xp.isnan(numbers), steps, 0)
         positions = xp.maximum.accumulate(taken, axis=number)
-        key = tuple(
-            positions if a == number else grid for a, grid in enumerate(xp.ogrid[tuple(map(slice, numbers.shape))])
-        )
-        return Pair(index(x, key), arrays.placed(positions))
+        return Pair(index(x, at_places(numbers.shape, number, positions)), arrays.placed(positions))
 
     word = "largest" if name == "cummax" else "smallest"
     return Composite(
@@ -267,8 +259,8 @@ def _logcumsumexp(x: Any, axis: Any = 0) -> Any:
     number = normalize_axis(axis, len(arrays.shape(x)))
     size, reach = arrays.shape(x)[number], 1
     while reach < size:
-        first, rest = _part(x, number, slice(0, reach)), _part(x, number, slice(reach, size))
-        x = concat([first, logaddexp(rest, _part(x, number, slice(0, size - reach)))], number)
+        first, rest = index(x, along(number, slice(0, reach))), index(x, along(number, slice(reach, size)))
+        x = concat([first, logaddexp(rest, index(x, along(number, slice(0, size - reach))))], number)
         reach *= 2
     return x
 
@@ -289,12 +281,12 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
         steps = reshape(step, [-1 if a == number else 1 for a in range(len(arrays.shape(y)))])
     else:
         steps = _steps(x, normalize_axis(axis, len(arrays.shape(x))))
-    means = multiply(0.5, add(_part(y, number, slice(1, None)), _part(y, number, slice(0, -1))))
+    means = multiply(0.5, add(index(y, along(number, slice(1, None))), index(y, along(number, slice(0, -1)))))
     return sum_(multiply(means, steps), number)
 
 
 def _steps(x: Any, axis: int) -> Any:
-    return subtract(_part(x, axis, slice(1, None)), _part(x, axis, slice(0, -1)))
+    return subtract(index(x, along(axis, slice(1, None))), index(x, along(axis, slice(0, -1))))
 
 
 trapezoid = Composite(

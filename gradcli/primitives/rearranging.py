@@ -15,9 +15,10 @@ from gradcli.primitives.axes import chosen, normalize_axis, whole, whole_array, 
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.comparisons import not_equal, where
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.indexing import index, side_with_diagonal
+from gradcli.primitives.indexing import along, at_places, index, side_with_diagonal
 from gradcli.primitives.indexing import scatter as put_at
 from gradcli.primitives.primitive import Composite
+from gradcli.primitives.replacing import replaced
 from gradcli.primitives.shape import flip, moveaxis, ravel, take, transpose
 
 _VECTOR = [1.0, 2.5, -3.0]
@@ -25,13 +26,8 @@ _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _PLACES = [[0, 2, 0], [1, 1, 2]]
 
 
-def _part(x: Any, axis: int, part: Any) -> Any:
-    """The elements of `x` in a slice, or at positions, along an axis."""
-    return index(x, (*(slice(None),) * axis, part))
-
-
 def _cut(x: Any, axis: int, bounds: Sequence[int]) -> tuple[Any, ...]:
-    return tuple(_part(x, axis, slice(first, last)) for first, last in itertools.pairwise(bounds))
+    return tuple(index(x, along(axis, slice(first, last))) for first, last in itertools.pairwise(bounds))
 
 
 # --- into several
@@ -53,7 +49,7 @@ def _split(x: Any, indices_or_sections: Any, axis: Any = 0) -> tuple[Any, ...]:
     places = [*whole_array(given, "a place to split at").ravel().tolist()]
     ends = [slice(None, place).indices(size)[1] for place in places]
     return tuple(
-        _part(x, number, slice(first, max(first, last))) for first, last in itertools.pairwise([0, *ends, size])
+        index(x, along(number, slice(first, max(first, last)))) for first, last in itertools.pairwise([0, *ends, size])
     )
 
 
@@ -83,7 +79,7 @@ chunk = Composite(
 
 def _unbind(x: Any, axis: Any = 0) -> tuple[Any, ...]:
     number = normalize_axis(axis, len(arrays.shape(x)))
-    return tuple(_part(x, number, i) for i in range(arrays.shape(x)[number]))
+    return tuple(index(x, along(number, i)) for i in range(arrays.shape(x)[number]))
 
 
 unbind = Composite(
@@ -133,14 +129,12 @@ nonzero = Composite(
 # --- from places
 
 
+# Under a name that no parameter below has.
+_taken = index
+
+
 def _places(indices: Any) -> Any:
     return whole_array(concrete(indices), "an index")
-
-
-def _grid(shape: Shape, axis: int, places: Any) -> tuple[Any, ...]:
-    """An index that takes `places` along an axis, and goes through all others."""
-    xp = arrays.numpy_namespace()
-    return tuple(places if a == axis else grid for a, grid in enumerate(xp.ogrid[tuple(map(slice, shape))]))
 
 
 def _take_along(x: Any, indices: Any, axis: Any = -1) -> Any:
@@ -151,7 +145,7 @@ def _take_along(x: Any, indices: Any, axis: Any = -1) -> Any:
         raise ShapeError(f"indices of {places.ndim} dimensions do not fit a tensor of {len(sizes)}")
     others = broadcast([(*s[:number], 1, *s[number + 1 :]) for s in (sizes, places.shape)])
     x = broadcast_to(x, (*others[:number], sizes[number], *others[number + 1 :]))
-    return index(x, _grid(others, number, places))
+    return index(x, at_places(others, number, places))
 
 
 take_along_axis = Composite(
@@ -169,19 +163,15 @@ def _of_gather(x: Any, axis: Any, indices: Any, name: str) -> tuple[Any, ...]:
         raise ShapeError(f"'{name}' does not fit indices of shape {list(places.shape)} to a tensor of {list(sizes)}")
     if places.size and not -sizes[number] <= places.min() <= places.max() < sizes[number]:
         raise ShapeError(f"an index of '{name}' is out of bounds for an axis of size {sizes[number]}")
-    return _grid(places.shape, number, places)
+    return at_places(places.shape, number, places)
 
 
 gather = Composite(
     "gather", "x, axis, index", "the elements at the places in index along an axis",
-    lambda x, axis, index: _indexed(x, _of_gather(x, axis, index, "gather")),
+    lambda x, axis, index: _taken(x, _of_gather(x, axis, index, "gather")),
     derivative="g added up at the places, 0 elsewhere",
     samples=((_MATRIX, 1, _PLACES), (_MATRIX, 0, [[1, 0]])),
 )  # fmt: skip
-
-
-def _indexed(x: Any, key: tuple[Any, ...]) -> Any:
-    return index(x, key)
 
 
 def _source(source: Any, shape: Shape) -> Any:
@@ -205,15 +195,7 @@ scatter_add = Composite(
 
 def _scatter(x: Any, axis: Any, index: Any, src: Any) -> Any:
     key = _of_gather(x, axis, index, "scatter")
-    xp, sizes = arrays.numpy_namespace(), arrays.shape(x)
-    places = _places(index)
-    limits.charge(math.prod(sizes))
-    order = xp.full(sizes, -1)
-    # Of several that go to one place, the last stays.
-    order[key] = xp.arange(places.size).reshape(places.shape)
-    there = order >= 0
-    put = _indexed(ravel(_source(src, places.shape)), (order[there],))
-    return where(there, put_at(put, xp.nonzero(there), sizes), x)
+    return replaced(x, key, _source(src, arrays.shape(concrete(index))))
 
 
 scatter = Composite(
@@ -233,7 +215,7 @@ index_select = Composite(
 
 def _index_add(x: Any, axis: Any, index: Any, source: Any, alpha: Any = 1.0) -> Any:
     number = normalize_axis(axis, len(arrays.shape(x)))
-    put = put_at(source, (*(slice(None),) * number, _places(index)), arrays.shape(x))
+    put = put_at(source, along(number, _places(index)), arrays.shape(x))
     return add(x, multiply(alpha, put))
 
 

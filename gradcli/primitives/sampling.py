@@ -13,7 +13,7 @@ from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_
 from gradcli.primitives.bind import assume, concrete
 from gradcli.primitives.comparisons import greater, greater_equal, isnan, less, less_equal, logical_and, where
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.indexing import index
+from gradcli.primitives.indexing import along, index
 from gradcli.primitives.indexing import scatter as put_at
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.primitive import Composite
@@ -173,7 +173,7 @@ def _padded_axis(x: Any, axis: int, before: int, behind: int, way: str, value: A
         raise ShapeError("an empty axis has nothing to pad with")
     limits.charge(before + sizes[axis] + behind)
     places = arrays.guard_memory(lambda xp: xp.pad(xp.arange(sizes[axis]), (before, behind), way))
-    return index(x, (*(slice(None),) * axis, places))
+    return index(x, along(axis, places))
 
 
 pad = Composite(
@@ -192,7 +192,7 @@ def _unfold(x: Any, axis: Any, size: Any, step: Any = 1) -> Any:
         raise ShapeError(f"windows of {width} in steps of {stride} do not fit an axis of size {length}")
     limits.charge(((length - width) // stride + 1) * width)
     places = arrays.guard_memory(lambda xp: xp.arange(0, length - width + 1, stride)[:, None] + xp.arange(width))
-    return moveaxis(index(x, (*(slice(None),) * number, places)), number + 1, -1)
+    return moveaxis(index(x, along(number, places)), number + 1, -1)
 
 
 unfold = Composite(

@@ -15,7 +15,7 @@ from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, nowhere, usable_divisor, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.elements import sorting
-from gradcli.primitives.indexing import index
+from gradcli.primitives.indexing import along, index
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import any_, sum_
 from gradcli.primitives.series import Coefficients, from_derivative, linear, through
@@ -76,8 +76,8 @@ def _doubled(x: Any, axis: int) -> Any:
     size = arrays.shape(x)[axis]
     reach = 1
     while reach < size:
-        before = index(x, (slice(None),) * axis + (slice(0, size - reach),))
-        ones = ones_like(index(x, (slice(None),) * axis + (slice(0, reach),)))
+        before = index(x, along(axis, slice(0, size - reach)))
+        ones = ones_like(index(x, along(axis, slice(0, reach))))
         x = multiply(x, concat([ones, before], axis))
         reach *= 2
     return x
@@ -162,7 +162,7 @@ unsort_by: Primitive = Primitive(
 
 def scan_smooth(x: Any, *, axis: int) -> bool:
     ordered, number = sort(x, axis), normalize_axis(axis, len(arrays.shape(x)))
-    above, below = (index(ordered, (slice(None),) * number + (part,)) for part in (slice(1, None), slice(-1)))
+    above, below = (index(ordered, along(number, part)) for part in (slice(1, None), slice(-1)))
     return nowhere(equal(above, below))
 
 

@@ -21,7 +21,7 @@ from gradcli.primitives.axes import (
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permutation, permute, reshape
 from gradcli.primitives.families import moving
-from gradcli.primitives.indexing import index
+from gradcli.primitives.indexing import along, index
 from gradcli.primitives.primitive import Composite, Primitive, always
 
 _VECTOR = [1.0, 2.5, -3.0]
@@ -163,7 +163,7 @@ def _concat_call(tensors: Any, axis: Any = 0) -> tuple[Sequence[Any], Mapping[st
 def _concat_rule(i: int, g: Any, _y: Any, *_operands: Any, axis: int) -> Any:
     start = sum(arrays.shape(o)[axis] for o in _operands[:i])
     stop = start + arrays.shape(_operands[i])[axis]
-    return index(g, (slice(None),) * axis + (slice(start, stop),))
+    return index(g, along(axis, slice(start, stop)))
 
 
 def _total_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int:
@@ -198,7 +198,7 @@ _stack = moving(
     "stack", "tensors, axis=0", "tensors joined along a new axis",
     internal=True,
     forward=lambda xp, *tensors, axis: xp.stack([xp.asarray(t) for t in tensors], axis=axis),
-    vjp=lambda i, g, _y, *_operands, axis: index(g, (slice(None),) * axis + (i,)),
+    vjp=lambda i, g, _y, *_operands, axis: index(g, along(axis, i)),
     variadic=True,
     prepare=_stack_call,
     batch=batching.joined,
@@ -303,7 +303,7 @@ def _repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
         x, axis = ravel(x), 0
     sizes = arrays.shape(x)
     number = normalize_axis(axis, len(sizes))
-    return index(x, (slice(None),) * number + (_repeated_positions(repeats, sizes[number]),))
+    return index(x, along(number, _repeated_positions(repeats, sizes[number])))
 
 
 def _repeated_positions(repeats: Any, size: int) -> Any:
@@ -356,7 +356,7 @@ def _take_call(x: Any, indices: Any, axis: Any = None) -> Any:
     if axis is None:
         return index(ravel(x), (_positions(indices),))
     number = normalize_axis(axis, len(sizes))
-    return index(x, (slice(None),) * number + (_positions(indices),))
+    return index(x, along(number, _positions(indices)))
 
 
 def _positions(indices: Any) -> Any:
