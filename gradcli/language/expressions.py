@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -204,8 +205,8 @@ def _stable_form(machine: Machine, node: Rewritten, scope: Scope) -> Task:
         machine.rewritten[node] = None
         return (yield node.stable)
     values = {}
-    for name, part in node.parts.items():
-        values[name] = number((yield part), f"'{rule.pattern}'")
+    for name, places in node.parts.items():
+        values[name] = number((yield places[0]), f"'{rule.pattern}'")
     holds = rule.when(**values)
     everywhere = assume(holds)
     if everywhere or rule.apart is None or assume(logical_not(holds)):
@@ -224,7 +225,7 @@ def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequenc
 
 def _in_one_form(machine: Machine, node: Rewritten, scope: Scope, values: Mapping[str, Value], *, stable: bool) -> Task:
     # The forms read the parts again, which must not evaluate them again.
-    machine.held.update({part: values[name] for name, part in node.parts.items()})
+    machine.held.update({part: values[name] for name, places in node.parts.items() for part in places})
     try:
         if stable:
             machine.rewritten[node] = None
@@ -232,7 +233,7 @@ def _in_one_form(machine: Machine, node: Rewritten, scope: Scope, values: Mappin
         return (yield from machine.handlers[type(node.original)](machine, node.original, scope))
     finally:
         # The form that is used in place of this one may have let go of them already.
-        for part in node.parts.values():
+        for part in itertools.chain.from_iterable(node.parts.values()):
             machine.held.pop(part, None)
 
 

@@ -112,6 +112,7 @@ class Machine:
         """Run a task and everything it asks for."""
         tasks: list[tuple[Task, tree.SyntaxNode, Scope]] = [(task, node, scope)]
         value: Value = None
+        held = self.held
         budget = limits.budget()
         while tasks:
             task, node, scope = tasks[-1]
@@ -119,15 +120,15 @@ class Machine:
                 asked = task.send(value)
                 if type(asked) is Activation:
                     asked, scope = asked
+                if held and asked in held:
+                    value = held[asked]
+                    continue
                 simple = self.simple.get(type(asked))
                 if simple is not None:
                     node = asked
                     if budget is not None:
                         budget.charge_steps(_SIMPLE)
                     value = simple(self, asked, scope)
-                    continue
-                if asked in self.held:
-                    value = self.held[asked]
                     continue
                 if budget is not None:
                     budget.charge_steps()

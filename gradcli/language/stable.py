@@ -1,11 +1,13 @@
 """Stable forms: where a composed expression overflows or cancels, an equal one that does not.
 
 The patterns are programs. A name in a pattern stands for any expression, the same one wherever it
-stands twice; numbers and functions stand for themselves, under any of their names.
+stands twice; numbers and functions stand for themselves, under any of their names; the operands of a
+sum or a product may stand in either order.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,7 +20,7 @@ from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
 from gradcli.primitives.arithmetic import absolute
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import greater, isfinite, less, usable_divisor
+from gradcli.primitives.comparisons import equal, greater, isfinite, less, usable_divisor
 from gradcli.primitives.signature import rename
 
 
@@ -57,7 +59,16 @@ def _one_axis(x: Any) -> bool:
     return len(arrays.shape(x)) == 1
 
 
-# By what an expression is at its root; the first rule that fits and may be used is used.
+def _above_1(x: Any) -> Any:
+    return greater(constant(x), 1.0)
+
+
+def _is_0(x: Any) -> Any:
+    return equal(constant(x), 0)
+
+
+# By what an expression is at its root; the first rule that fits and may be used is used. Sums and products fit in
+# either order.
 _RULES_BY_ROOT = {
     "log": (
         # x*1 is x as a number, also where x is a truth value.
@@ -73,14 +84,21 @@ _RULES_BY_ROOT = {
         StableForm("log(softmax(x, axis=a))", "log_softmax(x, axis=a)", "the definition of log_softmax"),
         StableForm("log(sigmoid(x))", "logsigmoid(x)", "the definition of logsigmoid"),
         StableForm("log(1 - sigmoid(x))", "logsigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
+        StableForm("log(1/(1 + exp(x)))", "logsigmoid(-x)", "the definition of logsigmoid"),
         StableForm("log(1 + exp(x))", "softplus(x)", "the definition of softplus"),
-        StableForm("log(exp(x) + 1)", "softplus(x)", "the definition of softplus"),
+        StableForm("log(exp(x) + exp(y))", "logaddexp(x, y)", "the definition of logaddexp"),
         StableForm("log(1 - exp(x))", "log(-expm1(x))", "the definition of expm1", _above_minus_log_2, (-0.1, -1.0)),
+        StableForm("log(exp(x) - 1)", "x + log(-expm1(-x))", "exp(x) - 1 = exp(x)*(1 - exp(-x))"),
+        StableForm("log(expm1(x))", "x + log(-expm1(-x))", "exp(x) - 1 = exp(x)*(1 - exp(-x))"),
         StableForm("log(cosh(x))", "logcosh(x)", "the definition of logcosh"),
+        StableForm("log(sinh(x))", "x + log(-expm1(-2*x)/2)", "sinh(x) = exp(x)*(1 - exp(-2*x))/2"),
         StableForm("log(1 - tanh(x)**2)", "-2*logcosh(x)", "1 - tanh(x)**2 = cosh(x)**-2"),
+        StableForm("log(ndtr(x))", "log_ndtr(x)", "the definition of log_ndtr"),
+        StableForm("log(1 - ndtr(x))", "log_ndtr(-x)", "the normal distribution is symmetric"),
+        StableForm("log(erfc(x))", "log(erfcx(x)) - x*x", "the definition of erfcx", _above_1, (2.0, 0.0)),
+        StableForm("log(1 - erf(x))", "log(erfcx(x)) - x*x", "the definition of erfcx", _above_1, (2.0, 0.0)),
         StableForm("log(1 - erf(x))", "log(erfc(x))", "the definition of erfc"),
         StableForm("log(1 + x)", "log1p(x)", "the definition of log1p"),
-        StableForm("log(x + 1)", "log1p(x)", "the definition of log1p"),
         StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p"),
     ),
     "sqrt": (
@@ -94,7 +112,6 @@ _RULES_BY_ROOT = {
         StableForm("exp(x) - 1", "expm1(x)", "the definition of expm1"),
         StableForm("1 - exp(x)", "-expm1(x)", "the definition of expm1"),
         StableForm("sqrt(1 + x) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0, (0.0, 1.0)),
-        StableForm("sqrt(x + 1) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0, (0.0, 1.0)),
         StableForm("1 - tanh(x)**2", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2"),
         StableForm("1 - tanh(x)*tanh(x)", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2"),
         StableForm("1 - sigmoid(x)", "sigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
@@ -105,25 +122,35 @@ _RULES_BY_ROOT = {
     ),
     "/": (
         StableForm("1/(1 + exp(-x))", "sigmoid(x)", "the definition of sigmoid"),
-        StableForm("1/(exp(-x) + 1)", "sigmoid(x)", "the definition of sigmoid"),
         StableForm("exp(x)/(1 + exp(x))", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
-        StableForm("exp(x)/(exp(x) + 1)", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
+        StableForm("(exp(x) - 1)/(exp(x) + 1)", "tanh(x/2)", "tanh(x) = (exp(2*x) - 1)/(exp(2*x) + 1)"),
+        StableForm("(1 - exp(x))/(1 + exp(x))", "-tanh(x/2)", "tanh(x) = (exp(2*x) - 1)/(exp(2*x) + 1)"),
         StableForm("y/(1 + exp(-x))", "y*sigmoid(x)", "the definition of sigmoid"),
-        StableForm("y/(exp(-x) + 1)", "y*sigmoid(x)", "the definition of sigmoid"),
         StableForm("y/(1 + exp(x))", "y*sigmoid(-x)", "the definition of sigmoid"),
-        StableForm("y/(exp(x) + 1)", "y*sigmoid(-x)", "the definition of sigmoid"),
         StableForm("1/cosh(x)", "sech(x)", "the definition of sech"),
         StableForm("1/cosh(x)**2", "sech(x)**2", "the definition of sech"),
         StableForm("2/(exp(x) + exp(-x))", "sech(x)", "cosh(x) = (exp(x) + exp(-x))/2"),
+        StableForm("(exp(x) - exp(-x))/2", "sinh(x)", "the definition of sinh"),
+        StableForm("(exp(x) - exp(-x))/(exp(x) + exp(-x))", "tanh(x)", "the definition of tanh"),
         StableForm("exp(x)/sum(exp(x))", "softmax(x)", "the definition of softmax", _one_axis),
     ),
     "*": (
         StableForm("sigmoid(x)*(1 - sigmoid(x))", "sech(x/2)**2/4", "sigmoid(x) = (1 + tanh(x/2))/2"),
-        StableForm("(1 - sigmoid(x))*sigmoid(x)", "sech(x/2)**2/4", "sigmoid(x) = (1 + tanh(x/2))/2"),
+        StableForm("exp(x**2)*erfc(x)", "erfcx(x)", "the definition of erfcx"),
+        StableForm("exp(x*x)*erfc(x)", "erfcx(x)", "the definition of erfcx"),
+        StableForm("x*log(x)", "0 - entr(x)", "the definition of entr", _is_0, (0.0, 1.0)),
+        StableForm("-x*log(x)", "entr(x) + 0", "the definition of entr", _is_0, (0.0, 1.0)),
+        StableForm("x*log2(x)", "0 - entr(x)/log(2)", "log2(x) = log(x)/log(2)", _is_0, (0.0, 1.0)),
+        StableForm("-x*log2(x)", "entr(x)/log(2) + 0", "log2(x) = log(x)/log(2)", _is_0, (0.0, 1.0)),
+    ),
+    "**": (
+        # Their derivatives have the same limits at 0.
+        StableForm("x**x", "1 - entr(x)", "x**x = 1 + x*log(x) + o(x)", _is_0, (0.0, 1.0)),
     ),
 }
 RULES = tuple(rule for rules in _RULES_BY_ROOT.values() for rule in rules)
 
+_COMMUTATIVE = ("+", "*")
 # Numbers and arguments in patterns.
 _NUMBERS = (1.0, 2.0)
 _MOST_ARGUMENTS = 2
@@ -135,13 +162,13 @@ _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P
 
 
 class Rewritten(tree.Expression):
-    """An expression that a rule fits, and what the names of its pattern stand for; `original` is the
-    expression as it stands, or by the next rule that fits."""
+    """An expression that a rule fits, and what each name of its pattern stands for, at every place; `original` is
+    the expression as it stands, or by the next rule that fits."""
 
     rule: StableForm
     original: tree.Expression
     stable: tree.Expression
-    parts: Mapping[str, tree.Expression]
+    parts: Mapping[str, Sequence[tree.Expression]]
 
 
 def rewrites(program: tree.Module, own_functions: Collection[str]) -> dict[tree.SyntaxNode, Rewritten]:
@@ -155,8 +182,8 @@ def rewrites(program: tree.Module, own_functions: Collection[str]) -> dict[tree.
         if root not in _RULES_BY_ROOT:
             continue
         fits: tree.Expression = node
-        for rule in _likely(root, _outline(node)):
-            parts = _match(_parsed(rule.pattern), node, program.source, own_functions)
+        for rule, pattern in _likely(root, _outline(node)):
+            parts = _match(pattern, node, own_functions)
             if parts is not None:
                 stable = _filled(_parsed(rule.stable), parts, node.span)
                 fits = found[node] = Rewritten(node.span, rule, fits, stable, parts)
@@ -167,7 +194,7 @@ def stable_text(rewritten: Rewritten, source: str) -> str:
     """The stable form as a program would write it, its parts as they stand in `source`."""
 
     def written(match: re.Match[str]) -> str:
-        part = rewritten.parts[match["name"]]
+        part = rewritten.parts[match["name"]][0]
         text = source[part.span.start : part.span.end]
         return f"({text})" if _is_loose(part) and match["argument"] is None else text
 
@@ -218,9 +245,26 @@ def _operands(node: Any) -> Sequence[tree.SyntaxNode]:
 
 
 @lru_cache(_MOST_OUTLINES)
-def _likely(root: str, outline: _Outline) -> Sequence[StableForm]:
-    """The rules that may fit an expression of such an outline, the first one last: hardly any, as a rule."""
-    return [r for r in reversed(_RULES_BY_ROOT[root]) if _may_fit(_outline(_parsed(r.pattern)), outline)]
+def _likely(root: str, outline: _Outline) -> Sequence[tuple[StableForm, tree.Expression]]:
+    """The rules that may fit an expression of such an outline, each with its pattern in the order that may, the
+    first one last: hardly any, as a rule."""
+    orders = [(rule, order) for rule in _RULES_BY_ROOT[root] for order in _orders(_parsed(rule.pattern))]
+    return [(rule, order) for rule, order in reversed(orders) if _may_fit(_outline(order), outline)]
+
+
+def _orders(pattern: Any) -> list[Any]:
+    """A pattern with the operands of its sums and products in every order."""
+    fields = [_orders_of(getattr(pattern, field)) for field in pattern.__match_args__]
+    found = [type(pattern)(*chosen) for chosen in itertools.product(*fields)]
+    if isinstance(pattern, tree.Binary) and pattern.operator in _COMMUTATIVE:
+        found += [type(p)(p.span, p.operator, p.operator_span, p.right, p.left) for p in found]
+    return found
+
+
+def _orders_of(value: Any) -> list[Any]:
+    if isinstance(value, tuple) and not isinstance(value, Span):
+        return [*itertools.product(*map(_orders_of, value))]
+    return _orders(value) if isinstance(value, tree.SyntaxNode) else [value]
 
 
 def _may_fit(pattern: _Outline, given: _Outline) -> bool:
@@ -239,17 +283,18 @@ def _parsed(text: str) -> tree.Expression:
 
 
 def _match(
-    pattern: tree.SyntaxNode, node: tree.SyntaxNode, source: str, own: Collection[str]
-) -> Mapping[str, tree.Expression] | None:
-    """What the names of `pattern` stand for in `node`, or None where it does not fit."""
-    parts: dict[str, tree.Expression] = {}
+    pattern: tree.SyntaxNode, node: tree.SyntaxNode, own: Collection[str]
+) -> Mapping[str, Sequence[tree.Expression]] | None:
+    """What each name of `pattern` stands for in `node`, at every place; None where it does not fit."""
+    parts: dict[str, list[tree.Expression]] = {}
     pairs: list[tuple[tree.SyntaxNode, tree.SyntaxNode]] = [(pattern, node)]
     while pairs:
         expected, given = pairs.pop()
         if isinstance(expected, tree.Name):
-            known = parts.setdefault(expected.id, given)  # type: ignore[arg-type]
-            if known is not given and _text(known, source) != _text(given, source):
+            known = parts.setdefault(expected.id, [])
+            if known and not _alike(known[0], given):
                 return None
+            known.append(given)  # type: ignore[arg-type]
             continue
         below = _pairs(expected, given, own)
         if below is None:
@@ -258,8 +303,23 @@ def _match(
     return parts
 
 
-def _text(node: tree.SyntaxNode, source: str) -> str:
-    return "".join(source[node.span.start : node.span.end].split())
+def _alike(first: tree.SyntaxNode, second: tree.SyntaxNode) -> bool:
+    """Whether two expressions are written alike, but for brackets and spaces."""
+    pairs = [(first, second)]
+    while pairs:
+        a, b = pairs.pop()
+        if type(a) is not type(b) or _plain_fields(a) != _plain_fields(b):
+            return False
+        below, others = tree.children(a), tree.children(b)
+        if len(below) != len(others):
+            return False
+        pairs.extend(zip(below, others))
+    return True
+
+
+def _plain_fields(node: tree.SyntaxNode) -> list[Any]:
+    values = (getattr(node, field) for field in type(node).__match_args__ if field not in type(node).below)
+    return [value for value in values if not isinstance(value, Span)]
 
 
 def _pairs(
@@ -294,10 +354,10 @@ def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
     return named if len(named) == len(positional) + len(call.keywords) else None
 
 
-def _filled(template: tree.Expression, parts: Mapping[str, tree.Expression], span: Span) -> Any:
+def _filled(template: tree.Expression, parts: Mapping[str, Sequence[tree.Expression]], span: Span) -> Any:
     """A template with its names replaced; what is new in it has the place of the original."""
     if isinstance(template, tree.Name):
-        return parts[template.id]
+        return parts[template.id][0]
     fields = [_moved(getattr(template, field), parts, span) for field in template.__match_args__]
     if isinstance(template, tree.Call):
         # A function of the program that is called the same is not meant.
@@ -305,7 +365,7 @@ def _filled(template: tree.Expression, parts: Mapping[str, tree.Expression], spa
     return type(template)(*fields)
 
 
-def _moved(value: Any, parts: Mapping[str, tree.Expression], span: Span) -> Any:
+def _moved(value: Any, parts: Mapping[str, Sequence[tree.Expression]], span: Span) -> Any:
     if isinstance(value, Span):
         return span
     if isinstance(value, tree.SyntaxNode):
