@@ -217,6 +217,10 @@ class Algebra:
             self._primitive.add(rest)
         return content, rest
 
+    def is_negative(self, node: Formula) -> bool:
+        """Whether every coefficient is negative."""
+        return node is not self.zero and all(c < 0 for c in self.terms(node).values())
+
     # --- arithmetic
 
     def add(self, *nodes: Formula) -> Formula:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
 from gradcli.arrays.shapes import broadcast
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Symbol, in_order, is_call
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, in_order, is_call
+from gradcli.formulas.lengths import Lengths
 from gradcli.primitives.comparisons import where
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.trigonometric import cos, cosh, sin, sinh
@@ -24,7 +25,7 @@ class Forms:
     def __init__(self, algebra: Algebra) -> None:
         self.algebra = algebra
         self._best: dict[Formula, Formula] = {}
-        self._lengths: dict[Formula, int] = {}
+        self.length = Lengths(algebra).of
 
     def best(self, root: Formula) -> Formula:
         """The shortest form that is found of an expression, and of everything below it."""
@@ -32,13 +33,6 @@ class Forms:
             if node not in self._best:
                 self._best[node] = self._shortest(self._with_best_parts(node))
         return self._best[root]
-
-    def length(self, root: Formula) -> int:
-        """How many symbols an expression is written with."""
-        if root not in self._lengths:
-            for node in in_order(root):
-                self._lengths.setdefault(node, self._length(node))
-        return self._lengths[root]
 
     def _with_best_parts(self, node: Formula) -> Formula:
         algebra = self.algebra
@@ -213,35 +207,7 @@ class Forms:
             choices.append(x if x is y else algebra.call(where, [condition, x, y], {}, shape, "float64"))
         return algebra.add(*choices, *others)
 
-    # --- lengths
-
-    def _length(self, node: Formula) -> int:
-        if isinstance(node, Symbol):
-            return 1
-        if isinstance(node, Application):
-            return 1 + sum(self._lengths[c] for c in node.children)
-        if isinstance(node, Sum):
-            terms = [self._lengths[t] * (t is not self.algebra.one) + _number_length(c) for t, c in node.terms.items()]
-            return sum(terms) + max(len(terms) - 1, 0) + (not terms)
-        assert isinstance(node, Product)
-        powers = [self._power_length(b, e) for b, e in node.powers.items()]
-        return sum(powers) + max(len(powers) - 1, 0) + (not powers)
-
-    def _power_length(self, base: Formula, exponent: Formula) -> int:
-        if base is self.algebra.euler:
-            return 1 + self._lengths[exponent]
-        n = self.algebra.as_number(exponent)
-        parentheses = 2 if isinstance(base, Sum) else 0
-        if n is not None and abs(n) == 1:
-            return self._lengths[base] + parentheses
-        return self._lengths[base] + parentheses + 1 + (1 if n is not None else self._lengths[exponent])
-
 
 def _two(algebra: Algebra, exponent: Formula) -> bool:
     n = algebra.as_number(exponent)
     return n is not None and n.denominator == 1 and n >= 2
-
-
-def _number_length(c: Fraction) -> int:
-    """How many symbols a coefficient adds to its term: itself and a sign of multiplication or division."""
-    return 2 * (abs(c.numerator) != 1) + 2 * (c.denominator != 1)

@@ -141,7 +141,7 @@ class _Reader:
         found = None if identity is None else identity(self.algebra, operands, params)
         if found is not None:
             return found
-        if primitive.parity is not None and _is_negative(self.algebra, operands[0]):
+        if primitive.parity is not None and self.algebra.is_negative(operands[0]):
             positive = self._applied(primitive, [self.algebra.negative(operands[0])], params, shape, dtype)
             return self.algebra.negative(positive) if primitive.parity == "odd" else positive
         if is_linear(primitive):
@@ -224,11 +224,6 @@ class _Reader:
         if primitive.elementwise:
             shape = broadcast([o.shape for o in operands])
         return self.algebra.call(primitive, operands, params, shape, dtype)
-
-
-def _is_negative(algebra: Algebra, node: Formula) -> bool:
-    """Whether every coefficient is negative."""
-    return node is not algebra.zero and all(c < 0 for c in algebra.terms(node).values())
 
 
 def _factored(algebra: Algebra, node: Formula) -> tuple[Formula, Formula]:
@@ -318,7 +313,7 @@ class _EquationWriter:
         coefficient, powers = self._with_roots_below(coefficient, powers)
         for base, exponent in sorted(powers.items(), key=lambda pair: self._factor_order(*pair)):
             c, _ = self.algebra.split(exponent)
-            if base is not self.algebra.euler and _is_negative(self.algebra, exponent) and c < 0:
+            if base is not self.algebra.euler and self.algebra.is_negative(exponent) and c < 0:
                 below.append(self._power(base, self.algebra.negative(exponent)))
             else:
                 above.append(self._power(base, exponent))

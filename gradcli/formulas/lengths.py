@@ -1,0 +1,142 @@
+"""How long formulas are when they are written: in characters, without spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from gradcli import arrays
+from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, in_order
+from gradcli.formulas.writing import ATOM, POWER, PRODUCT, SUM, UNARY
+from gradcli.primitives import table
+from gradcli.program.ir import Variable
+
+# What arrays are written with for each of their elements, and at most: they are the same in all forms.
+_ELEMENT, _LONGEST_ARRAY = 3, 300
+_OPERATORS = {name: len(symbol) for name, symbol in table.operators().items()}
+_HALF = Fraction(1, 2)
+
+
+class Written(NamedTuple):
+    """A text: how many characters it has, from how many names and numbers, how tightly it holds together, and whether
+    something in it is below a bar."""
+
+    characters: int
+    parts: int = 1
+    level: int = ATOM
+    bars: bool = False
+
+    def at(self, level: int) -> int:
+        """How many characters it has where an expression that holds together this tightly is asked for."""
+        return self.characters if self.level >= level else self.characters + 2
+
+
+class Lengths:
+    """The lengths of formulas in the expression language; those in other languages differ by little."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        self.algebra = algebra
+        self._known: dict[Formula, Written] = {}
+
+    def of(self, root: Formula) -> tuple[int, int]:
+        """The characters of a formula, and, for two that have as many, its parts. A bar beside a bar, which is hard
+        to read, counts as one character and two parts more."""
+        if root not in self._known:
+            for node in in_order(root):
+                if node not in self._known:
+                    self._known[node] = self._written(node)
+        return self._known[root][:2]
+
+    def _written(self, node: Formula) -> Written:
+        if isinstance(node, Symbol):
+            return Written(len(node.value.name or "") if isinstance(node.value, Variable) else 2)
+        if isinstance(node, Application):
+            return self._call(node)
+        return self._sum(self.algebra.terms(node).items())
+
+    def _call(self, node: Application) -> Written:
+        if node.primitive is None:
+            return Written(min(_ELEMENT * arrays.size(node.array), _LONGEST_ARRAY))
+        name, operands = node.primitive.name, [self._known[c] for c in node.children]
+        parts = sum(o.parts for o in operands)
+        if name == "permute":
+            return Written(operands[0].at(ATOM) + 2, parts)
+        if name in _OPERATORS and len(operands) == 2:
+            return Written(sum(o.at(PRODUCT) for o in operands) + _OPERATORS[name], parts, PRODUCT)
+        return Written(len(name) + 1 + sum(o.characters + 1 for o in operands), parts)
+
+    def _sum(self, terms: Iterable[tuple[Formula, Fraction]]) -> Written:
+        products = [(self._term(abs(c), t), self._has_sign(c, t)) for t, c in terms]
+        if not products:
+            return Written(1)
+        signs = len(products) - (not all(negative for _, negative in products))
+        if len(products) == 1 and not signs:
+            return products[0][0]
+        return Written(
+            sum(product.at(PRODUCT) for product, _ in products) + signs,
+            sum(product.parts for product, _ in products),
+            SUM if len(products) > 1 else UNARY,
+            any(product.bars for product, _ in products),
+        )
+
+    def _has_sign(self, coefficient: Fraction, term: Formula) -> bool:
+        """Whether a term is written with a minus: none that a factor such as x - 1 can take."""
+        negative = coefficient < 0
+        for base, exponent in self.algebra.powers(term).items():
+            n = self.algebra.as_number(exponent)
+            if isinstance(base, Sum) and len(base.terms) > 1 and n is not None and n.denominator == 1 and n % 2:
+                if self.algebra.is_negative(base):
+                    negative = not negative
+                elif negative and any(c < 0 for c in base.terms.values()):
+                    negative = False
+        return negative
+
+    def _term(self, coefficient: Fraction, term: Formula) -> Written:
+        """A positive coefficient times a product."""
+        above: list[Written] = []
+        below: list[Written] = []
+        for base, exponent in self.algebra.powers(term).items():
+            if base is self.algebra.euler:
+                known = self._known[exponent]
+                above.append(Written(5 + known.characters, known.parts))
+            elif self.algebra.is_negative(exponent):
+                below.append(self._power(base, self.algebra.negative(exponent)))
+            else:
+                above.append(self._power(base, exponent))
+        if coefficient.denominator != 1:
+            below.append(_digits(coefficient.denominator))
+        if coefficient.numerator != 1 or not above:
+            above.append(_digits(coefficient.numerator))
+        numerator = _product(above)
+        if not below:
+            return numerator
+        denominator = _product(below)
+        nested = numerator.bars + denominator.bars
+        characters = numerator.at(PRODUCT) + 1 + denominator.at(UNARY) + nested
+        return Written(characters, numerator.parts + denominator.parts + 2 * nested, PRODUCT, bars=True)
+
+    def _power(self, base: Formula, exponent: Formula) -> Written:
+        inner, n = self._known[base], self.algebra.as_number(exponent)
+        if n == 1:
+            return inner
+        if n == _HALF:
+            return Written(6 + inner.characters, inner.parts)
+        written = self._sum(self.algebra.terms(exponent).items()) if n is None else _number(n)
+        parts = inner.parts + written.parts
+        return Written(inner.at(ATOM) + 2 + written.at(UNARY), parts, POWER, inner.bars)
+
+
+def _number(n: Fraction) -> Written:
+    return Written(len(str(n)), 1, ATOM if n.denominator == 1 else PRODUCT)
+
+
+def _digits(number: int) -> Written:
+    return Written(len(str(number)))
+
+
+def _product(factors: Sequence[Written]) -> Written:
+    if len(factors) == 1:
+        return factors[0]
+    characters = sum(f.at(PRODUCT) for f in factors) + len(factors) - 1
+    return Written(characters, sum(f.parts for f in factors), PRODUCT, any(f.bars for f in factors))
