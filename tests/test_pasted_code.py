@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 
 import gradcli
 from gradcli.errors import GradcliError
@@ -139,6 +140,49 @@ def test_a_matrix_of_a_stable_form_has_its_elements_raised():
     assert_is("sum(1 - tanh(A)**2)", np.sum(1 / np.cosh(A) ** 2), {"A": -2 * np.tanh(A) / np.cosh(A) ** 2}, A=A)
 
 
+GELU_BY_TANH = 0.5 * V * (1 + np.tanh(np.sqrt(2 / np.pi) * (V + 0.044715 * V**3)))
+ROOT = np.linalg.cholesky(A @ A.T)
+# Names that a module has a meaning of its own for, and keywords that libraries have for one thing.
+OF_MODULES = [
+    ("jax.nn.gelu(v)", GELU_BY_TANH),
+    ("jax.nn.gelu(v, approximate=False)", V * special.ndtr(V)),
+    ("F.gelu(v, approximate='tanh')", GELU_BY_TANH),
+    ("F.gelu(v)", V * special.ndtr(V)),
+    ("F.pad(A, (1, 0, 0, 2), value=5.0)", np.pad(A, ((0, 2), (1, 0)), constant_values=5.0)),
+    ("np.pad(A, ((1, 0), (0, 2)))", np.pad(A, ((1, 0), (0, 2)))),
+    ("torch.linalg.vander(v)", np.vander(V, increasing=True)),
+    ("torch.vander(v)", np.vander(V)),
+    ("torch.meshgrid(v, v)[0]", np.meshgrid(V, V, indexing="ij")[0]),
+    ("np.meshgrid(v, v)[0]", np.meshgrid(V, V)[0]),
+    ("torch.abs(torch.svd(A)[2])", np.abs(np.linalg.svd(A)[2].T)),
+    ("np.abs(np.linalg.svd(A)[2])", np.abs(np.linalg.svd(A)[2])),
+    ("scipy.special.softmax(A)", special.softmax(A)),
+    ("jax.nn.softmax(A)", special.softmax(A, -1)),
+    ("scipy.special.log_softmax(A, axis=0)", special.log_softmax(A, 0)),
+    ("scipy.linalg.cholesky(A @ A.T)", ROOT.T),
+    ("scipy.linalg.cholesky(A @ A.T, lower=True)", ROOT),
+    ("np.linalg.cholesky(A @ A.T)", ROOT),
+    ("math.remainder(5*x/3, 2)", 1.0),
+    ("math.remainder(x, 2)", -1.0),
+    ("np.remainder(x, 2)", 1.0),
+    ("jax.lax.clamp(2.0, v, 2.5)", np.clip(V, 2.0, 2.5)),
+    ("math.log(x, 3) + log(9, x) + log(base=3, x=x)", 4.0),
+    ("torch.atan2(input=x, other=1)", np.arctan2(3, 1)),
+    ("torch.where(condition=v > 1, input=v, other=0)", np.where(V > 1, V, 0)),
+    ("np.sum(a=A, axis=0)", A.sum(0)),
+    ("torch.linalg.solve(A=A, B=A)", np.eye(2)),
+    ("np.linalg.solve(a=A, b=A)", np.eye(2)),
+    ("torch.dot(input=v, tensor=v)", V @ V),
+]
+
+
+@pytest.mark.parametrize(("program", "value"), OF_MODULES)
+def test_a_name_has_the_meaning_of_its_module(program, value):
+    values = {"x": 3.0, "v": V, "A": A}
+    compiled = gradcli.compile(program)
+    np.testing.assert_allclose(compiled(**{n: values[n] for n in compiled.inputs}), value, 1e-12, 1e-12)
+
+
 # Each with what its error shows.
 REFUSED = [
     ("max(v, 0)", ["max(x, axis=0)", "maximum(x, 0)"]),
@@ -164,6 +208,13 @@ REFUSED = [
     ("x = lambda u: u\nx + 1", ["a function", "call it"]),
     ("v += A", ["shape"]),
     ("v[7] = 1", ["out of bounds"]),
+    ("torch.dot(A, A)", ["PyTorch's 'dot' takes two vectors", "a @ b"]),
+    ("torch.sum(A.dot(A))", ["PyTorch's 'dot' takes two vectors"]),
+    ("F.pad(v, 1)", ["np.pad"]),
+    ("torch.nn.functional.unfold(A, 1, 2)", ["blocks of images"]),
+    ("jax.lax.round(x)", ["half away from zero"]),
+    ("np.log(x, 2)", ["log(x)"]),
+    ("scipy.linalg.qr(np.vstack([A, A]))[0]", ["mode='economic'"]),
 ]  # fmt: skip
 
 

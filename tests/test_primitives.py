@@ -725,7 +725,18 @@ def test_an_elementwise_function_of_a_stack_is_the_stack_of_its_values(case):
 
 
 def test_the_names_that_differ_between_libraries_are_known_without_loading_them():
-    assert {e.name for e in table.of_libraries()} == {
-        n for n in ("log", *(e.name for e in table.of_libraries())) if table.differs(n)
-    }
-    assert all(table.find(e.name, dialect) is e for e in table.of_libraries() for dialect in e.dialects.split())
+    found = {(dialect, e.name): e for e in table.of_libraries() for dialect in e.dialects.split()}
+    assert found.keys() == {(dialect, name) for dialect, names in table.DIFFERING.items() for name in names}
+    assert all(table.find(name, dialect) is e for (dialect, name), e in found.items())
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [e for e in (*ENTRIES, *table.of_libraries()) if e.samples and not any(p.variadic for p in e.parameters)],
+    ids=lambda e: e.name,
+)
+def test_arguments_can_be_given_by_their_names(entry):
+    given = entry.samples[-1] if isinstance(entry.samples[-1], tuple) else entry.samples[-1:]
+    placed = [*zip((p.name for p in entry.parameters), given)]
+    named = {n: as_array(a) if is_float_data(a) and n != "tensors" else a for n, a in placed}
+    np.testing.assert_array_equal(data(entry(**named)), data(entry(*given)))

@@ -136,10 +136,9 @@ def _call_named(
         compute = forms.of_operands(machine, node, operation, positional, given)
         if compute is not None:
             return machine.apply(node, operation.name, compute)
-    known = {p.name for p in parameters}
     keywords: dict[str, Value] = {}
     for keyword, value in given.items():
-        name = rename(keyword, known)
+        name = rename(keyword, parameters)
         if name in keywords:
             raise CallError(f"'{node.name}' got '{name}' twice", span=node.span)
         keywords[name] = value

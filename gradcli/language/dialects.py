@@ -36,7 +36,13 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
     Raises CallError where PyTorch and NumPy mean different ones, and the program speaks both languages.
     """
     if call.module:
-        return table.find(call.name, _family(call.module))
+        if (call.module, call.name) in _OTHERWISE:
+            raise CallError(f"'{call.module}.{call.name}' {_OTHERWISE[call.module, call.name]}", span=call.name_span)
+        if call.name == "log" and call.module == "math" and _has_base(call):
+            return table.find("log", "base")
+        return table.find(call.name, *_families(call.module))
+    if call.name == "log" and _has_base(call):
+        return table.find("log", "base")
     if dialect == "both" and table.differs(call.name):
         raise CallError(
             f"'{call.name}' means one thing in PyTorch and another in NumPy, and the program has prefixes of both",
@@ -54,12 +60,23 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
     return table.find(call.name, "linalg" if call.receiver is None else "numpy")
 
 
+# Functions of modules that are not those of their names here.
+_OTHERWISE = {
+    ("torch.nn.functional", "unfold"): "takes the blocks of images, and 'unfold' here the windows along an axis",
+    ("jax.lax", "round"): "rounds a half away from zero, and 'round' here to the even number",
+}
 # Methods that only PyTorch's tensors have, by names that NumPy has for something else.
 _METHODS_OF_TORCH = ("size", "norm")
 
 
-def _family(library: str) -> str:
-    """Whose meaning of names the modules of a library have."""
-    if library.endswith("linalg"):
-        return "linalg"
-    return "torch" if library.startswith(_TORCH) else "numpy"
+def _has_base(call: tree.Call) -> bool:
+    """Whether a logarithm is one to a base, as only Python and mathematics have it."""
+    return len(tree.positional(call)) + len(call.keywords) > 1
+
+
+def _families(module: str) -> tuple[str, str]:
+    """Whose meaning of names a module has: its own, that of SciPy in JAX's copy of it, and that of those like it."""
+    own = module.removeprefix("jax.") if module.startswith("jax.scipy") else module
+    if module.endswith("linalg"):
+        return own, "linalg"
+    return own, "torch" if module.startswith(_TORCH) else "numpy"

@@ -350,7 +350,7 @@ def _named_arguments(call: tree.Call) -> dict[str, tree.Expression] | None:
     parameters = operation.parameters
     positional = tree.positional(call)
     named = {p.name: a for p, a in zip(parameters, positional)}
-    named |= {rename(k.name, [p.name for p in parameters]): k.value for k in call.keywords}
+    named |= {rename(k.name, parameters): k.value for k in call.keywords}
     return named if len(named) == len(positional) + len(call.keywords) else None
 
 

@@ -128,7 +128,9 @@ def check_arguments(operation: Operation, positional: Sequence[Value], keywords:
 
 _NO_NUMBERS = (str, tuple, type(None), *FUNCTIONS)
 # The parameters that take a text.
-_TEXTS = frozenset({"subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing"})
+_TEXTS = frozenset(
+    {"subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing", "approximate"}
+)
 
 
 def _check_argument(operation: Operation, parameter: Parameter, value: Value) -> None:

@@ -7,22 +7,27 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
-from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
-from gradcli.primitives.axes import normalize_axis, truth, whole, whole_array
+from gradcli.primitives.arithmetic import add, divide, fmod, multiply, negative, round_, subtract
+from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array
 from gradcli.primitives.bind import concrete, constant
-from gradcli.primitives.comparisons import equal, maximum, minimum, where
+from gradcli.primitives.comparisons import clip, equal, maximum, minimum, where
 from gradcli.primitives.conversions import broadcast_to, reshape
+from gradcli.primitives.decompositions import cholesky, qr
 from gradcli.primitives.distributions import rel_entr
-from gradcli.primitives.equations import matrix_norm
-from gradcli.primitives.exponential import exp, xlogy
+from gradcli.primitives.equations import matrix_norm, vander
+from gradcli.primitives.exponential import exp, log, xlogy
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.losses import reduced
+from gradcli.primitives.matrices import dot
 from gradcli.primitives.orders import Pair, difference
 from gradcli.primitives.primitive import Composite
-from gradcli.primitives.rearranging import split
+from gradcli.primitives.rearranging import meshgrid, split
 from gradcli.primitives.reductions import argmax, argmin, max_, min_, order_statistic, sum_
-from gradcli.primitives.scans import sort_by
-from gradcli.primitives.shape import ravel, squeeze, tile
+from gradcli.primitives.sampling import padded
+from gradcli.primitives.scans import log_softmax, softmax, sort_by
+from gradcli.primitives.shape import matrix_transpose, ravel, squeeze, tile
+from gradcli.primitives.singular import svd
+from gradcli.primitives.special import gelu
 from gradcli.primitives.statistics import norm, std, var
 
 _VECTOR = [0.5, -1.25, 2.0, 0.75]
@@ -203,4 +208,149 @@ scipy_kl_div = Composite(
     lambda x, y: add(subtract(rel_entr(x, y), x), y),
     derivative="g*log(x/y), g*(1 - x/y)", dialects="numpy",
     samples=(([0.5, 2.0], [0.25, 1.0]),),
+)  # fmt: skip
+
+
+def _of_vectors(name: str) -> Composite:
+    def definition(a: Any, b: Any) -> Any:
+        if any(len(arrays.shape(x)) != 1 for x in (a, b)):
+            raise ShapeError(
+                f"PyTorch's '{name}' takes two vectors, and these have shapes {list(arrays.shape(a))} and "
+                f"{list(arrays.shape(b))}",
+                hint="a @ b multiplies matrices, and sum(a*b) adds the products of all elements",
+            )
+        return dot(a, b)
+
+    return Composite(
+        name, "a, b", "inner product of two vectors", definition,
+        derivative="g*b, g*a", dialects="torch",
+        samples=((_VECTOR, _VECTOR),),
+    )  # fmt: skip
+
+
+torch_dot = _of_vectors("dot")
+torch_vdot = _of_vectors("vdot")
+
+jax_gelu = Composite(
+    "gelu", "x, approximate=True", "x*ndtr(x), by a tanh unless approximate=False",
+    lambda x, approximate=True: gelu(x, "tanh" if truth(approximate, "'approximate'") else "none"),
+    derivative=gelu.derivative, dialects="jax.nn",
+    samples=(_VECTOR,),
+)  # fmt: skip
+
+
+def _padded_from_the_last(x: Any, pad: Any, mode: Any = "constant", value: Any = None) -> Any:
+    widths = whole_array(concrete(pad), "a width")
+    rank = len(arrays.shape(x))
+    if widths.ndim != 1 or widths.size % 2 or widths.size > 2 * rank:
+        raise ShapeError(
+            f"PyTorch's widths are a pair for the last axis, then one for that before it, not {widths.tolist()}",
+            hint="np.pad takes a pair for each axis",
+        )
+    pairs = widths.reshape(-1, 2)[::-1].tolist()
+    return padded(x, [*([0, 0] for _ in range(rank - len(pairs))), *pairs], mode, 0.0 if value is None else value)
+
+
+torch_pad = Composite(
+    "pad", "x, pad, mode='constant', value=None",
+    "more elements before and behind those along the last axes, the last one first", _padded_from_the_last,
+    derivative="g without what was added, or that added up where it came from", dialects="torch",
+    samples=((_VECTOR, (1, 2)), (_MATRIX, (1, 0, 0, 2), "constant", 0.5)),
+)  # fmt: skip
+
+torch_vander = Composite(
+    "vander", "x, N=None", "the matrix with the powers of x as columns, the lowest first",
+    lambda x, N=None: vander(x, N, True),  # noqa: N803
+    derivative=vander.derivative, dialects="torch.linalg",
+    samples=(_VECTOR,),
+)  # fmt: skip
+
+torch_meshgrid = Composite(
+    "meshgrid", "*tensors, indexing='ij'", "vectors repeated over a grid, the first along the first axis",
+    lambda *tensors, indexing="ij": meshgrid(*tensors, indexing=indexing),
+    derivative=meshgrid.derivative, dialects="torch",
+)  # fmt: skip
+
+
+def _reduced_svd(x: Any, some: Any = True, compute_uv: Any = True) -> Any:
+    if not truth(compute_uv, "'compute_uv'"):
+        raise ShapeError("PyTorch's 'svd' without vectors gives zeros for them", hint="svdvals(A) has the values alone")
+    left, values, right = svd(x, not truth(some, "'some'"))
+    return left, values, matrix_transpose(right)
+
+
+torch_svd = Composite(
+    "svd", "A, some=True, compute_uv=True", "the U, the singular values s in falling order and the V with U@diag(s)@V.T = A",
+    _reduced_svd,
+    derivative=svd.derivative, domain=svd.domain, edges=svd.edges, dialects="torch",
+)  # fmt: skip
+
+
+def _of_all(of: Any) -> Composite:
+    def definition(x: Any, axis: Any = None) -> Any:
+        return of(x, axis) if axis is not None else reshape(of(ravel(x), 0), arrays.shape(x))
+
+    return Composite(
+        of.name, "x, axis=None", f"{of.doc.removesuffix(' along an axis, without overflow')} over all elements, or along an axis",
+        definition,
+        derivative=of.derivative, dialects="scipy.special",
+        samples=(_MATRIX,),
+    )  # fmt: skip
+
+
+scipy_softmax = _of_all(softmax)
+scipy_log_softmax = _of_all(log_softmax)
+
+
+def _triangle(A: Any, lower: Any = False) -> Any:  # noqa: N803
+    root = cholesky(A)
+    return root if truth(lower, "'lower'") else matrix_transpose(root)
+
+
+scipy_cholesky = Composite(
+    "cholesky", "A, lower=False", "the upper triangular R with R.T@R = A, or the lower L with L@L.T = A", _triangle,
+    derivative=f"that of R.T: {cholesky.derivative}", domain=cholesky.domain, edges=cholesky.edges,
+    dialects="scipy.linalg",
+)  # fmt: skip
+
+
+def _full_qr(A: Any, mode: Any = "full") -> Any:  # noqa: N803
+    rows, columns = arrays.shape(A)[-2:] if len(arrays.shape(A)) > 1 else (0, 0)
+    if chosen(mode, ("full", "r", "economic"), "'mode'") != "economic" and rows > columns:
+        raise ShapeError(
+            f"of a matrix of {rows} by {columns}, the columns of Q beyond the first {columns} may be any",
+            hint="scipy.linalg.qr(A, mode='economic') leaves them out",
+        )
+    return (qr(A)[1],) if mode == "r" else qr(A)
+
+
+scipy_qr = Composite(
+    "qr", "A, mode='full'", qr.doc, _full_qr,
+    derivative=qr.derivative, domain=qr.domain, edges=(*qr.edges, "mode='full' is for matrices that are not tall"),
+    dialects="scipy.linalg",
+)  # fmt: skip
+
+
+def _nearest_remainder(x: Any, y: Any) -> Any:
+    # That of 2*y leaves the quotient as odd or even as it is, so that a tie is broken as it should.
+    rest = fmod(x, multiply(2.0, y))
+    return subtract(rest, multiply(y, round_(divide(rest, y))))
+
+
+math_remainder = Composite(
+    "remainder", "x, y", "x - y*n, n the whole number nearest to x/y, of two the even one", _nearest_remainder,
+    derivative="g, -g*n", domain="y != 0", dialects="math",
+    samples=((7.3, 2.1), ([-7.3, 1.0], [2.1, 0.75])),
+)  # fmt: skip
+
+log_to_base = Composite(
+    "log", "x, base", "logarithm of x to a base", lambda x, base: divide(log(x), log(base)),
+    derivative="g/(x*log(base)), -g*log(x)/(base*log(base)**2)", domain="x > 0, base > 0, base != 1", dialects="base",
+    samples=((0.7, 3.0), ([0.3, 2.5], [2.0, 0.5])),
+)  # fmt: skip
+
+jax_clamp = Composite(
+    "clamp", "min, x, max", "x held between min and max", lambda min, x, max: clip(x, min, max),
+    derivative=clip.derivative, domain=clip.domain, edges=clip.edges, dialects="jax.lax",
+    samples=((0.0, 0.7, 1.0),),
 )  # fmt: skip

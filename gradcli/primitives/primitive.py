@@ -58,6 +58,7 @@ class Operation:
 
     __slots__ = (
         "_names",
+        "_required",
         "aliases",
         "called",
         "derivative",
@@ -95,6 +96,7 @@ class Operation:
         self.signature = signature
         self.parameters = parse_signature(signature)
         self._names = frozenset(p.name for p in self.parameters)
+        self._required = sum(p.default is None and not p.variadic for p in self.parameters)
         self.doc = doc
         self.derivative = derivative
         self.domain = domain
@@ -109,9 +111,15 @@ class Operation:
     def __call__(self, *operands: Any, **params: Any) -> Any:
         raise NotImplementedError
 
-    def _renamed(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Keywords of other libraries as those that they are here."""
-        return {rename(name, self._names): value for name, value in params.items()}
+    def _placed(self, operands: tuple[Any, ...], params: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """A call with the keywords of other libraries as those that they are here, and those of required arguments
+        in their places."""
+        params = {rename(name, self.parameters): value for name, value in params.items()}
+        for parameter in self.parameters[len(operands) :]:
+            if parameter.default is not None or parameter.name not in params:
+                break
+            operands = (*operands, params.pop(parameter.name))
+        return operands, params
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}({self.signature})>"
@@ -129,12 +137,12 @@ class Composite(Operation):
     def __call__(self, *operands: Any, **params: Any) -> Any:
         # As a primitive has it: one call more would be a twentieth of the time of an operation on numbers.
         try:
+            if params and (len(operands) < self._required or not self._names.issuperset(params)):
+                operands, params = self._placed(operands, params)
             for operand in operands:
                 if type(operand) is list:
                     operands = with_arrays(self.parameters, operands)
                     break
-            if params and not self._names.issuperset(params):
-                params = self._renamed(params)
             return self.definition(*operands, **params)
         except FOREIGN as error:
             refuse(self.name, operands, params, error)
@@ -319,28 +327,20 @@ class Primitive(Operation):
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         try:
+            if params and (len(operands) < self._required or not self._names.issuperset(params)):
+                operands, params = self._placed(operands, params)
             for operand in operands:
                 if type(operand) is list:
                     operands = with_arrays(self.parameters, operands)
                     break
-            if params and not self._names.issuperset(params):
-                params = self._renamed(params)
             if self.prepare is not None:
                 operands, params = self.prepare(*operands, **params)  # type: ignore[assignment]
             elif params or len(operands) != self._arity:
-                operands, params = self._by_name(operands, params), {}
+                raise CallError(f"{self.name}({self.signature}) needs each of its operands once")
             return bind(self, operands, params or _NO_PARAMS)
         except FOREIGN as error:
             refuse(self.name, operands, params, error)
             raise
-
-    def _by_name(self, operands: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The operands in their order, some of them given by name."""
-        names = [p.name for p in self.parameters]
-        left = names[len(operands) :]
-        if len(operands) > len(names) or sorted(left) != sorted(named):
-            raise CallError(f"{self.name}({self.signature}) needs each of its operands once")
-        return (*operands, *(named[n] for n in left))
 
     def rule(self, i: int) -> Any:
         """The rule for operand `i`, called as rule(g, y, *operands, **params)."""

@@ -149,10 +149,10 @@ def _pad(x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 
             hint="give one width, a pair (before, after), or a pair for each axis",
         )
     pairs = arrays.numpy_namespace().broadcast_to(widths, (rank, 2)).tolist()
-    return _padded(x, pairs, mode, constant_values)
+    return padded(x, pairs, mode, constant_values)
 
 
-def _padded(x: Any, pairs: Sequence[Sequence[int]], mode: Any, value: Any) -> Any:
+def padded(x: Any, pairs: Sequence[Sequence[int]], mode: Any, value: Any) -> Any:
     """`x` with so many elements before and behind those along each axis."""
     way = _MODES[chosen(mode, _MODES, "mode")]
     if min(itertools.chain.from_iterable(pairs), default=0) < 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain, repeat
 from typing import Any, NamedTuple
@@ -13,6 +13,9 @@ from gradcli import arrays
 _READ_LISTS = frozenset({"axis", "axes", "shape", "repeats", "shift", "indices", "key", "source", "destination"})
 # The first of the names that a function has is meant.
 _MEANINGS = {
+    "arrays": ("tensors",),
+    "tup": ("tensors",),
+    "reps": ("repeats",),
     "dim": ("axis", "axes"),
     "dims": ("axis", "axes"),
     "axes": ("axis",),
@@ -28,6 +31,12 @@ _MEANINGS = {
     "offset": ("k",),
     "p": ("ord",),
 }
+# What libraries call the first tensor of a function and the second, and what a first one, and what is before it, are
+# called here.
+_FIRST = frozenset({"input", "a", "x", "A", "x1", "arr", "array", "ary", "m", "mat1"})
+_SECOND = frozenset({"other", "b", "B", "x2", "exponent", "vec", "vec2", "mat2", "tensor"})
+_OWN_FIRST = frozenset({"x", "a", "A", "x1", "y", "input"})
+_BEFORE = frozenset({"condition", "n"})
 
 
 class Parameter(NamedTuple):
@@ -51,10 +60,16 @@ def _parameters(signature: str) -> Iterator[Parameter]:
         yield Parameter(name.lstrip("*"), default or None, name.startswith("*"))
 
 
-def rename(keyword: str, known: Collection[str]) -> str:
-    """The one of the `known` names that a keyword means; the keyword itself, where there is none."""
+def rename(keyword: str, parameters: Sequence[Parameter]) -> str:
+    """The name of the parameter that a keyword means; the keyword itself, where there is none."""
+    known = [p.name for p in parameters]
     if keyword in known:
         return keyword
+    if keyword in _FIRST or keyword in _SECOND:
+        tensors = [p.name for p in parameters if p.default is None and not p.variadic and p.name not in _BEFORE]
+        place = 0 if keyword in _FIRST else 1
+        if place < len(tensors) and tensors[0] in _OWN_FIRST:
+            return tensors[place]
     return next((name for name in _MEANINGS.get(keyword, ()) if name in known), keyword)
 
 

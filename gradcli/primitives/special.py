@@ -9,8 +9,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays import definitions
 from gradcli.errors import EvaluationError
-from gradcli.primitives.arithmetic import multiply
-from gradcli.primitives.axes import whole
+from gradcli.primitives.arithmetic import add, multiply
+from gradcli.primitives.axes import chosen, whole
 from gradcli.primitives.comparisons import equal, greater, less_equal, logical_and, not_equal, nowhere, where
 from gradcli.primitives.exponential import exp, expm1, sigmoid
 from gradcli.primitives.families import elementwise
@@ -90,10 +90,19 @@ silu = Composite(
     samples=_ANYWHERE,
 )  # fmt: skip
 
+
+def _gelu(x: Any, approximate: Any = "none") -> Any:
+    if chosen(approximate, ("none", "tanh"), "'approximate'") == "none":
+        return multiply(x, ndtr(x))
+    # (1 + tanh(u))/2 is sigmoid(2*u), which does not cancel.
+    inner = multiply(x, add(1.0, multiply(0.044715, multiply(x, x))))
+    return multiply(x, sigmoid(multiply(math.sqrt(8.0 / math.pi), inner)))
+
+
 gelu = Composite(
-    "gelu", "x", "x*ndtr(x)", lambda x: multiply(x, ndtr(x)),
+    "gelu", "x, approximate='none'", "x*ndtr(x); by a tanh where approximate='tanh'", _gelu,
     derivative="g*(ndtr(x) + x*exp(-x**2/2)/sqrt(2*pi))",
-    samples=_ANYWHERE,
+    samples=(*_ANYWHERE, ([-1.0, 2.0], "tanh")),
 )  # fmt: skip
 
 erf = elementwise(

@@ -91,10 +91,21 @@ _LATER = {
 }
 _HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.split()}
 
-# The names that libraries have meanings of their own for.
-_DIFFERING = frozenset(
-    ["diff", "kl_div", "max", "median", "min", "norm", "repeat", "size", "sort", "split", "std", "var"]
-)
+# The names that modules have meanings of their own for, and that have another with a base.
+DIFFERING = {
+    "torch": frozenset(
+        "diff dot kl_div max median meshgrid min pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
+    ),
+    "numpy": frozenset(["diff", "kl_div"]),
+    "linalg": frozenset(["norm"]),
+    "torch.linalg": frozenset(["vander"]),
+    "scipy.linalg": frozenset(["cholesky", "qr"]),
+    "scipy.special": frozenset(["softmax", "log_softmax"]),
+    "jax.nn": frozenset(["gelu"]),
+    "jax.lax": frozenset(["clamp"]),
+    "math": frozenset(["remainder"]),
+    "base": frozenset(["log"]),
+}
 
 # What a listing shows first; functions that are not here come behind those of their subject that are.
 _FIRST = """
@@ -162,10 +173,11 @@ _LOADED = _subjects(_MODULES)
 _BY_NAME = _named(_LOADED)
 
 
-def find(name: str, dialect: str = "") -> Operation | None:
-    """The function of the language with this name or alias, in the meaning that a library gives it."""
-    if dialect and name in _DIFFERING and (dialect, name) in _of_libraries():
-        return _of_libraries()[dialect, name]
+def find(name: str, *dialects: str) -> Operation | None:
+    """The function of the language with this name or alias, in the meaning of the first of the dialects that has one."""
+    for dialect in dialects:
+        if name in DIFFERING.get(dialect, ()):
+            return _of_libraries()[dialect, name]
     found = _BY_NAME.get(name)
     if found is None and name in _HOMES:
         file = _HOMES[name]
@@ -177,8 +189,8 @@ def find(name: str, dialect: str = "") -> Operation | None:
 
 
 def differs(name: str) -> bool:
-    """Whether a library means something else by a name than others do."""
-    return name in _DIFFERING
+    """Whether PyTorch means something else by a name than NumPy does."""
+    return name in DIFFERING["torch"] or name in DIFFERING["numpy"]
 
 
 @cache

@@ -27,6 +27,12 @@ PROGRAMS = [
     "torch.median(x, dim=1)[0].sum()",
     "torch.sum(x.repeat(2, 1)**2)",
     "(torch.max(x, dim=1)[1] * x[:, 0]).sum()",
+    "(torch.nn.functional.pad(x, (1, 2, 0, 1), value=2.0)**2).sum()",
+    "torch.dot(x[0], x[1])",
+    "(torch.svd(x)[2]**2)[:, 0].sum() + torch.svd(x)[1].prod()",
+    "torch.linalg.vander(x[0])[:, 3].sum()",
+    "torch.nn.functional.gelu(x, approximate='tanh').sum()",
+    "torch.sum(input=torch.maximum(input=x, other=-x), dim=1).prod()",
 ]
 
 
