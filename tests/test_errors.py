@@ -110,6 +110,12 @@ USAGE = {
     "contradicting options": (["eval", "x", "x=1", "--no-grad", "--order", "2"], "--order", ""),
     "a result file of another kind": (["eval", "x", "x=1", "--save", "out.txt"], ".npz", ""),
     "an intermediate that is not there": (["eval", "y=x", "x=1", "--retain", "z"], "'z'", ""),
+    "an option twice": (["eval", "x", "x=1", "--order", "2", "--order=3"], "--order is given twice", "leave one"),
+    "values in front of the program": (["eval", "x=5", "y=2", "x**y"], "'x=5'", "'x**y' x=5 y=2"),
+    "spaces around an equals sign": (["eval", "x*y", "x", "=", "5", "y=2"], "'x'", "write x=5"),
+    "a space behind an equals sign": (["eval", "x**2", "x=", "5"], "'x'", "write x=5"),
+    "a space before an equals sign": (["eval", "x**2", "x", "=5"], "'x'", "write x=5"),
+    "a function that is not called": (["eval", "f(x, y) = x*y", "x=1", "y=2"], "'x'", "f(x, y) = x*y; f(x, y)"),
     "both from standard input": (["eval", "-", "--vars", "-"], "standard input", ""),
 }  # fmt: skip
 

@@ -136,6 +136,25 @@ def test_what_print_writes(program, value):
     assert compiled(**{n: 3.0 for n in compiled.inputs if n == "x"}) == pytest.approx(value, rel=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("factor", "expected"),
+    [
+        ("scipy.linalg.cholesky(P)", np.linalg.cholesky(A @ A.T).T),
+        ("scipy.linalg.cholesky(P, lower=True)", np.linalg.cholesky(A @ A.T)),
+        ("np.linalg.cholesky(P)", np.linalg.cholesky(A @ A.T)),
+        ("scipy.linalg.qr(P)[1]**2", np.linalg.qr(A @ A.T)[1] ** 2),
+        ("scipy.linalg.qr(P[:, :1], mode='economic')[1]**2", np.linalg.qr((A @ A.T)[:, :1])[1] ** 2),
+    ],
+)
+def test_factors_of_scipy_are_those_of_scipy(factor, expected):
+    value, _ = value_and_grad(f"sum({factor}*[[1, 10], [100, 1000]])", P=A @ A.T)
+    np.testing.assert_allclose(value, np.sum(expected * [[1, 10], [100, 1000]]), 1e-12)
+
+
+def test_a_number_with_a_point_is_no_axis():
+    assert_is("sum(max(v, 1.5))", 6.5, {"v": [0.0, 1.0, 1.0]}, v=V)
+
+
 def test_a_matrix_of_a_stable_form_has_its_elements_raised():
     assert_is("sum(1 - tanh(A)**2)", np.sum(1 / np.cosh(A) ** 2), {"A": -2 * np.tanh(A) / np.cosh(A) ** 2}, A=A)
 
@@ -186,7 +205,19 @@ def test_a_name_has_the_meaning_of_its_module(program, value):
 # Each with what its error shows.
 REFUSED = [
     ("max(v, 0)", ["max(x, axis=0)", "maximum(x, 0)"]),
-    ("sum(v, x)", ["axis=x", "sum([x, x])"]),
+    ("sum(v, x)", ["axis=x", "v + x"]),
+    ("sum(v, x - 3)", ["axis=x - 3"]),
+    ("amax(v, 0)", ["amax(x, axis=0)", "maximum(x, 0)"]),
+    ("np.sum(v, True)", ["an axis must be a whole number, not True"]),
+    ("diff(sum(v)**2, v, x)", ["diff(sum(v)**2, v, n=x)"]),
+    ("v.sort()[0]", ["np.sort(x)", "torch.sort(x)[0]"]),
+    ("(v > 1) + (v > 2)", ["a | b", "1*a + b"]),
+    ("(x, 2)*2", ["tile(x, n)", "multiply(x, n)"]),
+    ("(x, 1) + (x, 2)", ["concat([a, b])", "add(a, b)"]),
+    ("scipy.linalg.qr(stack([v, v**2], 1))[1]", ["mode='economic'"]),
+    ("[1 -2]*x", ["1 - 2", "1, -2"]),
+    ("x <- 2", ["x = 2", "x < -2"]),
+    ("1.000+-0.002", ["1.000 - 0.002", "1.000 ± 0.002"]),
     ("sum([v, v])", ["axis=0", "np.sum"]),
     ("[v, v]*2", ["tile(x, n)", "multiply(x, n)"]),
     ("[x, 1] + [2, x]", ["concat([a, b])", "add(a, b)"]),
@@ -240,6 +271,12 @@ def test_what_could_mean_something_else_is_an_error(program, shown):
         ("x^2\nx", ["not used"]),
         ("f(u) = u**2; x + 1", ["'f' is defined and never called"]),
         ("f(u) = u**2; f(x)", []),
+        ("f = lambda u: u**2; x + 1", ["'f' is defined and never called"]),
+        ("f(u) = f(u - 1); x", ["'f' is defined and never called"]),
+        ("y = x^2\n+ 1", ["this line is a statement of its own"]),
+        ("y = x^2\n-1", ["this line is a statement of its own"]),
+        ("y = x^2\n-y", []),
+        ("y = x^2; -1", []),
         ("def f(u):\n    '''What it is.'''\n    return u\nf(x)", []),
         ("ys = []\nys.append(x)\nsum(ys)", []),
     ],

@@ -205,3 +205,34 @@ def test_box_characters_and_others_in_ascii():
     status, out, _ = fed(["eval", "--help"], b"", PYTHONIOENCODING="ascii")
     assert status == 0
     assert out.isascii()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["eval", "x^2", "x=3"], 0, "warning: standard input is not read"),
+        (["diff", "x^2"], 0, "warning: standard input is not read"),
+        (["eval", "x^2", "x=3", "--quiet"], 0, ""),
+        (["eval", "x=3"], 2, "gradcli eval - x=3"),
+        (["eval"], 2, "gradcli eval -"),
+        (["eval", "-", "x=3"], 0, ""),
+    ],
+)
+def test_a_program_on_standard_input_that_is_not_read(run, tmp_path, words, status, said):
+    (tmp_path / "program").write_text("x^3\n")
+    with (tmp_path / "program").open() as stream:
+        from_file = subprocess.run([*SHELL, *words], stdin=stream, capture_output=True, text=True, check=False)
+    from_pipe = subprocess.run([*SHELL, *words], input="x^3\n", capture_output=True, text=True, check=False)
+    in_memory = run(*words, stdin="x^3\n")
+    assert {from_file.returncode, from_pipe.returncode, in_memory.status} == {status}
+    for err in (from_file.stderr, from_pipe.stderr, in_memory.err):
+        assert said in err
+        assert bool(err) == bool(said)
+
+
+def test_lines_that_a_loop_has_read_some_of_are_nothing_to_warn_of(tmp_path):
+    (tmp_path / "lines").write_text("1\n2\n3\n")
+    with (tmp_path / "lines").open("rb", buffering=0) as stream:
+        stream.read(2)
+        done = subprocess.run([*SHELL, "eval", "2"], stdin=stream, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

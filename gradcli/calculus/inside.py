@@ -67,6 +67,11 @@ def diff(y: Any, x: Any, n: Any = 1) -> Any:
     return _observed(orders)
 
 
+def depends(y: Any, x: Any) -> bool:
+    """Whether `y` is computed from `x`."""
+    return gradients(y, (x,), create_graph=True)[0] is not None
+
+
 def jacobian(y: Any, x: Any) -> Any:
     """The derivatives of each element of `y` by each of `x`, of shape y.shape + x.shape."""
     return _observed([y, _or_zeros(jacobians(y, (x,), create_graph=True)[0], y, x)])

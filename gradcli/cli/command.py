@@ -145,12 +145,13 @@ def _command(parser: Any, name: str) -> Any:
 
 
 def _check_words(command: Any, arguments: Sequence[str]) -> None:
-    """Raise UsageError for a word that starts with -- and is no option.
+    """Raise UsageError for a word that starts with -- and is no option, and for a second value of one that takes one.
 
     The parser lets unknown options through, so that a program may start with a minus.
     """
     options = {name: parameter for parameter in command.params for name in parameter.opts}
     path = "gradcli" if command.name == "gradcli" else f"gradcli {command.name}"
+    given: set[str] = set()
     words = iter(arguments)
     for word in words:
         if word == "--":
@@ -159,7 +160,12 @@ def _check_words(command: Any, arguments: Sequence[str]) -> None:
             continue
         name, equals, _ = word.partition("=")
         if name in options:
-            if not equals and not getattr(options[name], "is_flag", False):
+            if getattr(options[name], "is_flag", False):
+                continue
+            if name in given and not options[name].multiple:
+                raise UsageError(f"{name} is given twice", hint="leave one of them out")
+            given.add(name)
+            if not equals:
                 next(words, None)
         elif name != "--help":
             close = nearest(name, [*options, "--help"])

@@ -62,6 +62,13 @@ class Environment(NamedTuple):
                 f"cannot read standard input: {error.strerror or error}", hint=f"{what} is read from it"
             ) from None
 
+    def has_unread_input(self) -> bool:
+        """Whether somebody has written to standard input what nobody has read."""
+        try:
+            return self.stdin is not None and system.is_waiting(self.stdin)
+        except (OSError, ValueError):
+            return False
+
     def write(self, text: str) -> None:
         """Write to standard output at once. Raises OutputError where that fails, and PipeClosed
         where the reader has gone."""

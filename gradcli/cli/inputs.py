@@ -16,7 +16,7 @@ from gradcli.language import reading, scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.lexer import MAX_LENGTH
-from gradcli.language.syntax.tree import Evaluate, Module
+from gradcli.language.syntax.tree import Define, Evaluate, Module
 from gradcli.timing import phase
 
 
@@ -68,33 +68,60 @@ def computing(options: ProgramOptions) -> Iterator[Any]:
 def _program_text(options: BindingOptions, environment: Environment) -> tuple[str, Sequence[str]]:
     """The text of the program, and the words behind it, which bind names."""
     words = options.words or []
+    if options.file is None and words[:1] == ["-"]:
+        if options.vars == "-":
+            raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
+        return environment.read_stdin("the program", MAX_LENGTH), words[1:]
+    if options.vars != "-" and environment.has_unread_input():
+        _check_input(options, environment)
     if options.file is not None:
         return _read_program(options.file), words
     if not words:
         raise UsageError("there is no program", hint="gradcli eval 'log(x**q)' x=5 q=3")
-    if words[0] != "-":
-        if _is_binding(words[0]) and any(not _is_binding(w) for w in words[1:]):
-            program = next(w for w in words[1:] if not _is_binding(w))
-            raise UsageError(
-                f"'{words[0]}' stands where the program should", hint=f"the program comes first: '{program}' {words[0]}"
-            )
-        for sign in (i for i, word in enumerate(words) if word == "=" and 1 < i < len(words) - 1):
-            raise UsageError(
-                f"there are spaces around '=' in a value for '{words[sign - 1]}'",
-                hint=f"write {words[sign - 1]}={words[sign + 1]}",
-            )
-        return words[0], words[1:]
-    if options.vars == "-":
-        raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
-    return environment.read_stdin("the program", MAX_LENGTH), words[1:]
+    _check_order(words)
+    return words[0], words[1:]
 
 
-_BINDING = re.compile(r"[^\W\d]\w*=[^=]")
+def _check_input(options: BindingOptions, environment: Environment) -> None:
+    """Warn that standard input is not read. Raises UsageError where the program can be nowhere else."""
+    words = options.words or []
+    if options.file is None and all(map(_is_binding, words)):
+        raise UsageError(
+            "the program on standard input is not read", hint=f"'-' reads it: gradcli eval {' '.join(['-', *words])}"
+        )
+    if not getattr(options, "quiet", False):
+        environment.complain("warning: standard input is not read: the program is given already")
+
+
+_BINDING = re.compile(r"\s*[^\W\d]\w*\s*=[^=]")
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def _is_binding(word: str) -> bool:
     """Whether a word looks like NAME=VALUE."""
     return _BINDING.match(word) is not None
+
+
+def _check_order(words: Sequence[str]) -> None:
+    """Raise UsageError where the program stands behind values, and where a value is in several words."""
+    if _is_binding(words[0]) and any(not _is_binding(w) for w in words[1:]):
+        # Only a wrong command line pays for the import.
+        from shlex import quote
+
+        program = next(w for w in words[1:] if not _is_binding(w))
+        values = " ".join(quote(w) for w in words if w is not program)
+        raise UsageError(
+            f"'{words[0]}' stands where the program should", hint=f"the program comes first: {quote(program)} {values}"
+        )
+    parts = ["", *words[1:], ""]
+    for before, word, behind in zip(parts, parts[1:], parts[2:]):
+        name, sign, value = (before, "=", behind) if word == "=" else ("", "", "")
+        if word.endswith("=") and _NAME.fullmatch(word[:-1]):
+            name, sign, value = word[:-1], "=", behind
+        elif word.startswith("=") and len(word) > 1 and _NAME.fullmatch(before):
+            name, sign, value = before, "=", word[1:]
+        if sign and name and value:
+            raise UsageError(f"there are spaces around '=' in a value for '{name}'", hint=f"write {name}={value}")
 
 
 def _read_program(path: str) -> str:
@@ -144,7 +171,7 @@ def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple
     scope.check(program, bindings)
     for word, name in zip(words, tuple(bindings)):
         if name not in reads:
-            raise _unused(name, reads, word)
+            raise _unused(name, program, reads, word)
     for name, value in _variables(options.vars, environment).items():
         if name in bindings:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
@@ -157,9 +184,13 @@ def _name_span(word: str) -> Span:
     return Span(0, word.index("="))
 
 
-def _unused(name: str, reads: Mapping[str, Any], word: str) -> BindingError:
+def _unused(name: str, program: Module, reads: Mapping[str, Any], word: str) -> BindingError:
     read = ", ".join(f"'{r}'" for r in reads if r not in scope.CONSTANTS)
     hint = did_you_mean(name, reads, f"it reads {read}" if read else "it reads no names")
+    last = program.body[-1]
+    if isinstance(last, Define) and any(p.name == name for p in last.parameters):
+        call = f"{last.name}({', '.join(p.name for p in last.parameters)})"
+        hint = f"a function is called for its value: write {program.source.rstrip(' ;')}; {call}"
     return BindingError(f"the program does not read '{name}'", hint=hint, span=_name_span(word), source=word)
 
 

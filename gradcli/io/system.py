@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
+import sys
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from typing import TextIO
 
@@ -89,6 +91,31 @@ def text_of(stream: TextIO, most: int) -> str:
         parts.append(part)
         left -= len(part)
     return "".join(parts)
+
+
+def is_waiting(stream: TextIO) -> bool:
+    """Whether there is text that nobody has read: in a pipe, or from the beginning of a file."""
+    try:
+        number = stream.fileno()
+    except OSError:
+        # One in memory.
+        place, part = stream.tell(), stream.read(1)
+        stream.seek(place)
+        return bool(part)
+    found = os.fstat(number)
+    if stat.S_ISREG(found.st_mode):
+        return found.st_size > 0 and os.lseek(number, 0, os.SEEK_CUR) == 0
+    return stat.S_ISFIFO(found.st_mode) and _bytes_in_pipe(number) > 0
+
+
+def _bytes_in_pipe(number: int) -> int:
+    """How many have been written to it and not read yet; 0 where the system does not tell."""
+    try:
+        from fcntl import ioctl
+        from termios import FIONREAD
+    except ImportError:
+        return 0
+    return int.from_bytes(ioctl(number, FIONREAD, bytes(4)), sys.byteorder)
 
 
 def writer(path: str, new: bool = False) -> BufferedWriter:

@@ -218,8 +218,20 @@ def _derivative(machine: Machine, node: tree.Call, positional: list[Value], keyw
     value = machine.apply(node, node.name, functools.partial(getattr(inside, node.name), **named))
     for place in range(len(names), len(positional)):
         _check_target(tree.positional(node)[place : place + 1], node, positional[place])
+        if place == 2 and not inside.depends(named["y"], positional[place]):
+            raise _order_or_variable(machine, node)
         value = machine.apply(node, node.name, functools.partial(inside.diff, value, positional[place]))
     return value
+
+
+def _order_or_variable(machine: Machine, node: tree.Call) -> DifferentiationError:
+    """The error for a third argument that may be meant as the order, as what is differentiated does not depend on it."""
+    y, x, n = (machine.program.source[a.span.start : a.span.end] for a in tree.positional(node)[:3])
+    return DifferentiationError(
+        f"'{n}' is an input that {y} does not depend on, and not the order of 'diff'",
+        hint=f"diff({y}, {x}, n={n}) takes it as the order",
+        span=tree.positional(node)[2].span,
+    )
 
 
 def _gradient(machine: Machine, node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Items:

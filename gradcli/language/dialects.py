@@ -9,8 +9,9 @@ from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.primitive import Operation
 
-# The meaning of names without a prefix and of methods: PyTorch's, NumPy's, or what is unclear, as both occur.
-Dialect = OneOf["torch", "numpy", "both"]
+# The meaning of names without a prefix and of methods: PyTorch's, NumPy's, JAX's, which is NumPy's but for tensors that
+# never change, or what is unclear, as PyTorch's and another occur.
+Dialect = OneOf["torch", "numpy", "jax", "both"]
 
 _TORCH = ("torch",)
 # `math` and `scipy.special` call nothing as anybody else does not.
@@ -27,7 +28,9 @@ def of_program(program: tree.Module) -> Dialect:
             libraries.update(node.libraries.split())
     torch = any(library.startswith(_TORCH) for library in libraries)
     numpy = any(library.startswith(_NUMPY) and not library.startswith("jax.scipy.special") for library in libraries)
-    return "both" if torch and numpy else "torch" if torch else "numpy"
+    if torch:
+        return "both" if numpy else "torch"
+    return "jax" if any(library.startswith("jax") for library in libraries) else "numpy"
 
 
 def function(call: tree.Call, dialect: Dialect) -> Operation | None:
@@ -41,6 +44,11 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
         if call.name == "log" and call.module == "math" and _has_base(call):
             return table.find("log", "base")
         return table.find(call.name, *_families(call.module))
+    if call.receiver is not None and call.name == "where":
+        # Of a tensor alone: what is chosen stands before the condition.
+        return table.find("where", "method")
+    if call.receiver is not None and call.name in _METHODS_OF_TORCH:
+        return table.find(call.name, "torch")
     if call.name == "log" and _has_base(call):
         return table.find("log", "base")
     if dialect == "both" and table.differs(call.name):
@@ -55,7 +63,13 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
             hint=f"write F.{call.name}(…) or scipy.special.{call.name}(…)",
             span=call.name_span,
         )
-    if dialect == "torch" or (call.receiver is not None and call.name in _METHODS_OF_TORCH):
+    if dialect == "numpy" and call.receiver is not None and call.name == "sort":
+        raise CallError(
+            "the method 'sort' gives nothing in NumPy, where it sorts in place, and values and indices in PyTorch",
+            hint="write np.sort(x) or torch.sort(x)[0]",
+            span=call.span,
+        )
+    if dialect == "torch":
         return table.find(call.name, "torch")
     return table.find(call.name, "linalg" if call.receiver is None else "numpy")
 
@@ -66,7 +80,7 @@ _OTHERWISE = {
     ("jax.lax", "round"): "rounds a half away from zero, and 'round' here to the even number",
 }
 # Methods that only PyTorch's tensors have, by names that NumPy has for something else.
-_METHODS_OF_TORCH = ("size", "norm")
+_METHODS_OF_TORCH = ("size", "norm", "split")
 
 
 def _has_base(call: tree.Call) -> bool:

@@ -102,6 +102,12 @@ def _binary(machine: Machine, node: tree.Binary, _scope: Scope) -> Task:
         return _of_truths(machine, node, TRUTH[node.operator], left, right)
     operation = BINARY[node.operator]
     left, right = number(left, f"'{node.operator}'"), number(right, f"'{node.operator}'")
+    if node.operator == "+" and _is_truth(left) and _is_truth(right) and (arrays.shape(left) or arrays.shape(right)):
+        raise EvaluationError(
+            "'+' of truth values is 'one or both' in NumPy and PyTorch, and counts them in mathematics",
+            hint="write a | b for the first, 1*a + b for the second",
+            span=node.operator_span,
+        )
     written = _written(machine, node) if node.operator == "**" else ""
     if written == "^" and _is_truth(left) and _is_truth(right):
         raise EvaluationError(
@@ -149,7 +155,7 @@ def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
     Raises EvaluationError where the two differ.
     """
     items, other = (left, right) if isinstance(left, Items) else (right, left)
-    if node.operator == "*" and items.made != "tuple" and not isinstance(other, Items):
+    if node.operator == "*" and not isinstance(other, Items):
         # Python's lists stand in front of how often they are repeated, as a rule.
         counted = items is left or isinstance(node.left, tree.Number)
         if counted and len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
@@ -159,7 +165,7 @@ def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
         number_node = node.right if items is left else node.left
         if isinstance(number_node, tree.Number) or items.made == "grown":
             raise _both(node, "repeats the list", "multiplies its elements", "tile(x, n)", "multiply(x, n)")
-    if node.operator == "+" and isinstance(other, Items) and "tuple" not in (items.made, other.made):
+    if node.operator == "+" and isinstance(other, Items):
         raise _both(node, "joins the lists", "adds their elements", "concat([a, b])", "add(a, b)")
     return None
 

@@ -44,19 +44,29 @@ def of_operands(
         return lambda: add(number(positional[1], "'sum'"), _of_list(node, "sum", first))
     if len(positional) < 2 or len(operation.parameters) < 2 or operation.parameters[1].name != "axis":
         return None
-    if operation.name in ("max", "min") and (python or (operation.dialects and _is_input(machine, node))):
-        _check_operands(node, positional)
+    outer = _input(machine, tree.positional(node)[1])
+    if operation.name in _OF_TWO_AT_LEAST and (python or (operation.dialects and outer is not None)):
+        _check_operands(node, operation.name, positional)
         values = [number(v, f"'{node.name}'") for v in positional]
         return lambda: functools.reduce(_OF_TWO[operation.name], values)
-    if _is_input(machine, node):
-        name = tree.positional(node)[1].id  # type: ignore[attr-defined]
-        hint = f"maximum(x, {name}) for each two elements, " if node.name in ("max", "min") else ""
-        raise CallError(
-            f"'{name}' is an input, and the second argument of '{node.name}' is an axis",
-            hint=f"{hint}{node.name}(x, axis={name}) for an axis, {node.name}([x, {name}]) for both",
-            span=tree.positional(node)[1].span,
-        )
+    if outer is not None:
+        raise _no_axis(machine, node, operation.name, outer)
     return None
+
+
+_OF_TWO_AT_LEAST = ("max", "min")
+
+
+def _no_axis(machine: Machine, node: tree.Call, name: str, outer: tree.Name) -> CallError:
+    """The error for an input, given by position, where an axis stands."""
+    whole, given = (machine.program.source[a.span.start : a.span.end] for a in tree.positional(node)[:2])
+    both = {"max": f"maximum({whole}, {given})", "min": f"minimum({whole}, {given})", "sum": f"{whole} + {given}"}
+    other = f", {both[name]} for both, element by element" if name in both else ""
+    return CallError(
+        f"'{outer.id}' is an input, and the second argument of '{node.name}' is an axis",
+        hint=f"{node.name}({whole}, axis={given}) for an axis{other}",
+        span=tree.positional(node)[1].span,
+    )
 
 
 def _is_matrix(value: Value) -> bool:
@@ -67,20 +77,28 @@ def _is_made_list(value: Value) -> bool:
     return isinstance(value, Items) and value.made in ("generated", "grown")
 
 
-def _is_input(machine: Machine, node: tree.Call) -> bool:
-    """Whether the second argument is a name whose value comes from outside."""
-    second = tree.positional(node)[1]
-    return isinstance(second, tree.Name) and not second.module and second.id in machine.inputs
+def _input(machine: Machine, argument: tree.Expression) -> tree.Name | None:
+    """The name whose value comes from outside that an argument is, or is computed from by operators alone."""
+    parts: list[tree.SyntaxNode] = [argument]
+    for part in parts:
+        if isinstance(part, tree.Name) and not part.module and part.id in machine.inputs:
+            return part
+        if isinstance(part, (tree.Unary, tree.Binary)):
+            parts += tree.children(part)
+    return None
 
 
-def _check_operands(node: tree.Call, positional: Sequence[Value]) -> None:
+def _check_operands(node: tree.Call, name: str, positional: Sequence[Value]) -> None:
+    """Raise CallError for a whole number behind a tensor, which may be an axis."""
     second = tree.positional(node)[1]
     literal = second.operand if isinstance(second, tree.Unary) else second
-    if len(positional) == 2 and isinstance(literal, tree.Number) and arrays.shape(number(positional[0], "an operand")):
+    if not isinstance(literal, tree.Number) or not literal.value.is_integer():
+        return
+    if len(positional) == 2 and arrays.shape(number(positional[0], "an operand")):
         text = f"{'-' * isinstance(second, tree.Unary)}{literal.value:g}"
         raise CallError(
-            f"{node.name}(x, {text}) can be an axis, or the {node.name}imum of each element and {text}",
-            hint=f"write {node.name}(x, axis={text}) or {node.name}imum(x, {text})",
+            f"{node.name}(x, {text}) can be an axis, or the {name}imum of each element and {text}",
+            hint=f"write {node.name}(x, axis={text}) or {name}imum(x, {text})",
             span=node.span,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gradcli.errors import Span
@@ -18,11 +18,12 @@ class Unused(NamedTuple):
 
 
 _NOT_USED = "the value of this statement is not used: the value of the program is that of its last statement"
+_OF_ITS_OWN = "this line is a statement of its own: a line goes on inside brackets alone"
 
 
 def unused(program: tree.Module) -> list[Unused]:
     """The statements whose values are lost, and the functions that are never called, in the order of the text."""
-    found = [*_values(program), *_functions(program)]
+    found = [*_values(program), *_functions(program), *_lines(program)]
     return sorted(found)
 
 
@@ -49,11 +50,47 @@ def _does_something(value: tree.Expression) -> bool:
 
 
 def _functions(program: tree.Module) -> Iterator[Unused]:
-    defined = [n for n in program.body if isinstance(n, tree.Define)]
+    defined = [(n.name, n.name_span, n.span) for n in program.body if isinstance(n, tree.Define)]
+    defined += [
+        (target.name, target.span, n.span)
+        for n in program.body
+        if isinstance(n, tree.Assign) and isinstance(n.value, tree.Lambda)
+        for target in n.targets
+        if isinstance(target, tree.BoundName)
+    ]
     if not defined:
         return
-    mentioned = {n.name for n in tree.everything(program) if isinstance(n, tree.Call)}
-    mentioned |= {n.id for n in tree.everything(program) if isinstance(n, tree.Name)}
-    yield from (
-        Unused(d.name_span, f"'{d.name}' is defined and never called") for d in defined if d.name not in mentioned
-    )
+    mentions = [*_mentions(tree.everything(program))]
+    for name, place, whole in defined:
+        # A function that calls itself is not called by that.
+        if not any(n == name and not whole.start <= at.start < whole.end for n, at in mentions):
+            yield Unused(place, f"'{name}' is defined and never called")
+
+
+def _mentions(nodes: Iterable[tree.SyntaxNode]) -> Iterator[tuple[str, Span]]:
+    """The names that are read or called, each with a place of it."""
+    for node in nodes:
+        if isinstance(node, tree.Call):
+            yield node.name, node.span
+        elif isinstance(node, tree.Name):
+            yield node.id, node.span
+
+
+def _lines(program: tree.Module) -> Iterator[Unused]:
+    """A last line that begins with a sign, behind one that gives a value to a name that is read nowhere after: it may
+    have been meant to go on with that."""
+    if len(program.body) < 2:
+        return
+    before, last = program.body[-2:]
+    sign = program.source[last.span.start]
+    if (
+        not isinstance(last, tree.Evaluate)
+        or sign not in "+-−"
+        or "\n" not in program.source[before.span.end : last.span.start]
+    ):
+        return
+    names = {before.name} if isinstance(before, tree.Define) else set()
+    if isinstance(before, tree.Assign):
+        names = set().union(*map(scope.names_of, before.targets))
+    if names and not names.intersection(n for n, _ in _mentions(tree.walk(last))):
+        yield Unused(last.span, _OF_ITS_OWN)

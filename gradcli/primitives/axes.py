@@ -90,16 +90,24 @@ def diagonal_number(k: Any, rows: int, columns: int) -> int:
 
 
 def normalize_axis(axis: Any, ndim: int) -> int:
+    _check_axis(axis)
     number = whole(axis, "an axis")
     if not -ndim <= number < ndim:
         raise ShapeError(f"axis {number} is out of range for a tensor of {ndim} dimensions")
     return number % ndim
 
 
+def _check_axis(axis: Any) -> None:
+    """Raise EvaluationError for a truth value: some libraries take other parameters in that place."""
+    if type(axis) is bool:
+        raise EvaluationError(f"an axis must be a whole number, not {axis}")
+
+
 def normalize_axes(axis: Any, ndim: int) -> Shape:
     """The axes as sorted non-negative numbers; None means all of them."""
     if axis is None:
         return tuple(range(ndim))
+    _check_axis(axis)
     axes = sorted(normalize_axis(a, ndim) for a in whole_numbers(axis, "an axis"))
     if len(set(axes)) < len(axes):
         raise ShapeError("the same axis is named twice")

@@ -36,6 +36,8 @@ _MATRIX = [[0.5, -1.25, 2.0], [3.5, 0.25, -0.75]]
 
 def _deviation(of: Composite) -> Any:
     def definition(x: Any, axis: Any = None, correction: Any = 1, keepdims: Any = False) -> Any:
+        # `x.std(False)` says `unbiased`.
+        axis, correction = (None, axis) if type(axis) is bool else (axis, correction)
         return of(x, axis, keepdims, correction)
 
     return definition
@@ -122,6 +124,12 @@ torch_median = Composite(
     _lower_median,
     derivative="g to that element; of all elements, ties share it evenly", dialects="torch",
     samples=((_VECTOR,),),
+)  # fmt: skip
+
+method_where = Composite(
+    "where", "x, condition, y", "the elements of x where a condition holds, else those of y: the method of a tensor",
+    lambda x, condition, y: where(condition, x, y),
+    derivative=where.derivative, dialects="method",
 )  # fmt: skip
 
 torch_repeat = Composite(

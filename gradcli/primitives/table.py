@@ -105,6 +105,7 @@ DIFFERING = {
     "jax.lax": frozenset(["clamp"]),
     "math": frozenset(["remainder"]),
     "base": frozenset(["log"]),
+    "method": frozenset(["where"]),
 }
 
 # What a listing shows first; functions that are not here come behind those of their subject that are.

@@ -33,9 +33,15 @@ PROGRAMS = [
     "torch.linalg.vander(x[0])[:, 3].sum()",
     "torch.nn.functional.gelu(x, approximate='tanh').sum()",
     "torch.sum(input=torch.maximum(input=x, other=-x), dim=1).prod()",
+    "torch.std(x, False) + x.var(True)",
+    "(x.where(x > 1, -x) * torch.sum(x)).sum()",
+    "(torch.meshgrid(x[0], x[1])[0] * x[:, :1].sum()**torch.arange(4)).sum()",
+    "(torch.nn.functional.pad(x, (2, 0), 'reflect')**2 * torch.arange(6)).sum()",
+    "torch.sum(x.split(3, dim=1)[0]**2)",
 ]
 
 
+@pytest.mark.filterwarnings("ignore:torch.meshgrid")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_meaning_of_pytorch(program):
     x = torch.tensor(MATRIX, dtype=torch.float64, requires_grad=True)

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax import tree
 from gradcli.language.syntax.lexer import Token, place
+from gradcli.language.syntax.readings import Readings
 
 Child: TypeAlias = "tree.SyntaxNode | Token"
 
@@ -91,14 +92,22 @@ def _operator(token: Token) -> Any:
 def unary(operator: Token, operand: tree.Expression) -> tree.Unary:
     span = Span(operator.start_pos, operand.span.end)
     if isinstance(operand, tree.Factorial) and _is_bare(operand, operand.operand):
-        raise two_readings(span, "(-x)!", "-(x!)")
+        raise Readings(span, "(-{0})!", "-({0}!)", operand.operand.span)
     return tree.Unary(span, _operator(operator), operand)
 
 
 def compare(*children: Any) -> tree.Compare:
     span = Span(children[0].span.start, children[-1].span.end)
+    for sign, right in zip(children[1::2], children[2::2]):
+        if sign.value == "<" and isinstance(right, tree.Unary) and _is_an_arrow(sign, right):
+            raise Readings(span, "{0} = {1}", "{0} < -{1}", children[0].span, right.operand.span)
     operators = tuple(_operator(operator) for operator in children[1::2])
     return tree.Compare(span, operators, children[::2])
+
+
+def _is_an_arrow(sign: Token, right: tree.Unary) -> bool:
+    """Whether a minus touches the sign before it, and not what follows, as in `x <- 2`."""
+    return right.operator == "-" and right.span.start == sign.end_pos and right.operand.span.start > sign.end_pos + 1
 
 
 def is_none(operand: tree.Expression, *words: Token) -> tree.IsNone:
@@ -109,10 +118,27 @@ def binary(left: tree.Expression, operator: Token, right: tree.Expression) -> tr
     span = Span(left.span.start, right.span.end)
     if operator.type == "IMPLICIT":
         if isinstance(right, tree.Number):
-            raise two_readings(span, "a*b", "one number")
+            raise Readings(
+                span, "{0}*{1}", "one number", left.span, right.span, hint="write {one}, or the number alone"
+            )
         if isinstance(right, tree.Factorial) and _is_bare(right, right.operand):
-            raise two_readings(span, "(2*x)!", "2*(x!)")
+            raise Readings(span, "({0}*{1})!", "{0}*({1}!)", left.span, right.operand.span)
+    elif operator.value == "+" and _is_an_error(left, operator, right):
+        hint = "write {one}, or {0} without its uncertainty"
+        raise Readings(span, "{0} - {1}", "{0} ± {1}", left.span, right.operand.span, hint=hint)  # type: ignore[attr-defined]
     return tree.Binary(span, _operator(operator), place(operator), left, right)
+
+
+def _is_an_error(left: tree.Expression, operator: Token, right: tree.Expression) -> bool:
+    """Whether a number has an uncertainty behind it, as in 1.25+-0.02."""
+    return (
+        isinstance(right, tree.Unary)
+        and right.operator == "-"
+        and isinstance(left, tree.Number)
+        and isinstance(right.operand, tree.Number)
+        and left.span.end == operator.start_pos
+        and right.operand.span.start == operator.end_pos + 1
+    )
 
 
 def superscript(base: tree.Expression, exponent: Token) -> tree.Binary:
@@ -127,7 +153,7 @@ def superscript(base: tree.Expression, exponent: Token) -> tree.Binary:
 def factorial(operand: tree.Expression, sign: Token) -> tree.Factorial:
     span = Span(operand.span.start, sign.end_pos)
     if isinstance(operand, tree.Factorial) and _is_bare(operand, operand.operand):
-        raise two_readings(span, "(x!)!", "the double factorial")
+        raise Readings(span, "({0})!", "the double factorial", operand.span, hint="write {one}")
     return tree.Factorial(span, operand)
 
 
@@ -135,7 +161,9 @@ def root(sign: Token, operand: tree.Expression) -> tree.Call:
     span = Span(sign.start_pos, operand.span.end)
     within = operand.left if isinstance(operand, tree.Binary) else getattr(operand, "operand", None)
     if isinstance(operand, (tree.Binary, tree.Factorial)) and _is_bare(operand, within):
-        raise two_readings(span, f"{sign.value}(x…)", f"({sign.value}x)…")
+        rest = Span(within.span.end, operand.span.end)  # type: ignore[union-attr]
+        one, other = f"{sign.value}({{0}}{{1}})", f"({sign.value}{{0}}){{1}}"
+        raise Readings(span, one, other, within.span, rest)  # type: ignore[union-attr]
     name = "sqrt" if sign.value == "√" else "cbrt"
     return tree.Call(span, name, place(sign), None, (operand,), (), "")
 
@@ -143,12 +171,6 @@ def root(sign: Token, operand: tree.Expression) -> tree.Call:
 def _is_bare(node: tree.Expression, first: Any) -> bool:
     """Whether an expression stands without brackets around it: it begins where its first part does."""
     return bool(node.span.start == first.span.start)
-
-
-def two_readings(span: Span, one: str, other: str) -> ProgramSyntaxError:
-    return ProgramSyntaxError(
-        f"this can be read as {one} and as {other}", hint="put brackets around what is meant", span=span
-    )
 
 
 # Calls, indices, attributes
@@ -280,7 +302,19 @@ def tuple_(opening: Token, first: tree.Expression, *rest: Any) -> tree.Tuple:
 
 def list_(opening: Token, *rest: Any) -> tree.List:
     items = rest[0] if len(rest) == 2 else ()
+    for item in items:
+        if isinstance(item, tree.Binary) and isinstance(item.right, tree.Number) and item.operator in ("+", "-"):
+            _check_items(item)
     return tree.List(Span(opening.start_pos, rest[-1].end_pos), items)
+
+
+def _check_items(item: tree.Binary) -> None:
+    """Raise Readings for numbers side by side, as in `[1 -2]`: a sign that touches the second one alone."""
+    first = item.left.operand if isinstance(item.left, tree.Unary) else item.left
+    sign = item.operator_span
+    if isinstance(first, tree.Number) and first.span.end < sign.start and sign.end == item.right.span.start:
+        one, other = f"{{0}} {item.operator} {{1}}", f"{{0}}, {item.operator}{{1}}"
+        raise Readings(item.span, one, other, item.left.span, item.right.span)
 
 
 def comprehended(opening: Token, element: tree.Expression, *rest: Any) -> tree.Comprehension:

@@ -17,6 +17,7 @@ from gradcli.language.syntax import (
     soft_words,
     tree,
 )
+from gradcli.language.syntax.readings import Readings
 
 # What the rules of the grammar make, by their names.
 ACTIONS = {**vars(build_expressions), **vars(build_statements)}
@@ -61,6 +62,10 @@ def _parse(source: str, start: str, *, lines: bool) -> Any:
     except GradcliError as error:
         error.locate(None, source)
         raise
+    except Readings as readings:
+        unclear = readings.error(source)
+        unclear.locate(None, source)
+        raise unclear from None
     except lalr.UnexpectedToken as unexpected:
         _explain(source, unexpected)
 

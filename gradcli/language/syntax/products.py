@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax.lexer import Token
+from gradcli.language.syntax.readings import two_readings
 
 _FACTORS = {"NAME", "LPAR"}
 _ROOTS = {"√", "∛"}
@@ -29,7 +30,7 @@ def with_products(raw: Iterator[Token], source: str) -> Iterator[Token]:
     for token in raw:
         if previous is not None and previous.type == "NUMBER" and previous.end_pos == token.start_pos:
             if token.value == "!=":
-                raise _two_readings(previous, token, f"{previous.value} != …", f"{previous.value}! == …")
+                raise two_readings(_between(previous, token), f"{previous.value} != …", f"{previous.value}! == …")
             if _is_factor(previous, token, source):
                 if operator is not None:
                     raise _unclear(source, left, operator, previous, token)
@@ -68,16 +69,13 @@ def _unclear(source: str, left: Token | None, operator: Token, number: Token, to
     function = re.search(r"([^\W\d]\w*)\s*$", source[: operator.start_pos])
     if token.type == "LPAR" and operator.value in ("^", "**") and function is not None:
         name = function[1]
-        return _two_readings(operator, token, f"{name}{factor}^{number.value}", f"{name}^({number.value}*{factor})")
+        one, other = f"{name}{factor}^{number.value}", f"{name}^({number.value}*{factor})"
+        return two_readings(_between(operator, token), one, other)
     before = left.value if left is not None and left.type in ("NAME", "NUMBER") and operator.value not in _ROOTS else ""
     first = left if left is not None and before else operator
     written = f"{before}{operator.value}"
-    return _two_readings(first, token, f"{written}({product})", f"{written}{product}")
+    return two_readings(_between(first, token), f"{written}({product})", f"{written}{product}")
 
 
-def _two_readings(first: Token, last: Token, one: str, other: str) -> ProgramSyntaxError:
-    return ProgramSyntaxError(
-        f"this can be read as {one} and as {other}",
-        hint=f"write {one} or {other}",
-        span=Span(first.start_pos, last.end_pos),
-    )
+def _between(first: Token, last: Token) -> Span:
+    return Span(first.start_pos, last.end_pos)
