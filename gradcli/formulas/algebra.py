@@ -7,7 +7,7 @@ The identities hold for real numbers where the functions are smooth: `x/x` is 1,
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,9 @@ from gradcli.program.ir import Variable
 # Powers of numbers with larger exponents are left as they are.
 _LARGEST_EXPONENT = 64
 
+
+# A power that is not put together from others: its base, and its exponent without a coefficient.
+Unit = tuple["Formula", "Formula"]
 
 # In eighths of steps: to make each part of a sum or product.
 _PART = 16
@@ -82,6 +85,7 @@ class Algebra:
         budget = limits.budget()
         # The work that may still be done, in eighths of steps; None without limits.
         self._left = None if budget is None else budget.eighths // _SHARE
+        self._share = self._left or 0
         self._known: dict[Hashable, Formula] = {}
         # Sums without a common factor, in the sign in which they were met first.
         self._primitive: set[Formula] = set()
@@ -92,13 +96,17 @@ class Algebra:
         self.true = self.array(True, True, (), "bool")
         self.false = self.array(False, False, (), "bool")
 
-    def _charge(self, parts: int) -> None:
+    def charge(self, parts: int) -> None:
         """Count the work of making a sum or product of so many parts. Raises TooLongError past the share of a formula."""
         if self._left is not None:
             self._left -= _PART * (parts + 1)
             if self._left < 0:
                 raise TooLongError
             limits.charge_steps(_PART * (parts + 1))
+
+    def has_time(self) -> bool:
+        """Whether less than half of the share is spent, so that forms may be looked for that take longer."""
+        return self._left is None or self._left > self._share // 2
 
     def _intern(self, key: Hashable, make: Any) -> Any:
         found = self._known.get(key)
@@ -151,7 +159,7 @@ class Algebra:
 
     def sum(self, terms: Mapping[Formula, Fraction]) -> Formula:
         """The sum of terms with coefficients."""
-        self._charge(len(terms))
+        self.charge(len(terms))
         left = {term: c for term, c in terms.items() if c}
         if len(left) == 1:
             ((term, c),) = left.items()
@@ -167,7 +175,7 @@ class Algebra:
         return self._intern(("sum", frozenset(left.items())), make)  # type: ignore[no-any-return]
 
     def _product(self, powers: Mapping[Formula, Formula]) -> Formula:
-        self._charge(len(powers))
+        self.charge(len(powers))
         if len(powers) == 1:
             ((base, exponent),) = powers.items()
             if exponent is self.one:
@@ -220,6 +228,15 @@ class Algebra:
     def is_negative(self, node: Formula) -> bool:
         """Whether every coefficient is negative."""
         return node is not self.zero and all(c < 0 for c in self.terms(node).values())
+
+    def units(self, base: Formula, exponent: Formula) -> Iterator[tuple[Unit, Fraction]]:
+        """A power as units with coefficients; the number in a sum stands by itself."""
+        constant = self.terms(exponent).get(self.one, Fraction(0))
+        coefficient, unit = self.split(self.add(exponent, self.number(-constant)))
+        if unit is not self.zero:
+            yield (base, unit), coefficient
+        if constant:
+            yield (base, self.one), constant
 
     # --- arithmetic
 

@@ -1,0 +1,176 @@
+"""What sines and cosines of one angle are by one another, circular and hyperbolic ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, in_order, is_call
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.trigonometric import cos, cosh, sin, sinh, tan, tanh
+
+
+class _Kind(NamedTuple):
+    """The functions of circular or hyperbolic angles, and the sign of cosine**2 in what sine**2 is by it."""
+
+    sine: Primitive
+    cosine: Primitive
+    tangent: Primitive
+    sign: int
+
+
+_KINDS = (_Kind(sin, cos, tan, -1), _Kind(sinh, cosh, tanh, 1))
+
+
+class _Square(NamedTuple):
+    """function(x)**power is constant + factor*other(x)**other_power."""
+
+    function: Primitive
+    power: int
+    constant: int
+    factor: int
+    other: Primitive
+    other_power: int
+
+
+# The square of tanh is by its cosine, which for large angles has more digits than 1 - tanh(x)**2, and not the other way round.
+_SQUARES = (
+    _Square(sin, 2, 1, -1, cos, 2),
+    _Square(cos, 2, 1, -1, sin, 2),
+    _Square(cosh, 2, 1, 1, sinh, 2),
+    _Square(sinh, 2, -1, 1, cosh, 2),
+    _Square(tan, 2, -1, 1, cos, -2),
+    _Square(cos, -2, 1, 1, tan, 2),
+    _Square(tanh, 2, 1, -1, cosh, -2),
+)
+
+
+def with_other_squares(algebra: Algebra, node: Formula) -> Iterator[Formula]:
+    """A sum with the squares of one function by those of another."""
+    if not isinstance(node, Sum):
+        return
+    called = {b.primitive for term in node.terms for b in algebra.powers(term) if isinstance(b, Application)}
+    for square in _SQUARES:
+        if square.function in called:
+            yield _replaced(algebra, node, square)
+
+
+def _replaced(algebra: Algebra, node: Sum, square: _Square) -> Formula:
+    parts = []
+    for term, c in node.terms.items():
+        found = next((b for b, e in algebra.powers(term).items() if _has_square(algebra, b, e, square)), None)
+        if found is None:
+            parts.append(algebra.scale(c, term))
+            continue
+        assert isinstance(found, Application)
+        rest = algebra.divide(term, algebra.power(found, algebra.number(square.power)))
+        other = algebra.power(_same_angle(algebra, square.other, found), algebra.number(square.other_power))
+        parts += [
+            algebra.scale(c * square.constant, rest),
+            algebra.scale(c * square.factor, algebra.multiply(rest, other)),
+        ]
+    return algebra.add(*parts)
+
+
+def _has_square(algebra: Algebra, base: Formula, exponent: Formula, square: _Square) -> bool:
+    n = algebra.as_number(exponent)
+    return is_call(base, square.function.name) and n is not None and n.denominator == 1 and n / square.power >= 1
+
+
+def _same_angle(algebra: Algebra, function: Primitive, call: Application) -> Formula:
+    return algebra.call(function, call.children, {}, call.shape, call.dtype)
+
+
+def with_double_angles(algebra: Algebra, node: Formula) -> Iterator[Formula]:
+    """A sum with the squares of one angle by the cosine of twice that, where no number is left beside it: 1 - cos(2*x) has
+    fewer digits than 2*sin(x)**2."""
+    if not isinstance(node, Sum):
+        return
+    for kind in _KINDS:
+        angles = {b.children: b for t in node.terms for b in algebra.powers(t) if isinstance(b, Application)}
+        for call in angles.values():
+            if is_call(call, kind.sine.name) or is_call(call, kind.cosine.name):
+                yield from _doubled(algebra, node, kind, call)
+
+
+def _doubled(algebra: Algebra, node: Sum, kind: _Kind, call: Application) -> Iterator[Formula]:
+    # cosine**2 is (cosine(2*x) + 1)/2, and sine**2 is (cosine(2*x) - 1)/2 but for the sign.
+    twice = _of_twice(algebra, kind.cosine, call)
+    squares = {
+        _same_angle(algebra, kind.cosine, call): (1, 1),
+        _same_angle(algebra, kind.sine, call): (kind.sign, -kind.sign),
+    }
+    numbers: dict[Formula, Fraction] = {}
+    parts = []
+    for term, c in node.terms.items():
+        powers = algebra.powers(term)
+        base = next((b for b in squares if b in powers and algebra.as_number(powers[b]) == 2), None)
+        if base is None:
+            numbers[term] = numbers.get(term, Fraction(0)) + c
+            continue
+        rest = algebra.divide(term, algebra.power(base, algebra.number(2)))
+        factor, number = squares[base]
+        numbers[rest] = numbers.get(rest, Fraction(0)) + c * number / 2
+        parts.append((rest, algebra.scale(c * factor / 2, algebra.multiply(rest, twice))))
+    if parts and not any(numbers[rest] for rest, _ in parts):
+        yield algebra.add(algebra.sum(numbers), *[part for _, part in parts])
+
+
+def _of_twice(algebra: Algebra, function: Primitive, call: Application) -> Formula:
+    (angle,) = call.children
+    return algebra.call(function, [algebra.scale(2, angle)], {}, call.shape, call.dtype)
+
+
+def merged(algebra: Algebra, node: Formula) -> Iterator[Formula]:
+    """A product with quotients of sines and cosines as tangents, with sines for products of tangents and cosines, and with
+    those of twice the angle for products of sines and cosines."""
+    if not isinstance(node, Product):
+        return
+    calls = {b.children: b for b in node.powers if isinstance(b, Application) and len(b.children) == 1}
+    for kind in _KINDS:
+        for call in calls.values():
+            sine, cosine, tangent = (_same_angle(algebra, f, call) for f in kind[:3])
+            twice = algebra.scale(Fraction(1, 2), _of_twice(algebra, kind.sine, call))
+            for first, second, one in (
+                (sine, algebra.power(cosine, algebra.number(-1)), tangent),
+                (tangent, cosine, sine),
+                (sine, algebra.power(tangent, algebra.number(-1)), cosine),
+                (sine, cosine, twice),
+            ):
+                n = _in_common(algebra, node, first, second)
+                if n:
+                    yield algebra.multiply(
+                        node, *[algebra.power(f, algebra.number(m)) for f, m in ((one, n), (first, -n), (second, -n))]
+                    )
+
+
+def _in_common(algebra: Algebra, node: Product, *factors: Formula) -> Fraction:
+    """The whole power of a product of factors that is in another product."""
+    found = []
+    for factor in factors:
+        ((base, unit),) = algebra.powers(factor).items()
+        n, sign = algebra.as_number(node.powers.get(base, algebra.zero)), algebra.as_number(unit)
+        assert sign is not None
+        if not n or n.denominator != 1:
+            return Fraction(0)
+        found.append(n * sign)
+    return min(found, key=abs) if min(found) * max(found) > 0 else Fraction(0)
+
+
+def by_sines(algebra: Algebra, root: Formula) -> Formula:
+    """A formula with tangents as quotients, where sines or cosines are beside them."""
+    nodes = in_order(root)
+    found: dict[Formula, Formula] = {}
+    for node in nodes:
+        kind = next((k for k in _KINDS if is_call(node, k.tangent.name)), None)
+        if kind is not None:
+            assert isinstance(node, Application)
+            found[node] = algebra.divide(_same_angle(algebra, kind.sine, node), _same_angle(algebra, kind.cosine, node))
+        elif isinstance(node, Sum):
+            found[node] = algebra.add(*[algebra.scale(c, found[t]) for t, c in node.terms.items()])
+        elif isinstance(node, Product):
+            found[node] = algebra.multiply(*[algebra.power(found[b], found[e]) for b, e in node.powers.items()])
+        else:
+            found[node] = node
+    return found[root]

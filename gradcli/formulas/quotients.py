@@ -1,0 +1,257 @@
+"""Formulas as quotients of products, with what is above and below the bar cancelled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations
+from itertools import product as pairs
+from typing import Any, NamedTuple
+
+from gradcli.formulas import polynomials
+from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, in_order
+from gradcli.formulas.angles import with_other_squares
+from gradcli.formulas.expansion import expanded
+from gradcli.formulas.polynomials import Polynomial
+
+# Polynomials in more variables, with larger exponents or coefficients, are left as they are.
+_MOST_VARIABLES = 8
+_LARGEST_EXPONENT = 64
+_LARGEST_COEFFICIENT = 10**12
+# Sums of more terms are not looked through for pairs of them.
+_MOST_PAIRED = 6
+# How often something is cancelled in one product.
+_MOST_STEPS = 20
+
+
+class _Read(NamedTuple):
+    """Sums as polynomials in powers of the same units: each a number, a power of every unit, and what is left."""
+
+    units: Sequence[Unit]
+    # The parts of a unit that are one variable: 2 of x where there is sqrt(x).
+    parts: Sequence[int]
+    numbers: list[Fraction]
+    lowest: list[Sequence[int]]
+    polynomials: list[Polynomial]
+
+
+class Quotients:
+    """Formulas over one bar; of several the one of the least `length`."""
+
+    def __init__(self, algebra: Algebra, length: Callable[[Formula], Any]) -> None:
+        self.algebra = algebra
+        self.length = length
+        self._flat: dict[Formula, Formula] = {}
+        self._divisors: dict[tuple[Formula, Formula], tuple[Formula, Formula, Formula] | None] = {}
+
+    def flat(self, root: Formula) -> Formula:
+        """A formula in which no part of a sum is below a bar, and no divisor above and below one."""
+        for node in in_order(root):
+            if node not in self._flat:
+                self._flat[node] = self._over_one_bar(node)
+        return self._flat[root]
+
+    def _over_one_bar(self, node: Formula) -> Formula:
+        algebra = self.algebra
+        if isinstance(node, Sum):
+            return self.together(algebra.add(*[algebra.scale(c, self._flat[t]) for t, c in node.terms.items()]))
+        if isinstance(node, Product):
+            return self._cancelled(algebra.multiply(*[self._flat_power(b, e) for b, e in node.powers.items()]))
+        return node
+
+    def _flat_power(self, base: Formula, exponent: Formula) -> Formula:
+        return self.algebra.power(self._flat[base] if self._whole(exponent) else base, exponent)
+
+    def _whole(self, exponent: Formula) -> int:
+        """The number that an exponent is, 0 where it is no whole one."""
+        n = self.algebra.as_number(exponent)
+        return int(n) if n is not None and n.denominator == 1 else 0
+
+    def together(self, node: Formula) -> Formula:
+        """A sum over its common denominator."""
+        algebra = self.algebra
+        least: dict[Formula, Fraction] = {}
+        for term in algebra.terms(node):
+            for base, exponent in algebra.powers(term).items():
+                n = algebra.as_number(exponent)
+                if n is not None and n < 0 and base is not algebra.euler:
+                    least[base] = min(n, least.get(base, n))
+        if not least or not isinstance(node, Sum) or len(node.terms) == 1:
+            return self._cancelled(node)
+        denominator = algebra.multiply(*[algebra.power(b, algebra.number(-n)) for b, n in least.items()])
+        terms = [expanded(algebra, algebra.multiply(algebra.scale(c, t), denominator)) for t, c in node.terms.items()]
+        numerator = expanded(algebra, algebra.add(*terms))
+        forms = [numerator, *with_other_squares(algebra, numerator)]
+        return min((self._cancelled(algebra.divide(form, denominator)) for form in forms), key=self.length)
+
+    def in_parts(self, node: Formula) -> Iterator[Formula]:
+        """Sums in which two terms of several are over one bar."""
+        if not isinstance(node, Sum) or not 2 < len(node.terms) <= _MOST_PAIRED:
+            return
+        algebra = self.algebra
+        for pair in combinations(node.terms, 2):
+            if any(isinstance(b, Sum) and algebra.is_negative(e) for t in pair for b, e in algebra.powers(t).items()):
+                two = algebra.sum({t: node.terms[t] for t in pair})
+                yield algebra.add(algebra.sum({t: c for t, c in node.terms.items() if t not in pair}), self.flat(two))
+
+    def joined(self, node: Formula) -> Iterator[Formula]:
+        """Products with sums that are there as often, and what is beside them, as one sum: x**2 - 1 for (x - 1)*(x + 1)."""
+        algebra = self.algebra
+        _, rest = algebra.split(node)
+        groups: dict[int, list[Formula]] = {}
+        for base, exponent in algebra.powers(rest).items():
+            n = self._whole(exponent)
+            if n and base is not algebra.euler:
+                groups.setdefault(n, []).append(base)
+        for n, bases in groups.items():
+            if len(bases) > 1 and any(isinstance(b, Sum) for b in bases):
+                inside = algebra.multiply(*bases)
+                power = algebra.number(n)
+                outside = algebra.divide(node, algebra.power(inside, power))
+                yield algebra.multiply(outside, algebra.power(expanded(algebra, inside), power))
+
+    def factored(self, node: Formula) -> Formula:
+        """A product with the sums in it as products of their factors, as far as these are found without roots."""
+        algebra = self.algebra
+        coefficient, rest = algebra.split(node)
+        powers = [(self._factors(b) if isinstance(b, Sum) else b, e) for b, e in algebra.powers(rest).items()]
+        return algebra.multiply(algebra.number(coefficient), *[algebra.power(b, e) for b, e in powers])
+
+    def _factors(self, node: Sum) -> Formula:
+        read = self._read(node)
+        if read is None or len(node.terms) < 3:
+            return node
+        (polynomial,) = read.polynomials
+        self.algebra.charge(len(polynomial) ** 2)
+        found = [*polynomials.factors(polynomial)]
+        if sum(n for _, n in found) < 2:
+            return node
+        whole = [self.algebra.power(self._formula(read, f), self.algebra.number(n)) for f, n in found]
+        return self.algebra.multiply(self._outside(read, 0), *whole)
+
+    # --- what is above and below the bar
+
+    def _cancelled(self, node: Formula) -> Formula:
+        for _ in range(_MOST_STEPS):
+            shorter = self._with_one_cancelled(self._opened(node))
+            if shorter is None:
+                break
+            node = shorter
+        return node
+
+    def _opened(self, node: Formula) -> Formula:
+        """With the powers of a sum that all its terms have outside of it, where that is over one of them, or below it."""
+        algebra = self.algebra
+        coefficient, rest = algebra.split(node)
+        powers = algebra.powers(rest)
+        factors = [algebra.number(coefficient)]
+        for base, exponent in powers.items():
+            n = self._whole(exponent)
+            read = self._read(base) if n and isinstance(base, Sum) and len(powers) > 1 else None
+            if read is not None and any(
+                low * n * (algebra.as_number(powers.get(b, algebra.zero)) or 0) < 0
+                for (b, _), low in zip(read.units, read.lowest[0])
+            ):
+                base = algebra.multiply(self._outside(read, 0), self._formula(read, read.polynomials[0]))
+            factors.append(algebra.power(base, exponent))
+        return algebra.multiply(*factors)
+
+    def _with_one_cancelled(self, node: Formula) -> Formula | None:
+        algebra = self.algebra
+        _, rest = algebra.split(node)
+        numbers = {b: algebra.as_number(e) for b, e in algebra.powers(rest).items() if isinstance(b, Sum)}
+        above = [(b, n) for b, n in numbers.items() if n is not None and n > 0]
+        below = [(b, n) for b, n in numbers.items() if n is not None and n < 0]
+        for (numerator, n), (denominator, m) in pairs(above, below):
+            found = self._divisor(numerator, denominator)
+            if found is None:
+                continue
+            divisor, first, second = found
+            if all(k.denominator == 1 or b is divisor for b, k in ((numerator, n), (denominator, m))):
+                powers = ((numerator, -n), (denominator, -m), (first, n), (second, m), (divisor, n + m))
+                return algebra.multiply(node, *[algebra.power(b, algebra.number(k)) for b, k in powers])
+        return None
+
+    def _divisor(self, first: Formula, second: Formula) -> tuple[Formula, Formula, Formula] | None:
+        """The greatest common divisor of two sums, and what they are divided by it; None where they have none."""
+        key = first, second
+        if key not in self._divisors:
+            self._divisors[key] = self._found_divisor(first, second)
+        return self._divisors[key]
+
+    def _found_divisor(self, first: Formula, second: Formula) -> tuple[Formula, Formula, Formula] | None:
+        read = self._read(first, second)
+        if read is None:
+            return None
+        f, g = read.polynomials
+        self.algebra.charge(len(f) * len(g))
+        common = polynomials.common_divisor(f, g)
+        if common is None or not any(map(any, common)):
+            return None
+        sign, divisor = self.algebra.split(self._formula(read, common))
+        first, second = (
+            self.algebra.multiply(self._outside(read, i), self.algebra.scale(sign, self._formula(read, quotient)))
+            for i, p in enumerate((f, g))
+            if (quotient := polynomials.divided(p, common)) is not None
+        )
+        return divisor, first, second
+
+    # --- polynomials
+
+    def _read(self, *nodes: Formula) -> _Read | None:
+        """Sums as polynomials; None for those that would take too long."""
+        units: dict[Unit, int] = {}
+        rows = []
+        for node in nodes:
+            terms = [(self._units(term), c) for term, c in self.algebra.terms(node).items()]
+            for powers, _ in terms:
+                for unit, n in powers.items():
+                    units[unit] = math.lcm(units.get(unit, 1), n.denominator)
+            rows.append(terms)
+        if not 0 < len(units) <= _MOST_VARIABLES:
+            return None
+        read = _Read([*units], [*units.values()], [], [], [])
+        for terms in rows:
+            if not _append(read, [([powers.get(u, 0) * k for u, k in units.items()], c) for powers, c in terms]):
+                return None
+        return read
+
+    def _units(self, term: Formula) -> dict[Unit, Fraction]:
+        powers = self.algebra.powers(term)
+        return dict(unit for base, exponent in powers.items() for unit in self.algebra.units(base, exponent))
+
+    def _outside(self, read: _Read, i: int) -> Formula:
+        """What a sum is without its polynomial."""
+        return self.algebra.scale(read.numbers[i], self._power_of(read, read.lowest[i]))
+
+    def _formula(self, read: _Read, polynomial: Polynomial) -> Formula:
+        algebra = self.algebra
+        return algebra.add(*[algebra.scale(c, self._power_of(read, e)) for e, c in polynomial.items()])
+
+    def _power_of(self, read: _Read, exponents: Sequence[int]) -> Formula:
+        algebra = self.algebra
+        units = zip(read.units, read.parts, exponents)
+        return algebra.multiply(
+            *[algebra.power(base, algebra.scale(Fraction(n, k), unit)) for (base, unit), k, n in units]
+        )
+
+
+def _append(read: _Read, terms: Sequence[tuple[Sequence[Fraction | int], Fraction]]) -> bool:
+    """Add a sum of powers with coefficients to what is read, unless its numbers are too large."""
+    lowest = [int(min(column)) for column in zip(*(exponents for exponents, _ in terms))]
+    number = Fraction(math.gcd(*[c.numerator for _, c in terms]), math.lcm(*[c.denominator for _, c in terms]))
+    polynomial: dict[tuple[int, ...], int] = {}
+    for exponents, c in terms:
+        key = tuple(int(n) - low for n, low in zip(exponents, lowest))
+        polynomial[key] = polynomial.get(key, 0) + int(c / number)
+    if not polynomial or not all(polynomial.values()):
+        return False
+    if polynomial[max(polynomial)] < 0:
+        number, polynomial = -number, {key: -c for key, c in polynomial.items()}
+    if max(map(max, polynomial)) > _LARGEST_EXPONENT or max(map(abs, polynomial.values())) > _LARGEST_COEFFICIENT:
+        return False
+    read.numbers.append(number)
+    read.lowest.append(lowest)
+    read.polynomials.append(polynomial)
+    return True
