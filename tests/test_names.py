@@ -20,6 +20,7 @@ from gradcli.formulas import languages
 from gradcli.formulas.naming import Names, names_of
 from gradcli.language import scope
 from gradcli.language.syntax import parse
+from gradcli.program.ir import Variable
 from gradcli.run.symbolic import derivatives_as_formulas
 
 # Words and macros of C and C++, of GNU's C, and of the headers that may stand around the text.
@@ -90,13 +91,21 @@ def test_no_two_are_alike(formulas, to):
 @pytest.mark.parametrize("to", languages.NAMES)
 def test_names_are_the_same_in_any_order(to, names):
     naming = languages.find(to).naming
-    found = [Names(naming, order).inputs for order in (names, names[::-1])]
+    found = [Names(naming, numbers_called(order)).inputs for order in (names, names[::-1])]
     assert all(len(set(map(naming.key, f.values()))) == len(names) for f in found)
+
+
+def numbers_called(names):
+    return [Variable((), "float64", name) for name in names]
 
 
 def test_whoever_can_keep_his_name_does():
     naming = languages.find("c").naming
-    assert Names(naming, ["linux", "linux_", "x"]).inputs == {"linux": "linux__", "linux_": "linux_", "x": "x"}
+    assert Names(naming, numbers_called(["linux", "linux_", "x"])).inputs == {
+        "linux": "linux__",
+        "linux_": "linux_",
+        "x": "x",
+    }
 
 
 def test_text_reads_back(formulas):

@@ -71,7 +71,8 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         program, bindings = inputs.read(options, environment, "float64")
         wrt = _names(program, bindings, options)
         warnings = [*unused_parts(program), *_constants(program, {*bindings, *wrt})]
-        formulas = derivatives_as_formulas(program, bindings, wrt, options.order)
+        tensors = languages.find(options.to).tensors
+        formulas = derivatives_as_formulas(program, bindings, wrt, options.order, tensors=tensors)
         simplified = _by_sympy(formulas) if options.simplify else None
         document = languages.document(options.to, simplified or formulas)
     if options.json:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.shapes import Shape
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import separate_functions
 from gradcli.formulas.naming import Names, Naming, with_underscores
@@ -67,7 +69,7 @@ def c(program: Program, names: Names, *, name: str, doc: str, short: int) -> str
                 f"'{variable.name}' is a tensor, and C has numbers alone", hint="--to python has tensors"
             )
     written = write(program, LANGUAGE, names, short=short)
-    parameters = ", ".join(f"double {parameter}" for parameter in names.inputs.values()) or "void"
+    parameters = ", ".join(itertools.starmap(_parameter, names.parameters.items())) or "void"
     body = [*(f"const double {n} = {part};" for n, part in written.parts), f"return {written.result};"]
     lines = [
         f"/* {doc.replace('*/', '* /').replace('/*', '/ *')} */",
@@ -77,6 +79,14 @@ def c(program: Program, names: Names, *, name: str, doc: str, short: int) -> str
         "}",
     ]
     return "\n".join(["#include <math.h>", "", *lines])
+
+
+def _parameter(name: str, shape: Shape) -> str:
+    return f"{'const ' if shape else ''}double {name}{''.join(f'[{size}]' for size in shape)}"
+
+
+def _elements(name: str, key: Sequence[int]) -> Iterator[str]:
+    yield name + "".join(f"[{i}]" for i in key)
 
 
 def number(value: Any) -> Piece:
@@ -111,7 +121,7 @@ def _is_taken(name: str) -> bool:
 
 def whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
     base, n = operands[0], equation.params["n"]
-    if n == 2 and base.text.isidentifier():
+    if n == 2 and re.fullmatch(r"\w+(\[\d+\])*", base.text):
         return Piece(f"{base.text}*{base.text}", TIMES)
     return function("pow", base.text, number(n).text)
 
@@ -137,7 +147,9 @@ FORMULAS = {
     # fmax and fmin leave nan out.
     "maximum": template("{0} > {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
     "minimum": template("{0} < {1} || {0} != {0} ? {0} : {1}", CONDITIONAL, inner=SUM),
-    "where": template("{0} ? {1} : {2}", CONDITIONAL, inner=COMPARE),
+    "where": lambda _equation, operands: Piece(
+        f"{operands[0].at(COMPARE)} ? {operands[1].at(COMPARE)} : {operands[2].at(CONDITIONAL)}", CONDITIONAL
+    ),
     "xlogy": template("{0} == 0.0 ? 0.0 : {0}*log({1})", CONDITIONAL),
     "xlog1py": template("{0} == 0.0 ? 0.0 : {0}*log1p({1})", CONDITIONAL),
     "zeros_like": lambda _equation, _operands: Piece("0.0"),
@@ -174,7 +186,7 @@ def _sinc_or_wave(name: str, x: str) -> str:
     return f"({x} == 0.0 ? 1.0 : sin({pi}*{x})/({pi}*{x}))"
 
 
-_NAMING = Naming(_spellings)
+_NAMING = Naming(_spellings, elements=_elements)
 
 LANGUAGE = Language(
     name="c",
@@ -208,4 +220,5 @@ LANGUAGE = Language(
         lambda number: Piece(f"{number.at(SUM)} != 0.0", COMPARE),
     ),
     naming=_NAMING,
+    tensors=False,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -36,9 +37,9 @@ class WriteFunction(Protocol):
 
 
 def separate_formulas(formulas: Formulas, write: Callable[[Program], str]) -> Document:
-    """Each derivative as a formula, which where there are several stands behind the names that it is by."""
+    """Each derivative as a formula, which stands behind what it is by, unless that is the one name there is."""
     texts = {key: write(program) for key, program in formulas.derivatives.items()}
-    if len(texts) == 1:
+    if len(texts) == 1 and not any("[" in key for key in texts):
         text = next(iter(texts.values()))
     else:
         text = "\n".join(f"{key}: {text}" if "\n" not in text else f"{key}:\n{text}" for key, text in texts.items())
@@ -54,7 +55,7 @@ def separate_functions(formulas: Formulas, write: WriteFunction, naming: Naming)
     called = {key: names.new(identifier("derivative", key)) for key in formulas.derivatives}
     texts = {
         key: write(
-            program, names.inside(), name=called[key], doc=_line(f"{of} by {', '.join(key.split(','))}."), short=SHORT
+            program, names.inside(), name=called[key], doc=_line(f"{of} by {re.sub(', *', ', ', key)}."), short=SHORT
         )
         for key, program in formulas.derivatives.items()
     }
@@ -68,4 +69,4 @@ def _line(text: str) -> str:
 
 def identifier(stem: str, key: str) -> str:
     """The name of the derivative by the names in `key`."""
-    return f"{stem}_{key.replace(',', '_')}"
+    return f"{stem}_{re.sub(r'[][, ]+', '_', key).strip('_')}"

@@ -56,6 +56,16 @@ def _spellings(name: str) -> Iterator[str]:
     yield _spelled_out(name)
 
 
+def _elements(spelled: str, key: Sequence[int]) -> Iterator[str]:
+    """With a subscript, around what has one already, or is called so with it, brackets."""
+    places = ", ".join(map(str, key))
+    if "_" not in spelled:
+        yield f"{spelled}_{{{places}}}"
+    while True:
+        spelled = f"\\left({spelled}\\right)"
+        yield f"{spelled}_{{{places}}}"
+
+
 def _variable(name: str) -> str | None:
     """A name with its greek letters, and what follows an underscore, or is a number, as a subscript."""
     head, *tail = name.split("_")
@@ -181,9 +191,16 @@ def _permuted(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return _called(equation, operands)
 
 
+_BEGIN, _END = r"\begin{cases} ", r" \end{cases}"
+
+
 def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
     condition, x, y = (o.text for o in operands)
-    return Piece(f"\\begin{{cases}} {x} & {condition} \\\\ {y} & \\text{{otherwise}} \\end{{cases}}")
+    # What is chosen among otherwise are further cases.
+    others = f"{y} & \\text{{otherwise}}"
+    if operands[2].level == ATOM and y.startswith(_BEGIN):
+        others = y.removeprefix(_BEGIN).removesuffix(_END)
+    return Piece(f"{_BEGIN}{x} & {condition} \\\\ {others}{_END}")
 
 
 def _scaled_erfc(equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -238,7 +255,7 @@ LANGUAGE = Language(
     number=_number,
     array=_array,
     document=latex,
-    naming=Naming(_spellings),
+    naming=Naming(_spellings, elements=_elements),
     parts=False,
     truths=Truths(
         lambda truth: Piece(f"\\left[{truth.text}\\right]"),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from gradcli.program.ir import Program
+from gradcli.arrays.shapes import Shape
+from gradcli.program.ir import Element, Program, Variable, element_name
+
+# Of an element of a tensor.
+Key = tuple[int, ...]
 
 
 def with_underscores(name: str, taken: Callable[[str], bool] = lambda _name: False) -> Iterator[str]:
@@ -14,28 +18,48 @@ def with_underscores(name: str, taken: Callable[[str], bool] = lambda _name: Fal
     return (spelled for n in itertools.count() if not taken(spelled := name + n * "_"))
 
 
+def in_brackets(name: str, key: Key) -> Iterator[str]:
+    """An element of a tensor, as Python has it."""
+    yield element_name(name, key)
+
+
 class Naming(NamedTuple):
     """How a language writes names. `spellings` are what one may be called, the best first: valid in the
-    language, no words of it, and as many as it takes; two with the same `key` are one name to the language."""
+    language, no words of it, and as many as it takes; two with the same `key` are one name to the language.
+    `elements` are what the element at a key of the tensor that is spelled so may be called."""
 
     spellings: Callable[[str], Iterable[str]] = with_underscores
     key: Callable[[str], str] = str
+    elements: Callable[[str, Key], Iterable[str]] = in_brackets
 
 
 class Names:
-    """The names in a text; `inputs` are those of a program's inputs, by what the user calls them."""
+    """The names in a text, by what the user calls them: `inputs` are those of a program's inputs, `owners` for each the
+    name that it is a part of, and `parameters` the shapes by these."""
 
-    def __init__(self, naming: Naming, inputs: Collection[str] = ()) -> None:
+    def __init__(self, naming: Naming, inputs: Sequence[Variable] = ()) -> None:
         self._naming = naming
         self._taken: set[str] = set()
+        shapes: dict[str, Shape] = {}
+        for variable in inputs:
+            name = _owner(variable).name or ""
+            shapes[name] = _owner(variable).shape or _holding(variable, shapes.get(name, ()))
         # Whoever can keep his name does.
-        unchanged = {name for name in inputs if next(iter(naming.spellings(name))) == name}
-        found = {name: self.new(name) for name in sorted(inputs, key=lambda name: name not in unchanged)}
-        self.inputs = {name: found[name] for name in inputs}
+        unchanged = {name for name in shapes if next(iter(naming.spellings(name))) == name}
+        found = {name: self.new(name) for name in sorted(shapes, key=lambda name: name not in unchanged)}
+        self.parameters = {found[name]: shape for name, shape in shapes.items()}
+        self.owners = {variable.name or "": found[_owner(variable).name or ""] for variable in inputs}
+        self.inputs = {
+            name: self._first(naming.elements(owner, variable.key)) if isinstance(variable, Element) else owner
+            for variable, (name, owner) in zip(inputs, self.owners.items(), strict=True)
+        }
 
     def new(self, name: str) -> str:
         """What something is called that is to be called `name`."""
-        spelled = next(filter(self._is_free, self._naming.spellings(name)))
+        return self._first(self._naming.spellings(name))
+
+    def _first(self, spellings: Iterable[str]) -> str:
+        spelled = next(filter(self._is_free, spellings))
         self._taken.add(self._naming.key(spelled))
         return spelled
 
@@ -52,10 +76,21 @@ class Names:
         """The names of a function in this text, which may have others that nobody outside sees."""
         names = Names(self._naming)
         names._taken |= self._taken
-        names.inputs = self.inputs
+        names.inputs, names.owners, names.parameters = self.inputs, self.owners, self.parameters
         return names
 
 
 def names_of(program: Program, naming: Naming) -> Names:
     """The names in a text about a program."""
-    return Names(naming, [variable.name or "" for variable in program.inputs])
+    return Names(naming, program.inputs)
+
+
+def _owner(variable: Variable) -> Variable:
+    return variable.base if isinstance(variable, Element) else variable
+
+
+def _holding(variable: Variable, shape: Shape) -> Shape:
+    """The least sizes with which a tensor has the elements seen so far and this one."""
+    if not isinstance(variable, Element):
+        return ()
+    return tuple(max(size, i + 1) for size, i in itertools.zip_longest(shape, variable.key, fillvalue=0))

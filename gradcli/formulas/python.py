@@ -60,7 +60,7 @@ from gradcli.program.passes import needed_variables
 def python(program: Program, names: Names, *, name: str, doc: str, short: int) -> str:
     """A program with one output as a function of the program's inputs, with the imports that it needs."""
     written = write(program, LANGUAGE, names, short=short)
-    parameters = ", ".join(names.inputs.values())
+    parameters = ", ".join(names.parameters)
     doc = doc.replace("\\", "\\\\").replace('"""', "'''")
     lines = [*(f"{n} = {part}" for n, part in written.parts), f"return {written.result}"]
     body = [f'"""{doc}"""', *_converted(program, names, lines), *lines]
@@ -70,14 +70,16 @@ def python(program: Program, names: Names, *, name: str, doc: str, short: int) -
 
 
 def _converted(program: Program, names: Names, lines: Sequence[str]) -> Iterator[str]:
-    """What has the inputs divided and raised to powers as NumPy does it: Python's numbers have no 1/0 and no 1e200**2."""
-    if not any(operator in line for line in lines for operator in ("/", "%", "**")):
+    """What has the inputs divided and raised to powers as NumPy does it: Python's numbers have no 1/0 and no 1e200**2,
+    and its lists of lists no `A[0, 1]`."""
+    if not any(operator in line for line in lines for operator in ("/", "%", "**", "[")):
         return
     needed = needed_variables(program.equations, program.outputs)
-    read = [(names.inputs[v.name or ""], v.shape) for v in program.inputs if v in needed]
+    read = dict.fromkeys(names.owners[v.name or ""] for v in program.inputs if v in needed)
     if read:
-        values = (f"np.asarray({name}, float)" if shape else f"np.float64({name})" for name, shape in read)
-        yield f"{', '.join(name for name, _ in read)} = {', '.join(values)}"
+        shapes = names.parameters
+        values = (f"np.asarray({name}, float)" if shapes[name] else f"np.float64({name})" for name in read)
+        yield f"{', '.join(read)} = {', '.join(values)}"
 
 
 def _number(value: Any) -> Piece:

@@ -13,6 +13,7 @@ from gradcli.formulas.documents import Document, Formulas, identifier
 from gradcli.formulas.naming import Names, Naming, names_of, with_underscores
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
+    ATOM,
     COMPARE,
     PRODUCT,
     SUM,
@@ -69,8 +70,8 @@ _RESERVED = frozenset(
 def sql(formulas: Formulas) -> Document:
     """The value and its derivatives, of numbers alone, as the columns of a SELECT."""
     names, results = names_of(formulas.value, LANGUAGE.naming), Names(LANGUAGE.naming)
-    columns = {"value": formulas.value} | {identifier("d", key): d for key, d in formulas.derivatives.items()}
-    lines = [f"    {_expression(p, names)} AS {results.new(name)}" for name, p in columns.items()]
+    columns = [("value", formulas.value), *((identifier("d", key), d) for key, d in formulas.derivatives.items())]
+    lines = [f"    {_expression(p, names)} AS {results.new(name)}" for name, p in columns]
     select = "\n".join(["SELECT", ",\n".join(lines), *_renamed(names)])
     return Document(select, {"select": select})
 
@@ -89,6 +90,14 @@ def _expression(program: Program, names: Names) -> str:
                 f"'{variable.name}' is a tensor, and a column has numbers alone", hint="--to python has tensors"
             )
     return write(program, LANGUAGE, names).result
+
+
+def _columns(name: str) -> Iterator[str]:
+    return map(_column, with_underscores(name))
+
+
+def _elements(column: str, key: Sequence[int]) -> Iterator[str]:
+    return _columns("_".join([column.strip('"'), *map(str, key)]))
 
 
 def _column(name: str) -> str:
@@ -125,6 +134,14 @@ def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return function("POWER", operands[0].text, _number(equation.params["n"]).text)
 
 
+def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    condition, x, y = (o.text for o in operands)
+    # What is chosen among otherwise are further cases.
+    further = operands[2].level == ATOM and y.startswith("CASE WHEN ")
+    others = y.removeprefix("CASE ").removesuffix(" END") if further else f"ELSE {y}"
+    return Piece(f"CASE WHEN {condition} THEN {x} {others} END")
+
+
 LANGUAGE = Language(
     name="sql",
     functions={
@@ -152,9 +169,7 @@ LANGUAGE = Language(
         "clip": template("CASE WHEN {0} < {1} THEN {1} WHEN {0} > {2} THEN {2} ELSE {0} END"),
         "remainder": template("{0} - {1}*FLOOR(1.0*{0}/{1})", SUM),
         "floor_divide": template("FLOOR(1.0*{0}/{1})"),
-        "where": lambda _equation, operands: Piece(
-            "CASE WHEN {} THEN {} ELSE {} END".format(*(o.text for o in operands))
-        ),
+        "where": _choice,
         "xlogy": template("CASE WHEN {0} = 0.0 THEN 0.0 ELSE {0}*LN({1}) END"),
         "logical_and": template("({0} AND {1})"),
         "logical_or": template("({0} OR {1})"),
@@ -179,8 +194,9 @@ LANGUAGE = Language(
     number=_number,
     array=_array,
     document=sql,
-    naming=Naming(lambda name: map(_column, with_underscores(name)), lambda column: column.strip('"').casefold()),
+    naming=Naming(_columns, lambda column: column.strip('"').casefold(), _elements),
     parts=False,
+    tensors=False,
     truths=Truths(
         lambda truth: Piece(f"CASE WHEN {truth.text} THEN 1.0 ELSE 0.0 END"),
         lambda number: Piece(f"{number.at(SUM)} <> 0.0", COMPARE),

@@ -58,7 +58,7 @@ def text(program: Program, names: Names | None = None, *, short: int = 0) -> str
 
     Raises LimitError also for a text that is longer than what can be read back.
     """
-    named = {v.name for v in program.inputs} & set(_NAMELESS)
+    named = {(v.name or "").partition("[")[0] for v in program.inputs} & set(_NAMELESS)
     language = LANGUAGE._replace(number=_without_names) if named else LANGUAGE
     written = write(program, language, names, short=short)
     # Some words of Python stand for an input, but not alone.

@@ -64,7 +64,8 @@ class Truths(NamedTuple):
 class Language(NamedTuple):
     """How a language writes programs. `functions` are its spellings by the name of the primitive,
     `with_parts` those that name a part; `document` writes derivatives; `parts` says whether a program can
-    give names to its parts; `truths` is None where truth values are numbers of the language."""
+    give names to its parts, `tensors` whether it has any; `truths` is None where truth values are numbers of the
+    language."""
 
     name: str
     functions: Mapping[str, Spelling]
@@ -75,6 +76,7 @@ class Language(NamedTuple):
     parts: bool = True
     with_parts: Mapping[str, SpellingWithPart] = {}
     truths: Truths | None = None
+    tensors: bool = True
 
     def writes(self, primitive: str) -> bool:
         """Whether it has a spelling for a primitive."""

@@ -10,10 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.errors import ShapeError
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.indexing import index
+from gradcli.primitives.indexing import index, normalize_key
 
 Value = Any
+
+
+class SizeNeededError(ShapeError):
+    """What a program computes depends on how many elements a tensor has, which is not known."""
 
 
 class Cell:
@@ -75,6 +80,49 @@ class View(Cell):
 
     def view(self, move: Callable[[Value], Value]) -> View:
         return View(self.base, arrays.to_numpy(move(self.places)))
+
+
+class InParts(Cell):
+    """An input that may be read element by element, or what stands at `key` of it. Whatever does more with it than to take
+    an element gets what `read` gives for the key.
+
+    `sizes` are those of the input; None where nobody has said whether it is a number or a tensor, which is then seen by
+    what is read of it.
+    """
+
+    __slots__ = ("key", "name", "read", "sizes")
+
+    def __init__(
+        self,
+        name: str,
+        sizes: tuple[int, ...] | None,
+        read: Callable[[str, tuple[int, ...]], Value],
+        key: tuple[int, ...] = (),
+    ) -> None:
+        self.name = name
+        self.sizes = sizes
+        self.read = read
+        self.key = key
+
+    @property
+    def value(self) -> Value:
+        return self.read(self.name, self.key)
+
+    def part(self, key: Any) -> InParts | None:
+        """What stands at a key; None where that is not found by counting. Raises ShapeError where the sizes are needed."""
+        places = normalize_key(key)
+        counted = all(type(i) is int for i in places)
+        if self.sizes is None:
+            if counted and min(places, default=0) >= 0:
+                return InParts(self.name, None, self.read, self.key + places)
+            raise SizeNeededError(
+                f"how many elements '{self.name}' has is not known, and this depends on it",
+                hint=f"give it a value for its size, as in {self.name}=[1,2,3]",
+            )
+        left = self.sizes[len(self.key) :]
+        if not counted or len(places) > len(left) or any(not -s <= i < s for i, s in zip(places, left)):
+            return None
+        return InParts(self.name, self.sizes, self.read, self.key + tuple(i % s for i, s in zip(places, left)))
 
 
 def is_basic(key: tuple[Any, ...]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, UnknownNameError, nearest
-from gradcli.language.cells import Cell, is_basic
+from gradcli.language.cells import Cell, InParts, is_basic
 from gradcli.language.lists import Items, is_position, item_of
 from gradcli.language.machine import Activation, Machine, Scope, Task
 from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
@@ -159,7 +159,7 @@ def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
         # Python's lists stand in front of how often they are repeated, as a rule.
         counted = items is left or isinstance(node.left, tree.Number)
         if counted and len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
-            count = whole(concrete(other), "how often a list is repeated")
+            count = whole(concrete(number(other, "'*'")), "how often a list is repeated")
             limits.charge(max(count, 0))
             return Items(items.items * count, node.span, "generated")
         number_node = node.right if items is left else node.left
@@ -277,6 +277,9 @@ def _index(machine: Machine, node: tree.Index, _scope: Scope) -> Task:
 
 def _view(machine: Machine, node: tree.Index, value: Cell, key: Any) -> Value:
     """Elements of a tensor that may be changed: a view of it where NumPy gives one, which is where no array picks them."""
+    part = value.part(key) if isinstance(value, InParts) else None
+    if part is not None:
+        return part
     result = machine.apply(node, "index", index, value.value, key)
     return value.view(lambda x: index(x, key)) if arrays.shape(result) and is_basic(key) else result
 

@@ -10,7 +10,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.language import calls, expressions, functions, scope, statements
-from gradcli.language.cells import Cell
+from gradcli.language.cells import Cell, InParts
 from gradcli.language.lists import Items
 from gradcli.language.machine import Machine, Observer, Task, block
 from gradcli.language.provenance import UNKNOWN, Provenance
@@ -75,8 +75,9 @@ def _run(machine: Machine) -> Evaluation:
             source=machine.program.source,
         )
     value = _tensor(machine.program, value)
-    names = {n: v.value if isinstance(v, Cell) else v for n, v in machine.names.items()}
-    names = {n: v for n, v in names.items() if not isinstance(v, (Items, *FUNCTIONS, range, str))}
+    others = (InParts, Items, *FUNCTIONS, range, str)
+    kept = {n: v for n, v in machine.names.items() if not isinstance(v, others)}
+    names = {n: v.value if isinstance(v, Cell) else v for n, v in kept.items()}
     return Evaluation(value, names, tuple(machine.rewritten))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, ShapeError, Span
-from gradcli.language.cells import Cell
+from gradcli.language.cells import Cell, InParts
 from gradcli.language.lists import Items, replace_item
 from gradcli.language.machine import Leaving, Machine, Scope, Task, block
 from gradcli.language.operations import BINARY
@@ -95,6 +95,8 @@ def _parts(value: Value, count: int) -> Sequence[Value]:
 
 def _augment(machine: Machine, node: tree.Augment, scope: Scope) -> Task:
     before = yield node.target
+    if isinstance(before, InParts):
+        before = before.value
     value = yield node.value
     if isinstance(before, Items) and node.operator == "+":
         before.items += value.items if isinstance(value, Items) else [*elements(value, node.value.span)]
@@ -197,7 +199,7 @@ def _rows(tensor: Value, place: Span) -> Iterator[Value]:
 def _while(machine: Machine, node: tree.While, _scope: Scope) -> Task:
     value = None
     machine.provenance.enter(node)
-    while truth((yield node.test), node.test):
+    while truth((yield node.test), node.test, of_loop=True):
         limits.charge_steps()
         machine.provenance.repeat()
         value = yield from block(machine, node.body)
@@ -224,9 +226,12 @@ def _index_item(item: tree.SyntaxNode) -> Task:
     if isinstance(item, tree.Slice):
         bounds = []
         for bound in (item.start, item.stop, item.step):
-            bounds.append(None if bound is None else (yield bound))
+            bounds.append(None if bound is None else _position((yield bound)))
         return slice(*bounds)
-    value = yield item
+    return _position((yield item))
+
+
+def _position(value: Value) -> Value:
     return number(value, "an index") if isinstance(value, (Items, Cell, range)) else value
 
 

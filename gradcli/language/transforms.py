@@ -148,7 +148,7 @@ def _fori_loop(_node: tree.Call, caller: Caller, lower: Value, upper: Value, bod
 
 def _while_loop(node: tree.Call, caller: Caller, cond_fun: Value, body_fun: Value, init_val: Value) -> Task:
     state = init_val
-    while truth((yield from caller(cond_fun, state)), node):
+    while truth((yield from caller(cond_fun, state)), node, of_loop=True):
         limits.charge_steps()
         state = yield from caller(body_fun, state)
     return state

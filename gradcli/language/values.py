@@ -11,7 +11,7 @@ from gradcli.language.cells import Cell
 from gradcli.language.lists import Items
 from gradcli.language.syntax import tree
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import concrete, decide
 from gradcli.primitives.primitive import Operation
 from gradcli.primitives.signature import Parameter
 
@@ -141,9 +141,12 @@ def _check_argument(operation: Operation, parameter: Parameter, value: Value) ->
     number(value, f"'{operation.name}'")
 
 
-def truth(value: Value, node: tree.SyntaxNode) -> bool:
-    """Whether a condition holds. Raises EvaluationError for a tensor of several elements."""
-    condition = concrete(value.value if isinstance(value, Cell) else value)
+def truth(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool:
+    """Whether a condition holds, `of_loop` that of a loop, which may go on for any number of rounds.
+
+    Raises EvaluationError for a tensor of several elements.
+    """
+    condition = (concrete if of_loop else decide)(value.value if isinstance(value, Cell) else value)
     if condition is None or isinstance(condition, str):
         raise EvaluationError("a condition needs a number", span=node.span)
     if type(condition) in arrays.PLAIN:

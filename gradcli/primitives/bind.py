@@ -52,6 +52,10 @@ class Kind:
         """See `gradcli.primitives.bind.assume`."""
         return assume(self.inner)
 
+    def decide(self) -> Any:
+        """See `gradcli.primitives.bind.decide`."""
+        return decide(self.inner)
+
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
         raise NotImplementedError
@@ -86,6 +90,14 @@ def assume(condition: Any) -> bool:
     if isinstance(condition, Kind):
         return condition.assume()
     return arrays.every(condition)
+
+
+def decide(condition: Any) -> Any:
+    """The array inside a condition that the course of a program depends on.
+
+    Where every course is recorded, the truth value of the one that is at hand.
+    """
+    return condition.decide() if isinstance(condition, Kind) else condition
 
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:

@@ -278,6 +278,15 @@ def latin(terms: Sequence[str], result: str) -> str:
     return ",".join("".join(names[c] for c in t) for t in terms) + "->" + "".join(names[c] for c in result)
 
 
+def matmul_letters(shapes: Sequence[Shape]) -> tuple[Sequence[Sequence[Any]], Sequence[Any]]:
+    """A product of two matrices as a sum over letters: of the axes of its operands, and of the result."""
+    left, right = map(len, shapes)
+    before = [*range(max(left, right) - 2)]
+    first = [*before[len(before) - max(left - 2, 0) :], *("row" for _ in range(left > 1)), "sum"]
+    second = [*before[len(before) - max(right - 2, 0) :], "sum", *("column" for _ in range(right > 1))]
+    return (first, second), [*before, *(a for a in (*first, *second) if a in ("row", "column"))]
+
+
 # Every letter of a term stands once in it, and again in another term or in the result.
 contract = Primitive(
     "contract", "*tensors", "sum of products over the letters that are not in the result",

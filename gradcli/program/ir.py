@@ -24,6 +24,22 @@ class Variable:
         return f"{self.name or 'v'}:{self.dtype}{list(self.shape)}"
 
 
+def element_name(name: str, key: tuple[int, ...]) -> str:
+    """What an element of a tensor is called."""
+    return f"{name}[{', '.join(map(str, key))}]"
+
+
+class Element(Variable):
+    """An input that is the element at `key` of the tensor `base`."""
+
+    __slots__ = ("base", "key")
+
+    def __init__(self, base: Variable, key: tuple[int, ...]) -> None:
+        super().__init__((), base.dtype, element_name(base.name or "", key))
+        self.base = base
+        self.key = key
+
+
 # A variable, or a constant: a number or an array.
 Atom = Any
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays, limits
 from gradcli.errors import NotRecordableError
@@ -21,12 +21,25 @@ _EQUATION = 80
 _FURTHER = 8
 
 
-class Tape:
-    """The equations and guards so far."""
+class Decisions(Protocol):
+    """Which way a computation goes where it depends on numbers."""
 
-    def __init__(self) -> None:
+    def __call__(self, tape: Tape, condition: Variable, example: Any) -> bool: ...
+
+
+class Tape:
+    """The inputs, equations and guards so far. Without `decisions` nothing may depend on numbers."""
+
+    def __init__(self, decisions: Decisions | None = None) -> None:
+        self.inputs: list[Variable] = []
         self.equations: list[Equation] = []
         self.guards: list[Variable] = []
+        self.decisions = decisions
+
+    def input(self, variable: Variable, example: Any) -> Recorded:
+        """Another input."""
+        self.inputs.append(variable)
+        return Recorded(self, variable, example)
 
 
 class Recorded(Operators):
@@ -63,6 +76,10 @@ class Recorded(Operators):
         self.tape.guards.append(self.variable)
         return True
 
+    def decide(self) -> Any:
+        decisions = self.tape.decisions
+        return self.inner if decisions is None else decisions(self.tape, self.variable, self.example)
+
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Recorded:
         limits.charge_steps(_EQUATION + _FURTHER * max(0, len(operands) - 2))
@@ -86,19 +103,22 @@ class RecordedRun(NamedTuple):
 
 
 @phase("record")
-def record(function: Callable[..., Sequence[Any]], inputs: Mapping[str, Any]) -> RecordedRun:
+def record(
+    function: Callable[..., Sequence[Any]], inputs: Mapping[str, Any], decisions: Decisions | None = None
+) -> RecordedRun:
     """The program that `function` runs for `inputs`, arrays by name, which it is given as keywords.
 
     What it returns may be of any kinds around the recorded one; derivatives are stripped. Raises
-    NotRecordableError where the computation depends on the numbers of an input.
+    NotRecordableError where the computation depends on the numbers of an input, unless there are `decisions`, and
+    then the program is that of the course that they say.
     """
-    tape = Tape()
+    tape = Tape(decisions)
     given = {
-        name: Recorded(tape, Variable(arrays.shape(array), arrays.dtype_name(array), name), array)
+        name: tape.input(Variable(arrays.shape(array), arrays.dtype_name(array), name), array)
         for name, array in inputs.items()
     }
     results = [constant(value) for value in function(**given)]
     outputs = tuple(r.variable if isinstance(r, Recorded) else r for r in results)
     values = tuple(r.example if isinstance(r, Recorded) else r for r in results)
-    program = Program(tuple(r.variable for r in given.values()), tuple(tape.equations), outputs, tuple(tape.guards))
+    program = Program(tuple(tape.inputs), tuple(tape.equations), outputs, tuple(tape.guards))
     return RecordedRun(check(program), values)

@@ -72,7 +72,7 @@ class _Propagation:
         if primitive is indexing.scatter:
             return self._scattered(equation)
         if primitive is linear.matmul:
-            return self._contracted(equation, *_letters(equation))
+            return self._contracted(equation, *linear.matmul_letters([arrays.shape(a) for a in equation.inputs]))
         if primitive is linear.contract and all(len(set(t)) == len(t) for t in equation.params["terms"]):
             return self._contracted(equation, equation.params["terms"], equation.params["result"])
         if primitive.batch is batching.along_axis:
@@ -147,15 +147,6 @@ class _Propagation:
 
 def _positions(sizes: Shape) -> Any:
     return arrays.numpy_namespace().arange(math.prod(sizes)).reshape(sizes)
-
-
-def _letters(product: Equation) -> tuple[Sequence[Sequence[Any]], Sequence[Any]]:
-    """A product of matrices as a sum over letters: of the axes of its operands, and of the result."""
-    left, right = (len(arrays.shape(a)) for a in product.inputs)
-    before = [*range(max(left, right) - 2)]
-    first = [*before[len(before) - max(left - 2, 0) :], *("row" for _ in range(left > 1)), "sum"]
-    second = [*before[len(before) - max(right - 2, 0) :], "sum", *("column" for _ in range(right > 1))]
-    return (first, second), [*before, *(a for a in (*first, *second) if a in ("row", "column"))]
 
 
 def _by_letters(x: Any, term: Sequence[Any], result: Sequence[Any]) -> Any:

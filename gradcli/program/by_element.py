@@ -1,0 +1,290 @@
+"""A program of tensors as one of numbers: every element of an input is an input, and is computed with by itself."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.arrays.shapes import Shape
+from gradcli.primitives import linear
+from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
+from gradcli.primitives.comparisons import where
+from gradcli.primitives.exponential import exp, log
+from gradcli.primitives.indexing import scatter
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.reductions import mean
+from gradcli.program.ir import Atom, Element, Equation, Program, Variable
+
+# A program of more equations is none that anybody reads by its elements.
+_MOST_EQUATIONS = 5_000
+# The determinant of a larger matrix has more terms than its elimination has operations.
+_LARGEST_MATRIX = 3
+# In eighths of steps, for each equation.
+_EQUATION = 16
+
+# The elements of a tensor, row by row.
+_Elements = list[Atom]
+
+
+class TensorsNeededError(Exception):
+    """A program has a function that is not written by elements, or too many of them."""
+
+
+def by_element(program: Program) -> Program:
+    """A program of one output as one whose outputs are the elements of that.
+
+    Its inputs are `Element`s of those of `program`, or these where they are numbers. Raises TensorsNeededError.
+    """
+    split = _Split(program.inputs)
+    for equation in program.equations:
+        split.known[equation.output] = split.equation(equation)
+    (output,) = program.outputs
+    return Program(tuple(split.inputs), tuple(split.equations), tuple(split.elements(output)))
+
+
+class _Split:
+    def __init__(self, inputs: Sequence[Variable]) -> None:
+        self.inputs: list[Variable] = []
+        self.equations: list[Equation] = []
+        self.known: dict[Variable, _Elements] = {}
+        for variable in inputs:
+            self._check(math.prod(variable.shape))
+            keys = itertools.product(*map(range, variable.shape))
+            elements = [Element(variable, key) for key in keys] if variable.shape else [variable]
+            self.known[variable] = [*elements]
+            self.inputs += elements
+
+    def elements(self, atom: Atom) -> _Elements:
+        if isinstance(atom, Variable):
+            return self.known[atom]
+        if not arrays.shape(atom):
+            return [atom]
+        self._check(arrays.size(atom))
+        found: _Elements = arrays.to_numpy(atom).ravel().tolist()
+        return found
+
+    def equation(self, equation: Equation) -> _Elements:
+        primitive, inputs, params, output = equation
+        operands = [self.elements(a) for a in inputs]
+        if primitive.elementwise:
+            return self._each(equation, operands)
+        shapes = [arrays.shape(a) for a in inputs]
+        if primitive.moves:
+            return self._moved(equation, operands, shapes)
+        if primitive is scatter:
+            return self._scattered(operands[0], shapes[0], params, output)
+        if primitive.reduces is not None:
+            return self._reduced(primitive, operands[0], shapes[0], params, output.dtype)
+        if primitive is linear.matmul:
+            return self._contracted(operands, shapes, *linear.matmul_letters(shapes))
+        if primitive is linear.contract:
+            return self._contracted(operands, shapes, params["terms"], params["result"])
+        rule = _RULES.get(primitive.name)
+        if rule is None:
+            raise TensorsNeededError
+        return rule(self, operands, shapes, params)
+
+    def apply(
+        self, primitive: Primitive, *inputs: Atom, params: Mapping[str, Any] | None = None, dtype: str = "float64"
+    ) -> Variable:
+        self._check(len(self.equations))
+        limits.charge_steps(_EQUATION)
+        output = Variable((), dtype)
+        self.equations.append(Equation(primitive, inputs, params or {}, output))
+        return output
+
+    def _check(self, count: int) -> None:
+        if count > _MOST_EQUATIONS:
+            raise TensorsNeededError
+
+    def _each(self, equation: Equation, operands: Sequence[_Elements]) -> _Elements:
+        primitive, inputs, params, output = equation
+        self._check(math.prod(output.shape))
+        spread = [self._spread(e, arrays.shape(a), output.shape) for e, a in zip(operands, inputs)]
+        found = []
+        for atoms in zip(*spread):
+            known = primitive is where and type(atoms[0]) is bool
+            chosen = (atoms[1] if atoms[0] else atoms[2]) if known else None
+            same = chosen is not None and arrays.dtype_name(chosen) == output.dtype
+            found.append(chosen if same else self.apply(primitive, *atoms, params=params, dtype=output.dtype))
+        return found
+
+    def _spread(self, elements: _Elements, given: Shape, wanted: Shape) -> _Elements:
+        if given == wanted:
+            return elements
+        places = arrays.numpy_namespace().broadcast_to(_places(given), wanted)
+        return [elements[i] for i in places.ravel().tolist()]
+
+    def _moved(self, equation: Equation, operands: Sequence[_Elements], shapes: Sequence[Shape]) -> _Elements:
+        """Find out where the elements go by sending their numbers; 0 is for a zero that comes in."""
+        self._check(math.prod(equation.output.shape))
+        zero = arrays.asarray(0.0, equation.output.dtype)
+        everything = [zero, *itertools.chain.from_iterable(operands)]
+        firsts = itertools.accumulate(map(len, operands), initial=1)
+        numbers = [_places(shape) + first for shape, first in zip(shapes, firsts)]
+        xp = arrays.numpy_namespace()
+        places = xp.asarray(equation.primitive.forward(xp, *numbers, **equation.params))
+        return [everything[i] for i in places.ravel().tolist()]
+
+    def _scattered(self, elements: _Elements, given: Shape, params: Mapping[str, Any], output: Variable) -> _Elements:
+        self._check(math.prod(output.shape))
+        xp = arrays.numpy_namespace()
+        targets = xp.asarray(_places(params["shape"])[params["key"]])
+        sources = self._spread(elements, given, targets.shape)
+        found: list[_Elements] = [[] for _ in range(math.prod(output.shape))]
+        for target, source in zip(targets.ravel().tolist(), sources):
+            found[target].append(source)
+        return [self.total(parts) for parts in found]
+
+    def total(self, parts: Sequence[Atom]) -> Atom:
+        return reduce(lambda a, b: self.apply(add, a, b), parts) if parts else 0.0
+
+    def product(self, parts: Sequence[Atom]) -> Atom:
+        return reduce(lambda a, b: self.apply(multiply, a, b), parts)
+
+    def _reduced(
+        self, primitive: Primitive, elements: _Elements, shape: Shape, params: Mapping[str, Any], dtype: str
+    ) -> _Elements:
+        axes = params["axis"]
+        join = primitive.reduces
+        assert join is not None
+        groups = self.groups(elements, shape, axes)
+        if not all(groups):
+            raise TensorsNeededError
+        found = [reduce(lambda a, b: self.apply(join, a, b, dtype=dtype), group) for group in groups]
+        return [self.apply(divide, f, float(len(groups[0]))) for f in found] if primitive is mean else found
+
+    def groups(self, elements: _Elements, shape: Shape, axes: Sequence[int] | None) -> list[_Elements]:
+        """The elements beside each other along the axes, for each place in the others."""
+        axes = range(len(shape)) if axes is None else axes
+        kept = tuple(1 if a in axes else s for a, s in enumerate(shape))
+        targets = arrays.numpy_namespace().broadcast_to(_places(kept), shape).ravel().tolist()
+        found: list[_Elements] = [[] for _ in range(math.prod(kept))]
+        for target, element in zip(targets, elements):
+            found[target].append(element)
+        return found
+
+    def _contracted(
+        self,
+        operands: Sequence[_Elements],
+        shapes: Sequence[Shape],
+        terms: Sequence[Sequence[Any]],
+        result: Sequence[Any],
+    ) -> _Elements:
+        """A sum of products, the axes of whose operands and result are named by letters."""
+        sizes: dict[Any, int] = {}
+        for term, shape in zip(terms, shapes):
+            for letter, size in zip(term, shape):
+                sizes[letter] = max(size, sizes.get(letter, 1)) if size else 0
+        order = [*result, *(letter for letter in sizes if letter not in result)]
+        count = math.prod(sizes[letter] for letter in order)
+        self._check(count * len(operands))
+        xp = arrays.numpy_namespace()
+        grid = dict(zip(order, xp.indices(tuple(sizes[letter] for letter in order))))
+        factors = []
+        for elements, term, shape in zip(operands, terms, shapes):
+            places = xp.zeros(tuple(sizes[letter] for letter in order), "int64")
+            for axis, (letter, size) in enumerate(zip(term, shape)):
+                # Of an axis of size 1 the one element is for all.
+                places = places + grid[letter] * (math.prod(shape[axis + 1 :]) if size > 1 else 0)
+            factors.append([elements[i] for i in places.ravel().tolist()])
+        products = [self.product(parts) for parts in zip(*factors)]
+        width = math.prod(sizes[letter] for letter in order[len(result) :])
+        if not width:
+            raise TensorsNeededError
+        return [self.total(products[i : i + width]) for i in range(0, len(products), width)]
+
+    # --- matrices
+
+    def minor(self, matrix: Sequence[_Elements], row: int, column: int) -> Sequence[_Elements]:
+        return [[e for j, e in enumerate(r) if j != column] for i, r in enumerate(matrix) if i != row]
+
+    def determinant(self, matrix: Sequence[_Elements]) -> Atom:
+        if not matrix:
+            return 1.0
+        total: Atom = None
+        for column, element in enumerate(matrix[0]):
+            term = self.apply(multiply, element, self.determinant(self.minor(matrix, 0, column)))
+            total = term if total is None else self.apply(subtract if column % 2 else add, total, term)
+        return total
+
+    def inverse(self, matrix: Sequence[_Elements]) -> Sequence[_Elements]:
+        determinant, size = self.determinant(matrix), range(len(matrix))
+
+        def cofactor(i: int, j: int) -> Atom:
+            found = self.determinant(self.minor(matrix, j, i))
+            return self.apply(negative, found) if (i + j) % 2 else found
+
+        return [[self.apply(divide, cofactor(i, j), determinant) for j in size] for i in size]
+
+
+_Rule = Callable[[_Split, Sequence[_Elements], Sequence[Shape], Mapping[str, Any]], _Elements]
+
+
+def _accumulated(join: Primitive) -> _Rule:
+    def rule(
+        split: _Split, operands: Sequence[_Elements], shapes: Sequence[Shape], params: Mapping[str, Any]
+    ) -> _Elements:
+        places, axis = _places(shapes[0]), params["axis"]
+        found: dict[int, Atom] = {}
+        for group in split.groups(places.ravel().tolist(), shapes[0], [axis % len(shapes[0])]):
+            for before, place in itertools.pairwise([None, *group]):
+                assert isinstance(place, int)
+                element = operands[0][place]
+                found[place] = element if before is None else split.apply(join, found[before], element)
+        return [found[place] for place in range(len(operands[0]))]
+
+    return rule
+
+
+def _softmax(
+    split: _Split, operands: Sequence[_Elements], shapes: Sequence[Shape], params: Mapping[str, Any]
+) -> _Elements:
+    axis, shape = params["axis"], shapes[0]
+    powers: _Elements = [split.apply(exp, e) for e in operands[0]]
+    totals = [split.total(group) for group in split.groups(powers, shape, [axis % len(shape)])]
+    kept = tuple(1 if a == axis % len(shape) else s for a, s in enumerate(shape))
+    places = arrays.numpy_namespace().broadcast_to(_places(kept), shape).ravel().tolist()
+    return [split.apply(divide, power, totals[place]) for power, place in zip(powers, places)]
+
+
+def _rows(elements: _Elements, shape: Shape) -> Sequence[_Elements]:
+    """The rows of a small square matrix."""
+    if len(shape) != 2 or not 0 < shape[0] <= _LARGEST_MATRIX:
+        raise TensorsNeededError
+    side = shape[0]
+    return [elements[i : i + side] for i in range(0, side * side, side)]
+
+
+def _solved(
+    split: _Split, operands: Sequence[_Elements], shapes: Sequence[Shape], _params: Mapping[str, Any]
+) -> _Elements:
+    inverse = split.inverse(_rows(operands[0], shapes[0]))
+    columns = 1 if len(shapes[1]) == 1 else shapes[1][-1]
+    if len(shapes[1]) > 2:
+        raise TensorsNeededError
+    given = [operands[1][j::columns] for j in range(columns)]
+    return [split.total([split.apply(multiply, a, b) for a, b in zip(row, c)]) for row in inverse for c in given]
+
+
+_RULES: Mapping[str, _Rule] = {
+    "cumsum": _accumulated(add),
+    "cumprod": _accumulated(multiply),
+    "softmax": _softmax,
+    "det": lambda split, operands, shapes, _params: [split.determinant(_rows(operands[0], shapes[0]))],
+    "logdet": lambda split, operands, shapes, _params: [
+        split.apply(log, split.determinant(_rows(operands[0], shapes[0])))
+    ],
+    "inv": lambda split, operands, shapes, _params: [
+        *itertools.chain.from_iterable(split.inverse(_rows(operands[0], shapes[0])))
+    ],
+    "solve": _solved,
+}
+
+
+def _places(shape: Shape) -> Any:
+    return arrays.numpy_namespace().arange(math.prod(shape)).reshape(shape)

@@ -1,0 +1,294 @@
+"""A program's value and its derivatives as recorded programs, for formulas."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients, jacobians
+from gradcli.calculus.partials import partials
+from gradcli.errors import DifferentiationError, NotRecordableError, ShapeError, pointing_into
+from gradcli.language import scope
+from gradcli.language.cells import InParts, SizeNeededError
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import tree
+from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.comparisons import isfinite
+from gradcli.primitives.conversions import cast
+from gradcli.program.courses import Course, courses, joined
+from gradcli.program.ir import Element, Program, Variable, element_name
+from gradcli.program.passes import optimise, separated
+from gradcli.program.record import Recorded
+
+# Where names without a value are recorded, one after the other, until every number is finite. They are
+# irrational, so that what is equal there is equal everywhere.
+_SCALES = (0.5641895835477563, 1.6487212707001282, 0.1353352832366127, 3.0419241001047387, -0.5641895835477563)
+_STEP = 0.0728771355234467
+
+# What a derivative is by: the names of inputs, each as often as it is by it.
+By = tuple[str, ...]
+# Of an element of a tensor.
+Key = tuple[int, ...]
+
+
+def derivation(
+    program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int
+) -> Mapping[By, Program]:
+    """The value of a program and its derivatives of `order` by the names `wrt`, each mixed one once, by what they are by;
+    the value is by nothing. They are recorded at a point where all of them are finite.
+
+    A number among `bindings` is put in for its name, unless the name is in `wrt`. Where a name in `wrt` is read
+    element by element, the derivatives are by the elements.
+    """
+    whole: set[str] = set()
+    while True:
+        recorder = _Recorder(program, bindings, wrt, order, whole)
+        try:
+            return recorder.derivation()
+        except _ReadWholeError as error:
+            whole.add(error.name)
+
+
+def value_of(program: tree.Module, values: Mapping[str, Any]) -> Any:
+    """The value of a program as a number."""
+    value = evaluate(program, values, rewrite=False).value
+    return value if arrays.is_floating(constant(value)) else cast(value, "float64")
+
+
+def example(shape: tuple[int, ...], i: int, scale: float = _SCALES[0]) -> Any:
+    """The value of the ith name without one."""
+    value = scale * (1.0 + i * _STEP)
+    if not shape:
+        return value
+    xp = arrays.numpy_namespace()
+    return xp.reshape(value + _STEP * xp.arange(math.prod(shape)), shape)
+
+
+class _ReadWholeError(Exception):
+    """An input is not read by its elements alone."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+
+class _Recorder:
+    """Records the value of a program and its derivatives. The names in `whole` are not taken apart."""
+
+    def __init__(
+        self,
+        program: tree.Module,
+        bindings: Mapping[str, Any],
+        wrt: Sequence[str],
+        order: int,
+        whole: set[str],
+    ) -> None:
+        self.program = program
+        self.bindings = bindings
+        self.wrt = wrt
+        self.order = order
+        self.by = frozenset(wrt)
+        # The numbers that stand for their names.
+        self.fixed = {n: v for n, v in bindings.items() if n not in self.by and not arrays.shape(v)}
+        given = {*bindings, *wrt}
+        reads = [n for n, r in scope.outer_reads(program).items() if n in given or not _has_value(n, r)]
+        self.names = [n for n in reads if n not in self.fixed]
+        self.shapes = {n: arrays.shape(bindings[n]) for n in self.names if n in bindings}
+        # What the program itself differentiates by it takes as it is.
+        targets = scope.differentiation_targets(program, self.names)
+        indexes = any(isinstance(node, (tree.Index, tree.For, tree.Comprehension)) for node in tree.everything(program))
+        self.in_parts = {
+            n
+            for n in self.names
+            if indexes
+            and n not in targets
+            and n not in whole
+            and (n not in self.shapes or (n in self.by and self.shapes[n]))
+        }
+        # What is read of them, in any course, and the numbers of all inputs in the last one.
+        self.read: dict[str, set[Key]] = {n: set() for n in self.in_parts}
+        self.examples: dict[str, Any] = {}
+
+    def derivation(self) -> Mapping[By, Program]:
+        """Raises _ReadWholeError for a tensor that cannot be taken apart."""
+        tensors = any(self.shapes.get(n) and n not in self.in_parts for n in self.wrt)
+        found = None
+        if self.order > 2 and not tensors and _is_plain(self.program):
+            found = self._by_series()
+        if found is None:
+            found = self._by_reverse_mode()
+        return found
+
+    def _by_series(self) -> Mapping[By, Program] | None:
+        """By numbers: in a formula for each derivative what a person would collect is collected already. None where
+        something has no series, is not smooth everywhere, or depends on the numbers."""
+        for scale in _SCALES:
+            (course, *others) = self._courses(lambda **given: {(): self._value(given)}, scale)
+            if others:
+                return None
+            value = self._of_what_is_read(optimise(course.program))
+            point = {v.name or "": self.examples[v.name or ""] for v in value.inputs}
+            names = [name for name in self._names_by() if name in point]
+            try:
+                with arrays.quiet():
+                    found = [*partials(value, point, names, self.order)]
+            except NotImplementedError:
+                return None
+            if all(assume(isfinite(p.value)) for p in found):
+                break
+        known = dict(zip(itertools.combinations_with_replacement(names, self.order), found))
+        wanted = itertools.combinations_with_replacement(self._names_by(), self.order)
+        nothing = value._replace(equations=(), outputs=(0.0,))
+        return {(): value} | {by: known[by].program if by in known else nothing for by in wanted}
+
+    def _by_reverse_mode(self) -> Mapping[By, Program]:
+        def run(**given: Any) -> Mapping[By, Any]:
+            with enable_grad():
+                value = self._value(given)
+                by = {name: self.leaves[name] for name in self._names_by() if name in self.leaves}
+                return {(): value} | _derivatives(value, by, self.order)
+
+        keys, program = joined(self._courses(run, *_SCALES))
+        program = self._of_what_is_read(program)
+        outputs = dict(zip(keys, program.outputs))
+        wanted = [(), *itertools.combinations_with_replacement(self._names_by(), self.order)]
+        program = program._replace(outputs=tuple(outputs.get(by, 0.0) for by in wanted))
+        return dict(zip(wanted, separated(program)))
+
+    def _courses(self, run: Callable[..., Mapping[By, Any]], *scales: float) -> Sequence[Course]:
+        try:
+            with arrays.quiet(), pointing_into(self.program.source, self.program.body[-1].span):
+                return courses(run, map(self._point, scales))
+        except NotRecordableError as error:
+            error.message = "there is no single formula: what is computed here depends on the numbers"
+            error.hint = (
+                "where(condition, a, b) chooses inside a formula; a name that counts something needs a value, as in n=3"
+            )
+            raise
+        except SizeNeededError:
+            raise
+        except ShapeError as error:
+            free = [n for n in self.names if n not in self.shapes]
+            if free:
+                error.hint = f"'{free[0]}' stands for a number; a tensor gives it a shape, as in {free[0]}=[1,2]"
+            raise
+
+    def _point(self, scale: float) -> dict[str, Any]:
+        return {n: self.bindings[n] if n in self.bindings else example((), i, scale) for i, n in enumerate(self.names)}
+
+    # --- a course
+
+    def _value(self, given: Mapping[str, Recorded]) -> Any:
+        """The value, a scalar. Raises DifferentiationError for one that is no scalar."""
+        self.leaves: dict[str, Tensor] = {}
+
+        def read(name: str, key: Key) -> Tensor:
+            return self._part(given[name], name, key)
+
+        values = {
+            n: InParts(n, self.shapes.get(n), read) if n in self.in_parts else self._leaf(n, n, recorded)
+            for n, recorded in given.items()
+        }
+        value = value_of(self.program, {**values, **self.fixed})
+        if arrays.shape(value):
+            raise DifferentiationError(
+                f"a formula is the derivative of a scalar, and the value has shape {list(arrays.shape(value))}",
+                hint="sum(…) of it is a scalar",
+            )
+        return value
+
+    def _leaf(self, name: str, of: str, recorded: Recorded) -> Tensor:
+        leaf = self.leaves[name] = Tensor(recorded).requires_grad_(of in self.by)
+        self.examples[name] = recorded.example
+        return leaf
+
+    def _part(self, recorded: Recorded, name: str, key: Key) -> Tensor:
+        """What stands at a key of an input in parts: itself, or an element, which is an input too."""
+        shape = self.shapes.get(name)
+        if shape and len(key) < len(shape):
+            raise _ReadWholeError(name)
+        ranks = {len(key), *map(len, self.read[name])}
+        if len(ranks) > 1:
+            few, many = sorted(ranks)[:2]
+            what = "a number" if not few else f"a tensor of {few} axes"
+            raise SizeNeededError(
+                f"'{name}' is read as {what}, and by {many} {'index' if many == 1 else 'indices'}",
+                hint=f"give it a value for its shape, as in {name}=[1,2,3]",
+            )
+        element = Element(recorded.variable, key) if key else recorded.variable
+        called = element.name or ""
+        if called not in self.leaves:
+            self.read[name].add(key)
+            if key:
+                at = recorded.example
+                # Other elements have other numbers.
+                value = (
+                    float(at[key]) if shape else at * (1.0 + _STEP * sum((i + 1) / (a + 3) for a, i in enumerate(key)))
+                )
+                recorded = recorded.tape.input(element, value)
+            self._leaf(called, name, recorded)
+        return self.leaves[called]
+
+    # --- after all courses
+
+    def _is_tensor(self, name: str) -> bool:
+        return any(self.read[name])
+
+    def _of_what_is_read(self, program: Program) -> Program:
+        """The program without the tensors that are there as their elements."""
+        gone = {n for n in self.in_parts if self._is_tensor(n)}
+        inputs = [v for v in program.inputs if v.name not in gone]
+        return program._replace(inputs=tuple(sorted(inputs, key=self._order)))
+
+    def _order(self, variable: Variable) -> tuple[int, Key]:
+        if isinstance(variable, Element):
+            return self.names.index(variable.base.name or ""), variable.key
+        return self.names.index(variable.name or ""), ()
+
+    def _names_by(self) -> Sequence[str]:
+        """The inputs that the derivatives are by, of tensors in parts those that are read, or all where that is known."""
+        return [leaf for name in self.wrt for leaf in self._parts_of(name)]
+
+    def _parts_of(self, name: str) -> Sequence[str]:
+        if name not in self.in_parts or not self._is_tensor(name):
+            return [name]
+        shape = self.shapes.get(name)
+        keys = itertools.product(*map(range, shape)) if shape else sorted(self.read[name])
+        return [element_name(name, key) for key in keys]
+
+
+def _has_value(name: str, read: scope.Read) -> bool:
+    return name in scope.CONSTANTS or read.maybe_assigned
+
+
+def _is_plain(program: tree.Module) -> bool:
+    """Whether the derivatives of a program are those of what it computes: there is nothing detached, and no
+    derivative that is written by hand."""
+    calls = (node for node in tree.everything(program) if isinstance(node, tree.Call))
+    return not any(call.name in scope.DETACH for call in calls) and not scope.hand_written(program)
+
+
+def _derivatives(value: Any, leaves: Mapping[str, Tensor], order: int) -> dict[By, Any]:
+    """By repeated reverse mode, so that every derivative is a formula of those below it."""
+    names = [*leaves]
+    # The derivatives of an order, each with the place of the last leaf that it is by.
+    found: dict[By, tuple[Any, int]] = {(): (value, 0)}
+    for _ in range(order):
+        found = {
+            (*by, names[place]): (derivative, place)
+            for by, (below, last) in found.items()
+            for place, derivative in enumerate(_differentiated(below, [leaves[n] for n in names[last:]]), last)
+        }
+    return {by: derivative for by, (derivative, _) in found.items()}
+
+
+def _differentiated(value: Any, leaves: Sequence[Tensor]) -> list[Any]:
+    shape = arrays.shape(value)
+    differentiate = jacobians if shape else gradients
+    found = differentiate(value, leaves, create_graph=True)
+    return [arrays.zeros(shape + leaf.shape, leaf.dtype) if f is None else f for f, leaf in zip(found, leaves)]
