@@ -79,6 +79,8 @@ class Function:
     """
 
     takes_batches: ClassVar[bool] = False
+    # Whether `forward` reads a series whole, and says what becomes of its derivatives.
+    takes_series: ClassVar[bool] = False
 
     @staticmethod
     def forward(*_inputs: Any) -> Any:
@@ -101,7 +103,7 @@ class Function:
 
         Returns a Tensor, or a tuple of them where `forward` returns a tuple.
         """
-        for item in inputs:
+        for item in () if cls.takes_series else inputs:
             data = item.data if isinstance(item, Tensor) else item
             # What is made of functions of the language is good for a series that is a number and nothing else.
             if constant(data) is not data and not (cls.takes_batches and len(components(data)) == 1):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors, beginning
 from gradcli.autograd.engine import grad
-from gradcli.autograd.function import Function, FunctionNode
+from gradcli.autograd.function import FunctionNode
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.readings import rows_of
 from gradcli.errors import NotBatchableError
 from gradcli.kinds import batch
-from gradcli.kinds.taylor import Jet
 from gradcli.primitives.bind import constant
 from gradcli.primitives.shape import concat, stack
 
@@ -42,7 +42,7 @@ def _in_batches(value: Tensor, leaves: Sequence[Tensor], create_graph: bool, at_
         nesting = batch.new_nesting()
         with batch.row_by_row(nesting):
             found = _gradients(value, leaves, batch.Batched(units, nesting), create_graph)
-        parts.append([None if f is None else _rows(f, nesting, stop - start) for f in found])
+        parts.append([None if f is None else rows_of(f, nesting, stop - start) for f in found])
     return tuple(_joined(concat, of_leaf) for of_leaf in zip(*parts))
 
 
@@ -90,47 +90,3 @@ def _takes_batches(target: Any) -> bool:
     if isinstance(target, FunctionNode) and not target.function.takes_batches:
         return False
     return not (target.hooks or target.retained)
-
-
-class _Rows(Function):
-    """The rows of a batch along a new first axis."""
-
-    takes_batches = True
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, nesting: int, size: int) -> Any:
-        ctx.nesting = nesting
-        return _unbatched(x.data, nesting, size)
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
-        return _Batch.apply(g, ctx.nesting), None, None
-
-
-class _Batch(Function):
-    """The slices along the first axis as the rows of a batch."""
-
-    takes_batches = True
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, nesting: int) -> Any:
-        ctx.nesting, ctx.size = nesting, arrays.shape(x)[0]
-        return _each(x.data, lambda array: batch.batched(array, nesting))
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
-        return _rows(g, ctx.nesting, ctx.size), None
-
-
-def _rows(x: Any, nesting: int, size: int) -> Any:
-    """The `size` rows of a value along a new first axis, in the graph where it is a Tensor."""
-    return _Rows.apply(x, nesting, size) if isinstance(x, Tensor) else _unbatched(x, nesting, size)
-
-
-def _unbatched(x: Any, nesting: int, size: int) -> Any:
-    return _each(x, lambda array: batch.unbatched(array, nesting, size))
-
-
-def _each(x: Any, function: Callable[[Any], Any]) -> Any:
-    """What `function` makes of each coefficient of a series, or of the array that `x` is."""
-    return x.mapped(function) if isinstance(x, Jet) else function(x)

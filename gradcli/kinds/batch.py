@@ -13,11 +13,12 @@ from gradcli.errors import NotBatchableError
 from gradcli.kinds.order import BATCHED
 from gradcli.primitives import batching
 from gradcli.primitives.batching import exchange
-from gradcli.primitives.bind import Kind, assume, bind
+from gradcli.primitives.bind import assume, bind, components
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive, not_implemented
 from gradcli.primitives.reductions import sum_
+from gradcli.primitives.series import linear
 
 
 class Batched(Operators):
@@ -63,7 +64,10 @@ class Batched(Operators):
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise NotBatchableError("what is computed here depends on the numbers, which are others in each row of a batch")
+        raise NotBatchableError(
+            "what is computed here depends on the numbers, which are others in each row of a batch",
+            hint="where(condition, a, b) chooses in each row",
+        )
 
     __bool__ = __float__ = __int__ = _refuse
 
@@ -97,7 +101,7 @@ sum_rows = Primitive(
     "sum_rows", "x, nesting", "the sum of the rows of the batch that `nesting` tells, which ends with it",
     forward=not_implemented("what is in no batch has no rows"),
     vjp=(lambda g, _y, _x, **_params: g,),
-    jet=not_implemented("the sum of the rows of a batch has no Taylor series"),
+    jet=linear,
     batch=batching.trailing,
     elementwise=True,
     derivative="g",
@@ -117,14 +121,10 @@ def sum_over_rows(cotangent: Any, like: Any) -> Any:
 def nestings(x: Any) -> frozenset[int]:
     """The batches that a value is part of."""
     found = set()
-    while isinstance(x, Kind):
-        if isinstance(x, Batched):
-            found.add(x.nesting)
-            x = x.rows
-        elif x.differential:
-            x = x.inner
-        else:
-            break
+    for component in components(x):
+        while isinstance(component, Batched):
+            found.add(component.nesting)
+            component = component.rows
     return frozenset(found)
 
 

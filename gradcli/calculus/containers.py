@@ -1,0 +1,73 @@
+"""Values in tuples, lists and dicts, however nested, as arguments and results of Python functions have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from gradcli.errors import CallError
+
+
+def leaves(value: Any) -> list[Any]:
+    """What a container holds at last, in order; a value that is no container holds itself."""
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in leaves(item)]
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [value]
+
+
+def filled(container: Any, values: Iterable[Any]) -> Any:
+    """The same containers with `values` in place of their leaves."""
+    return _filled(container, iter(values))
+
+
+def _filled(container: Any, values: Iterator[Any]) -> Any:
+    if isinstance(container, dict):
+        return {key: _filled(item, values) for key, item in container.items()}
+    if isinstance(container, (tuple, list)):
+        items = [_filled(item, values) for item in container]
+        # A named tuple takes its fields one by one.
+        return type(container)(*items) if hasattr(container, "_fields") else type(container)(items)
+    return next(values)
+
+
+def mapped(function: Callable[..., Any], container: Any, *others: Any) -> Any:
+    """`function` of each leaf, and of the leaves in its place in `others`. Raises CallError where those differ."""
+    columns = [leaves(container), *(aligned(container, other) for other in others)]
+    return filled(container, [function(*row) for row in zip(*columns)])
+
+
+def aligned(container: Any, other: Any) -> list[Any]:
+    """The leaves of `other`, in the places of those of `container`. Raises CallError where it has other places."""
+    if not _alike(container, other):
+        raise CallError(f"{_outline(other)} does not have the structure of {_outline(container)}")
+    return leaves(other)
+
+
+def spread(prefix: Any, container: Any) -> list[Any]:
+    """For each leaf of `container` what `prefix` has in its place, or in that of a container around it."""
+    if isinstance(container, dict) and isinstance(prefix, dict) and prefix.keys() == container.keys():
+        return [value for key in container for value in spread(prefix[key], container[key])]
+    if isinstance(prefix, (tuple, list)):
+        if not isinstance(container, (tuple, list)) or len(prefix) != len(container):
+            raise CallError(f"{_outline(prefix)} does not have the structure of {_outline(container)}")
+        return [value for part, item in zip(prefix, container) for value in spread(part, item)]
+    return [prefix] * len(leaves(container))
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, dict):
+        return isinstance(other, dict) and one.keys() == other.keys() and all(_alike(one[k], other[k]) for k in one)
+    if isinstance(one, (tuple, list)):
+        return isinstance(other, (tuple, list)) and len(one) == len(other) and all(map(_alike, one, other))
+    return not isinstance(other, (dict, tuple, list))
+
+
+def _outline(container: Any) -> str:
+    """A container with a dot for each leaf."""
+    if isinstance(container, dict):
+        return "{" + ", ".join(f"{key!r}: {_outline(item)}" for key, item in container.items()) + "}"
+    if isinstance(container, (tuple, list)):
+        return "(" + ", ".join(map(_outline, container)) + ")"
+    return "·"

@@ -1,0 +1,382 @@
+"""Functions of Python functions: their derivatives, forward and in reverse, and what they are for each row.
+
+Arguments and results are tensors, in tuples, lists and dicts where a function has several. All of these compose:
+a derivative is a function that can be differentiated, by others too, and mapped over rows.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.engine import grad as gradients_of
+from gradcli.autograd.factory import tensor
+from gradcli.autograd.modes import enable_grad, grad_enabled
+from gradcli.autograd.node import next_sequence
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus import containers
+from gradcli.calculus.derivatives import jacobians, zeros
+from gradcli.calculus.mapping import vmap
+from gradcli.calculus.readings import coefficient_of, series_of
+from gradcli.errors import CallError, DifferentiationError, ShapeError, expect
+from gradcli.primitives.arithmetic import zeros_like
+from gradcli.primitives.bind import components
+from gradcli.primitives.conversions import reshape
+
+Callback = Callable[..., Any]
+Argnums = int | tuple[int, ...]
+
+_FUNCTION = "the first argument is a function of tensors"
+# Series do not nest: within one, derivatives along a direction are taken another way.
+_within_series: ContextVar[bool] = ContextVar("gradcli_within_series", default=False)
+
+
+class _Call(NamedTuple):
+    """What a function gave, and the tensors by which that can be differentiated."""
+
+    value: Any
+    inputs: Sequence[Tensor]
+    aux: Any
+    # Whether the value depends on tensors outside as well, so that its derivatives must be differentiable.
+    recorded: bool
+
+    def released(self, value: Any) -> Any:
+        """A result without the graph that was needed for its derivatives alone."""
+        return value if self.recorded else containers.mapped(_detached, value)
+
+
+def grad(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Callback:
+    """The function that gives the gradient of a scalar `function` by the argument, or the arguments, `argnums`.
+
+    The gradient has the structure of the argument, zeros where the value does not depend on it; for several arguments
+    it is a tuple. With `has_aux`, `function` returns a scalar and anything else, which is returned beside the
+    gradient. Raises DifferentiationError where the value is no scalar.
+    """
+    found = grad_and_value(function, argnums, has_aux)
+
+    @functools.wraps(function)
+    def gradient(*arguments: Any, **keywords: Any) -> Any:
+        slopes, value = found(*arguments, **keywords)
+        return (slopes, value[1]) if has_aux else slopes
+
+    return gradient
+
+
+def grad_and_value(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Callback:
+    """The function that gives `(gradient, value)`; with `has_aux`, `(gradient, (value, aux))`. See `grad`."""
+    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+
+    @functools.wraps(function)
+    def both(*arguments: Any, **keywords: Any) -> Any:
+        chosen, rest = _chosen(arguments, argnums)
+        call = _called(lambda *given: function(*rest(given), **keywords), chosen, has_aux)
+        if not isinstance(call.value, Tensor) or call.value.shape:
+            raise DifferentiationError(
+                f"a gradient is that of a scalar, and the function gives {_described(call.value)}",
+                hint="jacrev and jacfwd differentiate what has a shape",
+            )
+        found = _pulled(call, [call.value], None, create_graph=call.recorded)
+        slopes = containers.filled(chosen, found)
+        value = call.released(call.value)
+        return _one_or_all(slopes, argnums), ((value, call.released(call.aux)) if has_aux else value)
+
+    return both
+
+
+def vjp(function: Callback, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of `function`, and the function that gives for a cotangent of it a tuple of those of the `primals`.
+
+    The cotangent has the structure and the shapes of the value, and may come in as many arguments as that is a tuple
+    of. With `has_aux` the second result of `function` comes third. Raises ShapeError for a cotangent of another shape.
+    """
+    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+    call = _called(function, primals, has_aux)
+
+    def pull(*cotangents: Any) -> tuple[Any, ...]:
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        seeds = [_fitting(_tensor(c), y) for y, c in zip(_tensors(call.value), containers.aligned(call.value, given))]
+        again = call.recorded or any(map(_is_inside, seeds)) or any(s.requires_grad for s in seeds)
+        found = _pulled(call, _tensors(call.value), seeds, create_graph=again and grad_enabled.get())
+        filled: tuple[Any, ...] = containers.filled(primals, found)
+        return filled
+
+    value = call.released(call.value)
+    return (value, pull, call.released(call.aux)) if has_aux else (value, pull)
+
+
+def jvp(
+    function: Callback, primals: Sequence[Any], tangents: Sequence[Any], *, strict: bool = False, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """The value of `function` at the tuple `primals`, and its derivative along the tuple `tangents`, of one structure.
+
+    With `strict`, a value that does not depend on the primals is a DifferentiationError. With `has_aux` the second
+    result of `function` comes third. Raises ShapeError for tangents of other shapes than the primals.
+    """
+    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+    for given, what in ((primals, "primals"), (tangents, "tangents")):
+        expect(given, (tuple, list), f"the {what} are a tuple, of one value for each argument")
+    points = [_tensor(x) for x in containers.leaves(primals)]
+    directions = [_fitting(_tensor(v), x) for x, v in zip(points, containers.aligned(primals, tangents))]
+    found = None
+    if not _within_series.get() and all(len(components(x.data)) == 1 for x in (*points, *directions)):
+        found = _along_by_series(function, primals, points, directions, has_aux, strict)
+    if found is None:
+        call = _called(function, containers.filled(primals, points), has_aux)
+        along = containers.filled(call.value, _pushed(call, strict)(directions))
+        found = call.released(call.value), along, call.released(call.aux)
+    return found if has_aux else found[:2]
+
+
+def linearize(function: Callback, *primals: Any) -> tuple[Any, Callback]:
+    """The value of `function` at the `primals`, and the function that gives its derivative along tangents of them.
+
+    `function` runs once, however many tangents there are.
+    """
+    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+    call = _called(function, primals, False)
+    push = _pushed(call, False)
+
+    def along(*tangents: Any) -> Any:
+        given = containers.aligned(primals, tangents)
+        return containers.filled(call.value, push([_fitting(_tensor(v), x) for x, v in zip(call.inputs, given)]))
+
+    return call.released(call.value), along
+
+
+def jacrev(function: Callback, argnums: Argnums = 0, *, has_aux: bool = False) -> Callback:
+    """The function that gives the Jacobian of `function` by the arguments `argnums`, in reverse mode.
+
+    For one tensor of another it has shape value.shape + argument.shape; else the structure of the value, and in it
+    that of the arguments.
+    """
+    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+
+    @functools.wraps(function)
+    def jacobian(*arguments: Any, **keywords: Any) -> Any:
+        chosen, rest = _chosen(arguments, argnums)
+        call = _called(lambda *given: function(*rest(given), **keywords), chosen, has_aux)
+        blocks = [
+            _one_or_all(containers.filled(chosen, _jacobian(call, value)), argnums) for value in _tensors(call.value)
+        ]
+        found = containers.filled(call.value, blocks)
+        return (found, call.released(call.aux)) if has_aux else found
+
+    return jacobian
+
+
+def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Callback:
+    """The function that gives the Jacobian of `function`, forward; as that of `jacrev`, and faster where the arguments
+    have fewer elements than the value."""
+    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+
+    @functools.wraps(function)
+    def jacobian(*arguments: Any, **keywords: Any) -> Any:
+        chosen, rest = _chosen(arguments, argnums)
+        points = [_tensor(x) for x in containers.leaves(chosen)]
+
+        def along(place: int, direction: Tensor) -> Any:
+            directions = [direction if i == place else zeros_like(x) for i, x in enumerate(points)]
+            _, *found = jvp(
+                lambda *given: function(*rest(given), **keywords),
+                containers.filled(chosen, points),
+                containers.filled(chosen, directions),
+                has_aux=has_aux,
+            )
+            return tuple(found)
+
+        columns, structure, aux = [], None, None
+        for place, point in enumerate(points):
+            slopes, *further = vmap(functools.partial(along, place), out_dims=-1)(_units(point))
+            structure, aux = slopes, further
+            columns.append([reshape(c, (*c.shape[:-1], *point.shape)) for c in containers.leaves(slopes)])
+        blocks = [_one_or_all(containers.filled(chosen, row), argnums) for row in zip(*columns)]
+        found = containers.filled(structure, blocks)
+        return (found, containers.mapped(lambda a: a[..., 0], aux[0])) if has_aux and aux else found
+
+    return jacobian
+
+
+def hessian(function: Callback, argnums: Argnums = 0) -> Callback:
+    """The function that gives the second derivatives of `function`, of shape value.shape + 2*argument.shape: the
+    Jacobian forward of that in reverse."""
+    return jacfwd(jacrev(function, argnums), argnums)
+
+
+# --- reverse mode
+
+
+def _called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> _Call:
+    """Run `function` on tensors that stand for its arguments, so that only what it does itself is differentiated."""
+    outside, began = grad_enabled.get(), next_sequence()
+    with enable_grad():
+        inputs = [_standing_for(_tensor(x), outside) for x in containers.leaves(arguments)]
+        returned = function(*containers.filled(arguments, inputs))
+    value, aux = _with_aux(returned) if has_aux else (returned, None)
+    recorded = outside and _reaches_others(_tensors(value), began)
+    return _Call(value, inputs, aux, recorded)
+
+
+def _standing_for(x: Tensor, recorded: bool) -> Tensor:
+    """A tensor with the numbers of `x`, which depends on it where that is recorded."""
+    return x.clone() if recorded and x.requires_grad else Tensor(x.data).requires_grad_()
+
+
+def _reaches_others(values: Sequence[Tensor], began: int) -> bool:
+    """Whether the graph of `values` has leaves that were there before its beginning."""
+    targets = [edge[0] for node in ancestors(*values) for edge in node.edges if edge is not None]
+    targets += [value for value in values if value.is_leaf and value.requires_grad]
+    return any(isinstance(t, Tensor) and t.since < began for t in targets)
+
+
+def _pulled(
+    call: _Call, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, *, create_graph: bool
+) -> list[Tensor]:
+    """The gradients of `values` by the inputs of a call; zeros where they do not depend on them."""
+    depending = [i for i, value in enumerate(values) if value.requires_grad]
+    found: Sequence[Any] = [None] * len(call.inputs)
+    if depending and call.inputs:
+        found = gradients_of(
+            [values[i] for i in depending],
+            [*call.inputs],
+            None if seeds is None else [seeds[i] for i in depending],
+            create_graph=create_graph,
+            retain_graph=True,
+            allow_unused=True,
+        )
+    return [zeros_like(Tensor(x.data)) if g is None else g for g, x in zip(found, call.inputs)]
+
+
+def _jacobian(call: _Call, value: Tensor) -> list[Any]:
+    found = jacobians(value, call.inputs, create_graph=call.recorded)
+    return [zeros(value.shape + x.shape, x) if f is None else f for f, x in zip(found, call.inputs)]
+
+
+# --- along directions
+
+
+def _along_by_series(
+    function: Callback,
+    primals: Any,
+    points: Sequence[Tensor],
+    directions: Sequence[Tensor],
+    has_aux: bool,
+    strict: bool,
+) -> tuple[Any, Any, Any] | None:
+    """The value, its derivative and what else the function gives; None where something in it has no series."""
+    series = [series_of(x, v) for x, v in zip(points, directions)]
+    try:
+        with _series_inside():
+            returned = function(*containers.filled(primals, series))
+    except NotImplementedError:
+        return None
+    value, aux = _with_aux(returned) if has_aux else (returned, None)
+    if strict:
+        _check_depends(len(components(y.data)) > 1 for y in _tensors(value))
+    first, second = (containers.mapped(lambda y, k=k: coefficient_of(_tensor(y), k), value) for k in (0, 1))
+    return first, second, containers.mapped(_plain, aux)
+
+
+@contextmanager
+def _series_inside() -> Iterator[None]:
+    token = _within_series.set(True)
+    try:
+        yield
+    finally:
+        _within_series.reset(token)
+
+
+def _pushed(call: _Call, strict: bool) -> Callable[[Sequence[Tensor]], list[Tensor]]:
+    """Derivatives along directions, from the gradient: it is linear in its cotangent, and by that it is differentiated."""
+    values = _tensors(call.value)
+    if strict:
+        _check_depends(value.requires_grad for value in values)
+    seeds = [Tensor(zeros_like(Tensor(y.data)).data).requires_grad_() for y in values]
+    pulled = _pulled(call, values, seeds, create_graph=True)
+    turned = _Call(pulled, seeds, None, call.recorded)
+
+    def push(directions: Sequence[Tensor]) -> list[Tensor]:
+        again = call.recorded or any(v.requires_grad for v in directions)
+        return _pulled(turned, pulled, directions, create_graph=again and grad_enabled.get())
+
+    return push
+
+
+def _check_depends(depends: Iterator[bool]) -> None:
+    if not all(depends):
+        raise DifferentiationError("the value does not depend on the primals, and strict says that it must")
+
+
+def _units(x: Tensor) -> Tensor:
+    """The directions of the elements of `x`, along a first axis."""
+    xp = arrays.numpy_namespace()
+    units = xp.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape)
+    return Tensor(arrays.beside(units, x.data))
+
+
+# --- arguments and results
+
+
+def _chosen(arguments: Sequence[Any], argnums: Argnums) -> tuple[tuple[Any, ...], Callable[..., list[Any]]]:
+    """The arguments to differentiate by, and what puts others in their places."""
+    places = argnums if isinstance(argnums, tuple) else (argnums,)
+    for place in places:
+        expect(place, int, "argnums is the number of an argument, or a tuple of numbers")
+        if not -len(arguments) <= place < len(arguments):
+            raise CallError(f"argnums names argument {place}, and {len(arguments)} are given")
+
+    def rest(given: Sequence[Any]) -> list[Any]:
+        all_of_them = [*arguments]
+        for place, value in zip(places, given):
+            all_of_them[place] = value
+        return all_of_them
+
+    return tuple(arguments[place] for place in places), rest
+
+
+def _one_or_all(found: tuple[Any, ...], argnums: Argnums) -> Any:
+    return found if isinstance(argnums, tuple) else found[0]
+
+
+def _with_aux(returned: Any) -> tuple[Any, Any]:
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise CallError("with has_aux, the function returns a tuple of what is differentiated and of anything else")
+    return returned
+
+
+def _tensor(x: Any) -> Tensor:
+    return x if isinstance(x, Tensor) else tensor(x)
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    found = containers.leaves(value)
+    for leaf in found:
+        expect(leaf, Tensor, "what is differentiated returns tensors, and containers of them")
+    return found
+
+
+def _fitting(tangent: Tensor, x: Tensor) -> Tensor:
+    if tangent.shape != x.shape:
+        raise ShapeError(f"a derivative of shape {list(tangent.shape)} does not fit a value of shape {list(x.shape)}")
+    return tangent
+
+
+def _detached(leaf: Any) -> Any:
+    return leaf.detach() if isinstance(leaf, Tensor) else leaf
+
+
+def _plain(leaf: Any) -> Any:
+    return coefficient_of(leaf, 0) if isinstance(leaf, Tensor) else leaf
+
+
+def _is_inside(x: Tensor) -> bool:
+    """Whether a tensor carries a derivative along a direction."""
+    return len(components(x.data)) > 1
+
+
+def _described(value: Any) -> str:
+    return f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"

@@ -1,0 +1,76 @@
+"""`vmap`: a function of one row as a function of many, which it computes at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.factory import tensor
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus import containers
+from gradcli.calculus.readings import batch_of, rows_of
+from gradcli.errors import CallError, ShapeError, expect
+from gradcli.kinds import batch
+from gradcli.primitives.axes import normalize_axis
+from gradcli.primitives.shape import moveaxis
+
+
+def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+    """The function that does with each slice of its arguments what `function` does with one, all at once.
+
+    `in_dims` says along which axis each argument is sliced, None where every row gets it whole: one number for all
+    arguments, or a tuple in their structure. `out_dims` says so of where the rows stand in each result. Keyword
+    arguments are sliced along axis 0. Raises ShapeError where the numbers of slices differ, and NotBatchableError
+    where what is computed depends on the numbers of a row, as with `if`: `where(condition, a, b)` chooses.
+    """
+    expect(function, Callable, "the first argument is a function of tensors")  # type: ignore[arg-type]
+
+    @functools.wraps(function)
+    def mapped(*arguments: Any, **keywords: Any) -> Any:
+        axes = [*_axes(in_dims, arguments), *[0] * len(containers.leaves(keywords))]
+        given = [
+            x if axis is None else _sliced(x, axis) for x, axis in zip(containers.leaves((arguments, keywords)), axes)
+        ]
+        size = _rows(x.shape[0] for x, axis in zip(given, axes) if axis is not None)
+        nesting = batch.new_nesting()
+        with batch.row_by_row(nesting):
+            each = [x if axis is None else batch_of(x, nesting) for x, axis in zip(given, axes)]
+            positional, named = containers.filled((arguments, keywords), each)
+            returned = function(*positional, **named)
+            rows = [
+                rows_of(y if isinstance(y, Tensor) else tensor(y), nesting, size) for y in containers.leaves(returned)
+            ]
+        places = containers.spread(out_dims, returned)
+        if None in places:
+            raise CallError("out_dims says for each result along which axis its rows stand, and None is no axis")
+        return containers.filled(returned, [moveaxis(y, 0, place) for y, place in zip(rows, places)])
+
+    return mapped
+
+
+def _axes(in_dims: Any, arguments: tuple[Any, ...]) -> list[Any]:
+    expect(in_dims, (int, tuple, list), "in_dims is a number, or a tuple in the structure of the arguments")
+    axes = containers.spread(in_dims, arguments)
+    for axis in axes:
+        expect(axis, (int, type(None)), "in_dims has the number of an axis, or None, for each argument")
+    return axes
+
+
+def _sliced(x: Any, axis: int) -> Tensor:
+    """An argument with the axis of its slices first."""
+    value = x if isinstance(x, Tensor) else tensor(x)
+    if not value.shape:
+        raise ShapeError("a number has no rows", hint="in_dims=None gives it to every row whole")
+    moved: Tensor = moveaxis(value, normalize_axis(axis, len(arrays.shape(value))), 0)
+    return moved
+
+
+def _rows(sizes: Any) -> int:
+    found = sorted(set(sizes))
+    if not found:
+        raise CallError("nothing is sliced: in_dims is None for every argument")
+    if len(found) > 1:
+        raise ShapeError(f"the arguments have different numbers of rows: {', '.join(map(str, found))}")
+    return int(found[0])

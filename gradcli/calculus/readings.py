@@ -1,0 +1,110 @@
+"""Tensors whose numbers are read as rows of a batch or as series, and back, as operations of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.function import Function
+from gradcli.autograd.tensor import Tensor
+from gradcli.kinds import batch
+from gradcli.kinds.taylor import Jet
+from gradcli.primitives.arithmetic import zeros_like
+
+
+class _Linear(Function):
+    """One whose derivative is a rearrangement of numbers, so that it takes whatever they are read as."""
+
+    takes_batches = takes_series = True
+
+
+class _Rows(_Linear):
+    """The rows of a batch along a new first axis."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, nesting: int, size: int) -> Any:
+        ctx.nesting = nesting
+        return _unbatched(x.data, nesting, size)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return batch_of(g, ctx.nesting), None, None
+
+
+class _Batch(_Linear):
+    """The slices along the first axis as the rows of a batch."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, nesting: int) -> Any:
+        ctx.nesting, ctx.size = nesting, arrays.shape(x)[0]
+        return _each(x.data, lambda array: batch.batched(array, nesting))
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return rows_of(g, ctx.nesting, ctx.size), None
+
+
+def batch_of(x: Tensor, nesting: int) -> Tensor:
+    """The slices of a tensor along its first axis as the rows of a batch."""
+    made: Tensor = _Batch.apply(x, nesting)
+    return made
+
+
+def rows_of(x: Any, nesting: int, size: int) -> Any:
+    """The `size` rows of a value along a new first axis, in the graph where it is a Tensor."""
+    return _Rows.apply(x, nesting, size) if isinstance(x, Tensor) else _unbatched(x, nesting, size)
+
+
+def _unbatched(x: Any, nesting: int, size: int) -> Any:
+    return _each(x, lambda array: batch.unbatched(array, nesting, size))
+
+
+def _each(x: Any, function: Callable[[Any], Any]) -> Any:
+    """What `function` makes of each coefficient of a series, or of the array that `x` is."""
+    return x.mapped(function) if isinstance(x, Jet) else function(x)
+
+
+class _Series(_Linear):
+    """The series of order 1 of a value and its derivative.
+
+    A cotangent of it is a series too, of which coefficient 1 of its product with the series counts: so the
+    coefficients change places on the way back.
+    """
+
+    @staticmethod
+    def forward(_ctx: Any, x: Tensor, derivative: Tensor) -> Any:
+        return Jet([x.data, derivative.data], 1)
+
+    @staticmethod
+    def backward(_ctx: Any, g: Tensor) -> Any:
+        return coefficient_of(g, 1), coefficient_of(g, 0)
+
+
+class _Coefficient(_Linear):
+    """The value that a series of order 1 begins with, or its derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, number: int) -> Any:
+        ctx.number = number
+        if not isinstance(x.data, Jet):
+            return zeros_like(x.data) if number else x.data
+        found = x.data.coefficient(number)
+        return x.data.zeros() if found is None else found
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        nothing = zeros_like(g)
+        return series_of(g, nothing) if ctx.number else series_of(nothing, g), None
+
+
+def series_of(x: Tensor, derivative: Tensor) -> Tensor:
+    """A tensor that is a series of order 1, from its value and its derivative, of one shape."""
+    made: Tensor = _Series.apply(x, derivative)
+    return made
+
+
+def coefficient_of(x: Tensor, number: int) -> Tensor:
+    """The value (0) or the derivative (1) of a tensor that is a series of order 1; one that is none has derivative 0."""
+    made: Tensor = _Coefficient.apply(x, number)
+    return made
