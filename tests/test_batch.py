@@ -492,11 +492,13 @@ def test_hooks_get_one_row_at_a_time(passes):
     assert len(passes) == 4
 
 
-def test_a_sum_over_rows_has_no_series():
-    # Not every coefficient need be in the batch, and what is not does not know how many rows there are.
+def test_a_sum_over_rows_of_a_series():
+    # Not every coefficient need be in the batch: what is the same in all rows is there as often as there are rows.
     nesting = new_nesting()
-    with pytest.raises(NotImplementedError, match="no Taylor series"):
-        sum_over_rows(Jet([Batched(np.ones((3, 2)), nesting), np.ones(2)], 1), np.ones(2))
+    for shared in (0, 1):
+        coefficients = [np.ones(2), Batched(np.ones((3, 2)), nesting)]
+        summed = sum_over_rows(Jet(coefficients[:: 1 - 2 * shared], 1), np.ones(2))
+        assert [summed.coefficient(k).tolist() for k in (0, 1)] == [[3.0, 3.0], [3.0, 3.0]]
 
 
 def test_a_retained_gradient_is_the_sum_over_the_rows():

@@ -12,11 +12,12 @@ from gradcli import arrays
 from gradcli.errors import NotBatchableError
 from gradcli.kinds.order import BATCHED
 from gradcli.primitives import batching
+from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.batching import exchange
-from gradcli.primitives.bind import assume, bind, components
+from gradcli.primitives.bind import assume, bind, components, concrete
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.operators import Operators
-from gradcli.primitives.primitive import Primitive, not_implemented
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import linear
 
@@ -97,10 +98,19 @@ def unbatched(x: Any, nesting: int, size: int) -> Any:
     return broadcast_to(x, (size, *arrays.shape(x)))
 
 
+def _in_each_row(g: Any, _y: Any, x: Any, *, nesting: int, size: int) -> Any:
+    """The cotangent of a sum of rows for each of them. What shares all rows in `x` gets it from each."""
+    if all(nesting in _nestings(component) for component in components(x)):
+        return g
+    xp = arrays.numpy_namespace()
+    return multiply(g, Batched(arrays.beside(xp.ones(size, arrays.dtype_name(x)), concrete(x)), nesting))
+
+
 sum_rows = Primitive(
-    "sum_rows", "x, nesting", "the sum of the rows of the batch that `nesting` tells, which ends with it",
-    forward=not_implemented("what is in no batch has no rows"),
-    vjp=(lambda g, _y, _x, **_params: g,),
+    "sum_rows", "x, nesting, size", "the sum of the rows of the batch that `nesting` tells, which ends with it",
+    # Of what is the same in all of them.
+    forward=lambda _xp, x, *, nesting, size: x * size,
+    vjp=(_in_each_row,),
     jet=linear,
     batch=batching.trailing,
     elementwise=True,
@@ -114,18 +124,29 @@ def sum_over_rows(cotangent: Any, like: Any) -> Any:
     A derivative that is computed row by row stays one for each row.
     """
     for nesting in nestings(cotangent) - nestings(like) - inside():
-        cotangent = bind(sum_rows, (cotangent,), {"nesting": nesting})
+        size = next(filter(None, (_rows_of(component, nesting) for component in components(cotangent))))
+        cotangent = bind(sum_rows, (cotangent,), {"nesting": nesting, "size": size})
     return cotangent
 
 
 def nestings(x: Any) -> frozenset[int]:
     """The batches that a value is part of."""
-    found = set()
-    for component in components(x):
-        while isinstance(component, Batched):
-            found.add(component.nesting)
-            component = component.rows
-    return frozenset(found)
+    return frozenset(nesting for component in components(x) for nesting in _nestings(component))
+
+
+def _nestings(x: Any) -> Iterator[int]:
+    while isinstance(x, Batched):
+        yield x.nesting
+        x = x.rows
+
+
+def _rows_of(x: Any, nesting: int) -> int | None:
+    """How many rows a batch has that a value is part of, None where it is not."""
+    while isinstance(x, Batched):
+        if x.nesting == nesting:
+            return int(arrays.shape(x.rows)[0])
+        x = x.rows
+    return None
 
 
 def stacked(x: Any) -> Any:
