@@ -82,6 +82,10 @@ CASES = {
         lambda: func.grad(lambda v: func.jvp(mixed, (tensor(X),), (v,))[1].sum())(tensor(V)),
         jacobian_of_mixed(X).sum(0),
     ),
+    "grad of jacfwd by something else": (
+        lambda: func.grad(lambda w: func.jacfwd(lambda x: gradcli.sin(w * x) * w)(tensor(X)).sum())(tensor(2.0)),
+        (4 * np.cos(2 * X) - 4 * X * np.sin(2 * X)).sum(),
+    ),
     "linearize": (
         lambda: moved(func.linearize(mixed, tensor(X))),
         (SIN * X.sum(), along(X, V), 2 * along(X, V)),

@@ -22,7 +22,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import containers
 from gradcli.calculus.derivatives import jacobians, zeros
 from gradcli.calculus.mapping import vmap
-from gradcli.calculus.readings import coefficient_of, series_of
+from gradcli.calculus.readings import coefficient_of, comes_from_series_alone, series_of
 from gradcli.errors import CallError, DifferentiationError, ShapeError, expect
 from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import components
@@ -267,7 +267,8 @@ def _along_by_series(
     has_aux: bool,
     strict: bool,
 ) -> tuple[Any, Any, Any] | None:
-    """The value, its derivative and what else the function gives; None where something in it has no series."""
+    """The value, its derivative and what else the function gives; None where something in it has no series, or the
+    value depends on other tensors too."""
     series = [series_of(x, v) for x, v in zip(points, directions)]
     try:
         with _series_inside():
@@ -275,6 +276,8 @@ def _along_by_series(
     except NotImplementedError:
         return None
     value, aux = _with_aux(returned) if has_aux else (returned, None)
+    if not comes_from_series_alone(_tensors(value)):
+        return None
     if strict:
         _check_depends(len(components(y.data)) > 1 for y in _tensors(value))
     first, second = (containers.mapped(lambda y, k=k: coefficient_of(_tensor(y), k), value) for k in (0, 1))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.function import Function
+from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.function import Function, FunctionNode
+from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
@@ -102,6 +104,20 @@ def series_of(x: Tensor, derivative: Tensor) -> Tensor:
     """A tensor that is a series of order 1, from its value and its derivative, of one shape."""
     made: Tensor = _Series.apply(x, derivative)
     return made
+
+
+def comes_from_series_alone(values: Iterable[Tensor]) -> bool:
+    """Whether tensors that are series depend on others by way of `series_of` alone.
+
+    The cotangent of one that they meet beside that would be a series, and not the number that is asked for.
+    """
+    nodes = ancestors(*values, past=lambda node: not _is_series(node))
+    met = (edge[0] for node in nodes if not _is_series(node) for edge in node.edges if edge is not None)
+    return not any(isinstance(target, Tensor) for target in met)
+
+
+def _is_series(node: Node) -> bool:
+    return isinstance(node, FunctionNode) and node.function is _Series
 
 
 def coefficient_of(x: Tensor, number: int) -> Tensor:

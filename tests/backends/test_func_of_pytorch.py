@@ -83,6 +83,12 @@ CASES = {
     "vmapjvp": lambda m, f, t: f.vmap(lambda x: f.jvp(mixed(m), (x,), (x,)))(t(Y)),
     "jvpvmap": lambda m, f, t: f.jvp(f.vmap(mixed(m)), (t(Y),), (t(Y * 2),)),
     "vmapvjp": lambda m, f, t: f.vmap(f.vjp(mixed(m), t(X))[1])(t(Y)),
+    "gradjacf": lambda m, f, t: f.grad(lambda w: f.jacfwd(lambda x: m.sin(w * x) * w.sum() * x.sum())(t(X)).sum())(
+        t(V)
+    ),
+    "revrevjacf": lambda m, f, t: f.jacrev(f.jacrev(lambda w: f.jacfwd(lambda x: m.sin(w * x) * w.sum())(t(X)).sum(0)))(
+        t(V)
+    ),
     "lin": lambda m, f, t: (lambda r: (r[0], r[1](t(V))))(f.linearize(mixed(m), t(X))),
     "vmaplin": lambda m, f, t: f.vmap(f.linearize(mixed(m), t(X))[1])(t(Y)),
     "dict": lambda m, f, t: f.grad(lambda p: (m.sin(p["w"]) * p["b"][0]).sum())({"w": t(X), "b": (t(2.0),)}),
