@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -50,30 +51,32 @@ def _does_something(value: tree.Expression) -> bool:
 
 
 def _functions(program: tree.Module) -> Iterator[Unused]:
-    defined = [(n.name, n.name_span, n.span) for n in program.body if isinstance(n, tree.Define)]
-    defined += [
-        (target.name, target.span, n.span)
-        for n in program.body
-        if isinstance(n, tree.Assign) and isinstance(n.value, tree.Lambda)
-        for target in n.targets
-        if isinstance(target, tree.BoundName)
-    ]
+    defined = [*_defined(program)]
     if not defined:
         return
-    mentions = [*_mentions(tree.everything(program))]
-    for name, place, whole in defined:
+    mentioned = Counter(_mentions(tree.everything(program)))
+    for name, place, statement in defined:
         # A function that calls itself is not called by that.
-        if not any(n == name and not whole.start <= at.start < whole.end for n, at in mentions):
+        if mentioned[name] == Counter(_mentions(tree.walk(statement)))[name]:
             yield Unused(place, f"'{name}' is defined and never called")
 
 
-def _mentions(nodes: Iterable[tree.SyntaxNode]) -> Iterator[tuple[str, Span]]:
-    """The names that are read or called, each with a place of it."""
+def _defined(program: tree.Module) -> Iterator[tuple[str, Span, tree.SyntaxNode]]:
+    """The functions of a program, each with the place of its name, and the statement that defines it."""
+    for node in program.body:
+        if isinstance(node, tree.Define):
+            yield node.name, node.name_span, node
+        elif isinstance(node, tree.Assign) and isinstance(node.value, tree.Lambda):
+            yield from ((t.name, t.span, node) for t in node.targets if isinstance(t, tree.BoundName))
+
+
+def _mentions(nodes: Iterable[tree.SyntaxNode]) -> Iterator[str]:
+    """The names that are read or called."""
     for node in nodes:
         if isinstance(node, tree.Call):
-            yield node.name, node.span
+            yield node.name
         elif isinstance(node, tree.Name):
-            yield node.id, node.span
+            yield node.id
 
 
 def _lines(program: tree.Module) -> Iterator[Unused]:
@@ -92,5 +95,5 @@ def _lines(program: tree.Module) -> Iterator[Unused]:
     names = {before.name} if isinstance(before, tree.Define) else set()
     if isinstance(before, tree.Assign):
         names = set().union(*map(scope.names_of, before.targets))
-    if names and not names.intersection(n for n, _ in _mentions(tree.walk(last))):
+    if names and not names.intersection(_mentions(tree.walk(last))):
         yield Unused(last.span, _OF_ITS_OWN)
