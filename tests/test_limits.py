@@ -38,6 +38,18 @@ ELEMENTS = "array elements"
         ["eval", "half(t) = t/2 backward(g) = g/2; y = x; for i in range(10000) { y = half(y) }; y", "x=1"],
         ["eval", "y = x; for i in range(5000) { y = y*x }; [y, y]", "x=1", "--jacobian"],
         ["graph", "y = x; for i in range(100000) { y = y*x }; y", "x=1"],
+        ["eval", "ys = []; ys += range(10**10); x", "x=1"],
+        ["eval", "ys = []; ys.extend(range(10**10)); x", "x=1"],
+        ["eval", "len(list(range(10**10)))*x", "x=1"],
+        ["eval", "len(zip(range(10**10), range(10**10)))*x", "x=1"],
+        ["eval", "sum(map(lambda a: x, range(10**10)))", "x=1"],
+        ["eval", "jax.lax.scan(lambda c, a: (c, c), x, None, length=10**10)[0]", "x=1"],
+        ["eval", "jax.lax.scan(lambda c, a: (c, c), x, range(10**10))[0]", "x=1"],
+        ["eval", "jax.lax.fori_loop(0, 10**10, lambda i, s: s, x)", "x=1"],
+        ["eval", "a = [x]; for i in range(40) { a = [a, a] }; grad(lambda u: x)(a)", "x=1"],
+        ["eval", "a = [x]; for i in range(40) { a = [a, a] }; vmap(lambda u: a)(ones(3))", "x=1"],
+        ["eval", "ys = list(range(10000)); for i in range(100) { ys[0] = i; sum(ys) }; x", "x=1"],
+        ["eval", "ys = list(range(5000)); for i in range(100) { sorted(ys) }; x", "x=1"],
     ],
     ids=lambda words: " ".join(words)[:60],
 )
@@ -61,6 +73,37 @@ def test_what_is_gone_through_counts_though_little_comes_of_it(run, program):
     outcome = run("eval", program.replace("[m]", "[m > 9000]"), *words, "--no-grad", "--max-elements", "1000000")
     assert outcome.status == 1
     assert ELEMENTS in outcome.err
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "a = [x]; for i in range(40) { a = [a, a] }; np.sum(a)",
+        "a = [1]; for i in range(40) { a = [a, a] }; np.sum(a)*x",
+        "ys = [x]; for i in range(60) { ys.extend(ys) }; x",
+        "ys = [x]; for i in range(60) { ys += ys }; x",
+        "ys = list(range(4000)); for i in range(300) { zs = ys[:] }; x",
+        "ys = list(range(4000)); for i in range(300) { zs = ys.copy() }; x",
+        "ys = list(range(4000)); for i in range(300) { zs = list(ys) }; x",
+        "ys = list(range(9000)); for i in range(3000) { ys.pop(0) }; x",
+    ],
+)
+def test_lists_count(run, program):
+    outcome = run("eval", program, "x=1", "--max-elements", "1000000")
+    assert outcome.status == 1
+    assert ELEMENTS in outcome.err
+
+
+def test_a_list_in_several_places_of_another_is_gone_through_once(run):
+    program = "a = zeros(0, 1); for i in range(30) { a = [a, a] }; x"
+    assert run("eval", program, "x=1").status == 0
+    assert "a list that contains itself" in run("eval", "a = [x]; b = [a]; a.append(b); np.sum(a)", "x=1").err
+
+
+def test_what_statements_leave_is_looked_for_once(run):
+    """It would take minutes to do so for each of them."""
+    outcome = run("eval", "def f(x):\n" + "    if x > 1: return x\n" * 6000 + "f(x)", "x=2", "--no-grad")
+    assert outcome.status == 0
 
 
 @pytest.mark.parametrize("view", ["x.T", "x[1:]", "x[2]", "x[:, None]", "reshape(x, -1)", "squeeze(x)", "flip(x)"])

@@ -293,3 +293,67 @@ def test_euler_s_number_in_a_formula_is_said(run):
     assert "'e' is read as Euler's number" in run("diff", "e**x").err
     assert run("diff", "e**x", "--wrt", "e").err == ""
     assert run("diff", "e**x", "--json").json["warnings"][0]["code"] == "constant"
+
+
+WRONG_ARGUMENTS = [
+    ("ys = []\nys.append()\nx", "'append' needs 'item'"),
+    ("ys = []\nys.append(x, k=1)\nx", "'append' has no argument 'k'"),
+    ("ys = [x]\nys.pop(5)", "index 5 is out of bounds for a list of 1 items"),
+    ("ys = [x]\nys.pop('a')", "'pop' needs a number"),
+    ("ys = [x]\nys.copy(1)", "'copy' takes no arguments, and 1 were given"),
+    ("list(range(3))[::0][0]*x", "the step of a slice must not be 0"),
+    ("x*range(bounds=3)", "'range' has no argument 'bounds'"),
+    ("x*int(inf)", "'int' needs a whole number, and this is inf"),
+    ("if [x] { x }", "a condition needs one number, and this is a list"),
+    ("if np.sin { x }", "a condition needs a number"),
+    ("torch.autograd.grad(x)", "'grad' needs 'inputs'"),
+    ("torch.autograd.grad(x, x, is_grads_batched=True)", "'grad' has no argument 'is_grads_batched'"),
+    ("f(a, b) = a*b\nvmap(f)(ones(2)*x, b=2)", "JAX's 'vmap' goes along 'b', PyTorch's hands it on"),
+    ("f(a, b=1) = a*b\ngrad(f)(x, c=2)", "'f' has no argument 'c'"),
+    ("grad()(x)", "'grad' needs a function of the program"),
+    ("map(lambda a: a, [x], k=1)", "'map' has no argument 'k'"),
+    ("jax.lax.scan(lambda c, a: (c, a), x)", "'scan' needs 'xs' or 'length'"),
+    ("jax.lax.scan(lambda c, a: (c, a), x, ([1, 2], [3]))", "what 'scan' goes along is not of one length"),
+    ("jax.lax.scan(lambda c, a: (c, a), x, ones(3), length=2)", "what 'scan' goes along is not of one length"),
+    ("jax.lax.scan(lambda c, a: (c, a), x, [ones(2), ones(2)])", "JAX goes along the tensors in a list beside each"),
+    ("a = [x]\na.append(a)\nsum(a)", "a list that contains itself is no tensor"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "message"), WRONG_ARGUMENTS)
+def test_arguments_that_a_function_does_not_take(run, program, message):
+    outcome = run("eval", program, "x=2")
+    assert outcome.status in (1, 2)
+    assert f"error: {message}" in outcome.err
+
+
+ARGUMENTS = [
+    ("f(a, b=1) = a**2*b\ngrad(f)(x, b=2)", 8.0, 4.0),
+    ("f(a, b=1) = a*b\njax.jit(f)(x, b=3)", 6.0, 3.0),
+    ("jax.grad(fun=lambda a: a**2)(x)", 4.0, 2.0),
+    ("sum(np.zeros(shape=(2,)) + x)", 4.0, 2.0),
+    ("sum(list(items=[x, 1]))", 3.0, 1.0),
+    ("ys = [x]\nys.extend(ys)\nys.extend(items=[x])\nsum(ys)", 6.0, 3.0),
+    ("ys = [x, 1, 2]\nys.pop(0) + ys.pop(index=-2) + ys.pop()", 5.0, 1.0),
+    ("jax.lax.scan(lambda c, a: (c + a[0]*a[1][0], a), x, ([1, 2], ([3, 4], [5, 6])), 2)[0]", 13.0, 1.0),
+    ("sum(map(lambda a, b: a*b, [x, 1], range(1, 10**10)))", 4.0, 1.0),
+    ("sum(a*b for a, b in zip(range(1, 10**10), [x, 1]))", 4.0, 1.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "value", "gradient"), ARGUMENTS)
+def test_arguments_by_name_are_used(program, value, gradient):
+    assert_is(program, value, {"x": gradient}, x=2.0)
+
+
+CHANGED = [
+    ("a = [x]\nb = [a, a]\ns = np.sum(b)\na[0] = 5\nnp.sum(b) + x", 12.0, 1.0),
+    ("a = [x]\nb = [a, a]\ns = np.sum(b)\na.append(x)\nnp.sum(b)", 8.0, 4.0),
+    ("y = x*ones(2)\nb = [y, y]\ns = np.sum(b)\ny[0] = 5\nnp.sum(b)", 14.0, 2.0),
+    ("y = x*ones(2)\nb = [y, y]\ns = np.sum(b)\ny += 1\nnp.sum(b)", 12.0, 4.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "value", "gradient"), CHANGED)
+def test_a_list_is_what_its_items_are_now(program, value, gradient):
+    assert_is(program, value, {"x": gradient}, x=2.0)

@@ -11,7 +11,7 @@ from gradcli.primitives.signature import Parameter
 
 def fit(name: str, parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
     """Raise CallError where a call has too few, too many, doubled or unknown arguments."""
-    known = dict.fromkeys(p.name for p in parameters)
+    known = dict.fromkeys(p.name for p in parameters if not p.variadic)
     for keyword in keywords:
         if keyword not in known:
             hint = did_you_mean(keyword, known, usage(name, parameters))

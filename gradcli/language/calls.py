@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import inside
 from gradcli.errors import CallError, DifferentiationError, UnknownNameError
@@ -29,19 +30,14 @@ def _call(machine: Machine, node: tree.Call, scope: Scope) -> Task:
 
         return (yield from updated(node))
     function = _own(machine, node, scope)
-    positional, keywords = [], {}
-    for argument in tree.positional(node):
-        positional.append((yield argument))
+    positional, keywords = yield from _arguments(tree.positional(node), node.keywords)
     if function is not None:
-        for keyword in node.keywords:
-            keywords[keyword.name] = yield keyword.value
         return (yield from _invoke(machine, node, function, positional, keywords, scope))
     if node.receiver is not None and isinstance(positional[0], Items) and node.name in scope_of_program.LIST_METHODS:
-        from gradcli.language.python_functions import METHODS
+        from gradcli.language import python_functions
 
-        return METHODS[node.name](positional[0], *map(machine.kept, positional[1:]))
-    for keyword in node.keywords:
-        keywords[keyword.name] = yield keyword.value
+        kept = {name: machine.kept(value) for name, value in keywords.items()}
+        return python_functions.method(node, positional[0], [*map(machine.kept, positional[1:])], kept)
     return (yield from _call_named(machine, node, positional, keywords, scope))
 
 
@@ -51,12 +47,20 @@ def _apply(machine: Machine, node: tree.Apply, scope: Scope) -> Task:
         raise CallError(
             "only a function can be called", hint="write '*' before '(' to multiply", span=node.function.span
         )
-    positional, keywords = [], {}
-    for argument in node.arguments:
-        positional.append((yield argument))
-    for keyword in node.keywords:
-        keywords[keyword.name] = yield keyword.value
+    positional, keywords = yield from _arguments(node.arguments, node.keywords)
     return (yield from _invoke(machine, node, function, positional, keywords, scope))
+
+
+def _arguments(
+    given: Sequence[tree.Expression], named: Sequence[tree.Keyword]
+) -> Generator[Any, Value, tuple[list[Value], dict[str, Value]]]:
+    """The values of the arguments of a call, by position and by name."""
+    positional, keywords = [], {}
+    for argument in given:
+        positional.append((yield argument))
+    for keyword in named:
+        keywords[keyword.name] = yield keyword.value
+    return positional, keywords
 
 
 def _own(machine: Machine, node: tree.Call, scope: Scope) -> Value:
@@ -84,7 +88,7 @@ def _invoke(
     if isinstance(function, Transformed):
         from gradcli.language import transforms
 
-        return (yield from transforms.call(node, function, positional, _caller(machine, node, scope)))
+        return (yield from transforms.call(node, function, positional, keywords, _caller(machine, node, scope)))
     parameters = functions.signature(function)
     _fit(node, function.name, parameters, positional, keywords)
     given = dict(zip((p.name for p in parameters), positional)) | dict(keywords)
@@ -99,10 +103,11 @@ def _invoke(
 def _caller(machine: Machine, node: tree.Call | tree.Apply, scope: Scope) -> Callable[..., Task]:
     """What calls functions of the program with values, at the place of `node`."""
 
-    def call(function: Value, *given: Value) -> Task:
+    def call(function: Value, /, *given: Value, **named: Value) -> Task:
         if not isinstance(function, FUNCTIONS):
             raise CallError("a function is needed here", hint="lambda x: … makes one", span=node.span)
-        return (yield from _invoke(machine, node, function, given, {}, scope))
+        limits.charge_steps()
+        return (yield from _invoke(machine, node, function, given, named, scope))
 
     return call
 
@@ -116,8 +121,9 @@ def _call_named(
     if node.name in scope_of_program.TRANSFORMS or (positional and isinstance(positional[0], FUNCTIONS)):
         from gradcli.language import transforms
 
-        if node.name in transforms.MAKERS and positional and isinstance(positional[0], FUNCTIONS):
-            return transforms.made(node, positional, given)
+        made = transforms.made(node, positional, given)
+        if made is not None:
+            return made
         task = transforms.loop(node, _caller(machine, node, scope), positional, given)
         if task is not None:
             return (yield from task)
@@ -142,6 +148,7 @@ def _call_named(
         if name in keywords:
             raise CallError(f"'{node.name}' got '{name}' twice", span=node.span)
         keywords[name] = value
+    _spread(parameters, positional, keywords)
     _fit(node, node.name, parameters, positional, keywords)
     first = positional[0] if positional else None
     if isinstance(first, Cell) and node.name in _VIEWS:
@@ -151,6 +158,13 @@ def _call_named(
     result = _call_builtin(machine, node, operation, positional, keywords)
     machine.provenance.leave()
     return result
+
+
+def _spread(parameters: Sequence[Parameter], positional: list[Value], keywords: dict[str, Value]) -> None:
+    """Have what is given by name for a parameter such as `*shape` stand in its place, as in `zeros(shape=(2, 3))`."""
+    for place, parameter in enumerate(parameters):
+        if parameter.variadic and parameter.name in keywords and len(positional) == place:
+            positional.append(keywords.pop(parameter.name))
 
 
 def _fit(
@@ -174,6 +188,12 @@ def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple
     if node.name in scope_of_program.DETACH:
         return None, parse_signature("x")
     operation = dialects.function(node, machine.dialect)
+    if operation is None and node.name in scope_of_program.TRANSFORMS:
+        raise CallError(
+            f"'{node.name}' needs a function of the program",
+            hint="f(x) = … defines one, lambda x: … is one",
+            span=node.span,
+        )
     if operation is None:
         raise UnknownNameError(f"'{node.name}' is defined later, or in a branch that was not taken")
     return operation, operation.parameters
@@ -234,9 +254,15 @@ def _order_or_variable(machine: Machine, node: tree.Call) -> DifferentiationErro
     )
 
 
+# What PyTorch frees and what it keeps is all kept here.
+_GRADIENT = "outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None"
+
+
 def _gradient(machine: Machine, node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Items:
     """`torch.autograd.grad(outputs, inputs)`: a gradient for each input, through which one can differentiate again."""
-    named = dict(zip(("outputs", "inputs", "grad_outputs"), positional)) | dict(given)
+    parameters = parse_signature(_GRADIENT)
+    _fit(node, node.name, parameters, positional, given)
+    named = dict(zip((p.name for p in parameters), positional)) | dict(given)
     y, weights = number(named["outputs"], "'grad'"), named.get("grad_outputs")
     if weights is not None:
         y = sum_(multiply(y, number(weights, "'grad_outputs'")))

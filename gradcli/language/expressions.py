@@ -38,14 +38,13 @@ def _comprehension(machine: Machine, node: tree.Comprehension, scope: Scope) -> 
     within = Scope({}, scope, scope.opaque)
     first, *others = node.clauses
     # One iterator for each clause that is at work, so that clauses do not recurse.
-    loops = [(first, iter(elements((yield first.iterable), first.iterable.span)))]
+    loops = [(first, elements((yield first.iterable), first.iterable.span))]
     while loops:
         clause, loop = loops[-1]
         item = next(loop, _END)
         if item is _END:
             loops.pop()
             continue
-        limits.charge_steps()
         bind(machine, clause.target, item, within)
         for condition in clause.conditions:
             if not truth((yield Activation(condition, within)), condition):
@@ -56,7 +55,7 @@ def _comprehension(machine: Machine, node: tree.Comprehension, scope: Scope) -> 
             else:
                 inner = others[len(loops) - 1]
                 values = yield Activation(inner.iterable, within)
-                loops.append((inner, iter(elements(values, inner.iterable.span))))
+                loops.append((inner, elements(values, inner.iterable.span)))
     return Items(found, node.span, "generated")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import CallError, EvaluationError
 from gradcli.language.lists import Items
 from gradcli.language.machine import Machine
@@ -105,6 +105,7 @@ def _check_operands(node: tree.Call, name: str, positional: Sequence[Value]) -> 
 
 def _of_list(node: tree.Call, name: str, given: Items) -> Value:
     """What Python makes of a list: its items added, or the largest of them."""
+    limits.charge_steps(len(given.items))
     items = [number(i, f"'{name}'") for i in given.items]
     shapes = {arrays.shape(i) for i in items}
     if shapes <= {()}:

@@ -19,7 +19,7 @@ from gradcli.language.values import Closure, Value, number
 from gradcli.primitives.signature import Parameter
 
 # Each of them calls for another in a frame of Python's own.
-TOO_DEEP = "functions with hand-written derivatives are nested too deeply"
+TOO_DEEP = "functions with hand-written derivatives, or lists, are nested too deeply"
 
 
 def _define(machine: Machine, node: tree.Define, scope: Scope) -> Task:

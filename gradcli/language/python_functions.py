@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import CallError, EvaluationError
 from gradcli.language import arguments
-from gradcli.language.lists import Items
-from gradcli.language.statements import elements
+from gradcli.language.lists import Items, item_of, taken
+from gradcli.language.statements import elements, listed
 from gradcli.language.syntax import tree
-from gradcli.language.values import Value, length_of, number
+from gradcli.language.values import Value, length_of, number, truth
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.signature import parse_signature
@@ -29,30 +29,22 @@ def _range(node: tree.Call, *bounds: Value) -> range:
 
 
 def _zip(node: tree.Call, *given: Value) -> Items:
-    columns = [_listed(g, node) for g in given]
-    return Items((Items(row, node.span, "tuple") for row in zip(*columns)), node.span, "generated")
+    rows = zip(*(elements(g, node.span) for g in given))
+    return Items((Items(row, node.span, "tuple") for row in rows), node.span, "generated")
 
 
 def _enumerate(node: tree.Call, items: Value, start: Value = 0.0) -> Items:
     first = whole(start, "the start of 'enumerate'")
-    rows = ([float(i), item] for i, item in enumerate(_listed(items, node), first))
+    rows = ([float(i), item] for i, item in enumerate(elements(items, node.span), first))
     return Items((Items(row, node.span, "tuple") for row in rows), node.span, "generated")
 
 
 def _reversed(node: tree.Call, items: Value) -> Items:
-    return Items(reversed(_listed(items, node)), node.span, "generated")
+    return Items(reversed(listed(items, node.span)), node.span, "generated")
 
 
-def _list(node: tree.Call, *given: Value) -> Items:
-    return Items(_listed(given[0], node) if given else (), node.span, "generated")
-
-
-def _listed(value: Value, node: tree.Call) -> list[Value]:
-    found = []
-    for item in elements(value, node.span):
-        limits.charge_steps()
-        found.append(item)
-    return found
+def _list(node: tree.Call, items: Value = ()) -> Items:
+    return Items(listed(items, node.span), node.span, "generated")
 
 
 def _len(node: tree.Call, value: Value) -> float:
@@ -94,16 +86,24 @@ def _int(node: tree.Call, value: Value) -> float:
     numbers = concrete(number(value, "'int'"))
     if arrays.shape(numbers):
         raise EvaluationError("'int' needs a number", span=node.span)
-    return float(int(arrays.to_numpy(numbers).item() if type(numbers) not in arrays.PLAIN else numbers))
+    plain = float(arrays.to_numpy(numbers).item() if type(numbers) not in arrays.PLAIN else numbers)
+    if not math.isfinite(plain):
+        raise EvaluationError(f"'int' needs a whole number, and this is {plain}", span=node.span)
+    return float(int(plain))
 
 
 def _sorted(node: tree.Call, items: Value, reverse: Value = False) -> Items:
-    found = [number(i, "'sorted'") for i in _listed(items, node)]
-    keys = [arrays.to_numpy(concrete(i)) for i in found]
-    if any(k.shape for k in keys):
+    found = listed(items, node.span)
+    limits.charge_steps(_SORTED * len(found))
+    keys = [concrete(number(i, "'sorted'")) for i in found]
+    if any(arrays.shape(k) for k in keys):
         raise EvaluationError("'sorted' needs numbers", hint="sort(x) sorts a tensor along an axis", span=node.span)
-    order = sorted(range(len(found)), key=lambda i: float(keys[i]), reverse=bool(reverse))
+    order = sorted(range(len(found)), key=lambda i: float(keys[i]), reverse=truth(reverse, node))
     return Items([found[i] for i in order], node.span, "generated")
+
+
+# To sort an item, in eighths of steps.
+_SORTED = 4
 
 
 # Methods that change nothing.
@@ -144,25 +144,42 @@ def _called(call: tree.Call, *given: Value, **named: Value) -> Value:
     return function(call, *given, **named)
 
 
-def _append(items: Items, value: Value) -> None:
-    items.append(value)
+def _append(_node: tree.Call, own: Items, item: Value) -> None:
+    own.append(item)
 
 
-def _extend(items: Items, more: Value) -> None:
-    items.items += elements(more, items.span)
-    items.changed()
+def _extend(node: tree.Call, own: Items, items: Value) -> None:
+    own.extend(listed(items, node.span))
 
 
-def _pop(items: Items, place: Value = -1.0) -> Value:
-    if not items.items:
+def _pop(_node: tree.Call, own: Items, index: Value = -1.0) -> Value:
+    if not own.items:
         raise EvaluationError("an empty list has nothing to pop")
-    value = items.items.pop(whole(place, "an index"))
-    items.changed()
-    return value
+    item, place = item_of(own, number(index, "'pop'")), whole(index, "an index")
+    # Those behind it are moved.
+    limits.charge((-place - 1 if place < 0 else len(own.items) - place) // _MOVED)
+    del own.items[place]
+    own.changed()
+    return item
 
 
-def _copy(items: Items) -> Items:
-    return Items(items.items, items.span, items.made)
+def _copy(_node: tree.Call, own: Items) -> Items:
+    return taken(own, slice(None))
 
 
-METHODS: Mapping[str, Callable[..., Any]] = {"append": _append, "extend": _extend, "pop": _pop, "copy": _copy}
+# Items of a list that are moved in the time of an element.
+_MOVED = 16
+# Of lists, each with its signature.
+_METHODS: Mapping[str, tuple[str, Callable[..., Value]]] = {
+    "append": ("item", _append),
+    "extend": ("items", _extend),
+    "pop": ("index=-1", _pop),
+    "copy": ("", _copy),
+}
+
+
+def method(call: tree.Call, items: Items, given: Sequence[Value], named: Mapping[str, Value]) -> Value:
+    """Call a method of a list. Raises CallError for arguments that it does not take."""
+    signature, function = _METHODS[call.name]
+    arguments.fit(call.name, parse_signature(signature), given, named)
+    return function(call, items, *given, **named)

@@ -21,7 +21,7 @@ DERIVATIVES = {"diff": "y, x, n=1, *more", "jacobian": "y, x", "hessian": "y, x"
 DETACH = ("detach", "stop_gradient")
 # Of Python: see `gradcli.language.python_functions`.
 PYTHON_FUNCTIONS = frozenset(
-    {"range", "zip", "enumerate", "reversed", "list", "tuple", "len", "float", "int", "sorted", "map", "double", "item"}
+    {"range", "zip", "enumerate", "reversed", "list", "tuple", "len", "float", "int", "sorted", "double"}
 )
 # Of functions: see `gradcli.language.transforms`.
 TRANSFORMS = frozenset(
@@ -37,6 +37,7 @@ TRANSFORMS = frozenset(
         "fori_loop",
         "while_loop",
         "scan",
+        "map",
     ]
 )
 LIST_METHODS = frozenset({"append", "extend", "pop", "copy"})
@@ -259,16 +260,12 @@ def check(program: tree.Module, bound: Collection[str]) -> None:
     """
     functions = defined_functions(program)
     values: set[str] | None = None
+    _check_leaving(program)
     for node in tree.everything(program):
-        if isinstance(node, _LEAVES_WHAT_IS_AROUND):
-            _check_leaving(program)
         if isinstance(node, tree.Call) and not is_function(node.name, functions) and not _is_method(node):
             values = _may_be_functions(program) if values is None else values
             if node.module or node.receiver is not None or node.name not in values:
                 raise _unknown_function(node, functions, bound, program.source)
-
-
-_LEAVES_WHAT_IS_AROUND = (tree.Return, tree.Break, tree.Continue)
 
 
 def _check_leaving(program: tree.Module) -> None:

@@ -10,7 +10,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, ShapeError, Span
 from gradcli.language.cells import Cell, InParts
-from gradcli.language.lists import Items, replace_item
+from gradcli.language.lists import Items, changed_in_place, replace_item
 from gradcli.language.machine import Leaving, Machine, Scope, Task, block
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
@@ -53,6 +53,7 @@ def put(value: Value, key: Key, part: Value, node: tree.Index) -> None:
         replace_item(value, key, part)
     elif isinstance(value, Cell):
         value.put(key, number(part, "an element"))
+        changed_in_place()
     else:
         raise EvaluationError("only elements of a tensor or a list can be assigned to", span=node.value.span)
 
@@ -99,8 +100,7 @@ def _augment(machine: Machine, node: tree.Augment, scope: Scope) -> Task:
         before = before.value
     value = yield node.value
     if isinstance(before, Items) and node.operator == "+":
-        before.items += value.items if isinstance(value, Items) else [*elements(value, node.value.span)]
-        before.changed()
+        before.extend(listed(value, node.value.span))
         return before
     what = f"'{node.operator}='"
     operation = BINARY[node.operator]
@@ -110,6 +110,7 @@ def _augment(machine: Machine, node: tree.Augment, scope: Scope) -> Task:
     elif isinstance(before, Cell):
         _check_shape(before, result, node)
         before.set(result)
+        changed_in_place()
     else:
         assert isinstance(node.target, tree.Name)
         machine.assign(node.target.id, result, scope)
@@ -150,7 +151,6 @@ def _for(machine: Machine, node: tree.For, scope: Scope) -> Task:
     items = elements((yield node.iterable), node.iterable.span)
     machine.provenance.enter(node)
     for item in items:
-        limits.charge_steps()
         machine.provenance.repeat()
         bind(machine, node.target, item, scope)
         value = yield from block(machine, node.body)
@@ -169,10 +169,29 @@ def _goes_on(machine: Machine) -> bool:
     return by is tree.Continue
 
 
-def elements(value: Value, place: Span) -> Iterable[Value]:
-    """What a loop goes along. Raises ShapeError for a number."""
+def elements(value: Value, place: Span) -> Iterator[Value]:
+    """What a loop goes along, a step charged for each. Raises ShapeError for a number."""
+    return _charged(_elements(value, place))
+
+
+def listed(value: Value, place: Span) -> list[Value]:
+    """What a loop goes along, as a list of its own. Raises ShapeError for a number."""
     if isinstance(value, Items):
-        return _live(value)
+        limits.charge(len(value.items))
+        return value.items[:]
+    return [*elements(value, place)]
+
+
+def _charged(items: Iterable[Value]) -> Iterator[Value]:
+    for item in items:
+        limits.charge_steps()
+        yield item
+
+
+def _elements(value: Value, place: Span) -> Iterable[Value]:
+    if isinstance(value, Items):
+        # As in Python, what is appended within the loop is gone along too.
+        return value.items
     if isinstance(value, range):
         return map(float, value)
     if isinstance(value, tuple):
@@ -183,11 +202,6 @@ def elements(value: Value, place: Span) -> Iterable[Value]:
     if not arrays.shape(tensor):
         raise ShapeError("a loop goes along a tensor, and this is a number", hint="range(n)", span=place)
     return _rows(tensor, place)
-
-
-def _live(value: Items) -> Iterator[Value]:
-    # As in Python, what is appended within the loop is gone along too.
-    yield from value.items
 
 
 def _rows(tensor: Value, place: Span) -> Iterator[Value]:

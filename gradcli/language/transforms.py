@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gradcli import arrays, limits
 from gradcli.calculus import inside
-from gradcli.errors import CallError, DifferentiationError, EvaluationError
+from gradcli.errors import CallError, DifferentiationError, EvaluationError, ShapeError
 from gradcli.language import arguments
 from gradcli.language.lists import Items
 from gradcli.language.machine import Task
 from gradcli.language.statements import elements
 from gradcli.language.syntax import tree
-from gradcli.language.values import Transformed, Value, number, truth
+from gradcli.language.values import FUNCTIONS, Transformed, Value, number, truth
 from gradcli.primitives.axes import whole
 from gradcli.primitives.indexing import index
 from gradcli.primitives.shape import moveaxis, stack
 from gradcli.primitives.signature import parse_signature
 
+# To make a list or a tensor of a part of a value, in eighths of steps.
+_A_PART = 16
 # Calls a function of the program with values: a task.
 Caller = Callable[..., Task]
 
@@ -36,39 +38,53 @@ MAKERS: Mapping[str, str] = {
 }
 
 
-# What PyTorch calls options of JAX's.
-_OPTIONS = {"in_dims": "in_axes", "out_dims": "out_axes"}
+# What PyTorch calls options of JAX's, and both the function.
+_OPTIONS = {"in_dims": "in_axes", "out_dims": "out_axes", "fun": "f", "func": "f"}
 
 
-def made(node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Transformed:
-    """The function that one of `MAKERS` makes of the first argument."""
+def made(node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Transformed | None:
+    """The function that one of `MAKERS` makes of the one that it is given, None where a call is none of these."""
+    if node.name not in MAKERS:
+        return None
     parameters = parse_signature(MAKERS[node.name])
     options = {_OPTIONS.get(n, n): v for n, v in given.items()}
+    function = positional[0] if positional else options.get("f")
+    if not isinstance(function, FUNCTIONS):
+        return None
     arguments.fit(node.name, parameters, positional, options)
-    return Transformed(node.name, positional[0], dict(zip([p.name for p in parameters[1:]], positional[1:])) | options)
+    options |= zip((p.name for p in parameters), positional)
+    return Transformed(node.name, options.pop("f"), options)
 
 
 def loop(node: tree.Call, caller: Caller, positional: Sequence[Value], given: Mapping[str, Value]) -> Task | None:
-    """What a loop with functions of the program does, None where a call is none."""
-    if node.name in LOOPS and node.module.startswith("jax"):
-        signature, rule = LOOPS[node.name]
-        arguments.fit(node.name, parse_signature(signature), positional, given)
-        return rule(node, caller, *positional, **given)
-    if node.name == "map" and not node.module and node.receiver is None and len(positional) > 1:
-        return _map(node, caller, *positional)
-    return None
+    """What a loop with functions of the program does, None where a call is none of these."""
+    rules = LOOPS if node.module.startswith("jax") else {} if node.module or node.receiver is not None else _OF_PYTHON
+    if node.name not in rules:
+        return None
+    signature, rule = rules[node.name]
+    arguments.fit(node.name, parse_signature(signature), positional, given)
+    return rule(node, caller, *positional, **given)
 
 
-def call(node: tree.SyntaxNode, function: Transformed, given: Sequence[Value], caller: Caller) -> Task:
-    """The value of a function that was made of another one, called at `node`."""
+def call(
+    node: tree.SyntaxNode, function: Transformed, given: Sequence[Value], named: Mapping[str, Value], caller: Caller
+) -> Task:
+    """The value of a function that was made of another one, called at `node`. What is given by name is handed on."""
     if function.name == "jit":
-        return (yield from caller(function.of, *given))
+        return (yield from caller(function.of, *given, **named))
     if function.name == "vmap":
+        if named:
+            raise CallError(
+                f"JAX's 'vmap' goes along '{next(iter(named))}', PyTorch's hands it on as it is",
+                hint="give it by position, with in_axes=None for what is the same for all",
+            )
         return (yield from _mapped(function, given, caller))
-    return (yield from _derivative(node, function, given, caller))
+    return (yield from _derivative(node, function, given, named, caller))
 
 
-def _derivative(node: tree.SyntaxNode, function: Transformed, given: Sequence[Value], caller: Caller) -> Task:
+def _derivative(
+    node: tree.SyntaxNode, function: Transformed, given: Sequence[Value], named: Mapping[str, Value], caller: Caller
+) -> Task:
     argnums = function.options.get("argnums", 0.0)
     places = [whole(i, "'argnums'") for i in (argnums.items if isinstance(argnums, Items) else [argnums])]
     if any(not -len(given) <= i < len(given) for i in places):
@@ -76,7 +92,7 @@ def _derivative(node: tree.SyntaxNode, function: Transformed, given: Sequence[Va
     arguments = [*given]
     for i in places:
         arguments[i] = _by_leaves(given[i])
-    value = yield from caller(function.of, *arguments)
+    value = yield from caller(function.of, *arguments, **named)
     y = number(value, f"'{function.name}'")
     if function.name in ("grad", "value_and_grad", "grad_and_value") and arrays.shape(y):
         raise DifferentiationError(
@@ -95,12 +111,14 @@ def _derivative(node: tree.SyntaxNode, function: Transformed, given: Sequence[Va
 
 def _by_leaves(value: Value) -> Value:
     """An argument with every tensor in it as one that is differentiated by."""
+    limits.charge_steps(_A_PART)
     if isinstance(value, Items):
         return Items([_by_leaves(v) for v in value.items], value.span, value.made)
     return inside.tracked(number(value, "what is differentiated by"))
 
 
 def _through(value: Value, rule: Callable[[Value], Value]) -> Value:
+    limits.charge_steps(_A_PART)
     if isinstance(value, Items):
         return Items([_through(v, rule) for v in value.items], value.span, value.made)
     return rule(value)
@@ -125,6 +143,7 @@ def _mapped(function: Transformed, given: Sequence[Value], caller: Caller) -> Ta
 
 def _stacked(rows: Sequence[Value], axis: Value) -> Value:
     """Results of the same form as one, with an axis more."""
+    limits.charge_steps(_A_PART)
     if rows and isinstance(rows[0], Items):
         columns = zip(*(row.items for row in rows))
         return Items([_stacked(column, axis) for column in columns], rows[0].span, rows[0].made)
@@ -138,11 +157,10 @@ def _cond(node: tree.Call, caller: Caller, pred: Value, true_fun: Value, false_f
     return (yield from caller(true_fun if truth(pred, node) else false_fun, *operands))
 
 
-def _fori_loop(_node: tree.Call, caller: Caller, lower: Value, upper: Value, body_fun: Value, init_val: Value) -> Task:
+def _fori_loop(node: tree.Call, caller: Caller, lower: Value, upper: Value, body_fun: Value, init_val: Value) -> Task:
     state = init_val
-    for i in range(whole(lower, "a bound"), whole(upper, "a bound")):
-        limits.charge_steps()
-        state = yield from caller(body_fun, float(i), state)
+    for i in elements(range(whole(lower, "a bound"), whole(upper, "a bound")), node.span):
+        state = yield from caller(body_fun, i, state)
     return state
 
 
@@ -155,16 +173,8 @@ def _while_loop(node: tree.Call, caller: Caller, cond_fun: Value, body_fun: Valu
 
 
 def _scan(node: tree.Call, caller: Caller, f: Value, init: Value, xs: Value = None, length: Value = None) -> Task:
-    if xs is None:
-        rows: Sequence[Value] = [None] * whole(length, "'length'")
-    elif isinstance(xs, Items) and xs.made == "tuple":
-        columns = [[*elements(x, xs.span)] for x in xs.items]
-        rows = [Items(row, xs.span, "tuple") for row in zip(*columns)]
-    else:
-        rows = [*elements(xs, node.span)]
     carry, ys = init, []
-    for row in rows:
-        limits.charge_steps()
+    for row in _rows_of(node, xs, length):
         result = yield from caller(f, carry, row)
         if not isinstance(result, Items) or len(result.items) != 2:
             raise EvaluationError("the function of 'scan' gives two values: what is carried on, and a result")
@@ -174,18 +184,47 @@ def _scan(node: tree.Call, caller: Caller, f: Value, init: Value, xs: Value = No
     return Items([carry, stacked], node.span, "tuple")
 
 
+def _rows_of(node: tree.Call, xs: Value, length: Value) -> Iterator[Value]:
+    """What `scan` goes along: the rows of a tensor, those of several beside each other, or nothing, `length` times."""
+    if xs is None and length is None:
+        raise CallError(
+            "'scan' needs 'xs' or 'length'", hint=arguments.usage("scan", parse_signature(LOOPS["scan"][0]))
+        )
+    counted = [] if length is None else [elements(range(whole(length, "'length'")), node.span)]
+    rows = [] if xs is None else [_beside_each_other(xs, node)]
+    try:
+        for row in zip(*rows, *counted, strict=True):
+            yield None if xs is None else row[0]
+    except ValueError:
+        raise ShapeError("what 'scan' goes along is not of one length", span=node.span) from None
+
+
+def _beside_each_other(xs: Value, node: tree.Call) -> Iterator[Value]:
+    if isinstance(xs, Items) and xs.made == "tuple":
+        rows = zip(*(_beside_each_other(x, node) for x in xs.items), strict=True)
+        return (Items(row, xs.span, "tuple") for row in rows)
+    if isinstance(xs, Items) and any(isinstance(x, Items) or arrays.shape(number(x, "'scan'")) for x in xs.items):
+        raise EvaluationError(
+            "JAX goes along the tensors in a list beside each other, and a loop from one to the next",
+            hint="write (a, b) for the first, jnp.array([a, b]) for the second",
+            span=node.span,
+        )
+    return elements(xs, node.span)
+
+
 LOOPS: Mapping[str, tuple[str, Callable[..., Task]]] = {
     "cond": ("pred, true_fun, false_fun, *operands", _cond),
     "fori_loop": ("lower, upper, body_fun, init_val", _fori_loop),
     "while_loop": ("cond_fun, body_fun, init_val", _while_loop),
-    "scan": ("f, init, xs, length=None", _scan),
+    "scan": ("f, init, xs=None, length=None", _scan),
 }
 
 
 def _map(node: tree.Call, caller: Caller, f: Value, *columns: Value) -> Task:
-    rows = zip(*([*elements(column, node.span)] for column in columns))
     found = []
-    for row in rows:
-        limits.charge_steps()
+    for row in zip(*(elements(column, node.span) for column in columns)):
         found.append((yield from caller(f, *row)))
     return Items(found, node.span, "generated")
+
+
+_OF_PYTHON: Mapping[str, tuple[str, Callable[..., Task]]] = {"map": ("f, *items", _map)}

@@ -147,7 +147,13 @@ def truth(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool
     Raises EvaluationError for a tensor of several elements.
     """
     condition = (concrete if of_loop else decide)(value.value if isinstance(value, Cell) else value)
-    if condition is None or isinstance(condition, str):
+    if isinstance(condition, (Items, range)):
+        raise EvaluationError(
+            "a condition needs one number, and this is a list",
+            hint="len(…) > 0 asks whether it has items",
+            span=node.span,
+        )
+    if isinstance(condition, (*_NO_NUMBERS, tuple)):
         raise EvaluationError("a condition needs a number", span=node.span)
     if type(condition) in arrays.PLAIN:
         return bool(condition)
