@@ -1,0 +1,127 @@
+"""What functions of functions cost: gradients and products with Hessians of many rows at once, and along directions."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from measure import Row, arguments, circumstances, show, write_json, write_readme
+from processes import Comparison, Run, measure
+
+ROWS, COLUMNS = 10_000, 4
+PACKAGES = ["torch", "jax", "numpy"]
+
+
+def points(seed: int) -> Any:
+    import numpy as np
+
+    return np.random.default_rng(seed).normal(size=(ROWS, COLUMNS))
+
+
+class Library:
+    """A module of functions, one of functions of functions, and its tensors of all points and of directions."""
+
+    name: str
+    functions: Any
+    func: Any
+
+    def tensors(self) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def done(self, value: Any) -> Any:
+        return value
+
+    def compiled(self, function: Any) -> Any:
+        return function
+
+    def energy(self, x: Any) -> Any:
+        return (self.functions.sin(x) * self.functions.exp(-x * x)).sum()
+
+    def gradients(self) -> Mapping[str, Run]:
+        (x, _), function = self.tensors(), self.compiled(self.func.vmap(self.func.grad(self.energy)))
+        return {self.name: lambda: [self.done(function(x))]}
+
+    def hessian_products(self) -> Mapping[str, Run]:
+        x, v = self.tensors()
+        along = self.func.vmap(lambda x, v: self.func.jvp(self.func.grad(self.energy), (x,), (v,))[1])
+        function = self.compiled(along)
+        return {self.name: lambda: [self.done(function(x, v))]}
+
+    def directions(self) -> Mapping[str, Run]:
+        (x, v), m = self.tensors(), self.functions
+        function = self.compiled(lambda x, v: self.func.jvp(lambda x: m.sin(x) * m.exp(-x * x), (x,), (v,))[1])
+        return {self.name: lambda: [self.done(function(x, v))]}
+
+
+class Gradcli(Library):
+    name = "gradcli"
+
+    def __init__(self) -> None:
+        self.functions, self.func = importlib.import_module("gradcli"), importlib.import_module("gradcli.func")
+
+    def tensors(self) -> tuple[Any, Any]:
+        return self.functions.tensor(points(0)), self.functions.tensor(points(1))
+
+    def done(self, value: Any) -> Any:
+        return value.numpy()
+
+
+class PyTorch(Library):
+    name = "PyTorch"
+
+    def __init__(self) -> None:
+        self.functions = importlib.import_module("torch")
+        self.func = self.functions.func
+
+    def tensors(self) -> tuple[Any, Any]:
+        return self.functions.tensor(points(0)), self.functions.tensor(points(1))
+
+
+class Jax(Library):
+    name = "JAX jit"
+
+    def __init__(self) -> None:
+        self.func = importlib.import_module("jax")
+        self.func.config.update("jax_enable_x64", True)
+        self.functions = self.func.numpy
+
+    def tensors(self) -> tuple[Any, Any]:
+        return self.functions.asarray(points(0)), self.functions.asarray(points(1))
+
+    def compiled(self, function: Any) -> Any:
+        return self.func.jit(function)
+
+    def done(self, value: Any) -> Any:
+        return self.func.block_until_ready(value)
+
+
+LIBRARIES = {"gradcli": Gradcli, "PyTorch": PyTorch, "JAX jit": Jax}
+OF = f"sum(sin(x)*exp(-x*x)) of {ROWS:,} rows of {COLUMNS}"
+TABLES = {
+    f"vmap(grad), {OF}": Comparison("gradients", "PyTorch", 5, ("ms", 1e-3), "gradients"),
+    f"vmap(jvp(grad)), {OF}": Comparison("hessian_products", "PyTorch", 5, ("ms", 1e-3), "products with Hessians"),
+    f"jvp of sin(x)*exp(-x*x), {ROWS:,} by {COLUMNS}": Comparison(
+        "directions", "PyTorch", 5, ("ms", 1e-3), "derivative"
+    ),
+}
+
+
+def main() -> None:
+    options = arguments(__doc__, rounds=30)
+    rows: dict[str, list[Row]] = {}
+    tables = {}
+    for title, comparison in TABLES.items():
+        measured = measure(LIBRARIES, comparison, options.rounds)
+        rows[title] = measured.rows
+        tables[f"{title}, {options.rounds} rounds"] = measured.table
+    about = circumstances(PACKAGES)
+    show(about, tables)
+    if options.write:
+        write_readme("functions", about, tables)
+    if options.json:
+        write_json(options.json, about, rows, ["time"])
+
+
+if __name__ == "__main__":
+    main()
