@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.engine import grad
     from gradcli.autograd.factory import tensor
     from gradcli.autograd.function import Function
-    from gradcli.autograd.modes import enable_grad, is_grad_enabled, no_grad
+    from gradcli.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
     from gradcli.autograd.tensor import Tensor
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.errors import AccuracyWarning, GradcliError
@@ -35,9 +35,11 @@ _HOMES = {
     "grad": "gradcli.autograd.engine",
     "gradcheck": "gradcli.run.check",
     "hessian": "gradcli.calculus.functional",
+    "inference_mode": "gradcli.autograd.modes",
     "is_grad_enabled": "gradcli.autograd.modes",
     "jacobian": "gradcli.calculus.functional",
     "no_grad": "gradcli.autograd.modes",
+    "set_grad_enabled": "gradcli.autograd.modes",
     "tensor": "gradcli.autograd.factory",
 }
 
@@ -52,9 +54,11 @@ __all__ = [
     "grad",
     "gradcheck",
     "hessian",
+    "inference_mode",
     "is_grad_enabled",
     "jacobian",
     "no_grad",
+    "set_grad_enabled",
     "tensor",
 ]
 

@@ -560,6 +560,68 @@ class TestRow21GradModes:
         assert list(generator) == []
         assert gradcli.is_grad_enabled()
 
+    def test_a_decorated_generator_is_closed_and_thrown_into_in_the_mode(self):
+        seen = []
+
+        @no_grad()
+        def items():
+            try:
+                yield 1
+            except ValueError:
+                seen.append(gradcli.is_grad_enabled())
+            try:
+                yield 2
+            finally:
+                seen.append(gradcli.is_grad_enabled())
+
+        generator = items()
+        assert next(generator) == 1
+        assert generator.throw(ValueError) == 2
+        generator.close()
+        assert seen == [False, False]
+        assert gradcli.is_grad_enabled()
+
+    def test_set_grad_enabled_from_here_on(self):
+        gradcli.set_grad_enabled(False)
+        try:
+            assert not (leaf(2.0) * 2).requires_grad
+        finally:
+            gradcli.set_grad_enabled(True)
+        assert (leaf(2.0) * 2).requires_grad
+
+    def test_set_grad_enabled_as_a_block_and_as_a_decorator(self):
+        with gradcli.set_grad_enabled(False):
+            assert not gradcli.is_grad_enabled()
+            with gradcli.set_grad_enabled(True):
+                assert gradcli.is_grad_enabled()
+            assert not gradcli.is_grad_enabled()
+        assert gradcli.is_grad_enabled()
+
+        @gradcli.set_grad_enabled(False)
+        def double(x):
+            return x * 2
+
+        assert gradcli.is_grad_enabled()
+        assert not double(leaf(2.0)).requires_grad
+        assert gradcli.is_grad_enabled()
+
+    def test_inference_mode(self):
+        with gradcli.inference_mode():
+            assert not (leaf(2.0) * 2).requires_grad
+            with gradcli.inference_mode(False):
+                assert (leaf(2.0) * 2).requires_grad
+
+        @gradcli.inference_mode
+        def double(x):
+            return x * 2
+
+        @gradcli.inference_mode(mode=True)
+        def triple(x):
+            return x * 3
+
+        assert not double(leaf(2.0)).requires_grad
+        assert not triple(leaf(2.0)).requires_grad
+
     @pytest.mark.parametrize("mode", [no_grad, enable_grad])
     def test_the_state_is_restored_after_an_exception(self, mode):
         with pytest.raises(ZeroDivisionError), mode():

@@ -6,12 +6,13 @@ Both are context variables, so threads and tasks have their own, and both are re
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from types import GeneratorType, TracebackType
 from typing import Any, TypeVar
 
-from gradcli.errors import Span
+from gradcli.errors import Span, flag
 
 grad_enabled: ContextVar[bool] = ContextVar("gradcli_grad_enabled", default=True)
 current_span: ContextVar[Span | None] = ContextVar("gradcli_span", default=None)
@@ -40,24 +41,46 @@ class _GradMode:
         grad_enabled.reset(self._tokens.pop())
 
     def __call__(self, function: F) -> F:
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with type(self)():
-                result = function(*args, **kwargs)
-            return self._steps(result) if isinstance(result, GeneratorType) else result
+        return _decorated(function, self.enabled)
 
-        return wrapped  # type: ignore[return-value]
 
-    def _steps(self, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """A decorated generator runs in the mode; whoever takes its items does not."""
-        sent = None
-        while True:
-            with type(self)():
-                try:
-                    item = generator.send(sent)
-                except StopIteration as stop:
-                    return stop.value
-            sent = yield item
+def _decorated(function: F, enabled: bool) -> F:
+    """A function that runs in a mode; of a generator, whoever takes its items does not."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with _mode(enabled):
+            result = function(*args, **kwargs)
+        return _steps(result, enabled) if isinstance(result, GeneratorType) else result
+
+    return wrapped  # type: ignore[return-value]
+
+
+@contextmanager
+def _mode(enabled: bool) -> Iterator[None]:
+    token = grad_enabled.set(enabled)
+    try:
+        yield
+    finally:
+        grad_enabled.reset(token)
+
+
+def _steps(generator: Generator[Any, Any, Any], enabled: bool) -> Generator[Any, Any, Any]:
+    step = functools.partial(generator.send, None)
+    while True:
+        with _mode(enabled):
+            try:
+                item = step()
+            except StopIteration as stop:
+                return stop.value
+        try:
+            step = functools.partial(generator.send, (yield item))
+        except GeneratorExit:
+            with _mode(enabled):
+                generator.close()
+            raise
+        except BaseException as error:
+            step = functools.partial(generator.throw, error)
 
 
 class no_grad(_GradMode):
@@ -70,6 +93,39 @@ class enable_grad(_GradMode):
     """Within it operations are recorded, also inside `no_grad`."""
 
     enabled = True
+
+
+class inference_mode(_GradMode):
+    """`no_grad`, or with `inference_mode(False)` `enable_grad`: tensors made in it are like any others."""
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        return cls()(mode) if callable(mode) else object.__new__(cls)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self.enabled = not flag(mode, "the mode")
+
+
+class set_grad_enabled:
+    """Has operations recorded, or not, from here on; as a block (`with set_grad_enabled(False):`) until its end, as a
+    decorator within the function alone."""
+
+    def __init__(self, mode: bool) -> None:
+        self._mode = flag(mode, "the mode")
+        self._before = grad_enabled.get()
+        grad_enabled.set(self._mode)
+
+    def __enter__(self) -> None:
+        grad_enabled.set(self._mode)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        grad_enabled.set(self._before)
+
+    def __call__(self, function: F) -> F:
+        grad_enabled.set(self._before)
+        return _decorated(function, self._mode)
 
 
 def is_grad_enabled() -> bool:

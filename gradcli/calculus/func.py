@@ -123,7 +123,7 @@ def jvp(
     points = [_tensor(x) for x in containers.leaves(primals)]
     directions = [_fitting(_tensor(v), x) for x, v in zip(points, containers.aligned(primals, tangents))]
     found = None
-    if not _within_series.get() and all(len(components(x.data)) == 1 for x in (*points, *directions)):
+    if not _within_series.get() and all(len(components(x.inner)) == 1 for x in (*points, *directions)):
         found = _along_by_series(function, primals, points, directions, has_aux, strict)
     if found is None:
         call = _called(function, containers.filled(primals, points), has_aux)
@@ -223,7 +223,7 @@ def _called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> _Cal
 
 def _standing_for(x: Tensor, recorded: bool) -> Tensor:
     """A tensor with the numbers of `x`, which depends on it where that is recorded."""
-    return x.clone() if recorded and x.requires_grad else Tensor(x.data).requires_grad_()
+    return x.clone() if recorded and x.requires_grad else Tensor(x.inner).requires_grad_()
 
 
 def _reaches_others(values: Sequence[Tensor], began: int) -> bool:
@@ -248,7 +248,7 @@ def _pulled(
             retain_graph=True,
             allow_unused=True,
         )
-    return [zeros_like(Tensor(x.data)) if g is None else g for g, x in zip(found, call.inputs)]
+    return [zeros_like(Tensor(x.inner)) if g is None else g for g, x in zip(found, call.inputs)]
 
 
 def _jacobian(call: _Call, value: Tensor) -> list[Any]:
@@ -279,7 +279,7 @@ def _along_by_series(
     if not comes_from_series_alone(_tensors(value)):
         return None
     if strict:
-        _check_depends(len(components(y.data)) > 1 for y in _tensors(value))
+        _check_depends(len(components(y.inner)) > 1 for y in _tensors(value))
     first, second = (containers.mapped(lambda y, k=k: coefficient_of(_tensor(y), k), value) for k in (0, 1))
     return first, second, containers.mapped(_plain, aux)
 
@@ -298,7 +298,7 @@ def _pushed(call: _Call, strict: bool) -> Callable[[Sequence[Tensor]], list[Tens
     values = _tensors(call.value)
     if strict:
         _check_depends(value.requires_grad for value in values)
-    seeds = [Tensor(zeros_like(Tensor(y.data)).data).requires_grad_() for y in values]
+    seeds = [Tensor(zeros_like(Tensor(y.inner)).inner).requires_grad_() for y in values]
     pulled = _pulled(call, values, seeds, create_graph=True)
     turned = _Call(pulled, seeds, None, call.recorded)
 
@@ -318,7 +318,7 @@ def _units(x: Tensor) -> Tensor:
     """The directions of the elements of `x`, along a first axis."""
     xp = arrays.numpy_namespace()
     units = xp.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape)
-    return Tensor(arrays.beside(units, x.data))
+    return Tensor(arrays.beside(units, x.inner))
 
 
 # --- arguments and results
@@ -378,7 +378,7 @@ def _plain(leaf: Any) -> Any:
 
 def _is_inside(x: Tensor) -> bool:
     """Whether a tensor carries a derivative along a direction."""
-    return len(components(x.data)) > 1
+    return len(components(x.inner)) > 1
 
 
 def _described(value: Any) -> str:

@@ -27,7 +27,7 @@ class _Rows(_Linear):
     @staticmethod
     def forward(ctx: Any, x: Tensor, nesting: int, size: int) -> Any:
         ctx.nesting = nesting
-        return _unbatched(x.data, nesting, size)
+        return _unbatched(x.inner, nesting, size)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
@@ -40,7 +40,7 @@ class _Batch(_Linear):
     @staticmethod
     def forward(ctx: Any, x: Tensor, nesting: int) -> Any:
         ctx.nesting, ctx.size = nesting, arrays.shape(x)[0]
-        return _each(x.data, lambda array: batch.batched(array, nesting))
+        return _each(x.inner, lambda array: batch.batched(array, nesting))
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
@@ -76,7 +76,7 @@ class _Series(_Linear):
 
     @staticmethod
     def forward(_ctx: Any, x: Tensor, derivative: Tensor) -> Any:
-        return Jet([x.data, derivative.data], 1)
+        return Jet([x.inner, derivative.inner], 1)
 
     @staticmethod
     def backward(_ctx: Any, g: Tensor) -> Any:
@@ -89,10 +89,10 @@ class _Coefficient(_Linear):
     @staticmethod
     def forward(ctx: Any, x: Tensor, number: int) -> Any:
         ctx.number = number
-        if not isinstance(x.data, Jet):
-            return zeros_like(x.data) if number else x.data
-        found = x.data.coefficient(number)
-        return x.data.zeros() if found is None else found
+        if not isinstance(x.inner, Jet):
+            return zeros_like(x.inner) if number else x.inner
+        found = x.inner.coefficient(number)
+        return x.inner.zeros() if found is None else found
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
