@@ -871,6 +871,39 @@ def test_a_zero_that_is_computed_is_no_shield():
     assert math.isnan(grad(g * 0.0, x)[0].item())
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: gradcli.maximum(gradcli.sqrt(x), -1.0)[0] ** 2,
+        lambda x: gradcli.max(gradcli.sqrt(x)) ** 2,
+        lambda x: gradcli.sqrt(x)[0] ** 2,
+        lambda x: gradcli.sqrt(x - [0.0, 5.0])[0] ** 2,
+        lambda x: gradcli.sum(gradcli.where(x < 1, gradcli.sqrt(x), 1.0) * [0.0, 1.0]),
+        lambda x: gradcli.sum(gradcli.sqrt(x)[None, :1] @ [[0.0]]),
+    ],
+)
+def test_a_zero_that_is_computed_is_no_shield_of_what_was_taken(function):
+    """It is none at the functions that choose, which send zeros to what they do not take."""
+    x = leaf([0.0, 0.0])
+    function(x).backward()
+    assert math.isnan(x.grad.numpy()[0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: gradcli.sqrt(x)[1] ** 2,
+        lambda x: 0.0 * gradcli.max(gradcli.log(x)),
+        lambda x: gradcli.sum(gradcli.where(x > 0, gradcli.sqrt(x), 0.0) * [0.0, 0.0]),
+        lambda x: gradcli.sum(gradcli.sqrt(x)[None, 1:] @ [[0.0]]),
+    ],
+)
+def test_zeros_that_are_computed_leave_out_what_was_not_taken(function):
+    x = leaf([0.0, 4.0])
+    function(x).backward()
+    assert x.grad.numpy()[0] == 0
+
+
 class SumAndProduct(Function):
     @staticmethod
     def forward(ctx, a, b):

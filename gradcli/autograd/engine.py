@@ -13,9 +13,11 @@ from gradcli.autograd.ancestors import ancestors, beginning
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, Hook, Node, next_sequence
 from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.selection import everything, has_zeros
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError, GradcliError, flag
 from gradcli.primitives.bind import Kind
+from gradcli.primitives.comparisons import logical_or
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.operators import operand
 
@@ -116,8 +118,9 @@ class _Pass:
         self.targets = targets
         self.pending: dict[Node, list[Any]] = {}
         self.queue: list[tuple[int, Node]] = []
-        # Nodes and leaves whose cotangents hold zeros that mean "not taken".
-        self.untaken: set[Any] = set()
+        # Nodes whose cotangents hold zeros that mean "not taken", with the mask of what was taken where
+        # others were computed.
+        self.untaken: dict[Node, Any] = {}
         self.leaves: dict[TensorBase, Any] = {}
         self.captured = {t.edge: None for t in targets or () if t.grad_fn is not None}
         self.observe = observer.get()
@@ -125,6 +128,8 @@ class _Pass:
         if self.budget is not None:
             self.budget.charge_steps(_PASS)
         self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
+        # As all but one number of what a row of a Jacobian begins with, such a zero means "not asked for".
+        self.partial = any(root.shape and has_zeros(seed) for root, seed in zip(roots, self.seeds))
         self.roots = roots
         # The class of tensors stands above this file.
         self.tensor = roots[0].made if roots else TensorBase.made
@@ -185,11 +190,16 @@ class _Pass:
         """The cotangents of a node's operands, guarded against zeros that mean "not taken", for whoever observes."""
         wanted = [edge is not None and (self.wanted is None or edge[0] in self.wanted) for edge in node.edges]
         guarded = node.guarded or node in self.untaken
+        selects = isinstance(node, PrimitiveNode) and node.primitive.selects
+        # Of what was recorded under a guard nobody knows which zeros were computed.
+        mask = None if node.guarded else self.untaken.get(node)
+        if selects and not (guarded or self.partial) and has_zeros(cotangents[0]):
+            mask = everything(cotangents[0])
         lift = self.tensor if self.create_graph else None
         current_span.set(node.span)
         began = next_sequence()
         try:
-            pulled = node.pull(cotangents, wanted, lift=lift, guarded=guarded)
+            pulled = node.pull(cotangents, wanted, lift=lift, guarded=guarded, mask=mask)
         except GradcliError as error:
             error.locate(node.span)
             raise
@@ -199,9 +209,20 @@ class _Pass:
                 made.guarded = True
         if self.observe is not None:
             self.observe(node, cotangents, pulled)
-        if guarded or (isinstance(node, PrimitiveNode) and node.primitive.selects):
-            self.untaken.update(edge[0] for edge, p in zip(node.edges, pulled) if edge is not None and p is not None)
+        if guarded or selects:
+            for i, (edge, cotangent) in enumerate(zip(node.edges, pulled)):
+                if edge is not None and cotangent is not None and isinstance(edge[0], Node):
+                    self._mark(edge[0], None if node.guarded else node.mask_behind(i, cotangents, mask, cotangent))
         return pulled
+
+    def _mark(self, target: Node, mask: Any) -> None:
+        """Note that zeros on their way to `target` may mean "not taken", outside of a mask where there is one."""
+        known = self.untaken.get(target)
+        if mask is None or target.outputs > 1:
+            mask = known
+        elif known is not None:
+            mask = logical_or(known, mask)
+        self.untaken[target] = mask
 
     def _call_hooks(self, node: Node, cotangents: list[Any]) -> None:
         for number, hooks in (node.hooks or {}).items():

@@ -154,7 +154,13 @@ class FunctionNode(Node):
         context._node = weakref.ref(self)
 
     def pull(
-        self, cotangents: Sequence[Any], wanted: Sequence[bool], *, lift: Callable[..., Any] | None, guarded: bool
+        self,
+        cotangents: Sequence[Any],
+        wanted: Sequence[bool],
+        *,
+        lift: Callable[..., Any] | None,
+        guarded: bool,
+        mask: Any,
     ) -> Sequence[Any]:
         grads = [self._cotangent(c, zeros) for c, zeros in zip(cotangents, self.zeros)]
         returned = self.function.backward(self.context, *grads)
@@ -177,7 +183,7 @@ class FunctionNode(Node):
             for i, (g, want) in enumerate(zip(gradients, wanted))
         ]
         if guarded and len(cotangents) == 1:
-            return [None if p is None else drop_if_untaken(cotangents[0], p) for p in pulled]
+            return [None if p is None else drop_if_untaken(cotangents[0], mask, p) for p in pulled]
         return pulled
 
     def _cotangent(self, cotangent: Any, zeros: Callable[[], Any] | None) -> Tensor | None:

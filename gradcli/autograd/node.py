@@ -57,16 +57,26 @@ class Node:
         return True
 
     def pull(
-        self, cotangents: Sequence[Any], wanted: Sequence[bool], *, lift: Callable[..., Any] | None, guarded: bool
+        self,
+        cotangents: Sequence[Any],
+        wanted: Sequence[bool],
+        *,
+        lift: Callable[..., Any] | None,
+        guarded: bool,
+        mask: Any,
     ) -> Sequence[Any]:
         """The operands' cotangents from those of the results; None for those not wanted.
 
         Where the work itself is recorded, cotangents are Tensors, and `lift` makes a Tensor of data,
         a node and the number of its output; else it is None. Where `guarded`, a zero in a cotangent
-        may mean "not taken". Raises DifferentiationError where the graph was released or a saved
+        may mean "not taken", unless it is in the `mask`, where there is one. Raises DifferentiationError where the graph was released or a saved
         tensor was modified since.
         """
         raise NotImplementedError
+
+    def mask_behind(self, _i: int, _cotangents: Sequence[Any], _mask: Any, _pulled: Any) -> Any:
+        """Which zeros of `pulled`, the cotangent of operand `i`, were computed, as a mask of what was taken; None where
+        none were, or nobody knows. `mask` is that of the result's cotangent."""
 
     def output_modified(self, _number: int) -> None:
         """Take note that an output was modified in place: it may have been saved for `pull`."""

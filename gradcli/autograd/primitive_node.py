@@ -8,11 +8,12 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.node import Edge, Node
 from gradcli.autograd.saved import RELEASED, ModifiedResult, ShapeOnly, check_version, shape_only
-from gradcli.autograd.selection import drop_untaken
+from gradcli.autograd.selection import drop_untaken, has_zeros, mask_unless_plain, same_zeros, taken_of
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant
+from gradcli.primitives.comparisons import not_equal, where
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_to
 
@@ -56,7 +57,13 @@ class PrimitiveNode(Node):
         return smooth is None or self.saved is None or smooth(*self.operands, **self.params)
 
     def pull(
-        self, cotangents: Sequence[Any], wanted: Sequence[bool], *, lift: Callable[..., Any] | None, guarded: bool
+        self,
+        cotangents: Sequence[Any],
+        wanted: Sequence[bool],
+        *,
+        lift: Callable[..., Any] | None,
+        guarded: bool,
+        mask: Any,
     ) -> Sequence[Any]:
         if self.saved is None:
             raise DifferentiationError(RELEASED)
@@ -78,9 +85,29 @@ class PrimitiveNode(Node):
                 continue
             cotangent = self.primitive.rule(i)(cotangents[0], result, *operands, **self.params)
             if guarded:
-                cotangent = drop_untaken(self.primitive, i, cotangents[0], cotangent, result, operands, self.params)
+                cotangent = drop_untaken(
+                    self.primitive, i, cotangents[0], mask, cotangent, result, operands, self.params
+                )
             pulled.append(fit(cotangent, operands[i]))
         return pulled
+
+    def mask_behind(self, i: int, cotangents: Sequence[Any], mask: Any, pulled: Any) -> Any:
+        assert self.saved is not None
+        (cotangent,) = cotangents
+        if pulled is cotangent:
+            return mask
+        if mask is None and self.primitive.elementwise and same_zeros(cotangent, pulled):
+            return None
+        # Zeros that are made by what selects, of what was not taken itself, say it for all of them.
+        if (self.primitive.selects and mask is None) or not has_zeros(pulled):
+            return None
+        operands = [o.data if isinstance(o, TensorBase) else o for o in self.saved]
+        taken = taken_of(self.primitive, i, cotangent, mask, self.result, operands, self.params)
+        if taken is None:
+            return None
+        if isinstance(taken, Kind) or arrays.shape(taken) != arrays.shape(pulled):
+            taken = not_equal(fit(where(taken, 1.0, 0.0), operands[i]), 0)
+        return mask_unless_plain(taken, pulled)
 
     def release(self) -> None:
         for kept in (self.result, *(self.saved or ())):

@@ -2,7 +2,8 @@
 
 A primitive that selects (`where`, `maximum`, `clip`, an index, …) sends cotangents that are 0
 where an element was not taken. Such a 0 means "no gradient": an inf or nan in the derivative of
-what was not taken must not turn it into nan. Zeros that are merely computed are left alone.
+what was not taken must not turn it into nan. Zeros that are merely computed are left alone: where
+some come to what selects, a mask of what was taken goes along with the cotangents from there on.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradcli import arrays
 from gradcli.autograd.saved import ShapeOnly
 from gradcli.primitives.arithmetic import ones_like
-from gradcli.primitives.bind import Params, assume, components, constant
-from gradcli.primitives.comparisons import equal, isfinite, logical_and, logical_not, logical_or, not_equal, where
+from gradcli.primitives.bind import Kind, Params, assume, components, constant
+from gradcli.primitives.comparisons import isfinite, logical_and, logical_not, logical_or, not_equal, where
+from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import any_
+from gradcli.primitives.series import linear
 
 
 def _everywhere(condition: Callable[[Any], Any], value: Any) -> Any:
@@ -24,19 +28,78 @@ def _everywhere(condition: Callable[[Any], Any], value: Any) -> Any:
     return functools.reduce(logical_and, map(condition, components(value)))
 
 
-def _taken(cotangent: Any) -> Any:
-    return logical_not(_everywhere(_is_zero, cotangent))
+def _nonzero(value: Any) -> Any:
+    """Where a value, or a derivative that it carries along, is not 0."""
+    return functools.reduce(logical_or, [not_equal(c, 0) for c in components(value)])
 
 
-def _is_zero(value: Any) -> Any:
-    return equal(value, 0)
+def _taken(cotangent: Any, mask: Any) -> Any:
+    """What was taken: where a cotangent is not 0, and where its mask says so."""
+    return _nonzero(cotangent) if mask is None else logical_or(_nonzero(cotangent), mask)
+
+
+def has_zeros(cotangent: Any) -> bool:
+    """Whether some number is 0, or may be for other numbers or in other rows."""
+    if isinstance(constant(cotangent), Kind):
+        return True
+    return not arrays.every(_nonzero(cotangent) if isinstance(cotangent, Kind) else cotangent)
+
+
+def same_zeros(a: Any, b: Any) -> bool:
+    """Whether two cotangents are known to be 0 at the same places."""
+    if isinstance(a, Kind) or isinstance(b, Kind) or arrays.shape(a) != arrays.shape(b):
+        return False
+    return arrays.every((a != 0) == (b != 0))
+
+
+def everything(cotangent: Any) -> Any:
+    """The mask of a cotangent whose zeros were all computed."""
+    return True if type(cotangent) is float else logical_or(_nonzero(cotangent), True)
+
+
+def taken_of(
+    primitive: Primitive, i: int, cotangent: Any, mask: Any, result: Any, operands: Sequence[Any], params: Params
+) -> Any:
+    """What was taken of operand `i`, before it is summed to the operand's shape; None where only zeros say it."""
+    taken = _taken(cotangent, mask)
+    if primitive.elementwise and not primitive.selects:
+        return taken
+    if primitive.selects or primitive.moves or primitive.multilinear or primitive.jet is linear:
+        # A factor that is 0 makes zeros of what was taken.
+        if primitive.multilinear:
+            operands = [o if isinstance(o, ShapeOnly) else ones_like(constant(o)) for o in operands]
+        return not_equal(primitive.rule(i)(where(taken, 1.0, 0.0), result, *operands, **params), 0)
+    if primitive.reach is None and mask is None:
+        return None
+    return broadcast_to(_reached(primitive, taken, params), arrays.shape(operands[i]))
+
+
+def mask_unless_plain(taken: Any, pulled: Any) -> Any:
+    """`taken` as a mask of the cotangent `pulled`, unless it is plain that all that was taken is other than 0 there."""
+    if isinstance(constant(pulled), Kind):
+        return taken
+    return None if arrays.every(logical_or(_nonzero(pulled), logical_not(taken))) else taken
+
+
+def _reached(primitive: Primitive, taken: Any, params: Params) -> Any:
+    """On which elements of an operand those that were taken may depend."""
+    if primitive.reach is not None:
+        return primitive.reach(taken, **params)
+    return taken if primitive.elementwise else any_(taken)
 
 
 def drop_untaken(
-    primitive: Primitive, i: int, cotangent: Any, pulled: Any, result: Any, operands: Sequence[Any], params: Params
+    primitive: Primitive,
+    i: int,
+    cotangent: Any,
+    mask: Any,
+    pulled: Any,
+    result: Any,
+    operands: Sequence[Any],
+    params: Params,
 ) -> Any:
     """`pulled`, the cotangent of operand `i` before it is summed to the operand's shape, with 0 for
-    every inf and nan that comes from zeros in `cotangent` alone.
+    every inf and nan that comes from zeros in `cotangent` alone, outside of its `mask` where it has one.
 
     What is finite stays: it is 0 too, but its own derivative need not be.
     """
@@ -44,24 +107,20 @@ def drop_untaken(
     if assume(finite):
         return pulled
     if primitive.multilinear:
-        return _drop_untaken_products(primitive.rule(i), cotangent, pulled, result, operands, params)
-    taken = _taken(cotangent)
-    if primitive.reach is not None:
-        taken = primitive.reach(taken, **params)
-    elif not primitive.elementwise:
-        taken = any_(taken)
+        return _drop_untaken_products(primitive.rule(i), cotangent, mask, pulled, result, operands, params)
+    taken = _reached(primitive, _taken(cotangent, mask), params)
     return where(logical_or(finite, taken), pulled, 0.0)
 
 
-def drop_if_untaken(cotangent: Any, pulled: Any) -> Any:
-    """`pulled`, with 0 for every inf and nan where `cotangent` is 0 everywhere."""
+def drop_if_untaken(cotangent: Any, mask: Any, pulled: Any) -> Any:
+    """`pulled`, with 0 for every inf and nan where nothing of `cotangent` was taken."""
     finite = _everywhere(isfinite, pulled)
-    taken = any_(_taken(cotangent))
+    taken = any_(_taken(cotangent, mask))
     return pulled if assume(finite) else where(logical_or(finite, taken), pulled, 0.0)
 
 
 def _drop_untaken_products(
-    rule: Any, cotangent: Any, pulled: Any, result: Any, operands: Sequence[Any], params: Params
+    rule: Any, cotangent: Any, mask: Any, pulled: Any, result: Any, operands: Sequence[Any], params: Params
 ) -> Any:
     """Where no product that was taken has a factor that is inf or nan, the sum of those without one."""
 
@@ -70,7 +129,7 @@ def _drop_untaken_products(
         factors = [o if isinstance(o, ShapeOnly) else factor(o) for o in operands]
         return rule(cotangent, result, *factors, **params)
 
-    taken = where(_taken(cotangent), 1.0, 0.0)
+    taken = where(_taken(cotangent, mask), 1.0, 0.0)
     all_taken = summed(taken, lambda o: ones_like(constant(o)))
     finite_taken = summed(taken, lambda o: where(_everywhere(isfinite, o), 1.0, 0.0))
     finite_sum = summed(cotangent, lambda o: where(_everywhere(isfinite, o), o, 0.0))
