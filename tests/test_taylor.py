@@ -146,6 +146,10 @@ def test_what_is_not_taken_stays_out_of_a_series(program):
         ("sum(arcsin(sort([[1, x], [1, 1]], axis=1))[:, 0])", "arcsin"),
         ("sum(arcsin(min([[1, 1], [1, x]], axis=0)))", "arcsin"),
         ("log(x) + sum(sqrt([0, 1])*[0, 1])", "log"),
+        ("sum(sqrt(diag([x, 0]) @ [1, 1]))", "sqrt"),
+        ("sum(sqrt([x, 0]*[1, x]))", "sqrt"),
+        ("sum([x, 0]**[0.5, x + 1])", "sqrt"),
+        ("sum(multiply(sqrt([x, 0]), [1, x]))", "sqrt"),
     ],
 )
 def test_elements_that_do_not_vary_stay_out_of_a_series(program, function):

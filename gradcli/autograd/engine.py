@@ -16,8 +16,8 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.selection import everything, has_zeros
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError, GradcliError, flag
-from gradcli.primitives.bind import Kind
-from gradcli.primitives.comparisons import logical_or
+from gradcli.primitives.bind import Kind, assume, constant
+from gradcli.primitives.comparisons import logical_or, not_equal
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.operators import operand
 
@@ -129,7 +129,7 @@ class _Pass:
             self.budget.charge_steps(_PASS)
         self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
         # As all but one number of what a row of a Jacobian begins with, such a zero means "not asked for".
-        self.partial = any(root.shape and has_zeros(seed) for root, seed in zip(roots, self.seeds))
+        self.partial = any(r.shape and not assume(not_equal(constant(s), 0)) for r, s in zip(roots, self.seeds))
         self.roots = roots
         # The class of tensors stands above this file.
         self.tensor = roots[0].made if roots else TensorBase.made

@@ -40,9 +40,14 @@ def _taken(cotangent: Any, mask: Any) -> Any:
 
 def has_zeros(cotangent: Any) -> bool:
     """Whether some number is 0, or may be for other numbers or in other rows."""
-    if isinstance(constant(cotangent), Kind):
-        return True
-    return not arrays.every(_nonzero(cotangent) if isinstance(cotangent, Kind) else cotangent)
+    return not _is_known(cotangent) or not arrays.every(
+        _nonzero(cotangent) if isinstance(cotangent, Kind) else cotangent
+    )
+
+
+def _is_known(cotangent: Any) -> bool:
+    """Whether its numbers can be looked at, and are those of all rows."""
+    return not any(isinstance(component, Kind) for component in components(cotangent))
 
 
 def same_zeros(a: Any, b: Any) -> bool:
@@ -76,7 +81,7 @@ def taken_of(
 
 def mask_unless_plain(taken: Any, pulled: Any) -> Any:
     """`taken` as a mask of the cotangent `pulled`, unless it is plain that all that was taken is other than 0 there."""
-    if isinstance(constant(pulled), Kind):
+    if isinstance(taken, Kind) or not _is_known(pulled):
         return taken
     return None if arrays.every(logical_or(_nonzero(pulled), logical_not(taken))) else taken
 

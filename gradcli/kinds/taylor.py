@@ -13,15 +13,13 @@ from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds.order import JET
 from gradcli.kinds.rounding import Roundings
+from gradcli.kinds.varying import everywhere, varying, with_constants
 from gradcli.primitives.arithmetic import add, divide, identity, multiply, negative, subtract, zeros_like
 from gradcli.primitives.bind import Kind, bind
-from gradcli.primitives.comparisons import logical_or, not_equal, where
+from gradcli.primitives.comparisons import logical_not, where
 from gradcli.primitives.conversions import broadcast_to, cast
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.reductions import any_
-from gradcli.primitives.scans import sort
-from gradcli.primitives.series import linear
 
 _NO_PARAMS: Mapping[str, Any] = {}
 
@@ -157,13 +155,22 @@ class Jet(Operators):
             )
 
     def _follow(self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> None:
-        """Find out which elements of a result vary, and let the derivatives of the others be 0."""
-        self.varies = _varying(primitive, operands, params, self.shape)
-        if not isinstance(self.varies, Kind) and arrays.every(self.varies):
-            return
-        for series in (self,) if self.shadow is None else (self, self.shadow):
-            rest = series._known[1:]
-            series._known[1:] = [None if c is None else where(self.varies, c, 0.0) for c in rest]
+        """Find out which elements of a result vary, and keep what does not out of the derivatives."""
+        for there, other in with_constants(self, primitive, operands, params) if primitive.elementwise else ():
+            self._replace(there, other)
+        self.varies = varying(self, primitive, operands, params)
+        if isinstance(self.varies, Kind) or not arrays.every(self.varies):
+            self._replace(logical_not(self.varies), Jet([self.inner], self.order))
+
+    def _replace(self, there: Any, other: Jet) -> None:
+        """Take the derivatives of another series at some elements, those of its shadow too."""
+        for k in range(1, self.order + 1):
+            new, old = other.coefficient(k), self.coefficient(k)
+            if new is not None or old is not None:
+                self._known += [None] * (k + 1 - len(self._known))
+                self._known[k] = where(there, 0.0 if new is None else new, 0.0 if old is None else old)
+        if self.shadow is not None:
+            self.shadow._replace(there, shadow_of(other))
 
     def _off(self) -> Jet:
         """A shadow with each coefficient off by a few more roundings."""
@@ -206,7 +213,7 @@ class Jet(Operators):
 
     def followed(self) -> Jet:
         """This series, of a leaf, all elements of which vary."""
-        self.varies = arrays.beside(_all_of(self.shape), self.inner) if self.shape else True
+        self.varies = everywhere(self.shape, self.inner)
         return self
 
     def mapped(self, function: Callable[[Any], Any]) -> Jet:
@@ -323,31 +330,6 @@ class Jet(Operators):
 def shadow_of(value: Any) -> Any:
     """The shadow of a series, where it has one, else `value` itself."""
     return value if not isinstance(value, Jet) or value.shadow is None else value.shadow
-
-
-def _all_of(shape: tuple[int, ...]) -> Any:
-    return arrays.numpy_namespace().ones(shape, bool)
-
-
-def _varies(series: Jet) -> Any:
-    return True if series.varies is None else series.varies
-
-
-def _varying(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any], shape: tuple[int, ...]) -> Any:
-    """Which elements of a result of `shape` vary where those of the operands do that are series."""
-    if primitive.selects or primitive.jet is linear or primitive is sort:
-        # What these have for a derivative of 1 of all that varies is a sum of such ones.
-        marked = [Jet([o.inner, where(_varies(o), 1.0, 0.0)], 1) if isinstance(o, Jet) else o for o in operands]
-        made = Jet._applied(primitive, marked, params)
-        slope = made.coefficient(1) if isinstance(made, Jet) else None
-        return broadcast_to(False, shape) if slope is None else not_equal(slope, 0)
-    mask = primitive.differentiable(len(operands))
-    varying = [_varies(o) for i, o in enumerate(operands) if isinstance(o, Jet) and mask >> i & 1]
-    if primitive.reduces is not None:
-        return any_(*varying, **params)
-    if not primitive.elementwise:
-        varying = [any_(v) for v in varying]
-    return broadcast_to(functools.reduce(logical_or, varying), shape)
 
 
 def check_order(order: int) -> None:

@@ -1,0 +1,88 @@
+"""Which elements of a series vary, by what they are made of.
+
+The derivatives of those that do not are 0, and where an operand's element does not vary it is a constant, whatever a
+rule makes of 0 times infinity. Which elements do not vary by chance is not asked.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.bind import Kind
+from gradcli.primitives.comparisons import logical_and, logical_not, logical_or, not_equal, where
+from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.reductions import any_
+from gradcli.primitives.scans import sort
+from gradcli.primitives.series import linear
+
+# The class of series stands above this file.
+Series = Any
+
+
+def everywhere(shape: tuple[int, ...], like: Any) -> Any:
+    """That all elements vary."""
+    return arrays.beside(arrays.numpy_namespace().ones(shape, bool), like) if shape else True
+
+
+def varying(result: Series, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """Which elements of a result vary where those of the operands do that are series."""
+    series = type(result)
+    product = primitive.multilinear or primitive is multiply
+    if product or primitive.selects or primitive.jet is linear or primitive is sort:
+        # What these have for a derivative of 1 of all that varies is a sum of such ones.
+        mark = _marked_factor if product else _marked
+        made = series._applied(primitive, [mark(series, o) for o in operands], params)
+        slope = made.coefficient(1) if isinstance(made, series) else None
+        return broadcast_to(False, result.shape) if slope is None else not_equal(slope, 0)
+    varied = [_varies(operands[i]) for i in _series_among(series, primitive, operands)]
+    if primitive.reduces is not None:
+        return any_(*varied, **params)
+    if not primitive.elementwise:
+        varied = [any_(v) for v in varied]
+    return broadcast_to(functools.reduce(logical_or, varied), result.shape)
+
+
+def with_constants(
+    result: Series, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]
+) -> Iterator[tuple[Any, Series]]:
+    """At which elements of an elementwise result some operands vary and others do not, and the result where these are
+    constants."""
+    series = type(result)
+    among = _series_among(series, primitive, operands)
+    for count in range(1, len(among)):
+        for fixed in itertools.combinations(among, count):
+            there = functools.reduce(
+                logical_and,
+                [logical_not(_varies(operands[i])) if i in fixed else _varies(operands[i]) for i in among],
+            )
+            if isinstance(there, Kind) or not arrays.every(logical_not(there)):
+                given = [o.inner if i in fixed else o for i, o in enumerate(operands)]
+                yield there, series.read(primitive, given, params)
+
+
+def _series_among(series: type[Series], primitive: Primitive, operands: Sequence[Any]) -> list[int]:
+    mask = primitive.differentiable(len(operands))
+    return [i for i, o in enumerate(operands) if isinstance(o, series) and mask >> i & 1]
+
+
+def _varies(series: Series) -> Any:
+    return True if series.varies is None else series.varies
+
+
+def _marked(series: type[Series], operand: Any) -> Any:
+    """With the derivative 1 where it varies."""
+    return series([operand.inner, where(_varies(operand), 1.0, 0.0)], 1) if isinstance(operand, series) else operand
+
+
+def _marked_factor(series: type[Series], operand: Any) -> Any:
+    """1 where a factor varies, with the derivative 1, or is a constant other than 0: that makes 0 of all others."""
+    if not isinstance(operand, series):
+        return where(not_equal(operand, 0), 1.0, 0.0)
+    varies = _varies(operand)
+    return series([where(logical_or(varies, not_equal(operand.inner, 0)), 1.0, 0.0), where(varies, 1.0, 0.0)], 1)
