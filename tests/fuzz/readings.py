@@ -177,10 +177,13 @@ def _by_formulas(program: str, language: str, point: Point) -> Numbers:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value = _of_python(text, point) if language == "python" else _of_text(text, point)
-        value = np.broadcast_to(np.asarray(value, np.float64), np.shape(point.leaves[name]))
-        if np.isfinite(value).all():
-            found[name] = value
-    return found
+        leaf, _, index = name.rstrip("]").partition("[")
+        shape = np.shape(point.leaves[leaf])
+        if index:
+            found.setdefault(leaf, np.zeros(shape))[tuple(map(int, index.split(",")))] = value
+        else:
+            found[name] = np.broadcast_to(np.asarray(value, np.float64), shape)
+    return {n: value for n, value in found.items() if np.isfinite(value).all()}
 
 
 def _of_text(text: str, point: Point) -> Any:
