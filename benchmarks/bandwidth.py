@@ -46,7 +46,7 @@ def eager(library: Any, x: Any, q: Any) -> Run:
     def run() -> Sequence[Any]:
         leaves = [gradcli.Tensor(a).requires_grad_() for a in (x, q)]
         value = program(x=leaves[0], q=leaves[1])
-        outputs = [t.data for t in (value, *gradcli.grad(value, leaves))]
+        outputs = [t.inner for t in (value, *gradcli.grad(value, leaves))]
         library.wait(outputs)
         return outputs
 

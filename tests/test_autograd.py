@@ -640,13 +640,6 @@ class TestInPlace:
         gradcli.sum(y * y).backward()
         assert x.grad.tolist() == [0.0, 0.0]
 
-    def test_other_tensors_with_the_same_array_do_not_change(self):
-        x = leaf([1.0, 2.0])
-        a = x.detach()
-        b = a.reshape(2, 1)
-        a += 1
-        assert (x.tolist(), b.tolist()) == ([1.0, 2.0], [[1.0], [2.0]])
-
     def test_the_array_it_was_made_from_does_not_change(self):
         data = np.ones(2)
         a = tensor(data)
@@ -789,7 +782,7 @@ class TestNumPy:
         x = tensor([1.0, 2.0])
         assert np.asarray(x).tolist() == [1.0, 2.0]
         assert np.array(x, dtype="float32").dtype == "float32"
-        assert np.array(x) is not x.data
+        assert np.array(x) is not x.inner
         assert float(x.sum()) == 3.0
 
     def test_ufuncs_are_refused(self):

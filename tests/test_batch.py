@@ -98,7 +98,7 @@ def subsets(count: int) -> Iterator[tuple[bool, ...]]:
 
 def per_row(value: Any, nesting: int, size: int = ROWS) -> np.ndarray:
     """The rows of a result, be it a Tensor or not."""
-    return np.asarray(unbatched(value.data if isinstance(value, Tensor) else value, nesting, size))
+    return np.asarray(unbatched(value.inner if isinstance(value, Tensor) else value, nesting, size))
 
 
 def leaf(value: Any) -> Tensor:
@@ -225,7 +225,7 @@ def test_batches_nest(case):
 @pytest.mark.parametrize("case", [c for c in WITH_OPERANDS if getattr(c.values[0].entry, "smooth", None) is not None])
 def test_a_batch_is_smooth_where_each_row_is(case):
     node = case.call(*(leaf(o) for o in Mixed(case, [True] * len(case.operands)).operands)).grad_fn
-    assert case.entry.smooth(*(o.data if isinstance(o, Tensor) else o for o in node.saved), **node.params)
+    assert case.entry.smooth(*(o.inner if isinstance(o, Tensor) else o for o in node.saved), **node.params)
 
 
 def test_one_row_that_is_not_smooth_is_enough():

@@ -156,7 +156,7 @@ def test_jacobians_of_long_values_are_those_of_reverse_mode(text, values):
     for _ in range(3):
         found = program.jacobian({**values, "t": t}, wrt=tuple(values))
         for name, wanted in expected.items():
-            assert_equal(found[name], None if wanted is None else wanted.data)
+            assert_equal(found[name], None if wanted is None else wanted.inner)
 
 
 def test_a_leaf_with_few_elements_is_followed_forward(monkeypatch):

@@ -182,7 +182,7 @@ def test_every_rule_is_an_equality(rule):
     from gradcli.language.interpreter import evaluate
 
     plain = evaluate(pattern.program, {n: Tensor(v) for n, v in bound.items()}, rewrite=False).value
-    np.testing.assert_allclose(plain.data, equal(**bound), rtol=1e-14)
+    np.testing.assert_allclose(plain.inner, equal(**bound), rtol=1e-14)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.pattern)

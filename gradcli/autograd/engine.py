@@ -241,7 +241,7 @@ class _Pass:
             if arrays.shape(operand(replacement)) != arrays.shape(cotangent):
                 raise DifferentiationError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
             cotangent = operand(replacement)
-        return cotangent.data if isinstance(cotangent, TensorBase) and not self.create_graph else cotangent
+        return cotangent.inner if isinstance(cotangent, TensorBase) and not self.create_graph else cotangent
 
     def _results(self) -> Iterable[tuple[Any, Any]]:
         for leaf, cotangent in self.leaves.items():
@@ -271,9 +271,9 @@ def _seed(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
     if gradient is None:
         if root.size != 1:
             raise DifferentiationError("grad can be implicitly created only for scalar outputs")
-        gradient = arrays.ones_like(root.data)
+        gradient = arrays.ones_like(root.inner)
     if not isinstance(gradient, Kind):
-        gradient = arrays.beside(arrays.asarray(gradient), root.data)
+        gradient = arrays.beside(arrays.asarray(gradient), root.inner)
     if arrays.shape(gradient) != root.shape:
         raise DifferentiationError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {list(arrays.shape(gradient))} "
@@ -281,7 +281,7 @@ def _seed(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
         )
     if create_graph:
         return _gradient(gradient, root)
-    return arrays.astype(gradient.data if isinstance(gradient, TensorBase) else gradient, root.dtype)
+    return arrays.astype(gradient.inner if isinstance(gradient, TensorBase) else gradient, root.dtype)
 
 
 def _between(roots: Sequence[TensorBase], targets: Sequence[TensorBase]) -> set[Any]:

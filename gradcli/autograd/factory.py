@@ -29,7 +29,7 @@ def tensor(
     for option in (dtype, backend, device):
         expect(option, (str, NoneType), "dtype, backend and device are texts")
     arrays.check_dtype(dtype)
-    array = arrays.asarray(data.data if isinstance(data, Tensor) else data, dtype)
+    array = arrays.asarray(data.inner if isinstance(data, Tensor) else data, dtype)
     if backend is not None or device is not None:
         array = arrays.moved(array, backend, device)
     made = Tensor(array)

@@ -63,7 +63,7 @@ class Context:
         node = self._node() if self._node is not None else None
         for number, output in enumerate(self._outputs):
             if saved is output and node is not None:
-                return Tensor(saved.data, node, number)
+                return Tensor(saved.inner, node, number)
         return saved
 
 
@@ -104,7 +104,7 @@ class Function:
         Returns a Tensor, or a tuple of them where `forward` returns a tuple.
         """
         for item in () if cls.takes_series else inputs:
-            data = item.data if isinstance(item, Tensor) else item
+            data = item.inner if isinstance(item, Tensor) else item
             # What is made of functions of the language is good for a series that is a number and nothing else.
             if constant(data) is not data and not (cls.takes_batches and len(components(data)) == 1):
                 raise NotImplementedError(f"{cls.__name__} has a derivative of its own, and no Taylor series")
@@ -130,7 +130,7 @@ def _wrapped(output: Any, number: int, context: Context, node: FunctionNode | No
     """What `forward` returned as an output of `node`, or as a constant where it cannot be differentiated."""
     if output is None:
         return None
-    data = output.data if isinstance(output, Tensor) else operand(output)
+    data = output.inner if isinstance(output, Tensor) else operand(output)
     if not arrays.is_floating(data) or any(output is c for c in context._constant):
         return Tensor(data)
     return Tensor(data, node, number)
@@ -148,7 +148,7 @@ class FunctionNode(Node):
         super().__init__(f"{function.__name__}Backward", tuple(edges), len(outputs))
         self.function = function
         self.context = context
-        self.inputs = tuple(shape_only(i.data) if isinstance(i, Tensor) else None for i in inputs)
+        self.inputs = tuple(shape_only(i.inner) if isinstance(i, Tensor) else None for i in inputs)
         self.zeros = tuple(None if o is None else _zeros(constant(o)) for o in outputs)
         context._outputs = tuple(outputs)
         context._node = weakref.ref(self)
@@ -202,9 +202,9 @@ class FunctionNode(Node):
         value = fit(value, self.inputs[i])
         if differentiable:
             return value
-        return value.data if isinstance(value, Tensor) else value
+        return value.inner if isinstance(value, Tensor) else value
 
-    def output_modified(self, number: int) -> None:
+    def output_modified(self, number: int, _version: int) -> None:
         outputs = self.context._outputs
         if outputs and isinstance(outputs[number], Tensor):
             outputs[number].version += 1

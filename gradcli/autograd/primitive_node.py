@@ -34,7 +34,7 @@ class PrimitiveNode(Node):
             if isinstance(item, TensorBase):
                 edges.append((item.grad_fn or item, item.output_nr) if wanted >> i & 1 else None)
                 versions.append(item.version)
-                saved.append(item if keep[i] else shape_only(item.data))
+                saved.append(item if keep[i] else shape_only(item.inner))
             else:
                 edges.append(None)
                 versions.append(0)
@@ -71,7 +71,7 @@ class PrimitiveNode(Node):
         for item, version in zip(self.saved, self.versions):
             if isinstance(item, TensorBase):
                 check_version(item, version)
-                item = item.data if lift is None else item
+                item = item.inner if lift is None else item
             operands.append(item)
         result = self.result
         if isinstance(result, ModifiedResult):
@@ -115,18 +115,18 @@ class PrimitiveNode(Node):
                 self.saved = self.result = None
                 return
 
-    def output_modified(self, _number: int) -> None:
+    def output_modified(self, _number: int, version: int) -> None:
         if isinstance(self.result, ModifiedResult):
-            self.result.version += 1
+            self.result.version = version
         elif self.result is not None and not isinstance(self.result, ShapeOnly):
-            self.result = ModifiedResult(self.result)
+            self.result = ModifiedResult(self.result, version)
 
 
 def fit(cotangent: Any, like: Any) -> Any:
     """A cotangent summed to the shape of an operand that was broadcast, or that the rows of a batch share."""
     if type(cotangent) is float and type(like) is float:
         return cotangent
-    if isinstance(cotangent.data if isinstance(cotangent, TensorBase) else cotangent, Kind):
+    if isinstance(cotangent.inner if isinstance(cotangent, TensorBase) else cotangent, Kind):
         cotangent = sum_over_rows(cotangent, like)
     shape = arrays.shape(like)
     return cotangent if arrays.shape(cotangent) == shape else sum_to(cotangent, shape)

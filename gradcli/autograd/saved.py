@@ -38,16 +38,17 @@ _SCALAR = ShapeOnly(())
 class ModifiedResult:
     """Stands for a saved result that was modified in place, and cannot be used any more."""
 
-    __slots__ = ("dtype", "shape", "version")
+    __slots__ = ("dtype", "saved", "shape", "version")
 
-    def __init__(self, result: Any) -> None:
+    def __init__(self, result: Any, version: int) -> None:
         self.dtype = arrays.dtype_name(result)
         self.shape = arrays.shape(result)
-        self.version = 1
+        self.version = version
+        self.saved = version - 1
 
     def refuse(self, node: Node) -> NoReturn:
         what = f"[{self.dtype} {list(self.shape)}], which is output 0 of {node.name},"
-        raise DifferentiationError(_MODIFIED.format(what, self.version, 0))
+        raise DifferentiationError(_MODIFIED.format(what, self.version, self.saved))
 
 
 def check_version(saved: TensorBase, version: int) -> None:

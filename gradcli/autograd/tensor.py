@@ -12,11 +12,14 @@ from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.node import Node, recorder
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_base import TensorBase
+from gradcli.autograd.views import find_history, find_numbers, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
-from gradcli.primitives.bind import Kind, bind
+from gradcli.primitives.bind import Kind, bind, together
+from gradcli.primitives.indexing import has_arrays, index, normalize_key
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.replacing import replaced
 from gradcli.primitives.shape import iter_first_axis
 
 # Of a node, in eighths of steps.
@@ -34,13 +37,13 @@ class Tensor(TensorBase):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        """Run on `.data`, and record the operation where an operand requires grad."""
+        """Run on `.inner`, and record the operation where an operand requires grad."""
         data = []
         wanted = 0
         bit = 1
         for item in operands:
             if isinstance(item, Tensor):
-                data.append(item.data)
+                data.append(item.inner)
                 if item.grad_fn is not None or item._leaf_requires_grad:
                     wanted |= bit
             else:
@@ -57,8 +60,14 @@ class Tensor(TensorBase):
                 record = recorder.get()
                 if record is not None:
                     record(node, result)
-                return Tensor(result, node)
-        return Tensor(result)
+                made = Tensor(result, node)
+                if primitive.strides is not None:
+                    note_view(made, operands[0], primitive, params)
+                return made
+        made = Tensor(result)
+        if primitive.strides is not None:
+            note_view(made, operands[0], primitive, params)
+        return made
 
     def backward(
         self,
@@ -81,18 +90,21 @@ class Tensor(TensorBase):
         """The one element, as a Python number."""
         if self.size != 1:
             raise ShapeError(f"a Tensor with {self.size} elements cannot be converted to Scalar")
-        return arrays.to_numpy(self.data).item()
+        return arrays.to_numpy(self.inner).item()
 
     def tolist(self) -> Any:
-        return arrays.tolist(self.data)
+        return arrays.tolist(self.inner)
 
     def numpy(self) -> Any:
-        """The values as a NumPy array. Raises DifferentiationError where that would lose the graph."""
+        """The values as an array of NumPy that is not to be written into. Raises DifferentiationError where that would
+        lose the graph."""
         if self.requires_grad:
             raise DifferentiationError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
-        return arrays.to_numpy(self.data)
+        array = arrays.to_numpy(self.inner).view()
+        array.flags.writeable = False
+        return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
@@ -115,10 +127,23 @@ class Tensor(TensorBase):
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(iter_first_axis(self))
+        return iter(together(iter_first_axis(self), "UnbindBackward0"))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Replace elements, by a tensor that can be broadcast to them and is converted to this dtype.
+
+        Raises ShapeError for a key that there is not, and a value of another shape.
+        """
+        places, value = normalize_key(key), operand(value)
+        if not has_arrays(places):
+            part = index(self, places)
+            extra = len(arrays.shape(value)) - part.ndim
+            part.copy_(conversions.reshape(value, arrays.shape(value)[extra:]) if extra > 0 else value)
+        else:
+            self._in_place(lambda old, new: replaced(old, places, new), conversions.cast(value, self.dtype))
 
     def __repr__(self) -> str:
-        text = _text(self.data)
+        text = _text(self.inner)
         if self.grad_fn is not None:
             return f"tensor({text}, grad_fn=<{self.grad_fn.name}>)"
         return f"tensor({text}, requires_grad=True)" if self.requires_grad else f"tensor({text})"
@@ -132,8 +157,16 @@ class Tensor(TensorBase):
         """These elements where the condition is true, else those of `other`."""
         return comparisons.where(operand(condition), self, operand(other))
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Every function of one tensor is a method, and in place with an underscore behind its name."""
+    def __getattr__(self, name: str) -> Any:
+        """Every function of one tensor is a method, and in place with an underscore behind its name.
+
+        A tensor that was changed through another one finds here what it is now.
+        """
+        if name == "inner" or name == "version":
+            find_numbers(self)
+            return object.__getattribute__(self, name)
+        if name == "grad_fn":
+            return find_history(self)
         found = table.find(name)
         if found is not None:
             return functools.partial(found, self)
@@ -145,16 +178,35 @@ class Tensor(TensorBase):
 
     # --- in-place operations
 
-    def _in_place(self, operation: Callable[..., Any], *arguments: Any, **params: Any) -> Tensor:
-        self._check_in_place()
-        before = Tensor(self.data, self.grad_fn, self.output_nr)
-        result = operation(before, *(operand(a) for a in arguments), **params)
-        return self._become(result)
+    def made_together(self, number: int, node_name: str) -> None:
+        if self.grad_fn is not None:
+            self.grad_fn.name = node_name
+        note_one_of_several(self, number)
 
-    def _check_in_place(self) -> None:
-        if self.grad_fn is None and self._leaf_requires_grad and grad_enabled.get():
+    def _in_place(self, operation: Callable[..., Any], *arguments: Any, **params: Any) -> Tensor:
+        given = [operand(a) for a in arguments]
+        self._check_in_place(given)
+        before = Tensor(self.inner, self.grad_fn, self.output_nr)
+        return self._become(operation(before, *given, **params))
+
+    def _check_in_place(self, given: Sequence[Any]) -> None:
+        place, leaf = self.place, None
+        if place is not None:
+            place.check_written()
+        if not grad_enabled.get():
+            return
+        if self.grad_fn is None and self._leaf_requires_grad:
+            leaf = "a leaf Variable"
+        if place is not None and place.base is not None:
+            base = place.base
+            wanted = base.requires_grad or leaf is not None
+            if wanted or any(isinstance(g, Tensor) and g.requires_grad for g in given):
+                place.check_recorded()
+            if wanted and base.is_leaf:
+                leaf = "a view of a leaf Variable"
+        if leaf is not None:
             raise DifferentiationError(
-                "a leaf Variable that requires grad is being used in an in-place operation.",
+                f"{leaf} that requires grad is being used in an in-place operation.",
                 hint="do it within `with no_grad():`",
             )
 
@@ -199,7 +251,7 @@ def _moved(operands: Sequence[Any], result: Any) -> Sequence[Any]:
     """
     moved = []
     for item in operands:
-        data = item.data if isinstance(item, Tensor) else item
+        data = item.inner if isinstance(item, Tensor) else item
         if type(data) in arrays.PLAIN or arrays.backend_of(type(data)) != "numpy":
             moved.append(item)
             continue

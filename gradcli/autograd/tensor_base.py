@@ -9,9 +9,11 @@ from typing import Any, Self
 
 from gradcli import arrays
 from gradcli.autograd.node import Edge, Hook, Node, next_sequence
+from gradcli.autograd.views import Counter, Place, place_of, settle, write
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, flag
 from gradcli.kinds.order import TENSOR
 from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.conversions import cast
 from gradcli.primitives.operators import Operators
 
 _NON_LEAF_GRAD = (
@@ -23,10 +25,11 @@ _NON_LEAF_GRAD = (
 class TensorBase(Operators):
     """An array with an optional place in the graph of recorded operations.
 
-    `data` is a Python float (0-d float64), int, bool or an array; it is never written into, an
-    in-place operation puts a new array in its place. What is done with it makes a
-    `gradcli.autograd.tensor.Tensor`, the one class that is derived from this one. The operations
-    that depend on a leaf have higher sequence numbers than its `since`.
+    `inner` is a Python float (0-d float64), int, bool or an array; it is never written into, an
+    in-place operation puts a new array in its place. Where others share it, `place` says how: see
+    `gradcli.autograd.views`. What is done with it makes a `gradcli.autograd.tensor.Tensor`, the one
+    class that is derived from this one. The operations that depend on a leaf have higher sequence
+    numbers than its `since`.
     """
 
     __slots__ = (
@@ -35,35 +38,38 @@ class TensorBase(Operators):
         "_hooks",
         "_leaf_requires_grad",
         "_retained",
-        "data",
         "grad_fn",
+        "inner",
         "output_nr",
+        "place",
         "since",
         "version",
     )
     level = TENSOR
     differential = True
 
-    def __init__(self, data: Any, grad_fn: Node | None = None, output_nr: int = 0) -> None:
-        self.data = data
+    def __init__(self, inner: Any, grad_fn: Node | None = None, output_nr: int = 0) -> None:
+        self.inner = inner
         self.grad_fn = grad_fn
         self.output_nr = output_nr
         self.version = 0
         self.since = 0
+        self.place: Place | None = None
         self._leaf_requires_grad = False
         self._retained = False
         self._grad: Self | None = None
         self._hooks: list[Hook] | None = None
+
+    def __getstate__(self) -> Any:
+        """Pickled, and copied deeply, as one that shares its numbers with none."""
+        state: Any = super().__getstate__()
+        return state[0], {**state[1], "place": None}
 
     def __setstate__(self, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
         """Unpickle as by default, but a sequence number of another process means nothing here."""
         attributes, slots = state
         for name, value in {**(attributes or {}), **slots, "since": 0}.items():
             setattr(self, name, value)
-
-    @property
-    def inner(self) -> Any:
-        return self.data
 
     @property
     def requires_grad(self) -> bool:
@@ -79,7 +85,7 @@ class TensorBase(Operators):
                     "variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
                 )
             return
-        if value and not arrays.is_floating(self.data):
+        if value and not arrays.is_floating(self.inner):
             raise DifferentiationError(
                 f"only Tensors of floating point dtype can require gradients, and this one is {self.dtype}"
             )
@@ -139,7 +145,7 @@ class TensorBase(Operators):
         """Add a cotangent to `.grad`, which stays the same Tensor unless a graph is kept."""
         known = self._grad
         if known is None:
-            self._grad = cotangent.clone() if cotangent.requires_grad else cotangent.detach()
+            self._grad = cotangent.clone() if cotangent.requires_grad else self.made(cotangent.inner)
         elif known.requires_grad or cotangent.requires_grad:
             self._grad = known + cotangent
         else:
@@ -169,8 +175,37 @@ class TensorBase(Operators):
         raise NotImplementedError
 
     def detach(self) -> Any:
-        """The same values as a leaf without a history."""
-        return self.made(self.data)
+        """The same numbers as a leaf without a history: what changes one in place changes both, and their versions."""
+        return self._alias(None)
+
+    def detach_(self) -> Self:
+        """Make this tensor itself a leaf without a history. Raises DifferentiationError for a view."""
+        if self.place is not None and self.place.base is not None:
+            raise DifferentiationError("Can't detach views in-place. Use detach() instead.")
+        self.leave_node()
+        self.grad_fn, self.output_nr, self._leaf_requires_grad, self._retained = None, 0, False, False
+        return self
+
+    @property
+    def data(self) -> Any:
+        """The same numbers as a leaf without a history, which is not noticed to be changed in place."""
+        return self._alias(Counter(0))
+
+    @data.setter
+    def data(self, value: Self) -> None:
+        if not isinstance(value, TensorBase):
+            raise DifferentiationError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self.requires_grad and not arrays.is_floating(value.inner):
+            raise DifferentiationError("data set to a tensor that requires gradients must be floating point dtype")
+        own = self.place.counter if self.place is not None else Counter(self.version)
+        own.watch(self.grad_fn, self.output_nr)
+        self.inner = value.inner
+        settle(self, place_of(value).alias(own))
+
+    def _alias(self, counter: Counter | None) -> Any:
+        place, alias = place_of(self), self.made(self.inner)
+        settle(alias, place.alias(counter or place.counter))
+        return alias
 
     def _become(self, result: Any) -> Self:
         """Take over the numbers and the place of `result`, in this dtype: what an in-place operation does.
@@ -181,24 +216,31 @@ class TensorBase(Operators):
             raise ShapeError(
                 f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(result.shape)}"
             )
-        if arrays.is_floating(result.data) and not arrays.is_floating(self.data):
+        if arrays.is_floating(result.inner) and not arrays.is_floating(self.inner):
             raise EvaluationError(f"result type {result.dtype} can't be cast to the desired output type {self.dtype}")
-        self.data = arrays.astype(result.data, self.dtype)
+        if self.place is not None:
+            write(self, result if result.dtype == self.dtype else cast(result, self.dtype))
+            return self
+        self.inner = arrays.astype(result.inner, self.dtype)
         self.version += 1
         if self.grad_fn is not None:
-            self.grad_fn.output_modified(self.output_nr)
+            self.grad_fn.output_modified(self.output_nr, self.version)
         if result.grad_fn is not None:
-            self._move_to(result.grad_fn, result.output_nr)
+            self.move_to(result.grad_fn, result.output_nr)
         return self
 
-    def _move_to(self, node: Node, number: int) -> None:
+    def move_to(self, node: Node | None, number: int) -> None:
         """Become output `number` of `node`, where the gradient is then retained, if it was."""
-        if self._retained and self.grad_fn is not None and self.grad_fn.retained:
-            self.grad_fn.retained.pop(self.output_nr)
+        self.leave_node()
         self.grad_fn, self.output_nr = node, number
-        if self._retained:
+        if self._retained and node is not None:
             self._retained = False
             self.retain_grad()
+
+    def leave_node(self) -> None:
+        """Have the gradient retained there no longer."""
+        if self._retained and self.grad_fn is not None and self.grad_fn.retained:
+            self.grad_fn.retained.pop(self.output_nr, None)
 
 
 class HookHandle:

@@ -42,4 +42,4 @@ def jacobians(value: Any, leaves: Sequence[Tensor], *, create_graph: bool = Fals
 
 def zeros(shape: tuple[int, ...], leaf: Tensor) -> Tensor:
     """A derivative by a leaf that is 0, in the dtype and the library of the leaf."""
-    return Tensor(arrays.zeros(shape, leaf.dtype, arrays.foreign_namespace((leaf.data,))))
+    return Tensor(arrays.zeros(shape, leaf.dtype, arrays.foreign_namespace((leaf.inner,))))

@@ -48,7 +48,7 @@ def hessian(function: Callable[..., Any], inputs: Any) -> Any:
         return value
 
     with enable_grad():
-        _, found = derivatives(scalar, {name: leaf.data for name, leaf in leaves.items()}, 2)
+        _, found = derivatives(scalar, {name: leaf.inner for name, leaf in leaves.items()}, 2)
     if not isinstance(inputs, (list, tuple)):
         return _filled(found["0,0"], leaves["0"].shape * 2, leaves["0"])
     return tuple(tuple(_block(found, leaves, i, j) for j in leaves) for i in leaves)

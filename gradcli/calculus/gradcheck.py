@@ -124,7 +124,7 @@ def _entry(array: Any, index: tuple[int, ...]) -> float:
 
 
 def _on_host(gradient: Tensor | None) -> Any:
-    return None if gradient is None else arrays.on_host(gradient.data)
+    return None if gradient is None else arrays.on_host(gradient.inner)
 
 
 def _reverse(gradient: Any, index: tuple[int, ...]) -> float | None:

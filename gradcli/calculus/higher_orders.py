@@ -106,7 +106,7 @@ def _along_a_line(
     ((name, point),) = leaves.items()
     value = scalar(function({name: _series(point, arrays.ones_like(point), order, roundings, followed)}))
     while isinstance(value, Tensor):
-        value = value.data
+        value = value.inner
     keys = [",".join([name] * k) for k in range(1, order + 1)]
     if not isinstance(value, Jet):
         return Derivatives(value, dict.fromkeys(keys))
@@ -180,7 +180,7 @@ class _Directions:
             self.value = scalar(self.function(given))
             found = gradients(self.value, list(given.values()), retain_graph=False)
         for name, gradient in zip(given, found):
-            series = None if gradient is None else gradient.data
+            series = None if gradient is None else gradient.inner
             self._keep(self.gradients, name, series, chunk, nesting)
             if self.roundings is not None:
                 self._keep(self.others, name, shadow_of(series), chunk, nesting)
@@ -293,7 +293,7 @@ def _by_reverse_mode(
     found = {",".join(names[i] for i in key): d for key, d in known.items() if key}
     if roundings is None:
         return Derivatives(value, found)
-    series = {key: None if d is None else d.data for key, d in found.items()}
+    series = {key: None if d is None else d.inner for key, d in found.items()}
     deviations = {key: None if d is None else deviation(_inner(d), _inner(shadow_of(d))) for key, d in series.items()}
     return Derivatives(_inner(value), {key: _inner(d) for key, d in series.items()}, deviations)
 

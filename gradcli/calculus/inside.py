@@ -31,7 +31,7 @@ def tracked(value: Any) -> Any:
     """
     if isinstance(value, Tensor) and value.requires_grad:
         return identity(value)
-    data = value.data if isinstance(value, Tensor) else value
+    data = value.inner if isinstance(value, Tensor) else value
     tensor = Tensor(data if arrays.is_floating(data) else cast(data, arrays.default_dtype()))
     return tensor.requires_grad_()
 

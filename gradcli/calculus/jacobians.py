@@ -33,7 +33,7 @@ def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], v
     if fewer and all(node.is_smooth() for node in ancestors(value)):
         # What has no series, such as a function with a `backward` clause, takes reverse mode.
         with suppress(NotImplementedError):
-            found = {name: _forward(function, name, leaves[name].data, size) for name in fewer}
+            found = {name: _forward(function, name, leaves[name].inner, size) for name in fewer}
     found = {name: f for name, f in found.items() if f is None or assume(isfinite(f))}
     others = {name: leaf for name, leaf in leaves.items() if name not in found}
     found |= zip(others, jacobians(value, list(others.values())))
@@ -62,7 +62,7 @@ def _forward(function: Function, name: str, point: Any, size: int) -> Any:
 def _derivative(value: Any, nesting: int | None, rows: int) -> Any:
     """The derivative along each direction, along a first axis; None where the value is no series."""
     while isinstance(value, Tensor):
-        value = value.data
+        value = value.inner
     if not isinstance(value, Jet):
         return None
     found = value.coefficient(1)

@@ -25,7 +25,7 @@ def gradients_of_elements(value: Tensor, leaves: Sequence[Tensor], *, create_gra
     the way that cannot take them: a user's Function, a hook, a condition on their numbers.
     """
     # What differentiates along directions may hold batches of its own.
-    at_once = 0 if batch.nestings(value.data) else _rows_at_once(value, leaves)
+    at_once = 0 if batch.nestings(value.inner) else _rows_at_once(value, leaves)
     if at_once:
         try:
             return _in_batches(value, leaves, create_graph, at_once)
@@ -61,7 +61,7 @@ def _units(value: Tensor, start: int, stop: int) -> Any:
     xp = arrays.numpy_namespace()
     units = xp.zeros((stop - start, value.size), value.dtype)
     units[xp.arange(stop - start), xp.arange(start, stop)] = 1.0
-    return arrays.beside(units.reshape(stop - start, *value.shape), value.data)
+    return arrays.beside(units.reshape(stop - start, *value.shape), value.inner)
 
 
 def _joined(join: Any, parts: Sequence[Any]) -> Any:

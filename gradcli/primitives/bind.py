@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli import arrays, limits
@@ -56,9 +56,21 @@ class Kind:
         """See `gradcli.primitives.bind.decide`."""
         return decide(self.inner)
 
+    def made_together(self, number: int, node_name: str) -> None:
+        """Take note that this is one of several results of a function, which are changed in place together."""
+
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
         raise NotImplementedError
+
+
+def together(parts: Iterable[Any], node_name: str) -> tuple[Any, ...]:
+    """The views that one function makes of its operand: its node in the graph has a name of its own."""
+    made = tuple(parts)
+    for number, part in enumerate(made):
+        if isinstance(part, Kind):
+            part.made_together(number, node_name)
+    return made
 
 
 def concrete(value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
+from gradcli.primitives import strides
 from gradcli.primitives.axes import gathered, normalize_axis
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive, always
@@ -72,6 +73,8 @@ reshape: Primitive = Primitive(
     ),
     moves=True, truths=True, jet=linear,
     view=_keeps_its_place,
+    strides=strides.of_reshape,
+    shares=lambda layout, *, shape: layout is None or strides.of_reshape(layout(), shape=shape) is not None,
     batch=_batched_reshape,
     derivative="reshape(g, x.shape)",
     node_name="ViewBackward0",
@@ -116,6 +119,7 @@ permute: Primitive = Primitive(
     ),
     moves=True, truths=True, jet=linear,
     view=always,
+    strides=strides.of_permute,
     batch=_batched_permute,
     derivative="g with its axes in the old order",
     aliases=("permute_dims",),
@@ -144,6 +148,7 @@ broadcast_to = Primitive(
     vjp=(lambda g, _y, _x, **_params: g,),
     prepare=_broadcast_call,
     moves=True, truths=True, jet=linear,
+    strides=strides.of_broadcast,
     batch=_batched_broadcast,
     derivative="g summed over the axes that were repeated",
     elements=lambda _shapes, params: math.prod(params["shape"]),

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import LimitError, ShapeError
-from gradcli.primitives import batching
+from gradcli.primitives import batching, strides
 from gradcli.primitives.axes import diagonal_number, whole, whole_array
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.elements import broadcast_elements
@@ -74,7 +74,8 @@ def _index_array(item: Any) -> tuple[Any, ...]:
     return tuple(xp.nonzero(array)) if array.dtype.kind == "b" else (whole_array(array, "an index"),)
 
 
-def _has_arrays(key: Key) -> bool:
+def has_arrays(key: Key) -> bool:
+    """Whether an index takes elements by arrays of positions, so that they are copies."""
     return any(hasattr(item, "dtype") for item in key)
 
 
@@ -115,8 +116,10 @@ index = moving(
     derivative="g put back at key, 0 elsewhere",
     selects=True,
     elements=_taken_elements,
-    view=lambda _x, *, key: not _has_arrays(key),
-    node_name=lambda _operands, params: "IndexBackward0" if _has_arrays(params["key"]) else "SelectBackward0",
+    view=lambda _x, *, key: not has_arrays(key),
+    strides=strides.of_index,
+    shares=lambda _layout, *, key: not has_arrays(key),
+    node_name=lambda _operands, params: "IndexBackward0" if has_arrays(params["key"]) else "SelectBackward0",
     samples=((_VECTOR, 1), (_MATRIX, (slice(None), [0, 2, 0])), (_MATRIX, (None, Ellipsis, slice(0, 3, 2)))),
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.elements import broadcast_elements, largest_operand
 from gradcli.primitives.refusals import FOREIGN, refuse
 from gradcli.primitives.signature import parse_signature, rename, with_arrays
+from gradcli.primitives.strides import Layout
 
 Vjp = Callable[..., Any] | None
 Prepared = tuple[Sequence[Any], Mapping[str, Any]]
@@ -20,6 +21,11 @@ Prepared = tuple[Sequence[Any], Mapping[str, Any]]
 _NO_PARAMS: Mapping[str, Any] = {}
 # inspect.CO_VARARGS, without importing inspect.
 _HAS_VARARGS = 0x04
+
+
+def always(*_operands: Any, **_params: Any) -> bool:
+    """For a rule that depends on nothing."""
+    return True
 
 
 def spelled(same: str = "", **other: str) -> Mapping[str, str]:
@@ -211,6 +217,11 @@ class Primitive(Operation):
     view(x, **params)
         whether NumPy gives its array `x` back, or a view of it, which takes no time and no memory for its elements;
         None where it never does, and where the view has more elements than `x`
+    strides(layout, **params)
+        where the elements of the result lie in memory, see `gradcli.primitives.strides`, where it is a view of the
+        operand as PyTorch has it, which is changed in place with it; None where it never is one
+    shares(layout, **params)
+        whether it is one; `layout()` is that of the operand, and `layout` None where its elements lie row by row
     time
         that of one element, where it is much more than that of a sum or a sine; they are charged as so many
     surcharge(*arrays, **params)
@@ -242,8 +253,10 @@ class Primitive(Operation):
         "reduces",
         "rounds_alike",
         "selects",
+        "shares",
         "smooth",
         "spelling",
+        "strides",
         "surcharge",
         "time",
         "truths",
@@ -282,6 +295,8 @@ class Primitive(Operation):
         elements: Callable[[Sequence[Shape], Mapping[str, Any]], int] | None = None,
         fails: bool = False,
         view: Callable[..., bool] | None = None,
+        strides: Callable[..., Layout | None] | None = None,
+        shares: Callable[..., bool] = always,
         time: int = 1,
         surcharge: Callable[..., int] | None = None,
         node_name: str | Callable[[Sequence[Any], Mapping[str, Any]], str] | None = None,
@@ -317,6 +332,8 @@ class Primitive(Operation):
         self.elements = elements or (broadcast_elements if elementwise else largest_operand)
         self.fails = fails
         self.view = view
+        self.strides = strides
+        self.shares = shares
         self.time = time
         self.surcharge = surcharge
         self.node_name = node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0"
@@ -390,8 +407,3 @@ def _used_parameters(rule: Vjp, first: int) -> frozenset[int]:
     if code.co_flags & _HAS_VARARGS:
         names += (code.co_varnames[code.co_argcount + code.co_kwonlyargcount],)
     return frozenset(i for i, name in enumerate(names) if not name.startswith("_"))
-
-
-def always(*_operands: Any, **_params: Any) -> bool:
-    """For a rule that depends on nothing."""
-    return True

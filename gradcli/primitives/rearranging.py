@@ -12,7 +12,7 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.axes import chosen, normalize_axis, whole, whole_array, whole_numbers
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import concrete, together
 from gradcli.primitives.comparisons import not_equal, where
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.indexing import along, at_places, index, side_with_diagonal
@@ -27,7 +27,8 @@ _PLACES = [[0, 2, 0], [1, 1, 2]]
 
 
 def _cut(x: Any, axis: int, bounds: Sequence[int]) -> tuple[Any, ...]:
-    return tuple(index(x, along(axis, slice(first, last))) for first, last in itertools.pairwise(bounds))
+    parts = (index(x, along(axis, slice(first, max(first, last)))) for first, last in itertools.pairwise(bounds))
+    return together(parts, "SplitBackward0")
 
 
 # --- into several
@@ -48,9 +49,7 @@ def _split(x: Any, indices_or_sections: Any, axis: Any = 0) -> tuple[Any, ...]:
         return _cut(x, number, range(0, size + 1, size // sections) if size else [0] * (sections + 1))
     places = [*whole_array(given, "a place to split at").ravel().tolist()]
     ends = [slice(None, place).indices(size)[1] for place in places]
-    return tuple(
-        index(x, along(number, slice(first, max(first, last)))) for first, last in itertools.pairwise([0, *ends, size])
-    )
+    return _cut(x, number, [0, *ends, size])
 
 
 split = Composite(
@@ -79,7 +78,7 @@ chunk = Composite(
 
 def _unbind(x: Any, axis: Any = 0) -> tuple[Any, ...]:
     number = normalize_axis(axis, len(arrays.shape(x)))
-    return tuple(index(x, along(number, i)) for i in range(arrays.shape(x)[number]))
+    return together((index(x, along(number, i)) for i in range(arrays.shape(x)[number])), "UnbindBackward0")
 
 
 unbind = Composite(

@@ -17,23 +17,27 @@ def replaced(x: Any, key: Any, value: Any) -> Any:
     The gradient goes to `value` there, and to `x` elsewhere. Raises ShapeError for a key that `x` does not have, and a
     value of a shape that does not fit.
     """
+    return put(x, positions(arrays.shape(x), key), value)
+
+
+def put(x: Any, places: Any, value: Any) -> Any:
+    """`x` with `value`, broadcast to the shape of `places`, at these places; see `replaced`."""
     shape = arrays.shape(x)
     size = math.prod(shape)
     limits.charge(3 * size)
+    value = reshape(broadcast_to(value, places.shape), (-1,))
+    if not places.size:
+        return x
     xp = arrays.numpy_namespace()
-    taken = positions(shape, key)
-    value = reshape(broadcast_to(value, taken.shape), (-1,))
     # For each element the number of the value that replaces it.
     source = xp.full(size, -1)
-    source[taken.reshape(-1)] = xp.arange(taken.size)
+    source[places.reshape(-1)] = xp.arange(places.size)
     there = source >= 0
-    if not taken.size:
-        return x
-    put = index(value, xp.where(there, source, 0))
-    return where(there.reshape(shape), reshape(put, shape), x)
+    taken = index(value, xp.where(there, source, 0))
+    return where(there.reshape(shape), reshape(taken, shape), x)
 
 
-def positions(shape: tuple[int, ...], key: Any) -> Any:
+def positions(shape: tuple[int, ...], key: Any = ...) -> Any:
     """The places in a tensor of a shape, counted from 0 row by row, of what stands at `key`."""
     xp = arrays.numpy_namespace()
     places = xp.arange(math.prod(shape)).reshape(shape)

@@ -383,7 +383,7 @@ def _dtype(bindings: Mapping[str, Any]) -> str:
 
 
 def _leaf(value: Any) -> Tensor:
-    return Tensor(value.data if isinstance(value, Tensor) else value).requires_grad_()
+    return Tensor(value.inner if isinstance(value, Tensor) else value).requires_grad_()
 
 
 def _plain(value: Any, inputs: Mapping[str, Any]) -> Any:

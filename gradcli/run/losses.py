@@ -94,7 +94,7 @@ def _number(derivative: Any) -> Any:
 
 
 def _series(derivative: Any) -> Any:
-    return derivative.data if isinstance(derivative, Tensor) else derivative
+    return derivative.inner if isinstance(derivative, Tensor) else derivative
 
 
 def _digits_left(orders: Sequence[Any], beside: float = 0.0) -> dict[int, int]:

@@ -280,7 +280,7 @@ def _further(
     if request.jacobian:
         result.jacobian = {n: plain(j) for n, j in jacobians_by_either_mode(run_again, by, value).items()}
     if request.order is not None and not request.sparse:
-        leaves = {name: leaf.data for name, leaf in by.items()}
+        leaves = {name: leaf.inner for name, leaf in by.items()}
         number, found, deviations = watched_derivatives(run_again, leaves, request.order)
         result.derivatives = {key: plain(d) for key, d in found.items() if "," in key}
         result.digits_left = digits_left(found, deviations, number)

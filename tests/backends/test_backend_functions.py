@@ -124,7 +124,7 @@ def test_samples(case: Case, dtype: str, xp: Any) -> None:
     if not case.operands or case.entry.name in ("eigenvectors", "orthonormal", "left_vectors", "right_vectors"):
         return
     given = leaves(case.operands, dtype)
-    moved = [leaf(xp.asarray(arrays.to_numpy(o.data))) for o in given]
+    moved = [leaf(xp.asarray(arrays.to_numpy(o.inner))) for o in given]
     expected, found = case.call(*given), case.call(*moved)
     tolerance = {"rtol": 1e-9, "atol": 1e-13} if dtype == "float64" else {"rtol": 2e-4, "atol": 2e-5}
     np.testing.assert_allclose(on_host(found), data(expected), **tolerance)
@@ -134,7 +134,7 @@ def test_samples(case: Case, dtype: str, xp: Any) -> None:
     for w, g in zip(wanted, gradients):
         assert (g is None) == (w is None)
         if w is not None and g is not None:
-            assert xp.owns(g.data)
+            assert xp.owns(g.inner)
             assert g.dtype == w.dtype
             np.testing.assert_allclose(on_host(g), data(w), **tolerance)
 
@@ -146,7 +146,7 @@ def leaf(array: Any) -> Any:
 
 
 def on_host(value: Any) -> Any:
-    return arrays.to_numpy(value.data if hasattr(value, "requires_grad") else value)
+    return arrays.to_numpy(value.inner if hasattr(value, "requires_grad") else value)
 
 
 # --- functions that a library lacks

@@ -246,7 +246,7 @@ class TestPython:
         x = tensor([1.0, 2.0], requires_grad=True, backend=backend)
         y = (x**2 * [3.0, 4.0] + np.array([1.0, 1.0])).sum()
         y.backward()
-        assert arrays.backend_of(type(x.grad.data)) == backend
+        assert arrays.backend_of(type(x.grad.inner)) == backend
         assert x.grad.tolist() == [6.0, 16.0]
         assert y.item() == 21.0
         assert x.dtype == y.dtype == "float64"
@@ -348,9 +348,9 @@ class TestPython:
         x = tensor([1.0, 2.0], backend=backend)
         for found in (gradcli.jacobian(lambda x: x**2, x), gradcli.hessian(lambda x: (x**3).sum() / 3, x)):
             assert found.tolist() == [[2.0, 0.0], [0.0, 4.0]]
-            assert arrays.backend_of(type(found.data)) == backend
+            assert arrays.backend_of(type(found.inner)) == backend
         assert gradcli.jacobian(lambda x: tensor([1.0]), x).tolist() == [[0.0, 0.0]]
-        assert gradcli.gradcheck(lambda x: (x**3).sum(), x.data, order=2)
+        assert gradcli.gradcheck(lambda x: (x**3).sum(), x.inner, order=2)
 
     def test_what_was_given_is_not_changed_by_later_writing(self):
         torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -376,7 +376,7 @@ class TestPython:
         assert not value.requires_grad
         assert not found["x"].requires_grad
         assert not gradcli.compile("x")(x=x).requires_grad
-        assert not (tensor([1.0, 1.0], backend="torch") * x).data.requires_grad
+        assert not (tensor([1.0, 1.0], backend="torch") * x).inner.requires_grad
 
     def test_two_libraries_do_not_mix(self, backend):
         x = tensor([1.0], requires_grad=True, backend=backend)
@@ -405,11 +405,11 @@ class TestPython:
         ]  # fmt: skip
         for key in keys:
             result = given[key]
-            np.testing.assert_array_equal(arrays.on_host(result.data), x[key])
+            np.testing.assert_array_equal(arrays.on_host(result.inner), x[key])
             (found,) = gradcli.grad((result * result).sum(), given)
             expected = np.zeros_like(x)
             np.add.at(expected, key, 2 * x[key])
-            np.testing.assert_array_equal(arrays.on_host(found.data), expected)
+            np.testing.assert_array_equal(arrays.on_host(found.inner), expected)
 
 
 class TestErrors:

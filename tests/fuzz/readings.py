@@ -221,7 +221,7 @@ def twice_by_reverse_mode(point: Point) -> Numbers:
 
 def _numbers(value: Any) -> Any:
     while isinstance(value, Tensor):
-        value = value.data
+        value = value.inner
     return np.asarray(value, np.float64)
 
 

@@ -1,0 +1,271 @@
+"""Tensors that share their numbers: views, what is detached, `.data`.
+
+Arrays are never written into. An in-place operation puts other numbers into the storage: those at the places of the
+view that it was done on are replaced, which is the transpose of the primitives that made the view. All tensors that
+share the storage then forget their numbers, and a view where it stands in the graph; they find them again when they
+are next asked. So those that nobody changes in place have plain attributes.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.modes import grad_enabled
+from gradcli.autograd.node import Node
+from gradcli.errors import DifferentiationError
+from gradcli.primitives import strides
+from gradcli.primitives.bind import bind
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.replacing import positions, put
+from gradcli.primitives.strides import Layout
+
+_NO_PARAMS: Mapping[str, Any] = {}
+_OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+    "Please clone() the tensor before performing the operation."
+)
+_AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
+    "both outside (if you want the inplace to be tracked)."
+)
+_SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+
+
+# How a view was made, with a place for what is done to it, and why that must not be.
+Refusal = tuple[str, str]
+
+
+class Counter:
+    """How often the numbers were changed, of all tensors that count together.
+
+    `nodes` are the operations whose results these were, and the numbers of those results.
+    """
+
+    __slots__ = ("nodes", "version")
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.nodes: list[tuple[weakref.ref[Node], int]] = []
+
+    def watch(self, node: Node | None, number: int) -> None:
+        if node is not None:
+            self.nodes.append((weakref.ref(node), number))
+
+    def count(self) -> None:
+        self.version += 1
+        for reference, number in self.nodes:
+            node = reference()
+            if node is not None:
+                node.output_modified(number, self.version)
+
+
+class Storage:
+    """The numbers that tensors share; those that have them, or parts of them, are `fresh`."""
+
+    __slots__ = ("_fresh", "_most", "numbers")
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+        self._fresh: list[weakref.ref[Any]] = []
+        self._most = 32
+
+    def join(self, tensor: Any) -> None:
+        """A tensor has its numbers from here."""
+        self._fresh.append(weakref.ref(tensor))
+        if len(self._fresh) > self._most:
+            self._fresh = [known for known in self._fresh if known() is not None]
+            self._most = 32 + 2 * len(self._fresh)
+
+    def change(self, numbers: Any) -> None:
+        """Have other numbers, and all who share them forget theirs."""
+        self.numbers = numbers
+        known, self._fresh = self._fresh, []
+        for reference in known:
+            tensor = reference()
+            if tensor is not None and tensor.place.storage is self:
+                tensor.place.forget(tensor)
+
+
+class Place:
+    """Where a tensor has its numbers from.
+
+    `primitive` makes them of what is at the place `parent`; the first of all has those of the storage as they are. A
+    view is a part of the tensor `base` in the graph too, which was at the place `origin` then; `refusal` says how it
+    was made and why that forbids to change it in place where it is recorded. `version` is that at which its place in
+    the graph was found, None where it was forgotten.
+    """
+
+    __slots__ = ("base", "counter", "origin", "params", "parent", "primitive", "refusal", "storage", "version")
+
+    def __init__(
+        self,
+        storage: Storage,
+        counter: Counter,
+        parent: Place | None = None,
+        primitive: Primitive | None = None,
+        params: Mapping[str, Any] = _NO_PARAMS,
+        base: Any = None,
+        origin: Place | None = None,
+        refusal: Refusal | None = None,
+    ) -> None:
+        self.storage = storage
+        self.counter = counter
+        self.parent = parent
+        self.primitive = primitive
+        self.params = params
+        self.base = base
+        self.origin = origin
+        self.refusal = refusal
+        self.version: int | None = counter.version
+
+    def alias(self, counter: Counter) -> Place:
+        """The same numbers outside the graph."""
+        return Place(self.storage, counter, self.parent, self.primitive, self.params)
+
+    def layout(self) -> Layout:
+        if self.parent is None or self.primitive is None or self.primitive.strides is None:
+            return strides.contiguous(arrays.shape(self.storage.numbers))
+        layout = self.primitive.strides(self.parent.layout(), **self.params)
+        assert layout is not None
+        return layout
+
+    def seen_in(self, numbers: Any, origin: Place | None = None) -> Any:
+        """What is here of `numbers` that are those at `origin`, or those of the storage."""
+        steps = []
+        place: Place | None = self
+        while place is not origin and place is not None and place.primitive is not None:
+            steps.append((place.primitive, place.params))
+            place = place.parent
+        for primitive, params in reversed(steps):
+            numbers = bind(primitive, (numbers,), params)
+        return numbers
+
+    def put_into(self, whole: Any, part: Any, origin: Place | None = None) -> Any:
+        """`whole`, which is at `origin` or the whole storage, with `part` here."""
+        if self is origin or self.primitive is None:
+            return part
+        return put(whole, arrays.to_numpy(self.seen_in(positions(arrays.shape(whole)), origin)), part)
+
+    def forget(self, tensor: Any) -> None:
+        """Have a tensor here ask for its numbers again, and a view for its place in the graph."""
+        del tensor.inner, tensor.version
+        if self.base is not None and self.version not in (None, self.counter.version):
+            self.version = None
+            tensor.leave_node()
+            del tensor.grad_fn
+
+    def check_written(self) -> None:
+        """Raise where several elements would be one and the same."""
+        if self.primitive is not None and strides.overlaps(self.layout()):
+            raise DifferentiationError(_OVERLAP)
+
+    def check_recorded(self, indirectly: bool = False) -> None:
+        """Raise where a view must not be changed in place, or with its base, by an operation that is recorded."""
+        if self.refusal is not None:
+            made, why = self.refusal
+            what = "its base or another view of its base has been modified" if indirectly else "is being modified"
+            raise DifferentiationError(f"{made.format(what)}. {why}")
+
+
+def place_of(tensor: Any) -> Place:
+    """The place of a tensor, from now on one that it may share."""
+    place: Place | None = tensor.place
+    if place is None:
+        counter = Counter(tensor.version)
+        counter.watch(tensor.grad_fn, tensor.output_nr)
+        place = tensor.place = Place(Storage(tensor.inner), counter)
+        place.storage.join(tensor)
+    return place
+
+
+def settle(tensor: Any, place: Place) -> None:
+    """Have a new tensor at a place."""
+    tensor.place = place
+    tensor.version = place.counter.version
+    place.storage.join(tensor)
+
+
+def note_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
+    """Have `made`, which a primitive made of a tensor, change with it from now on, if it is a view."""
+    parent = operand.place
+    if not primitive.shares(None if parent is None or parent.primitive is None else parent.layout, **params):
+        return
+    parent = parent or place_of(operand)
+    base, origin = (operand, parent) if parent.base is None else (parent.base, parent.origin)
+    why = parent.refusal[1] if parent.refusal else None
+    if not grad_enabled.get():
+        why = _AMBIGUOUS
+    refusal = _refusal(made, why) if why else None
+    settle(made, Place(parent.storage, parent.counter, parent, primitive, params, base, origin, refusal))
+
+
+def note_one_of_several(view: Any, number: int) -> None:
+    """Have a view that was made together with others refuse to be changed in place by what is recorded."""
+    view.place.refusal = _refusal(view, _SEVERAL, number)
+
+
+def _refusal(view: Any, why: str, number: int = 0) -> Refusal:
+    if view.grad_fn is None:
+        return "A view was created in no_grad mode and {} inplace with grad mode enabled", why
+    return f"Output {number} of {view.grad_fn.name} is a view and {{}} inplace", why
+
+
+def find_numbers(tensor: Any) -> None:
+    """Give a tensor again the numbers that it forgot."""
+    place = tensor.place
+    tensor.inner = place.seen_in(place.storage.numbers)
+    settle(tensor, place)
+
+
+def find_history(view: Any) -> Node | None:
+    """Give a view again the place in the graph that it forgot: as its base is now."""
+    place = view.place
+    base, node, number = place.base, None, 0
+    if base.place is place.origin and base.requires_grad:
+        if place.refusal is not None and not grad_enabled.get():
+            return None
+        place.check_recorded(indirectly=True)
+        token = grad_enabled.set(True)
+        try:
+            seen = place.seen_in(base, place.origin)
+        finally:
+            grad_enabled.reset(token)
+        node, number = seen.grad_fn, seen.output_nr
+    place.version = place.counter.version
+    view.grad_fn = None
+    view.move_to(node, number)
+    return node
+
+
+def write(tensor: Any, part: Any) -> None:
+    """Put the numbers of `part`, which is made of those of `tensor`, in their place, for all who share them."""
+    place: Place = tensor.place
+    changed, whole = (tensor, part) if place.base is None else (place.base, _recorded_in_base(place, part))
+    if whole is not None and changed.place.primitive is None:
+        numbers = whole.inner
+    else:
+        numbers = place.put_into(place.storage.numbers, part.inner)
+    place.counter.count()
+    place.storage.change(numbers)
+    if whole is not None and whole.grad_fn is not None:
+        place.counter.watch(whole.grad_fn, whole.output_nr)
+        changed.move_to(whole.grad_fn, whole.output_nr)
+
+
+def _recorded_in_base(place: Place, part: Any) -> Any:
+    """What the base of a view becomes by `part` in its place; None where that is not to be recorded."""
+    base = place.base
+    if base.place is not place.origin or not grad_enabled.get() or not (part.requires_grad or base.requires_grad):
+        return None
+    before = base.made(base.inner, base.grad_fn, base.output_nr)
+    whole = place.put_into(before, part, place.origin)
+    if whole is not before:
+        whole.grad_fn.name = "CopySlices"
+    return whole
