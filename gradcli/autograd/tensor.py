@@ -19,7 +19,6 @@ from gradcli.primitives.bind import Kind, bind, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.replacing import replaced
 from gradcli.primitives.shape import iter_first_axis
 
 # Of a node, in eighths of steps.
@@ -140,6 +139,9 @@ class Tensor(TensorBase):
             extra = len(arrays.shape(value)) - part.ndim
             part.copy_(conversions.reshape(value, arrays.shape(value)[extra:]) if extra > 0 else value)
         else:
+            # Loaded by programs that change tensors alone.
+            from gradcli.primitives.replacing import replaced
+
             self._in_place(lambda old, new: replaced(old, places, new), conversions.cast(value, self.dtype))
 
     def __repr__(self) -> str:

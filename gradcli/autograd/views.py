@@ -19,7 +19,6 @@ from gradcli.errors import DifferentiationError
 from gradcli.primitives import strides
 from gradcli.primitives.bind import bind
 from gradcli.primitives.primitive import Primitive
-from gradcli.primitives.replacing import positions, put
 from gradcli.primitives.strides import Layout
 
 _NO_PARAMS: Mapping[str, Any] = {}
@@ -151,6 +150,9 @@ class Place:
         """`whole`, which is at `origin` or the whole storage, with `part` here."""
         if self is origin or self.primitive is None:
             return part
+        # Loaded by programs that change tensors alone.
+        from gradcli.primitives.replacing import positions, put
+
         return put(whole, arrays.to_numpy(self.seen_in(positions(arrays.shape(whole)), origin)), part)
 
     def forget(self, tensor: Any) -> None:
