@@ -135,7 +135,7 @@ class Tensor(TensorBase):
         """
         places, value = normalize_key(key), operand(value)
         if not has_arrays(places):
-            part = index(self, places)
+            part = self if places == (Ellipsis,) else index(self, places)
             extra = len(arrays.shape(value)) - part.ndim
             part.copy_(conversions.reshape(value, arrays.shape(value)[extra:]) if extra > 0 else value)
         else:
@@ -187,25 +187,28 @@ class Tensor(TensorBase):
 
     def _in_place(self, operation: Callable[..., Any], *arguments: Any, **params: Any) -> Tensor:
         given = [operand(a) for a in arguments]
-        self._check_in_place(given)
-        before = Tensor(self.inner, self.grad_fn, self.output_nr)
+        before = self._before(given)
+        if self.place is not None:
+            self.place.check_written()
         return self._become(operation(before, *given, **params))
 
-    def _check_in_place(self, given: Sequence[Any]) -> None:
-        place, leaf = self.place, None
-        if place is not None:
-            place.check_written()
-        if not grad_enabled.get():
-            return
-        if self.grad_fn is None and self._leaf_requires_grad:
-            leaf = "a leaf Variable"
-        if place is not None and place.base is not None:
-            base = place.base
-            wanted = base.requires_grad or leaf is not None
+    def _before(self, given: Sequence[Any]) -> Tensor:
+        """What it is before it is changed in place, which must be allowed, by an operation that is given others too."""
+        if grad_enabled.get():
+            self._check_recorded(given)
+        return Tensor(self.inner, self.grad_fn, self.output_nr)
+
+    def _check_recorded(self, given: Sequence[Any]) -> None:
+        base = None if self.place is None else self.place.base
+        leaf = None
+        if base is not None:
+            wanted = base.requires_grad or self._leaf_requires_grad
             if wanted or any(isinstance(g, Tensor) and g.requires_grad for g in given):
-                place.check_recorded()
+                self.place.check_recorded()
             if wanted and base.is_leaf:
                 leaf = "a view of a leaf Variable"
+        if leaf is None and self._leaf_requires_grad and self.grad_fn is None:
+            leaf = "a leaf Variable"
         if leaf is not None:
             raise DifferentiationError(
                 f"{leaf} that requires grad is being used in an in-place operation.",
@@ -217,8 +220,8 @@ class Tensor(TensorBase):
         return self.fill_(0.0)
 
     def fill_(self, value: Any) -> Tensor:
-        """Set every element to `value`."""
-        return self.copy_(value)
+        """Set every element to `value`, also where several are one in memory."""
+        return self._become(_replaced(self._before([value]), conversions.cast(operand(value), self.dtype)))
 
     def copy_(self, source: Any) -> Tensor:
         """Take over the values of `source`, broadcast to this shape and converted to this dtype."""

@@ -210,7 +210,8 @@ def note_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str
 
 def note_one_of_several(view: Any, number: int) -> None:
     """Have a view that was made together with others refuse to be changed in place by what is recorded."""
-    view.place.refusal = _refusal(view, _SEVERAL, number)
+    if grad_enabled.get():
+        view.place.refusal = _refusal(view, _SEVERAL, number)
 
 
 def _refusal(view: Any, why: str, number: int = 0) -> Refusal:
@@ -255,9 +256,9 @@ def write(tensor: Any, part: Any) -> None:
     else:
         numbers = place.put_into(place.storage.numbers, part.inner)
     place.counter.count()
+    place.counter.watch(part.grad_fn, part.output_nr)
     place.storage.change(numbers)
     if whole is not None and whole.grad_fn is not None:
-        place.counter.watch(whole.grad_fn, whole.output_nr)
         changed.move_to(whole.grad_fn, whole.output_nr)
 
 
