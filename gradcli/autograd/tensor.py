@@ -199,12 +199,12 @@ class Tensor(TensorBase):
         return Tensor(self.inner, self.grad_fn, self.output_nr)
 
     def _check_recorded(self, given: Sequence[Any]) -> None:
-        base = None if self.place is None else self.place.base
-        leaf = None
-        if base is not None:
+        place, leaf = self.place, None
+        if place is not None and place.base is not None:
+            base = place.base
             wanted = base.requires_grad or self._leaf_requires_grad
             if wanted or any(isinstance(g, Tensor) and g.requires_grad for g in given):
-                self.place.check_recorded()
+                place.check_recorded()
             if wanted and base.is_leaf:
                 leaf = "a view of a leaf Variable"
         if leaf is None and self._leaf_requires_grad and self.grad_fn is None:
