@@ -101,7 +101,7 @@ class PrimitiveNode(Node):
         # Zeros that are made by what selects, of what was not taken itself, say it for all of them.
         if (self.primitive.selects and mask is None) or not has_zeros(pulled):
             return None
-        operands = [o.data if isinstance(o, TensorBase) else o for o in self.saved]
+        operands = [o.inner if isinstance(o, TensorBase) else o for o in self.saved]
         taken = taken_of(self.primitive, i, cotangent, mask, self.result, operands, self.params)
         if taken is None:
             return None
