@@ -7,12 +7,13 @@ The identities hold for real numbers where the functions are smooth: `x/x` is 1,
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from gradcli import limits
 from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.formulas.numbers import Decimal, common_factor
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.builder import frozen
 from gradcli.program.ir import Variable
@@ -81,7 +82,9 @@ class Sum(Formula):
 class Algebra:
     """Makes the nodes of formulas, each in its normal form."""
 
-    def __init__(self) -> None:
+    def __init__(self, typed: Collection[float] = ()) -> None:
+        # The numbers with a decimal point in the program.
+        self.typed = typed
         budget = limits.budget()
         # The work that may still be done, in eighths of steps; None without limits.
         self._left = None if budget is None else budget.eighths // _SHARE
@@ -155,12 +158,15 @@ class Algebra:
         return self.call(node.primitive, operands, node.params, node.shape, node.dtype)
 
     def number(self, value: Fraction | int) -> Formula:
-        return self.sum({self.one: Fraction(value)})
+        return self.sum({self.one: value if isinstance(value, Fraction) else Fraction(value)})
 
     def sum(self, terms: Mapping[Formula, Fraction]) -> Formula:
         """The sum of terms with coefficients."""
         self.charge(len(terms))
         left = {term: c for term, c in terms.items() if c}
+        decimals = {term for term, c in left.items() if isinstance(c, Decimal)} if self.typed else ()
+        for term in [term for term in decimals if left[term].denominator == 1]:
+            left[term] = Fraction(left[term])
         if len(left) == 1:
             ((term, c),) = left.items()
             if c == 1:
@@ -172,7 +178,7 @@ class Algebra:
             node.terms = left
             return node
 
-        return self._intern(("sum", frozenset(left.items())), make)  # type: ignore[no-any-return]
+        return self._intern(("sum", frozenset(left.items()), frozenset(decimals)), make)  # type: ignore[no-any-return]
 
     def _product(self, powers: Mapping[Formula, Formula]) -> Formula:
         self.charge(len(powers))
@@ -216,7 +222,7 @@ class Algebra:
         if len(node.terms) == 1:
             ((term, c),) = node.terms.items()
             return c, term
-        content = _content(node.terms)
+        content = common_factor(node.terms.values())
         rest = self.scale(1 / content, node)
         if rest not in self._primitive:
             opposite = self.scale(-1, rest)
@@ -298,6 +304,10 @@ class Algebra:
 
     def power(self, base: Formula, exponent: Formula) -> Formula:
         n = self.as_number(exponent)
+        if isinstance(n, Decimal) and n.denominator == 2:
+            # Roots are known by their exponents.
+            n = Fraction(n)
+            exponent = self.number(n)
         if n == 0 or base is self.one:
             return self.one
         if n == 1:
@@ -329,7 +339,7 @@ class Algebra:
         coefficient, rest = self.split(base)
         if n.denominator != 2 or coefficient <= 0:
             return Fraction(1), base
-        root = Fraction(_square_part(coefficient.numerator), _square_part(coefficient.denominator))
+        root = type(coefficient)(_square_part(coefficient.numerator), _square_part(coefficient.denominator))
         return root ** int(2 * n), self.scale(coefficient / root**2, rest)
 
     def _is_positive(self, base: Formula, exponent: Formula) -> bool:
@@ -343,12 +353,6 @@ class Algebra:
 def is_call(node: Formula, name: str) -> bool:
     """Whether a node is a primitive, of this name, applied to something."""
     return isinstance(node, Application) and node.primitive is not None and node.primitive.name == name
-
-
-def _content(terms: Mapping[Formula, Fraction]) -> Fraction:
-    """The largest positive factor that leaves whole coefficients."""
-    coefficients = terms.values()
-    return Fraction(math.gcd(*[c.numerator for c in coefficients]), math.lcm(*[c.denominator for c in coefficients]))
 
 
 def _is_largest_magnitude(node: Formula) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,9 +17,10 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, TooLongError, in_order, is_call
 from gradcli.formulas.forms import Forms
 from gradcli.formulas.identities import IDENTITIES, is_linear, number
+from gradcli.formulas.numbers import Decimal, decimal
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.exponential import exp
+from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.powers import general_power, sqrt, whole_power
 from gradcli.primitives.primitive import Primitive
@@ -40,8 +41,9 @@ _HALF = Fraction(1, 2)
 _EQUATION = 80
 
 
-def formula(program: Program) -> Program:
-    """`program`, which has one output, as a program for the same formula in a short form.
+def formula(program: Program, typed: Collection[float] = ()) -> Program:
+    """`program`, which has one output, as a program for the same formula in a short form. Numbers that come from those
+    that were `typed` with a decimal point stay decimals, others are fractions.
 
     It has no guards: it is right where the guards of `program` hold, and, for formulas that are
     smooth, everywhere. A program that nobody would read as a formula only gets the rewrites that
@@ -50,15 +52,15 @@ def formula(program: Program) -> Program:
     limits.charge_steps(_EQUATION * len(program.equations) + len(program.inputs) // 4)
     atoms = {a for e in program.equations for a in e.inputs if isinstance(a, Variable)}
     read = atoms.union(o for o in program.outputs if isinstance(o, Variable))
-    found = _formula(program._replace(inputs=tuple(v for v in program.inputs if v in read)))
+    found = _formula(program._replace(inputs=tuple(v for v in program.inputs if v in read)), typed)
     return found._replace(inputs=program.inputs)
 
 
-def _formula(program: Program) -> Program:
+def _formula(program: Program, typed: Collection[float]) -> Program:
     program = optimise(program)
     if len(program.equations) <= _MOST_EQUATIONS:
         try:
-            return _shortened(program)
+            return _shortened(program, typed)
         except _NoFloatError:
             # The product of its factors is none; the factors, as the program has them, are.
             return without_dead_code(program._replace(guards=()))
@@ -67,9 +69,9 @@ def _formula(program: Program) -> Program:
     return without_dead_code(optimise(program, fast=True)._replace(guards=()))
 
 
-def _shortened(program: Program) -> Program:
+def _shortened(program: Program, typed: Collection[float]) -> Program:
     (output,) = program.outputs
-    reader = _Reader(program)
+    reader = _Reader(program, typed)
     shape = arrays.shape(output)
     node = reader.in_shape(reader.atom(output), shape)
     best = reader.in_shape(Forms(reader.algebra).best(node), shape)
@@ -96,8 +98,9 @@ def _as_float(number: Fraction | int) -> float:
 class _Reader:
     """The equations of a program as expressions."""
 
-    def __init__(self, program: Program) -> None:
-        self.algebra = Algebra()
+    def __init__(self, program: Program, typed: Collection[float]) -> None:
+        self.algebra = Algebra(typed)
+        self.logarithms = {math.log(n): n for n in typed if n > 0}
         self.known: dict[Variable, Formula] = {v: self.algebra.symbol(v) for v in program.inputs}
         for equation in program.equations:
             self.known[equation.output] = self._equation(equation)
@@ -109,8 +112,19 @@ class _Reader:
             return self.algebra.true if atom else self.algebra.false
         value = constants.number(atom)
         if value is not None and math.isfinite(value) and arrays.dtype_name(atom) != "bool":
-            return number(self.algebra, value)
+            return self._number(value)
         return self.algebra.array(atom, constants.key(atom), arrays.shape(atom), arrays.dtype_name(atom))
+
+    def _number(self, value: float) -> Formula:
+        algebra = self.algebra
+        typed = decimal(value, algebra.typed)
+        if typed is not None:
+            return algebra.number(typed)
+        if value in self.logarithms:
+            base = decimal(self.logarithms[value], algebra.typed)
+            assert base is not None
+            return algebra.call(log, [algebra.number(base)], {}, (), "float64")
+        return number(algebra, value)
 
     def _equation(self, equation: Equation) -> Formula:
         primitive, inputs, params, output = equation
@@ -317,7 +331,11 @@ class _EquationWriter:
                 below.append(self._power(base, self.algebra.negative(exponent)))
             else:
                 above.append(self._power(base, exponent))
-        p, q = coefficient.numerator, coefficient.denominator
+        p: Fraction | int
+        if isinstance(coefficient, Decimal):
+            p, q = coefficient.split()
+        else:
+            p, q = coefficient.numerator, coefficient.denominator
         if max(p, q) > _LARGEST_FRACTION and q != 1:
             above.insert(0, _as_float(coefficient))
         else:

@@ -12,7 +12,7 @@ from gradcli import arrays, limits
 from gradcli.formulas.documents import Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Naming, names_of
 from gradcli.formulas.numbers import simple_fraction
-from gradcli.formulas.text import key_text, sizes
+from gradcli.formulas.text import LONG, key_text, sizes
 from gradcli.formulas.writing import (
     ATOM,
     COMPARE,
@@ -105,7 +105,7 @@ def _number(value: Any) -> Piece:
     if value in named:
         return Piece(named[value])
     fraction = simple_fraction(value)
-    if fraction is not None and fraction.denominator != 1 and fraction.numerator / fraction.denominator == value:
+    if fraction is not None and fraction.numerator / fraction.denominator == value and len(repr(value)) > LONG:
         return Piece(f"\\frac{{{fraction.numerator}}}{{{fraction.denominator}}}", POWER)
     mantissa, _, exponent = repr(value).removesuffix(".0").partition("e")
     return Piece(f"{mantissa} \\cdot 10^{{{int(exponent)}}}", TIMES) if exponent else Piece(mantissa)

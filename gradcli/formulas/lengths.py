@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gradcli import arrays
 from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, in_order
+from gradcli.formulas.numbers import Decimal
 from gradcli.formulas.writing import ATOM, POWER, PRODUCT, SUM, UNARY
 from gradcli.primitives import table
 from gradcli.program.ir import Variable
@@ -104,10 +105,12 @@ class Lengths:
                 below.append(self._power(base, self.algebra.negative(exponent)))
             else:
                 above.append(self._power(base, exponent))
-        if coefficient.denominator != 1:
-            below.append(_digits(coefficient.denominator))
-        if coefficient.numerator != 1 or not above:
-            above.append(_digits(coefficient.numerator))
+        p: Fraction | int
+        p, q = coefficient.split() if isinstance(coefficient, Decimal) else coefficient.as_integer_ratio()
+        if q != 1:
+            below.append(_digits(q))
+        if p != 1 or not above:
+            above.append(_digits(p))
         numerator = _product(above)
         if not below:
             return numerator
@@ -128,11 +131,17 @@ class Lengths:
 
 
 def _number(n: Fraction) -> Written:
+    if isinstance(n, Decimal):
+        return _digits(n)
     return Written(len(str(n)), 1, ATOM if n.denominator == 1 else PRODUCT)
 
 
-def _digits(number: int) -> Written:
-    return Written(len(str(number)))
+def _digits(number: Fraction | int) -> Written:
+    """A whole number, or one that has an end as a decimal: as a float where it has a point, which may be too large for one."""
+    try:
+        return Written(len(str(number if number.denominator == 1 else float(number))))
+    except OverflowError:
+        return Written(len(str(number)))
 
 
 def _product(factors: Sequence[Written]) -> Written:

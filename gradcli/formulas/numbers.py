@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # A float with fewer digits than this is taken as it is written.
 _SHORT = 15
+# Of one with more, rounding to this many shows what it was before it was computed with.
+_ROUNDED = 13
 _LARGEST = 1000
 _CLOSE = 4e-16
 # The powers of pi that turn up in formulas, each with the square roots that go with them.
@@ -35,13 +38,69 @@ class Factors(NamedTuple):
     logarithm: int = 0
 
 
+class Decimal(Fraction):
+    """A number that was typed with a decimal point, or is computed from one, and is written so. It keeps every digit."""
+
+    __slots__ = ()
+
+    def split(self) -> tuple[Fraction, int]:
+        """What has an end as a decimal, and what it is to be divided by: 0.2 and 3 for a third of 0.2."""
+        below = self.denominator
+        for prime in (2, 5):
+            while below % prime == 0:
+                below //= prime
+        return Fraction(self) * below, below
+
+
+def _keeping(name: str) -> Any:
+    operation = getattr(Fraction, name)
+
+    def method(self: Decimal, *others: Any) -> Any:
+        found = operation(self, *others)
+        return Decimal(found) if type(found) is Fraction else found
+
+    return method
+
+
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "neg", "pos", "abs"):
+    setattr(Decimal, f"__{_name}__", _keeping(f"__{_name}__"))
+
+
+def decimal(value: float, typed: Collection[float]) -> Decimal | None:
+    """A finite number that comes from those that were `typed` with a decimal point; None for one that does not show it."""
+    if not typed or value.is_integer():
+        return None
+    if abs(value) in typed:
+        return Decimal(repr(value))
+    found: Fraction | None = Fraction(repr(value))
+    if not _is_short(value):
+        short = float(f"{value:.{_ROUNDED}g}")
+        close = abs(short - value) <= _CLOSE * abs(value)
+        found = Fraction(repr(short)) if close else simple_fraction(value)
+    # Halves and thirds are in many rules.
+    return None if found is None or found.denominator % 5 else Decimal(found)
+
+
+def _is_short(value: float) -> bool:
+    return len(repr(value).strip("-").replace(".", "").strip("0")) < _SHORT
+
+
+def common_factor(coefficients: Collection[Fraction]) -> Fraction:
+    """The largest positive factor that leaves whole coefficients; of decimals, which are to stay as they are, one that
+    all have."""
+    if any(isinstance(c, Decimal) for c in coefficients):
+        first, *others = {abs(c) for c in coefficients}
+        return Fraction(1) if others else first
+    return Fraction(math.gcd(*[c.numerator for c in coefficients]), math.lcm(*[c.denominator for c in coefficients]))
+
+
 def factors(value: float) -> Factors:
     """A finite number as the factors that it was made of, where its digits give them away."""
     if value < 0:
         found = factors(-value)
         return found._replace(coefficient=-found.coefficient)
     written = Factors(Fraction(repr(value)))
-    if value == 0 or len(repr(value).replace(".", "").strip("0")) < _SHORT:
+    if value == 0 or _is_short(value):
         return written
     return next((f for f in (_rational(value), _logarithm(value), _with_pi(value), _root(value)) if f), written)
 

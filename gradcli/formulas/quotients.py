@@ -13,6 +13,7 @@ from gradcli.formulas import polynomials
 from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, in_order
 from gradcli.formulas.angles import with_other_squares
 from gradcli.formulas.expansion import expanded
+from gradcli.formulas.numbers import Decimal
 from gradcli.formulas.polynomials import Polynomial
 
 # Polynomials in more variables, with larger exponents or coefficients, are left as they are.
@@ -241,6 +242,8 @@ def _append(read: _Read, terms: Sequence[tuple[Sequence[Fraction | int], Fractio
     """Add a sum of powers with coefficients to what is read, unless its numbers are too large."""
     lowest = [int(min(column)) for column in zip(*(exponents for exponents, _ in terms))]
     number = Fraction(math.gcd(*[c.numerator for _, c in terms]), math.lcm(*[c.denominator for _, c in terms]))
+    if any(isinstance(c, Decimal) for _, c in terms):
+        number = Decimal(number)
     polynomial: dict[tuple[int, ...], int] = {}
     for exponents, c in terms:
         key = tuple(int(n) - low for n, low in zip(exponents, lowest))

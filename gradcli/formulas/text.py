@@ -43,7 +43,7 @@ from gradcli.program.ir import Equation, Program
 # Characters of a program that can be read back, as `gradcli.language.syntax` has it.
 LONGEST = 1_000_000
 # A decimal with more characters may be a fraction.
-_LONG = 10
+LONG = 10
 # A text of a higher one doubles with each.
 _MOST_INTEGRALS = 5
 _NAMED = {math.pi: "pi", math.e: "e", math.inf: "inf"}
@@ -84,7 +84,7 @@ def number(value: Any) -> Piece:
     if value in _NAMED:
         return Piece(_NAMED[value])
     fraction = simple_fraction(value)
-    if fraction is not None and fraction.numerator / fraction.denominator == value and len(repr(value)) > _LONG:
+    if fraction is not None and fraction.numerator / fraction.denominator == value and len(repr(value)) > LONG:
         return Piece(str(fraction), TIMES)
     return Piece(repr(value).removesuffix(".0"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
@@ -47,15 +47,16 @@ def derivatives_as_formulas(
     """
     with pointing_into(program.source, program.body[-1].span):
         _check(bindings, wrt, order)
+        typed = _decimals(program, bindings)
         programs = derivation(program, bindings, wrt, order)
-        formulas = _simplified(programs) if tensors and not _takes_apart(programs[()], wrt) else {}
+        formulas = _simplified(programs, typed) if tensors and not _takes_apart(programs[()], wrt) else {}
         if not formulas or any(e.primitive.name in _MOVING for f in formulas.values() for e in f.equations):
             try:
-                programs = dict(_by_element(programs))
+                programs = dict(_by_element(programs, typed))
             except TensorsNeededError:
-                formulas = formulas or _simplified(programs)
+                formulas = formulas or _simplified(programs, typed)
             else:
-                formulas = _simplified(programs)
+                formulas = _simplified(programs, typed)
     return Formulas(program.source, programs[()], formulas)
 
 
@@ -83,8 +84,15 @@ def _check(bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> None:
     limits.charge_steps(_DERIVATIVE * math.comb(len(wrt) + order - 1, order))
 
 
-def _simplified(programs: Mapping[By, Program]) -> Mapping[str, Program]:
-    return {",".join(by): formula(program) for by, program in programs.items() if by}
+def _simplified(programs: Mapping[By, Program], typed: Collection[float]) -> Mapping[str, Program]:
+    return {",".join(by): formula(program, typed) for by, program in programs.items() if by}
+
+
+def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[float]:
+    """The numbers with a decimal point that a program and the values of its names are typed with."""
+    numbers = [node.value for node in tree.everything(program) if isinstance(node, tree.Number)]
+    numbers += [float(v) for v in bindings.values() if not arrays.shape(v)]
+    return {n for n in numbers if math.isfinite(n) and not float(n).is_integer()}
 
 
 def _takes_apart(value: Program, wrt: Sequence[str]) -> bool:
@@ -109,13 +117,13 @@ def _takes_elements(equation: Equation) -> bool:
     )
 
 
-def _by_element(programs: Mapping[By, Program]) -> Iterator[tuple[By, Program]]:
+def _by_element(programs: Mapping[By, Program], typed: Collection[float]) -> Iterator[tuple[By, Program]]:
     """The same in the elements of all tensors. Raises TensorsNeededError."""
     shapes = {v.name: v.shape for v in programs[()].inputs}
     order = {name: i for i, name in enumerate(dict.fromkeys(itertools.chain.from_iterable(programs)))}
     found = {}
     for by, program in programs.items():
-        split = by_element(formula(program))
+        split = by_element(formula(program, typed))
         keys = itertools.product(*(itertools.product(*map(range, shapes.get(name, ()))) for name in by))
         for key, output in zip(keys, split.outputs):
             places = [(order[name], k) for name, k in zip(by, key)]
