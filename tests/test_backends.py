@@ -12,7 +12,7 @@ import pytest
 from namespaces import lacking, lacking_functions
 
 import gradcli
-from gradcli import arrays
+from gradcli import arrays, installing
 from gradcli.arrays import backends, definitions, keys, memory, numpy_arrays
 from gradcli.arrays.protocol import Namespace
 from gradcli.errors import BackendError, EvaluationError, UsageError
@@ -53,7 +53,7 @@ class TestNotInstalled:
         assert (outcome.status, outcome.out) == (1, "")
         assert outcome.error["kind"] == "backend"
         assert outcome.error["message"] == f"the backend {name} is not installed"
-        assert outcome.error["hint"] == f"pip install 'gradcli[{name}]'"
+        assert outcome.error["hint"] == installing.command(name)
 
     @pytest.mark.usefixtures("none_installed")
     def test_in_python(self):
@@ -65,7 +65,7 @@ class TestNotInstalled:
         outcome = run("backends")
         assert outcome.status == 0
         for name in LIBRARIES:
-            assert f"pip install 'gradcli[{name}]'" in outcome.out
+            assert installing.command(name) in outcome.out
         found = {b["name"]: b for b in run("backends", "--json").json["backends"]}
         assert [*found] == ["numpy", *LIBRARIES]
         assert not any(found[name]["installed"] for name in LIBRARIES)

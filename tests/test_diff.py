@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli import installing
 from gradcli.confined import Limits
 from gradcli.executors import stepwise
 from gradcli.formulas import languages
@@ -735,7 +736,7 @@ def test_without_sympy_there_is_an_error_that_says_how_to_get_it(run, monkeypatc
     monkeypatch.setitem(sys.modules, "sympy", None)
     outcome = run("diff", "x**2", "--simplify")
     assert outcome.status == 2
-    assert "gradcli[sympy]" in outcome.err
+    assert f"{installing.command('sympy')} installs it" in outcome.err
 
 
 # --- errors
@@ -834,3 +835,36 @@ def test_derivatives_of_functions_that_few_programs_use_are_written(run, program
 def test_the_derivative_of_erfcx_is_written_in_erfcx(run):
     found = run("diff", "erfcx(x)").out.strip()
     assert math.isclose(gradcli.compile(found)(x=0.7), gradcli.compile("diff(erfcx(x), x)")(x=0.7), rel_tol=1e-14)
+
+
+AT_A_POINT = [
+    (["x^2", "x=3"], "2*x\n# 6.0 at x=3.0\n", ""),
+    (["x^2*y", "x=3", "y=2"], "x: 2*x*y\ny: x**2\n# x: 12.0 at x=3.0, y=2.0\n# y: 9.0 at x=3.0, y=2.0\n", ""),
+    (["x^2*y", "x=3", "y=2", "--wrt", "x"], "4*x\n# 12.0 at x=3.0\n", ""),
+    (["x^2*y", "x=3", "--wrt", "y"], "9\n", ""),
+    (["x^2*y", "x=3"], "x: 2*x*y\ny: x**2\n", "the value of 'x' is not used: 'y' has none"),
+    (["x^3*y", "x=2", "y=1", "--order", "2", "--wrt", "x"], "6*x\n# 12.0 at x=2.0\n", ""),
+    (["x^2", "x=3", "--to", "latex"], "2 x\n% 6.0 at x=3.0\n", ""),
+    (["1/x", "x=0"], "-1/x**2\n# -inf at x=0.0\n", "'divide' gives inf"),
+    (["sum(x**2)", "x=[1,2]"], "2*x\n", ""),
+]
+
+
+@pytest.mark.parametrize(("words", "out", "warned"), AT_A_POINT)
+def test_a_derivative_by_a_name_with_a_value_is_evaluated_there(run, words, out, warned):
+    outcome = run("diff", *words)
+    assert (outcome.status, outcome.out) == (0, out)
+    assert warned in outcome.err
+    assert bool(warned) == bool(outcome.err)
+
+
+def test_values_at_a_point_as_json(run):
+    found = run("diff", "x^2*y", "x=3", "y=2", "--json").json
+    assert found["derivatives"] == {"x": "2*x*y", "y": "x**2"}
+    assert found["values"] == {"x": 12.0, "y": 9.0}
+    assert "values" not in run("diff", "x^2*y", "y=2", "--wrt", "x", "--json").json
+
+
+def test_a_formula_with_its_value_is_a_program(run):
+    formula = run("diff", "x^3", "x=2").out
+    assert run("eval", "-", "x=2", "--json", stdin=formula).json["value"] == 12.0

@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from gradcli import installing
 from gradcli.errors import BindingError, OutputError, UsageError
 from gradcli.io.files import read
 from gradcli.io.json_text import dumps
@@ -560,7 +561,7 @@ class TestParquet:
         monkeypatch.delitem(sys.modules, "pyarrow.parquet")
         error = refused("a.parquet")
         assert "pyarrow" in error.message
-        assert error.hint == "pip install 'gradcli[parquet]'"
+        assert error.hint == installing.command("parquet")
 
 
 class TestSplitBinding:

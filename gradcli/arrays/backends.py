@@ -9,6 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
+from gradcli import installing
 from gradcli.errors import BackendError, UsageError
 from gradcli.timing import phase
 
@@ -26,24 +27,29 @@ class Worth(NamedTuple):
 
 
 class Backend(NamedTuple):
-    """A library by its name in Python; `home` is the module here that speaks to it, and `install` the
-    command that installs it. `classes` are those of its arrays, by their package and name. `executor`
+    """A library by its name in Python; `home` is the module here that speaks to it, and `extra` that of gradcli which
+    brings it. `classes` are those of its arrays, by their package and name. `executor`
     is the module among the executors that compiles for it, and `worth` what that takes against what it saves."""
 
     name: str
     home: str
-    install: str
+    extra: str
     classes: Sequence[tuple[str, str]]
     executor: str
     worth: Worth
     default_device: str = "cpu"
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return installing.command(self.extra)
 
 
 BACKENDS = (
     Backend(
         "numpy",
         home="gradcli.arrays.numpy_arrays",
-        install="pip install gradcli",
+        extra="",
         classes=[("numpy", "ndarray"), ("numpy", "generic")],
         executor="on_host",
         worth=Worth(2**20, 2**18, 0),
@@ -51,7 +57,7 @@ BACKENDS = (
     Backend(
         "torch",
         home="gradcli.arrays.torch_arrays",
-        install="pip install 'gradcli[torch]'",
+        extra="torch",
         classes=[("torch", "Tensor")],
         executor="whole_program",
         worth=Worth(2**26, 2**26, 2**20),
@@ -59,7 +65,7 @@ BACKENDS = (
     Backend(
         "cupy",
         home="gradcli.arrays.cupy_arrays",
-        install="pip install 'gradcli[cupy]'",
+        extra="cupy",
         classes=[("cupy", "ndarray")],
         executor="cupy_kernels",
         worth=Worth(2**22, 2**22, 0),
@@ -68,7 +74,7 @@ BACKENDS = (
     Backend(
         "jax",
         home="gradcli.arrays.jax_arrays",
-        install="pip install 'gradcli[jax]'",
+        extra="jax",
         classes=[("jax", "Array"), ("jaxlib", "ArrayImpl"), ("jax", "Tracer")],
         executor="whole_program",
         worth=Worth(2**16, 2**18, 0),

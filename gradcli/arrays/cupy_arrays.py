@@ -13,6 +13,7 @@ import cupyx
 import cupyx.scipy.special
 import numpy as np
 
+from gradcli import installing
 from gradcli.arrays import definitions, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.keys import check_key
@@ -223,7 +224,7 @@ def on_device(name: str) -> CupyArrays:
         # CuPy comes without them, and compiles all that it computes.
         raise BackendError(
             f"CuPy does not find the libraries of CUDA: {str(error).partition(':')[0]}",
-            hint="pip install 'gradcli[cupy]' brings them, pip install 'cupy-cuda13x[ctk]' those of CUDA 13",
+            hint=f"{installing.command('cupy')} brings them, pip install 'cupy-cuda13x[ctk]' those of CUDA 13",
         ) from None
     return _on(int(number or 0))
 

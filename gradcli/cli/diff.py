@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from gradcli import limits
+from gradcli import arrays, limits
 from gradcli.cli import inputs
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.notices import warning_json, warning_text
-from gradcli.cli.render import show_json
+from gradcli.cli.render import number_text, show_json
 from gradcli.errors import ExitStatus, UnknownNameError, UsageError, did_you_mean
 from gradcli.formulas import languages
 from gradcli.formulas.documents import Formulas
@@ -25,7 +25,8 @@ from gradcli.run.symbolic import derivatives_as_formulas
 
 _HELP = """\
 A name without a value stands for any number. A number that is given as NAME=VALUE is put in for its
-name, unless the derivative is by that name; a tensor gives its name a shape. The formulas are
+name, unless the derivative is by that name: then the value there stands below the formula, in a
+comment. A tensor gives its name a shape. The formulas are
 simplified as for real numbers where the functions are smooth: at a kink or a pole, eval has the
 conventions, and the formula need not.
 
@@ -75,18 +76,59 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order, tensors=tensors)
         simplified = _by_sympy(formulas) if options.simplify else None
         document = languages.document(options.to, simplified or formulas)
+        point = {n: bindings[n] for n in wrt if n in bindings and not arrays.shape(bindings[n])}
+        missing = [v.name for v in formulas.value.inputs if v.name not in bindings] if point else []
+        if missing:
+            warnings.append(_no_value(program, point, missing[0] or ""))
+        values = _values(program, bindings, wrt, options.order) if point and not missing else None
+        if values is not None:
+            warnings += values.warnings
     if options.json:
         record = {"program": program.source, "wrt": list(wrt), "order": options.order, "to": options.to}
         done = {"simplified": simplified is not None} if options.simplify else {}
         notes = [warning_json(w, program.source) for w in warnings]
-        show_json(record | done | document.members | ({"warnings": notes} if notes else {}), environment)
+        found = {} if values is None else {"values": values.derivatives}
+        show_json(record | done | document.members | found | ({"warnings": notes} if notes else {}), environment)
     else:
         environment.write(document.text + "\n")
+        if values is not None:
+            environment.write(_beside(languages.find(options.to).comment, point, values.derivatives))
         for warning in warnings:
             environment.complain(warning_text(warning, program.source))
         if options.simplify and simplified is None:
             environment.complain("warning: SymPy cannot simplify this within its limits of time and memory")
     return ExitStatus.SUCCESS
+
+
+class _Values(NamedTuple):
+    """The derivatives at the point that was given, by the names that they are by, and what there is to say of them."""
+
+    derivatives: Mapping[str, Any]
+    warnings: Sequence[Warning]
+
+
+def _values(program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> _Values:
+    from gradcli.run import session
+
+    given = [n for n in wrt if n in bindings]
+    result = session.run(session.EvaluationRequest(program, bindings, given, order=order if order > 1 else None))
+    found = (result.grad if order == 1 else result.derivatives) or {}
+    warnings = [w for w in result.warnings if w.code != "unused"]
+    return _Values({key: value for key, value in found.items() if key.count(",") == order - 1}, warnings)
+
+
+def _beside(comment: str, point: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    """The values at a point, in lines that a reader of the formulas skips."""
+    where = ", ".join(f"{name}={number_text(value)}" for name, value in point.items())
+    lines = [f"{key}: " * (len(values) > 1) + number_text(value) for key, value in values.items()]
+    return "".join(f"{comment} {line} at {where}\n" for text in lines for line in text.splitlines())
+
+
+def _no_value(program: tree.Module, point: Collection[str], missing: str) -> Warning:
+    """That a point was given which is not one of all names."""
+    span = scope.outer_reads(program)[missing].span
+    names = " and ".join(f"'{name}'" for name in point)
+    return Warning("point", "parse", missing, span, f"the value of {names} is not used: '{missing}' has none")
 
 
 def _by_sympy(formulas: Formulas) -> Formulas | None:

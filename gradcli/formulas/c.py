@@ -190,6 +190,7 @@ _NAMING = Naming(_spellings, elements=_elements)
 
 LANGUAGE = Language(
     name="c",
+    comment="//",
     functions={
         **operators("// % @ **"),
         **calls("c"),

@@ -221,6 +221,7 @@ class _EveryFunction(dict[str, Any]):
 
 LANGUAGE = Language(
     name="latex",
+    comment="%",
     functions=_EveryFunction({
         **operators("* / // % @ **", form=_operator, less_equal=r"\le", greater_equal=r"\ge", equal="=", not_equal=r"\ne"),
         "multiply": _times,

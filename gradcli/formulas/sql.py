@@ -144,6 +144,7 @@ def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
 
 LANGUAGE = Language(
     name="sql",
+    comment="--",
     functions={
         **operators("// % @ **", equal="=", not_equal="<>"),
         **calls("sql", str.upper),

@@ -65,7 +65,7 @@ class Language(NamedTuple):
     """How a language writes programs. `functions` are its spellings by the name of the primitive,
     `with_parts` those that name a part; `document` writes derivatives; `parts` says whether a program can
     give names to its parts, `tensors` whether it has any; `truths` is None where truth values are numbers of the
-    language."""
+    language; a line that begins with `comment` says nothing."""
 
     name: str
     functions: Mapping[str, Spelling]
@@ -77,6 +77,7 @@ class Language(NamedTuple):
     with_parts: Mapping[str, SpellingWithPart] = {}
     truths: Truths | None = None
     tensors: bool = True
+    comment: str = "#"
 
     def writes(self, primitive: str) -> bool:
         """Whether it has a spelling for a primitive."""

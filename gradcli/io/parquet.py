@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from gradcli import limits
+from gradcli import installing, limits
 from gradcli.io.source import Source
 from gradcli.timing import phase
 
@@ -38,7 +38,7 @@ def _pyarrow(source: Source) -> Any:
         return importlib.import_module("pyarrow")
     except ImportError as error:
         raise source.error(
-            "a .parquet file needs pyarrow, which is not installed", "pip install 'gradcli[parquet]'"
+            "a .parquet file needs pyarrow, which is not installed", installing.command("parquet")
         ) from error
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from gradcli import confined
+from gradcli import confined, installing
 from gradcli.confined import Limits
 from gradcli.errors import LimitError, ProgramSyntaxError, UsageError
 from gradcli.formulas.documents import Formulas
@@ -29,7 +29,7 @@ def simplified(formulas: Formulas) -> Formulas | None:
     """
     if find_spec("sympy") is None:
         raise UsageError(
-            "--simplify needs SymPy, which is not installed", hint="pip install 'gradcli[sympy]' installs it"
+            "--simplify needs SymPy, which is not installed", hint=f"{installing.command('sympy')} installs it"
         )
     sent = [_by_name(program) for program in formulas.derivatives.values()]
     try:

@@ -1,0 +1,89 @@
+"""The command that a hint gives works as typed where the user is."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+from gradcli import installing
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+@pytest.fixture(autouse=True)
+def pip_that_is_found(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _name: os.path.join(os.path.dirname(sys.executable), "pip"))
+
+
+def test_in_a_checkout_and_elsewhere(monkeypatch, tmp_path):
+    monkeypatch.setattr(installing, "_checkout", lambda: ROOT)
+    monkeypatch.chdir(ROOT)
+    assert installing.command("sympy") == "pip install '.[sympy]'"
+    assert installing.command() == "pip install ."
+    monkeypatch.chdir(tmp_path)
+    assert installing.command("sympy") == f"pip install '{ROOT}[sympy]'"
+
+
+def test_the_pip_of_another_python_is_not_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(installing, "_checkout", lambda: str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv/bin/python"))
+    monkeypatch.setattr(shutil, "which", lambda _name: "/usr/bin/pip")
+    monkeypatch.chdir(tmp_path)
+    assert installing.command("jax") == ".venv/bin/python -m pip install '.[jax]'"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert installing.command("jax") == f"{tmp_path}/.venv/bin/python -m pip install '{tmp_path}[jax]'"
+
+
+class Noted:
+    def __init__(self, origin):
+        self.origin = origin
+
+    def read_text(self, name):
+        assert name == "direct_url.json"
+        return None if self.origin is None else json.dumps(self.origin)
+
+
+ORIGINS = [
+    (None, "pip install 'gradcli[jax]'"),
+    ({"url": "file://{0}", "dir_info": {}}, "pip install '{0}[jax]'"),
+    ({"url": "file://{0}", "dir_info": {"editable": True}}, "pip install -e '{0}[jax]'"),
+    ({"url": "file://{0}/a.whl", "archive_info": {}}, "pip install 'gradcli[jax] @ file://{0}/a.whl'"),
+    ({"url": "https://host/a.whl", "archive_info": {}}, "pip install 'gradcli[jax] @ https://host/a.whl'"),
+    (
+        {"url": "https://host/g.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}},
+        "pip install 'gradcli[jax] @ git+https://host/g.git@abc'",
+    ),
+    ({"url": "file://{0}/gone.whl", "archive_info": {}}, "pip install 'jax>=0.6' one"),
+]
+
+
+@pytest.mark.parametrize(("origin", "expected"), ORIGINS)
+def test_by_what_the_installer_noted(monkeypatch, tmp_path, origin, expected):
+    (tmp_path / "a.whl").write_text("")
+    if origin is not None:
+        origin = origin | {"url": origin["url"].format(tmp_path)}
+    monkeypatch.setattr(installing, "_checkout", lambda: None)
+    monkeypatch.setattr(metadata, "distribution", lambda _name: Noted(origin))
+    needed = ["numpy", "jax>=0.6; extra == 'jax'", 'one ; extra == "jax"', "two; extra == 'torch'"]
+    monkeypatch.setattr(metadata, "requires", lambda _name: needed)
+    assert installing.command("jax") == expected.format(tmp_path)
+
+
+def test_an_extra_of_the_checkout_is_known_to_pip():
+    words = shlex.split(installing.command("sympy"))
+    assert words[:2] == ["pip", "install"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--no-index", "--no-build-isolation", *words[2:]],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "does not provide the extra" not in done.stderr
+    assert "No such file" not in done.stderr
+    assert "not a valid" not in done.stderr.lower()
