@@ -94,6 +94,7 @@ def _check_input(options: BindingOptions, environment: Environment) -> None:
 
 
 _BINDING = re.compile(r"\s*[^\W\d]\w*\s*=[^=]")
+_WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\*?[^\W\d][\w/^*²³]*")
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -217,6 +218,8 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
         if error.source == text and error.span is not None:
             error.span = Span(error.span.start + offset, error.span.end + offset)
             error.source = whole
+        if isinstance(error, UnknownNameError) and (unit := _WITH_UNIT.fullmatch(text)):
+            error.hint = f"write {unit[1]}: a value has no unit"
         raise
     return arrays.astype(getattr(value, "data", value) if not arrays.is_array(value) else value, dtype)
 

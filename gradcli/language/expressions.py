@@ -76,7 +76,7 @@ def _input(machine: Machine, node: tree.Input, _scope: Scope) -> Task:
     if node.id in machine.names:
         return machine.names[node.id]
     if node.default is None:
-        raise unknown_name(node.id, machine.names)
+        raise unknown_name(node.id, machine.names, machine.program.source, node.span)
     return (yield node.default)
 
 

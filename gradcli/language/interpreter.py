@@ -81,11 +81,18 @@ def _run(machine: Machine) -> Evaluation:
     return Evaluation(value, names, tuple(machine.rewritten))
 
 
+def _with_points(text: str) -> str:
+    """What stands for a text with decimal commas, or with commas between thousands."""
+    thousands = re.sub(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?=\.\d)", lambda m: m[0].replace(",", ""), text)
+    points = re.sub(r"(?<=\d),(?=\d)", ".", text) if thousands == text else thousands
+    return points if points != text else "one of them"
+
+
 def _tensor(program: tree.Module, value: Value) -> Value:
     last = program.body[-1].span
     if isinstance(value, Items) and value.made == "tuple":
         text = program.source[last.start : last.end]
-        decimal = text.replace(",", ".") if re.fullmatch(r"\d+,\d+", text) else "one of them"
+        decimal = "one of them" if text.startswith("(") else _with_points(text)
         raise EvaluationError(
             f"the program ends with {len(value.items)} values: {text}",
             hint=f"write {decimal}, or [a, b] for a tensor of them",

@@ -172,7 +172,9 @@ class Machine:
             return value
         if name in scope_of_program.CONSTANTS:
             return scope_of_program.CONSTANTS[name]
-        raise scope_of_program.unknown_name(name, scope_of_program.known_names(self.program, self.names))
+        raise scope_of_program.unknown_name(
+            name, scope_of_program.known_names(self.program, self.names), self.program.source, node.span
+        )
 
     def find(self, name: str, scope: Scope) -> Scope | None:
         """The scope that has a name, the innermost one; None where it has no value."""

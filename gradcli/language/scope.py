@@ -329,14 +329,20 @@ def is_function(name: str, functions: Collection[str]) -> bool:
     )
 
 
-def unknown_name(name: str, known: Collection[str]) -> UnknownNameError:
-    """The error for a name that has no value, where `known` are those that may have one."""
+def unknown_name(name: str, known: Collection[str], source: str, span: Span) -> UnknownNameError:
+    """The error for a name at `span` in the text that has no value, where `known` are those that may have one."""
     if name in known:
         return UnknownNameError(
             f"'{name}' has no value yet", hint="it is assigned later, or in a branch that was not taken"
         )
+    # Loaded by wrong programs alone.
+    from gradcli.language.meant import of_name
+
     close = nearest(name, [*known, *(c for c in CONSTANTS if c not in TYPES)])
-    if table.find(name) is not None:
+    meant = of_name(name, source, span)
+    if meant is not None:
+        hint = meant
+    elif table.find(name) is not None:
         hint = f"'{name}' is a function: call it, as in {name}(x)"
     elif close is not None:
         hint = f"did you mean '{close}'?"
@@ -351,11 +357,13 @@ def _unknown_function(
     if call.receiver is None and call.name in bound:
         return CallError(
             f"'{call.name}' is a value, not a function",
-            hint=f"write {call.name}*(…) for a product",
+            hint=f"write {call.name}*{source[call.name_span.end : call.span.end].strip()} for a product",
             span=call.name_span,
             source=source,
         )
-    hint = did_you_mean(
+    from gradcli.language.meant import of_function
+
+    hint = of_function(call.name, source, call.name_span) or did_you_mean(
         call.name, [*functions, *table.names(), *DERIVATIVES, *DETACH], "define it in the program, as in f(x) = x**2"
     )
     return UnknownNameError(f"unknown function '{call.name}'", hint=hint, span=call.name_span, source=source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Never
+from typing import Any
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Span
 from gradcli.language.syntax import (
@@ -55,19 +55,25 @@ def parse_expression(source: str) -> tree.Expression:
 
 
 def _parse(source: str, start: str, *, lines: bool) -> Any:
-    prepared = parse_tables.load()
     try:
-        lexer.check_text(source)
-        return lalr.run(prepared, start, tokens(source, prepared, lines=lines), ACTIONS)
-    except GradcliError as error:
-        error.locate(None, source)
-        raise
+        return _read(source, start, lines=lines)
+    except GradcliError as found:
+        error: GradcliError = found
     except Readings as readings:
         unclear = readings.error(source)
         unclear.locate(None, source)
         raise unclear from None
     except lalr.UnexpectedToken as unexpected:
-        _explain(source, unexpected)
+        error = _explained(source, unexpected)
+    error.locate(None, source)
+    _propose(error, source, start, lines=lines)
+    raise error from None
+
+
+def _read(source: str, start: str, *, lines: bool) -> Any:
+    prepared = parse_tables.load()
+    lexer.check_text(source)
+    return lalr.run(prepared, start, tokens(source, prepared, lines=lines), ACTIONS)
 
 
 def tokens(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterator[lexer.Token]:
@@ -82,10 +88,30 @@ def tokens(source: str, prepared: parse_tables.Tables, *, lines: bool) -> Iterat
     return named(laid_out)
 
 
-def _explain(source: str, unexpected: lalr.UnexpectedToken) -> Never:
+def _explained(source: str, unexpected: lalr.UnexpectedToken) -> GradcliError:
     # Only a wrong program pays for the import.
     from gradcli.language.syntax.mistakes import explain
 
-    error = explain(source, unexpected)
-    error.locate(None, source)
-    raise error from None
+    return explain(source, unexpected)
+
+
+def _propose(error: GradcliError, source: str, start: str, *, lines: bool) -> None:
+    """Have the hint of an error say what to write, where that is a notation that is known."""
+    from gradcli.language.syntax.notations import proposal
+
+    def is_read(text: str, place: int) -> bool:
+        try:
+            _read(text, start, lines=lines)
+        except GradcliError as stopped:
+            return stopped.span is not None and stopped.span.start > place
+        except Readings:
+            return False
+        except lalr.UnexpectedToken as stopped:
+            return stopped.token.start_pos > place
+        return True
+
+    if isinstance(error, ProgramSyntaxError) and error.span is not None:
+        written = proposal(source, error.span.start, is_read)
+        if written is not None:
+            transposed = ".T" in written and ".T" not in source
+            error.hint = f"write {written}" + " for the transpose, diff(y, x) for a derivative" * transposed

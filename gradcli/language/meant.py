@@ -1,0 +1,162 @@
+"""What people mean by names that the language does not have: what to write instead, as a hint says it.
+
+Each hint that proposes a text begins with "write" and that text, which stands for what the error points at."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from gradcli.errors import Span
+from gradcli.language.syntax.words import FOREIGN_WORDS
+from gradcli.primitives import table
+
+# Functions of other languages, of books and of spreadsheets, in small letters without '_', by those of this language.
+_FUNCTIONS = {
+    "ndtr": "normcdf normaldist normsdist pnorm ncdf phicdf cdfnorm stdnormcdf Φ",
+    "norm_pdf": "normpdf dnorm npdf",
+    "ndtri": "norminv qnorm normsinv probit normppf invnorm",
+    "factorial": "fact",
+    "len": "length",
+    "log10": "lg",
+    "log2": "lb ld",
+    "tan": "tg",
+    "cot": "ctg cotg cotan",
+    "csc": "cosec",
+    "asin": "arsin arcussin",
+    "atan": "arctg arctangent atn",
+    "sinh": "sh",
+    "cosh": "ch",
+    "tanh": "th tgh",
+    "asinh": "arsinh arsh",
+    "acosh": "arcosh",
+    "atanh": "artanh arth",
+    "sqrt": "squareroot",
+    "std": "stdev stdevp sd stddev standarddeviation",
+    "var": "variance varp",
+    "mean": "avg reducemean",
+    "prod": "product",
+    "sum": "summation total reducesum",
+    "lgamma": "lngamma loggamma",
+    "gamma": "Γ",
+    "comb": "choose binom binomial ncr nchoosek combin",
+    "perm": "npr permut",
+    "sigmoid": "logistic sigm",
+    "inv": "inverse matinv minverse",
+    "det": "determinant mdeterm",
+    "trace": "tr",
+    "matmul": "mmult",
+    "eigvalsh": "eigenvalues",
+    "mse_loss": "mse meansquarederror mseloss",
+    "l1_loss": "mae meanabsoluteerror l1loss",
+    "binary_cross_entropy": "bce bceloss",
+    "binary_cross_entropy_with_logits": "bcewithlogitsloss",
+    "cross_entropy": "crossentropyloss",
+    "nll_loss": "nllloss",
+    "smooth_l1_loss": "smoothl1loss",
+    "huber_loss": "huberloss huber",
+    "where": "iff ifelse ite if",
+    "sign": "signum",
+    "ceil": "ceiling",
+    "fmod": "rem",
+    "diff": "d deriv derivative differentiate",
+}
+_MEANT = {other: name for name, others in _FUNCTIONS.items() for other in others.split()}
+
+# Names that stand for values elsewhere.
+_VALUES = {
+    "E": "e",
+    "Pi": "pi",
+    "PI": "pi",
+    "Infinity": "inf",
+    "Inf": "inf",
+    "infinity": "inf",
+    "oo": "inf",
+    "NaN": "nan",
+    "NAN": "nan",
+    "true": "True",
+    "TRUE": "True",
+    "false": "False",
+    "FALSE": "False",
+    "null": "None",
+    "NULL": "None",
+    "nil": "None",
+}
+# What is no function of any tensor, and what to do instead.
+_OTHERWISE = {
+    "print": "leave it out: the value of a program is that of its last statement",
+    "input": "give the name a value, as in x=5",
+    "integrate": "there are derivatives alone, and trapezoid(y, x) of values",
+    "integral": "there are derivatives alone, and trapezoid(y, x) of values",
+    "limit": "there are derivatives alone: evaluate near the point, as in x=1e-9",
+    "simplify": "gradcli diff --simplify simplifies derivatives",
+    "symbols": "leave it out: a name is a symbol",
+    "symbol": "leave it out: a name is a symbol",
+    "LOG": "write log10(…), which LOG is in spreadsheets, or log(…), the natural one",
+    "ATAN2": "write atan2(y, x): spreadsheets have its arguments the other way round",
+    "cdf": "write ndtr(…) for the normal distribution",
+    "pdf": "write norm_pdf(…) for the normal distribution",
+    "ppf": "write ndtri(…) for the normal distribution",
+    "phi": "write ndtr(…) for the normal distribution, norm_pdf(…) for its density",
+    "seed": "leave it out: randn(3, seed=0) has a seed of its own",
+    "manualseed": "leave it out: randn(3, seed=0) has a seed of its own",
+    "normal": "write randn(…, seed=0)",
+    "uniform": "write rand(…, seed=0)",
+    "random": "write rand(…, seed=0)",
+}
+
+
+def function(name: str) -> str | None:
+    """The function of the language that people mean by a name, in whatever letters."""
+    key = name.casefold().replace("_", "")
+    return _MEANT.get(key) or _MEANT.get(name) or _by_letters().get(key) or _with_its_type(key)
+
+
+@cache
+def _by_letters() -> dict[str, str]:
+    return {name.casefold().replace("_", ""): name for name in reversed(table.names())}
+
+
+def _with_its_type(key: str) -> str | None:
+    """The function that Fortran calls `dexp` or C `expf`."""
+    for other in (key.removeprefix("d"), key.removesuffix("f")):
+        if other != key and table.find(other) is not None:
+            return other
+    return None
+
+
+def of_function(name: str, source: str, span: Span) -> str | None:
+    """The hint for the call of an unknown function, whose name stands at `span` in the text."""
+    key = name.casefold().replace("_", "")
+    if name in _VALUES and re.match(r"\(\s*\)", source[span.end :]):
+        return f"write {_VALUES[name]}"
+    found = function(name)
+    if found is not None and re.match(r"\([^()]*\)\s*\(", source[span.end :]):
+        # A layer, which is made first and then called.
+        return f"write {found}(…)"
+    otherwise = _OTHERWISE.get(name) or _OTHERWISE.get(key) or FOREIGN_WORDS.get(name)
+    return otherwise or (f"did you mean '{found}'?" if found is not None else None)
+
+
+def of_name(name: str, source: str, span: Span) -> str | None:
+    """The hint for a name without a value, which stands at `span` in the text."""
+    behind = source[span.end :]
+    found = function(name) if behind[:1] == "[" else None
+    if found is not None:
+        return f"write {found}({_within(behind)})"
+    called = re.match(r"(?:\.\w+)*\.(\w+)\s*\(", behind)
+    if called is not None and table.find(called[1]) is not None:
+        return f"leave the prefix out: write {called[1]}(…)"
+    if name in ("T", "H") and (power := re.search(r"([\w.]+|\))\s*(?:\^|\*\*)\s*$", source[: span.start])):
+        return f"write {power[1] if power[1] != ')' else '(…)'}.T"
+    return f"write {_VALUES[name]}" if name in _VALUES else None
+
+
+def _within(text: str) -> str:
+    """What stands in the brackets that a text begins with."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if not depth:
+            return text[1:place]
+    return "…"

@@ -1,0 +1,336 @@
+"""Notations of books, spreadsheets and other languages, and what they are here: what the hint of an error proposes.
+
+Each rule rewrites a statement that could not be read; what comes of all of them is proposed where it can be.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+from gradcli.errors import Span
+
+# Rewriting takes time with the square of the length.
+_LONGEST = 400
+
+
+def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> str | None:
+    """What to write for the statement around a place where the text cannot be read on; None where that is not known.
+
+    `is_read` says of a text whether it can be read as far as a place.
+    """
+    span = _statement(source, place)
+    given = source[span.start : span.end]
+    if len(given) > _LONGEST:
+        return None
+    written = given
+    for rule in _RULES:
+        written = rule(written)
+    written = written.strip()
+    read = written != given and is_read(source[: span.start] + written + source[span.end :], span.start + len(written))
+    return written if read else None
+
+
+def _statement(source: str, place: int) -> Span:
+    """The line around a place, or the part of it between semicolons outside of brackets."""
+    start = source.rfind("\n", 0, place) + 1
+    end = source.find("\n", place)
+    end = len(source) if end < 0 else end
+    for part in re.finditer(r"(?:\[[^\]]*\]|[^;\[])+", source[start:end]):
+        if part.start() <= place - start <= part.end():
+            text = part[0]
+            first = start + part.start() + len(text) - len(text.lstrip())
+            return Span(first, start + part.start() + len(text.rstrip()))
+    return Span(start, end)
+
+
+_FUNCTIONS = [
+    "sin",
+    "cos",
+    "tan",
+    "cot",
+    "sec",
+    "csc",
+    "asin",
+    "acos",
+    "atan",
+    "arcsin",
+    "arccos",
+    "arctan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "coth",
+    "exp",
+    "log",
+    "ln",
+    "log2",
+    "log10",
+    "sqrt",
+    "abs",
+    "erf",
+]
+_FUNCTION = rf"(?<![\w.])({'|'.join(sorted(_FUNCTIONS, key=len, reverse=True))})"
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+# An argument without brackets around it: a name or number with what print puts around it.
+_BARE = rf"(?:{_NUMBER})?(?:[^\W\d_]\w*(?:\([^()]*\))?)?(?:\^\w+|[⁰¹²³⁴-⁹]+)?"
+_BRACKETED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+
+# --- LaTeX
+
+_GREEK = [
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "epsilon",
+    "varepsilon",
+    "zeta",
+    "eta",
+    "theta",
+    "vartheta",
+    "iota",
+    "kappa",
+    "mu",
+    "nu",
+    "xi",
+    "pi",
+    "rho",
+    "sigma",
+    "tau",
+    "upsilon",
+    "phi",
+    "varphi",
+    "chi",
+    "psi",
+    "omega",
+    "Gamma",
+    "Delta",
+    "Theta",
+    "Lambda",
+    "Xi",
+    "Pi",
+    "Sigma",
+    "Phi",
+    "Psi",
+    "Omega",
+]
+_SIGNS = {
+    "cdot": "*", "times": "*", "ast": "*", "div": "/", "leq": "<=", "le": "<=", "geq": ">=", "ge": ">=", "neq": "!=",
+    "ne": "!=", "infty": "inf", "lvert": "|", "rvert": "|", "vert": "|", "lambda": "lambda_", "lVert": "‖", "rVert": "‖",
+}  # fmt: skip
+
+
+def _from_latex(text: str) -> str:
+    if not re.search(r"\\[a-zA-Z(\[,]|[_^]\{|^\$.*\$$", text):
+        return text
+    if re.search(r"\\(?:sum|prod|int|lim|begin|partial)|_\{[^{}]*=", text):
+        return text
+    text = re.sub(r"\\frac\s*\{d\}\s*\{d(\w)\}\s*(.+)$", r"diff(\2, \1)", text)
+    text = re.sub(r"^\s*(?:\$+|\\\(|\\\[)|(?:\$+|\\\)|\\\])\s*$", "", text)
+    text = re.sub(r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits|quad|qquad)(?![a-zA-Z])|\\[,;:! ]", " ", text)
+    text = re.sub(r"\\(?:mathrm|text|operatorname|mathbf|mathit|boldsymbol)\s*\{([^{}]*)\}", r"\1", text)
+    text = re.sub(r"\\[dt]?frac\s*(\w)\s*(\w)", r"(\1)/(\2)", text)
+    before = None
+    while text != before:
+        before = text
+        text = re.sub(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"((\1)/(\2))", text)
+        text = re.sub(r"\\sqrt\s*\[([^\[\]]*)\]\s*\{([^{}]*)\}", r"((\2)^(1/(\1)))", text)
+        text = re.sub(r"\\sqrt\s*(?:\{([^{}]*)\}|(\w))", r"sqrt(\1\2)", text)
+        text = re.sub(r"\^\s*\{([^{}\\]*)\}", lambda m: f"^{m[1]}" if m[1].isalnum() else f"^({m[1]})", text)
+        text = re.sub(r"_\s*\{(\w*)\}", r"_\1", text)
+    for _ in range(text.count("{")):
+        text = re.sub(r"\{([^{}]*)\}", r"(\1)", text)
+    text = re.sub(rf"\\({'|'.join(_SIGNS)})(?![a-zA-Z])", lambda m: f" {_SIGNS[m[1]]} ", text)
+    text = re.sub(rf"\\({'|'.join([*_FUNCTIONS, 'max', 'min'])})(?![a-zA-Z])\s*", r" \1 ", text)
+    text = re.sub(rf"\\({'|'.join(_GREEK)})(?![a-zA-Z])", r" \1 ", text)
+    text = re.sub(rf"({_FUNCTION})\s+(?=\()", r"\1", text)
+    # Side by side is multiplied.
+    words = rf"(?!(?:{'|'.join(_FUNCTIONS)})\b)"
+    text = _functions_without_brackets(_powers_of_functions(text))
+    text = re.sub(
+        rf"(\)|\b{words}[^\W\d]\w*|(?<!\w)\d[\d.]*)\s*(?<![-+*/^(,=<>])(?=\(|[^\W\d]|\d)(?<=[\s)])", r"\1*", text
+    )
+    return re.sub(r"\s+", " ", text)
+
+
+# --- what print writes
+
+
+def _powers_of_functions(text: str) -> str:
+    """`sin^2 x`, `sin²(x)`, `sin^-1 x`."""
+    power = r"\s*(?:(?:\^|\*\*)\s*(\(\s*[-−]?\s*\w+\s*\)|[-−]?\s*\d+)|([⁺⁻]?[⁰¹²³⁴-⁹]+))"
+
+    def written(m: re.Match[str]) -> str:
+        name, exponent, raised, argument = m.groups()
+        exponent = exponent.strip("() ").replace("−", "-") if exponent else unicodedata.normalize("NFKC", raised)
+        exponent = exponent.replace(" ", "").replace("−", "-")
+        argument = argument if argument.startswith("(") else f"({argument})"
+        if exponent == "-1":
+            return f"{_inverse(name)}{argument}"
+        return f"{name}{argument}^{exponent if exponent.isalnum() else f'({exponent})'}"
+
+    return re.sub(rf"{_FUNCTION}{power}\s*({_BRACKETED}|(?=[\w.]){_BARE})", written, text)
+
+
+def _inverse(name: str) -> str:
+    return {"exp": "log", "log": "exp", "ln": "exp"}.get(name, f"a{name}")
+
+
+def _functions_without_brackets(text: str) -> str:
+    return re.sub(rf"{_FUNCTION}\s+(?=[\w.])(?!(?:if|else|and|or|in)\b)({_BARE})", r"\1(\2)", text)
+
+
+def _bars(text: str) -> str:
+    if text.count("|") % 2 == 0 and not re.search(r"\|\||\|>", text):
+        text = re.sub(r"(?:(?<=[\w)])(?=\|[^|]*\|\s*(?:[-+*/^)]|$)))?\|([^|]+)\|", _absolute, text)
+    text = re.sub(r"\|\|\s*([^|]+?)\s*\|\|(?=\s*(?:$|[-+*/^),]))", r"norm(\1)", text)
+    text = re.sub(r"‖([^‖]+)‖", r"norm(\1)", text)
+    return re.sub(r"⌈([^⌈⌉]+)⌉", r"ceil(\1)", re.sub(r"⌊([^⌊⌋]+)⌋", r"floor(\1)", text))
+
+
+def _absolute(m: re.Match[str]) -> str:
+    before = m.string[: m.start()].rstrip()
+    return f"{'*' if before and (before[-1].isalnum() or before[-1] == ')') else ''}abs({m[1].strip()})"
+
+
+def _fractions(text: str) -> str:
+    def written(m: re.Match[str]) -> str:
+        fraction = unicodedata.normalize("NFKC", m[2]).replace("⁄", "/")
+        return f"({m[1]} + {fraction})" if m[1] else f"({fraction})"
+
+    if not any(unicodedata.decomposition(c).startswith("<fraction>") for c in text):
+        return text
+    text = re.sub(r"(?<![\w.])(\d*)([¼-¾⅐-⅞])", written, re.sub(r"(?<=[^\W\d])(?=[¼-¾⅐-⅞])", "*", text))
+    return re.sub(r"(\([\d+/ ]+\))(?=[\w(])", r"\1*", text)
+
+
+_CHARACTERS = str.maketrans({
+    "∗": "*", "∙": "*", "•": "*", "∘": "*", "∕": "/", "⁄": "/", "–": "-", "—": "-", "‐": "-", "‑": "-", "“": '"', "”": '"',
+    "„": '"', "‘": "'", "’": "'", "←": "=", "∆": "Δ", "′": "'", "″": "''",
+})  # fmt: skip
+
+
+def _characters(text: str) -> str:
+    text = text.translate(_CHARACTERS)
+    text = re.sub(r"\^(?=[⁺⁻⁰¹²³⁴-⁹])", "", text)
+    text = re.sub(rf"∜\s*({_BRACKETED}|\w+)", r"(\1)^(1/4)", text)
+    text = re.sub(r"[∑Σ]\s*(?=\()", "sum", re.sub(r"[∏Π]\s*(?=\()", "prod", text))
+    text = re.sub(r"(\w)⁺(?=\W|$)", r"\1", text)
+    # Indices below the line.
+    return re.sub(r"(?<=\w)[₀-₉]+", lambda m: unicodedata.normalize("NFKC", m[0]), text)
+
+
+def _derivatives(text: str) -> str:
+    """`f'(x)`, `f''(x)`, `∂f/∂x`, `d/dx (x^2)`, and the transpose `A'`."""
+    order = re.search(rf"([^\W\d]\w*)('+)\s*({_BRACKETED})\s*$", text)
+    if order is not None and order.end() == len(text):
+        count = f", {len(order[2])}" if len(order[2]) > 1 else ""
+        return f"{text[: order.start()]}y = {order[1]}{order[3]}; diff(y, {order[3][1:-1]}{count})"
+    text = re.sub(r"∂\s*(\w+)\s*/\s*∂\s*(\w+)", r"diff(\1, \2)", text)
+    text = re.sub(rf"[∂d]\s*/\s*[∂d](\w+)\s*({_BRACKETED}|[\w^*.]+)\s*$", r"diff(\2, \1)", text)
+    return re.sub(r"(?<=[\w)\]])\.?'(?=\s*(?:[-+*/^),\]@]|$))(?=[^']*$)", ".T", text)
+
+
+# --- numbers and units
+
+_UNITS = "kg|g|mg|km|m|cm|mm|nm|s|ms|h|min|N|J|kJ|W|kW|V|A|K|Pa|kPa|bar|Hz|kHz|MHz|GHz|eV|keV|MeV|mol|L|l|mL|ml|C|F|T|USD|EUR"
+
+
+def _numbers(text: str) -> str:
+    text = re.sub(r"(?<![\w.])(0[xXoObB][0-9a-fA-F]+)\b", _in_decimals, text)
+    text = re.sub(r"(?<![\w.])(\d+\.?\d*|\.\d+)[dD]([-+]?\d+)", r"\1e\2", text)
+    text = re.sub(r"(?<![\w.])(\d+\.\d*|\.\d+)(?:[fFL]|_[a-z]+\d*)\b", r"\1", text)
+    text = re.sub(rf"({_NUMBER})\s*°(?![CF])", r"deg2rad(\1)", text)
+    text = re.sub(rf"({_NUMBER})\s+deg\b", r"deg2rad(\1)", text)
+    text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%(?=\s*$)", r"\1/100", text)
+    text = re.sub(r"\$?\b([A-Z]{1,2})\$(\d+)\b", r"\1\2", text)
+    text = re.sub(rf"[$€£]\s*({_NUMBER})|({_NUMBER})\s*[€£]", r"\1\2", text)
+    one = rf"(?:{_UNITS})(?:(?:\^|\*\*)-?\d|[²³])?"
+    return re.sub(rf"(?<![\w.])({_NUMBER})\s+{one}(?:\s*[/*·]\s*{one})*(?![\w(])", r"\1", text)
+
+
+def _in_decimals(m: re.Match[str]) -> str:
+    try:
+        return str(int(m[1], 0))
+    except ValueError:
+        return m[1]
+
+
+def _commas(text: str) -> str:
+    """Decimal commas, and those between thousands, of a number that stands alone."""
+    if re.fullmatch(r"[-+]?\d{1,3}(?:,\d{3})+\.\d+", text):
+        return text.replace(",", "")
+    if re.fullmatch(r"[-+]?\d{1,3}(?:\.\d{3})*,\d+", text) and not re.fullmatch(r"[-+]?\d{1,3},\d{3}", text):
+        return text.replace(".", "").replace(",", ".")
+    return (
+        re.sub(r"^\s*([-+]?\d+)\s(?=\d{3}\b)", r"\1", text) if re.fullmatch(r"[-+]?\d{1,3}(?: \d{3})+", text) else text
+    )
+
+
+# --- spreadsheets and other languages
+
+
+def _operators(text: str) -> str:
+    text = re.sub(r"^\s*=\s*(?=[^=])", "", text)
+    text = re.sub(r"\.(\^|\*\*?|/)", r"\1", text)
+    text = text.replace("%*%", "@").replace("%/%", "//").replace("%%", "%").replace("~=", "!=").replace("<>", "!=")
+    text = re.sub(r"&&", " and ", re.sub(r"\|\|", " or ", text)) if re.search(r"&&|\w\s*\|\|\s*\w", text) else text
+    text = re.sub(r"(?<![\w)\]!])!\s*(?=[\w(])", "not ", text)
+    text = re.sub(r"\b(AND|OR|NOT)\b", lambda m: m[1].lower(), text)
+    text = re.sub(r"(?<=[\w)])\s+(?:mod|MOD)\s+(?=[\w(])", " % ", text)
+    text = re.sub(r"(?<=[\w)])\s+(?:div|DIV)\s+(?=[\w(])", " // ", text)
+    text = re.sub(r"\.(?:gt|lt|ge|le|eq|ne)\.", lambda m: _FORTRAN[m[0].strip(".")], text)
+    text = re.sub(r"\s*:=\s*", " = ", text) if re.match(r"[^\W\d]\w*(?:\([\w, ]*\))?\s*:=", text) else text
+    text = re.sub(r"=<", "<=", text)
+    text = re.sub(r"^([\w.]+)\s*\\\s*([\w.]+)$", r"solve(\1, \2)", text)
+    return re.sub(r" {2,}", " ", text)
+
+
+_FORTRAN = {"gt": ">", "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!="}
+
+
+def _choices(text: str) -> str:
+    """`a ? b : c`, `if a then b else c` and `IF(a, b, c)`."""
+    text = re.sub(r"^(.*?=(?!=)\s*)?([^?]+?)\s*\?\s*([^?:]+?)\s*:\s*([^?:]+)$", r"\1\3 if \2 else \4", text)
+    text = re.sub(r"\bif\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)$", r"\2 if \1 else \3", text)
+    return re.sub(r"\b(?:IF|if)\(([^(),]+),([^(),]+),([^(),]+)\)", r"where(\1,\2,\3)", text)
+
+
+def _functions(text: str) -> str:
+    """`@(x) x^2`, `function(x) x^2` and `\\x -> x^2`."""
+    text = re.sub(r"(?:@|\bfunction)\s*\(([\w, ]*)\)\s*", r"lambda \1: ", text)
+    return re.sub(r"^\\?([^\W\d]\w*)\s*(?:->|→|↦)\s*(?=\S)", r"lambda \1: ", text)
+
+
+def _matrices(text: str) -> str:
+    """`[1 2; 3 4]`."""
+
+    def written(m: re.Match[str]) -> str:
+        rows = [re.split(r"\s*,\s*|\s+", row.strip()) for row in m[1].split(";") if row.strip()]
+        texts = [f"[{', '.join(row)}]" for row in rows]
+        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+    item = r"[-+]?[\w.]+"
+    row = rf"\s*{item}(?:(?:\s*,\s*|\s+){item})*\s*"
+    return re.sub(rf"(?<![\w)\]])\[({row}(?:;{row})*;?\s*)\]", written, text)
+
+
+def _products(text: str) -> str:
+    text = re.sub(r"\)\s*\((?=[^()]*\))", ")*(", text)
+    text = re.sub(r"\)\s*(?=[^\W\d_]\w*\s*\(|\d|[^\W\d_]\b)(?!(?:if|for|in|is|or|and|else)\b)", ")*", text)
+    return re.sub(rf"(?<![\w.])({_NUMBER}|[^\W\d_])\s+(?={_FUNCTION}\()", r"\1*", text)
+
+
+def _braces(text: str) -> str:
+    if re.search(r"\b(?:if|for|while|else|def)\b", text):
+        return text
+    text = re.sub(r"(?<![\w)\]])\{([^{}:;=]*,[^{}:;=]*)\}", r"[\1]", text)
+    return re.sub(r"(?<![\w)\]])\{([^{}:;=]*)\}", r"(\1)", text)
+
+
+_RULES: tuple[Callable[[str], str], ...] = (
+    _from_latex, _characters, _fractions, _numbers, _commas, _derivatives, _operators, _choices, _functions, _matrices,
+    _powers_of_functions, _functions_without_brackets, _bars, _braces, _products,
+)  # fmt: skip

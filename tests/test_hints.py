@@ -1,0 +1,130 @@
+"""Hints that say what to write: pasted back, it runs, and means what was meant."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from gradcli.language import meant
+from gradcli.primitives import table
+
+NAMES = {
+    "x": "2",
+    "A1": "3",
+    "A": "[[1, 2], [3, 5]]",
+    "b": "[1, 2]",
+    "v": "[3, 4]",
+    "alpha": "0.5",
+    "x_1": "5",
+    "x1": "5",
+}
+
+
+def value(run, program):
+    """The value of a program, for the names that it reads, or the error."""
+    words = [f"{n}={text}" for n, text in NAMES.items() if re.search(rf"(?<![A-Za-z_.]){n}(?![A-Za-z_0-9])", program)]
+    return run("eval", "-", *words, "--no-grad", "--json", stdin=program)
+
+
+def assert_runs(run, program, expected):
+    outcome = value(run, program)
+    assert outcome.status == 0, (program, outcome.err)
+    np.testing.assert_allclose(outcome.json["value"], expected, 1e-12)
+
+
+# Each with the value that its author means.
+NOTATIONS = [
+    # books
+    ("sin^2(x)", np.sin(2) ** 2), ("sin^2 x", np.sin(2) ** 2), ("sin²(x) + 1", np.sin(2) ** 2 + 1), ("sin² x", np.sin(2) ** 2),
+    ("tan⁻¹(x)", np.arctan(2)), ("tan^-1 x", np.arctan(2)), ("log²(x)", np.log(2) ** 2), ("cos^{2}(x)", np.cos(2) ** 2),
+    ("sin x", np.sin(2)), ("sin 2x + 1", np.sin(4) + 1), ("sin x cos x", np.sin(2) * np.cos(2)), ("ln x", np.log(2)),
+    ("2 sin(x)", 2 * np.sin(2)), ("x sin(x)", 2 * np.sin(2)), ("sin(x)cos(x)", np.sin(2) * np.cos(2)), ("(x+1)(x+2)", 12),
+    ("(x+1)x", 6), ("|x - 5|", 3), ("2|x - 5| + |x|", 8), ("‖v‖", 5), ("||v||", 5), ("⌊x/3⌋", 0), ("⌈x/3⌉", 1), ("∜16", 2),
+    ("½x", 1), ("1½ + x", 3.5), ("x½", 1), ("x–1", 1), ("x∗3", 6), ("x∕2", 1), ("x^²", 4), ("log₁₀(x)", np.log10(2)), ("x₁", 5),
+    ("{x + 1}", 3), ("A'", [[1, 3], [2, 5]]), ("d/dx x^2", 4), ("∂/∂x (x^3)", 12), ("x² + sin x", 4 + np.sin(2)),
+    # LaTeX
+    (r"\\frac{x}{2}", 1), (r"\\frac{1}{1+e^{-x}}", 1 / (1 + np.exp(-2))), (r"\\dfrac12 x", 1), (r"\\sqrt{x}", 2**0.5),
+    (r"\\sqrt[3]{x + 6}", 2), (r"\\sin x", np.sin(2)), (r"2\\pi x", 4 * np.pi), (r"x^{2} + 1", 5), (r"e^{-x^{2}}", np.exp(-4)),
+    (r"x_{1}", 5), (r"\\left(x + 1\\right)^2", 9), (r"2 \\cdot x", 4), (r"$x^2$", 4), (r"\\(x^2\\)", 4), (r"x \\le 3", 1),
+    (r"\\frac{\\sin x}{x}", np.sin(2) / 2), (r"\\sin^2 x", np.sin(2) ** 2), (r"\\alpha x", 1), (r"\\lvert x - 5\\rvert", 3),
+    (r"\\frac{d}{dx} x^2", 4), (r"\\operatorname{erf}(x)", 0.9953222650189527), (r"\\exp\\left(-\\frac{x^2}{2}\\right)", np.exp(-2)),
+    # spreadsheets, MATLAB, R, C, Fortran, Mathematica
+    ("=A1^2", 9), ("x.^2", 4), ("x.*3", 6), ("1 ./x", 0.5), ("v.'", [3, 4]), ("[1,2;3,4]*x", [[2, 4], [6, 8]]), ("[1 2 3]", [1, 2, 3]),
+    ("x ~= 2", 0), ("A\\b", [-1, 1]), ("x %% 2", 0), ("b %*% v", 11), ("x %/% 2", 1), ("x && 1", 1), ("!(x > 3)", 1), ("x ? 5 : 6", 5),
+    ("if x > 1 then 2 else 3", 2), ("x mod 2", 0), ("x AND 1", 1), ("x .gt. 1", 1), ("1.5d0*x", 3), ("2d-3", 0.002),
+    ("1.0f + x", 3), ("1.0_dp*x", 2), ("0x1F", 31), ("y := x^2", 4), ("y ← x^2", 4), ("$A$1*2", 6), ("x^2%", 0.04), ("{1, 2}", [1, 2]),
+    ("1,5", 1.5), ("1,5*x", 3), ("1,234.5*x", 2469), ("x^0,5", 2**0.5), ("90°", np.pi / 2), ("cos(60°)", 0.5),
+    ("5 kg", 5), ("9.81 m/s^2", 9.81), ("x*3 m", 6), ("$5", 5), ("5 %", 0.05),
+    ("Sin[x]", np.sin(2)), ("Exp[-x^2]", np.exp(-4)), ("A^T", [[1, 3], [2, 5]]), ("D[x^3, x]", 12),
+    ("x(x + 1)", 6), ("f(u) = u^3; f'(x)", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "expected"), NOTATIONS, ids=[p for p, _ in NOTATIONS])
+def test_a_notation_that_is_refused_has_a_hint_that_runs(run, program, expected):
+    program = program.replace("\\\\", "\\")
+    outcome = value(run, program)
+    assert outcome.status != 0
+    written = re.fullmatch(
+        r"write (.*?)(?: for (?:the transpose|a product).*|, or \[a, b\].*)?", outcome.error["hint"]
+    )[1]
+    if expected is None:
+        assert_runs(run, f"{program.rpartition(';')[0]}; {written}", 12)
+    else:
+        assert_runs(run, written, expected)
+
+
+TWO_READINGS = [
+    ("1/2x", [1 / 4, 1.0]), ("-x!", [None, -2]), ("2x!", [24, 4]), ("√x²", [2, 2]), ("[1 -2]", [[-1], [1, -2]]), ("x!!", [2]), ("2(3)", [6]),
+    ("x^2(x + 1)", None), ("3!=6", None), ("1.000+-0.002", [0.998]), ("max(v, 0)", None), ("x <- 3", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "expected"), TWO_READINGS, ids=[p for p, _ in TWO_READINGS])
+def test_both_readings_can_be_written(run, program, expected):
+    outcome = value(run, program)
+    assert outcome.status != 0
+    assert outcome.error["hint"].startswith("write ")
+    for written, result in zip(re.split(r" or |, or ", outcome.error["hint"].removeprefix("write ")), expected or ()):
+        if result is not None:
+            assert_runs(run, f"[{written}]" if isinstance(result, list) else written, result)
+
+
+CALLED = [
+    ("normcdf(x)", 0.9772498680518208), ("fact(x)", 2), ("length(v)", 2), ("EXP(x)", np.exp(2)), ("Sin(x)", np.sin(2)), ("tg(x)", np.tan(2)),
+    ("lg(x)", np.log10(2)), ("nCr(5, x)", 10), ("ReLU(x)", 2), ("LeakyReLU(x)", 2), ("dexp(x)", np.exp(2)), ("expf(x)", np.exp(2)),
+    ("stdev(v)", 0.5), ("avg(v)", 3.5), ("arctg(x)", np.arctan(2)), ("mse(x, 1)", 1), ("Γ(x)", 1), ("Φ(x)", 0.9772498680518208),
+    ("PI()*x", 2 * np.pi), ("Pi*x", 2 * np.pi), ("E^x", np.exp(2)), ("TRUE*x", 2), ("Infinity > x", 1), ("lgo(x)", np.log(2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "expected"), CALLED, ids=[p for p, _ in CALLED])
+def test_a_name_of_another_language_is_known(run, program, expected):
+    error = value(run, program).error
+    found = re.fullmatch(r"(?:did you mean '|write )(\w+)'?\??", error["hint"])[1]
+    start = error["column"] - 1
+    end = start + len(re.match(r"\w+(?:\(\))?", program[start:])[0])
+    named = program[start:end]
+    assert_runs(
+        run,
+        program[:start] + found + program[end if named.endswith("()") else start + len(named.rstrip("()")) :],
+        expected,
+    )
+
+
+def test_what_people_mean_is_there():
+    for name in meant._FUNCTIONS:
+        assert table.find(name) is not None or name in ("len", "diff"), name
+
+
+VALUES = [("5 kg", "write 5"), ("3 m/s", "write 3"), ("5kg", "write 5: a value has no unit"), ("1,5", "write 1.5"), ("5%", "write 5/100"), ("90°", "write deg2rad(90)"),
+          ("1d3", "write 1e3"), ("[1 2 3]", "write [1, 2, 3]"), ("1.234,5", "write 1234.5"), ("1±0.1", "without its uncertainty")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "hint"), VALUES)
+def test_a_value_as_it_is_written_elsewhere(run, given, hint):
+    error = run("eval", "x^2", f"x={given}", "--json").error
+    assert hint in error["hint"]
+    assert error["column"] > 2
