@@ -77,9 +77,11 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         simplified = _by_sympy(formulas) if options.simplify else None
         document = languages.document(options.to, simplified or formulas)
         point = {n: bindings[n] for n in wrt if n in bindings and not arrays.shape(bindings[n])}
-        missing = [v.name for v in formulas.value.inputs if v.name not in bindings] if point else []
+        # An input is a name, or an element of it.
+        read = [(v.name or "").partition("[")[0] for v in formulas.value.inputs] if point else []
+        missing = [name for name in read if name not in bindings]
         if missing:
-            warnings.append(_no_value(program, point, missing[0] or ""))
+            warnings.append(_no_value(program, point, missing[0]))
         values = _values(program, bindings, wrt, options.order) if point and not missing else None
         if values is not None:
             warnings += values.warnings
