@@ -126,6 +126,20 @@ def test_functions_of_functions(program, value, gradient):
     np.testing.assert_allclose(by["x"], gradient, 1e-12, 1e-12)
 
 
+AS_FLOATS = [
+    ("sum((v > 1).float() + (v > 2).astype(float))", 3.0, None),
+    ("import numpy as np\nnp.sum(v.astype(np.float64)*v)", 14.0, [2.0, 4.0, 6.0]),
+    ("sum(v.double()**2)", 14.0, [2.0, 4.0, 6.0]),
+]
+
+
+@pytest.mark.parametrize(("program", "value", "gradient"), AS_FLOATS)
+def test_the_type_that_numbers_have_anyway(program, value, gradient):
+    found, by = value_and_grad(program, v=V)
+    assert found == value
+    np.testing.assert_equal(by["v"], None if gradient is None else np.array(gradient))
+
+
 PRINTED = [("2x", 6.0), ("3(x + 1)", 12.0), ("x²", 9.0), ("-x⁻¹", -1 / 3), ("√(x + 1)", 2.0), ("∛27", 3.0), ("x!", 6.0),
            ("2x·x − 1", 17.0), ("x ÷ 3 × 2", 2.0), ("x ≤ 3", 1.0), ("2π", 2 * np.pi), ("2√(x + 1)", 4.0)]  # fmt: skip
 
@@ -215,6 +229,9 @@ REFUSED = [
     ("(x, 2)*2", ["tile(x, n)", "multiply(x, n)"]),
     ("(x, 1) + (x, 2)", ["concat([a, b])", "add(a, b)"]),
     ("scipy.linalg.qr(stack([v, v**2], 1))[1]", ["mode='economic'"]),
+    ("v.astype(int)[0]", ["float64", "trunc(x)"]),
+    ("sum(v.float(1))", ["'float' takes 1 argument"]),
+    ("sum(v.astype())", ["'dtype'"]),
     ("[1 -2]*x", ["1 - 2", "1, -2"]),
     ("x <- 2", ["x = 2", "x < -2"]),
     ("1.000+-0.002", ["1.000 - 0.002", "1.000 ± 0.002"]),

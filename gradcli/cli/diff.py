@@ -25,10 +25,9 @@ from gradcli.run.symbolic import derivatives_as_formulas
 
 _HELP = """\
 A name without a value stands for any number. A number that is given as NAME=VALUE is put in for its
-name, unless the derivative is by that name: then the value there stands below the formula, in a
-comment. A tensor gives its name a shape. The formulas are
-simplified as for real numbers where the functions are smooth: at a kink or a pole, eval has the
-conventions, and the formula need not.
+name, unless the derivative is by that name: its value there then stands below the formula. A tensor
+gives its name a shape. The formulas are simplified as for real numbers where the functions are
+smooth: at a kink or a pole, eval has the conventions, and the formula need not.
 
 Examples:
 

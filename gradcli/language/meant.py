@@ -98,12 +98,29 @@ _OTHERWISE = {
     "pdf": "write norm_pdf(…) for the normal distribution",
     "ppf": "write ndtri(…) for the normal distribution",
     "phi": "write ndtr(…) for the normal distribution, norm_pdf(…) for its density",
+    "numpy": "leave it out: programs compute with tensors alone",
+    "tolist": "leave it out: programs compute with tensors alone",
+    "cpu": "leave it out: --device says where it is computed",
+    "cuda": "leave it out: --device says where it is computed",
+    "to": "leave it out: --device and --dtype say where and in which numbers it is computed",
+    "requiresgrad": "leave it out: --wrt says what is differentiated by",
+    "vectorize": "leave it out: functions work on each element",
+    "eval": "write the expression itself",
+    "exec": "write the statements themselves",
+    "dict": "write a name for each value",
+    "isinstance": "leave it out: every value is a number, a tensor or a list",
+    "plot": "leave it out: gradcli gives numbers",
+    "open": "give the name its values, as in x=@data.csv:column",
     "seed": "leave it out: randn(3, seed=0) has a seed of its own",
     "manualseed": "leave it out: randn(3, seed=0) has a seed of its own",
     "normal": "write randn(…, seed=0)",
     "uniform": "write rand(…, seed=0)",
     "random": "write rand(…, seed=0)",
 }
+
+
+# Characters before and behind a name that are looked at.
+_AROUND = 1_000
 
 
 def function(name: str) -> str | None:
@@ -128,10 +145,10 @@ def _with_its_type(key: str) -> str | None:
 def of_function(name: str, source: str, span: Span) -> str | None:
     """The hint for the call of an unknown function, whose name stands at `span` in the text."""
     key = name.casefold().replace("_", "")
-    if name in _VALUES and re.match(r"\(\s*\)", source[span.end :]):
+    if name in _VALUES and re.match(r"\(\s*\)", source[span.end : span.end + _AROUND]):
         return f"write {_VALUES[name]}"
     found = function(name)
-    if found is not None and re.match(r"\([^()]*\)\s*\(", source[span.end :]):
+    if found is not None and re.match(r"\([^()]*\)\s*\(", source[span.end : span.end + _AROUND]):
         # A layer, which is made first and then called.
         return f"write {found}(…)"
     otherwise = _OTHERWISE.get(name) or _OTHERWISE.get(key) or FOREIGN_WORDS.get(name)
@@ -140,14 +157,16 @@ def of_function(name: str, source: str, span: Span) -> str | None:
 
 def of_name(name: str, source: str, span: Span) -> str | None:
     """The hint for a name without a value, which stands at `span` in the text."""
-    behind = source[span.end :]
+    behind = source[span.end : span.end + _AROUND]
     found = function(name) if behind[:1] == "[" else None
     if found is not None:
         return f"write {found}({_within(behind)})"
     called = re.match(r"(?:\.\w+)*\.(\w+)\s*\(", behind)
     if called is not None and table.find(called[1]) is not None:
         return f"leave the prefix out: write {called[1]}(…)"
-    if name in ("T", "H") and (power := re.search(r"([\w.]+|\))\s*(?:\^|\*\*)\s*$", source[: span.start])):
+    if name in ("T", "H") and (
+        power := re.search(r"([\w.]+|\))\s*(?:\^|\*\*)\s*$", source[max(0, span.start - _AROUND) : span.start])
+    ):
         return f"write {power[1] if power[1] != ')' else '(…)'}.T"
     return f"write {_VALUES[name]}" if name in _VALUES else None
 

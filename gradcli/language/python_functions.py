@@ -16,6 +16,7 @@ from gradcli.language.syntax import tree
 from gradcli.language.values import Value, length_of, number, truth
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.conversions import cast
 from gradcli.primitives.signature import parse_signature
 
 
@@ -106,15 +107,30 @@ def _sorted(node: tree.Call, items: Value, reverse: Value = False) -> Items:
 _SORTED = 4
 
 
-# Methods that change nothing.
-def _same(_node: tree.Call, x: Value) -> Value:
-    return number(x, "a method")
+def _floats(_node: tree.Call, x: Value) -> Value:
+    """`x.float()`: truth values as numbers, which all others are."""
+    found = number(x, "a method")
+    return cast(found, arrays.default_dtype()) if arrays.dtype_name(found) == "bool" else found
 
 
-_METHODS_OF_TENSORS: Mapping[str, Callable[..., Value]] = {"float": _same, "double": _same}
+def _as_type(node: tree.Call, x: Value, dtype: Value, copy: Value = True) -> Value:
+    """`x.astype(float)`, where that is what it is anyway."""
+    wanted = {"float": "float64", "double": "float64"}.get(str(dtype), dtype)
+    if wanted != arrays.default_dtype():
+        raise EvaluationError(
+            f"the numbers of a program are of {arrays.default_dtype()}",
+            hint="--dtype says which; floor(x) and trunc(x) make whole ones",
+            span=node.span,
+        )
+    return _floats(node, x)
 
 
 # Each with its signature.
+_METHODS_OF_TENSORS: Mapping[str, tuple[str, Callable[..., Value]]] = {
+    "float": ("x", _floats),
+    "double": ("x", _floats),
+    "astype": ("x, dtype, copy=True", _as_type),
+}
 _FUNCTIONS: Mapping[str, tuple[str, Callable[..., Value]]] = {
     "range": ("*bounds", _range),
     "zip": ("*items", _zip),
@@ -131,15 +147,12 @@ _FUNCTIONS: Mapping[str, tuple[str, Callable[..., Value]]] = {
 
 def find(call: tree.Call) -> Callable[..., Value] | None:
     """The function of Python's that a call means, None where it means none."""
-    if call.receiver is not None and call.name in _METHODS_OF_TENSORS:
-        return functools.partial(_METHODS_OF_TENSORS[call.name], call)
-    if call.receiver is not None or call.module or call.name not in _FUNCTIONS:
-        return None
-    return functools.partial(_called, call)
+    known = _FUNCTIONS if call.receiver is None and not call.module else {}
+    found = (_METHODS_OF_TENSORS if call.receiver is not None else known).get(call.name)
+    return None if found is None else functools.partial(_called, call, *found)
 
 
-def _called(call: tree.Call, *given: Value, **named: Value) -> Value:
-    signature, function = _FUNCTIONS[call.name]
+def _called(call: tree.Call, signature: str, function: Callable[..., Value], *given: Value, **named: Value) -> Value:
     arguments.fit(call.name, parse_signature(signature), given, named)
     return function(call, *given, **named)
 

@@ -21,7 +21,7 @@ DERIVATIVES = {"diff": "y, x, n=1, *more", "jacobian": "y, x", "hessian": "y, x"
 DETACH = ("detach", "stop_gradient")
 # Of Python: see `gradcli.language.python_functions`.
 PYTHON_FUNCTIONS = frozenset(
-    {"range", "zip", "enumerate", "reversed", "list", "tuple", "len", "float", "int", "sorted", "double"}
+    {"range", "zip", "enumerate", "reversed", "list", "tuple", "len", "float", "int", "sorted", "double", "astype"}
 )
 # Of functions: see `gradcli.language.transforms`.
 TRANSFORMS = frozenset(

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from gradcli.errors import Span
 
-# Rewriting takes time with the square of the length.
-_LONGEST = 400
+# Rewriting takes time with a power of the length of the statement, and what comes of it is read with all of the text.
+_LONGEST, _LONGEST_TEXT = 300, 20_000
 
 
 def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> str | None:
@@ -20,6 +20,8 @@ def proposal(source: str, place: int, is_read: Callable[[str, int], bool]) -> st
 
     `is_read` says of a text whether it can be read as far as a place.
     """
+    if len(source) > _LONGEST_TEXT:
+        return None
     span = _statement(source, place)
     given = source[span.start : span.end]
     if len(given) > _LONGEST:
@@ -37,12 +39,16 @@ def _statement(source: str, place: int) -> Span:
     start = source.rfind("\n", 0, place) + 1
     end = source.find("\n", place)
     end = len(source) if end < 0 else end
-    for part in re.finditer(r"(?:\[[^\]]*\]|[^;\[])+", source[start:end]):
-        if part.start() <= place - start <= part.end():
-            text = part[0]
-            first = start + part.start() + len(text) - len(text.lstrip())
-            return Span(first, start + part.start() + len(text.rstrip()))
-    return Span(start, end)
+    depth = 0
+    for at in range(start, end):
+        depth += {"[": 1, "]": -1}.get(source[at], 0)
+        if source[at] == ";" and depth <= 0:
+            if at >= place:
+                end = at
+                break
+            start = at + 1
+    text = source[start:end]
+    return Span(start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
 
 
 _FUNCTIONS = [
@@ -72,7 +78,7 @@ _FUNCTIONS = [
     "erf",
 ]
 _FUNCTION = rf"(?<![\w.])({'|'.join(sorted(_FUNCTIONS, key=len, reverse=True))})"
-_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 # An argument without brackets around it: a name or number with what print puts around it.
 _BARE = rf"(?:{_NUMBER})?(?:[^\W\d_]\w*(?:\([^()]*\))?)?(?:\^\w+|[⁰¹²³⁴-⁹]+)?"
 _BRACKETED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
@@ -240,7 +246,7 @@ _UNITS = "kg|g|mg|km|m|cm|mm|nm|s|ms|h|min|N|J|kJ|W|kW|V|A|K|Pa|kPa|bar|Hz|kHz|M
 
 def _numbers(text: str) -> str:
     text = re.sub(r"(?<![\w.])(0[xXoObB][0-9a-fA-F]+)\b", _in_decimals, text)
-    text = re.sub(r"(?<![\w.])(\d+\.?\d*|\.\d+)[dD]([-+]?\d+)", r"\1e\2", text)
+    text = re.sub(r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+)[dD]([-+]?\d+)", r"\1e\2", text)
     text = re.sub(r"(?<![\w.])(\d+\.\d*|\.\d+)(?:[fFL]|_[a-z]+\d*)\b", r"\1", text)
     text = re.sub(rf"({_NUMBER})\s*°(?![CF])", r"deg2rad(\1)", text)
     text = re.sub(rf"({_NUMBER})\s+deg\b", r"deg2rad(\1)", text)
