@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli import arrays, limits
@@ -12,18 +12,21 @@ from gradcli.language.cells import Cell, InParts, is_basic
 from gradcli.language.lists import Items, is_position, item_of
 from gradcli.language.machine import Activation, Machine, Scope, Task
 from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
+from gradcli.language.removable import Removable
 from gradcli.language.scope import unknown_name
-from gradcli.language.stable import Rewritten
+from gradcli.language.stable import Fitting, Rewritten
 from gradcli.language.statements import bind, elements, key_of
 from gradcli.language.syntax import tree
 from gradcli.language.values import Value, number, one_of, truth
 from gradcli.primitives import arithmetic, table
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import assume, concrete
-from gradcli.primitives.comparisons import logical_not, where
+from gradcli.primitives.bind import assume, concrete, constant
+from gradcli.primitives.comparisons import less, logical_not, where
 from gradcli.primitives.indexing import index
+from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Operation
 from gradcli.primitives.special import gamma
+from gradcli.primitives.taylor_series import taylor_series
 
 
 def _list(machine: Machine, node: tree.List, _scope: Scope) -> Task:
@@ -204,7 +207,7 @@ def _conditional(machine: Machine, node: tree.Conditional, _scope: Scope) -> Tas
     return (yield node.body if truth(test, node.test) else node.orelse)
 
 
-def _stable_form(machine: Machine, node: Rewritten, scope: Scope) -> Task:
+def _stable_form(machine: Machine, node: Fitting, scope: Scope) -> Task:
     rule = node.rule
     if rule.when is None:
         machine.rewritten[node] = None
@@ -222,24 +225,61 @@ def _stable_form(machine: Machine, node: Rewritten, scope: Scope) -> Task:
     return where(holds, stable, original)
 
 
+def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
+    series, (first, times) = node.series, node.places[0]
+    given = yield first
+    value = number(given, f"'{node.rule.pattern}'")
+    variable = value if times == 1.0 else arithmetic.divide(value, times)
+    near = less(arithmetic.absolute(arithmetic.subtract(constant(variable), series.point)), series.radius)
+    if assume(logical_not(near)):
+        return (yield from _as_it_stands(machine, node, scope, {first: given}))
+    machine.rewritten[node] = None
+    everywhere = assume(near)
+    inside = variable if everywhere else where(near, variable, series.point)
+    by_series = machine.apply(node, taylor_series.called, partial(taylor_series, series=series), inside)
+    for (place, times), n in node.others:
+        other = number((yield place), f"'{node.rule.pattern}'")
+        other = power(other if times == 1.0 else arithmetic.divide(other, times), float(n))
+        by_series = machine.apply(node, "multiply", arithmetic.multiply, by_series, other)
+    if everywhere:
+        return by_series
+    outside = where(near, series.point + series.radius, variable)
+    values = {place: arithmetic.multiply(outside, times) for place, times in node.places}
+    return where(near, by_series, (yield from _as_it_stands(machine, node, scope, values)))
+
+
 def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequence[Mapping[str, tuple[Value, Value]]]:
     """What each name stands for in the stable form, and in the original one: where the condition holds, and else."""
     within, without = numbers
     return {n: (v, within) for n, v in values.items()}, {n: (without, v) for n, v in values.items()}
 
 
-def _in_one_form(machine: Machine, node: Rewritten, scope: Scope, values: Mapping[str, Value], *, stable: bool) -> Task:
-    # The forms read the parts again, which must not evaluate them again.
-    machine.held.update({part: values[name] for name, places in node.parts.items() for part in places})
+def _in_one_form(machine: Machine, node: Fitting, scope: Scope, values: Mapping[str, Value], *, stable: bool) -> Task:
+    held: dict[tree.SyntaxNode, Value] = {part: values[name] for name, places in node.parts.items() for part in places}
+    if not stable:
+        return (yield from _as_it_stands(machine, node, scope, held))
+    machine.rewritten[node] = None
+    # The form reads the parts again, which must not evaluate them again.
+    machine.held.update(held)
     try:
-        if stable:
-            machine.rewritten[node] = None
-            return (yield node.stable)
+        return (yield node.stable)
+    finally:
+        _let_go(machine, held)
+
+
+def _as_it_stands(machine: Machine, node: Rewritten, scope: Scope, held: Mapping[Any, Value]) -> Task:
+    """The original form, some of whose parts have values already."""
+    machine.held.update(held)
+    try:
         return (yield from machine.handlers[type(node.original)](machine, node.original, scope))
     finally:
-        # The form that is used in place of this one may have let go of them already.
-        for part in itertools.chain.from_iterable(node.parts.values()):
-            machine.held.pop(part, None)
+        _let_go(machine, held)
+
+
+def _let_go(machine: Machine, held: Mapping[Any, Value]) -> None:
+    # The form that is used in place of this one may have let go of them already.
+    for part in held:
+        machine.held.pop(part, None)
 
 
 def _attribute(machine: Machine, node: tree.Attribute, _scope: Scope) -> Task:
@@ -301,7 +341,8 @@ HANDLERS: dict[type, Callable[..., Task]] = {
     tree.Conditional: _conditional,
     tree.Attribute: _attribute,
     tree.Index: _index,
-    Rewritten: _stable_form,
+    Fitting: _stable_form,
+    Removable: _removable,
 }
 
 SIMPLE: dict[type, Callable[..., Value]] = {

@@ -14,7 +14,8 @@ from gradcli.language.cells import Cell, InParts
 from gradcli.language.lists import Items
 from gradcli.language.machine import Machine, Observer, Task, block
 from gradcli.language.provenance import UNKNOWN, Provenance
-from gradcli.language.stable import Rewritten, rewrites
+from gradcli.language.removable import rewrites
+from gradcli.language.stable import Rewritten
 from gradcli.language.syntax import tree
 from gradcli.language.values import FUNCTIONS, Value, number
 
@@ -44,8 +45,8 @@ def evaluate(
 ) -> Evaluation:
     """Run `program` with its outer names bound to numbers, arrays or Tensors.
 
-    With `rewrite` expressions that have a stable form (see `gradcli.language.stable`) are
-    evaluated in it.
+    With `rewrite` expressions that have a stable form (see `gradcli.language.stable` and
+    `gradcli.language.removable`) are evaluated in it.
 
     Raises UnknownNameError and CallError for names and calls that cannot be right, LimitError
     past the limits of the run, and EvaluationError or DifferentiationError where an operation fails, each
@@ -53,7 +54,7 @@ def evaluate(
     """
     limits.charge_steps(_CHARACTER * len(program.source))
     scope.check(program, bindings)
-    stable = rewrites(program, scope.defined_functions(program)) if rewrite else {}
+    stable = rewrites(program, bindings) if rewrite else {}
     return _run(Machine(program, bindings, stable, observe, provenance, _HANDLERS, _SIMPLE))
 
 

@@ -162,11 +162,16 @@ _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P
 
 
 class Rewritten(tree.Expression):
-    """An expression that a rule fits, and what each name of its pattern stands for, at every place; `original` is
-    the expression as it stands, or by the next rule that fits."""
+    """An expression that is evaluated in another form; `original` is the expression as it stands, or by the next rule
+    that fits."""
 
     rule: StableForm
     original: tree.Expression
+
+
+class Fitting(Rewritten):
+    """An expression that a rule fits, and what each name of its pattern stands for, at every place."""
+
     stable: tree.Expression
     parts: Mapping[str, Sequence[tree.Expression]]
 
@@ -186,15 +191,17 @@ def rewrites(program: tree.Module, own_functions: Collection[str]) -> dict[tree.
             parts = _match(pattern, node, own_functions)
             if parts is not None:
                 stable = _filled(_parsed(rule.stable), parts, node.span)
-                fits = found[node] = Rewritten(node.span, rule, fits, stable, parts)
+                fits = found[node] = Fitting(node.span, rule, fits, stable, parts)
     return found
 
 
 def stable_text(rewritten: Rewritten, source: str) -> str:
     """The stable form as a program would write it, its parts as they stand in `source`."""
 
+    parts = rewritten.parts if isinstance(rewritten, Fitting) else {}
+
     def written(match: re.Match[str]) -> str:
-        part = rewritten.parts[match["name"]][0]
+        part = parts[match["name"]][0]
         text = source[part.span.start : part.span.end]
         return f"({text})" if _is_loose(part) and match["argument"] is None else text
 

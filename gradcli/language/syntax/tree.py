@@ -289,7 +289,7 @@ class Input(Expression):
 class Module(SyntaxNode):
     """A whole program and the text it came from."""
 
-    __slots__ = ("_everything",)
+    __slots__ = ("_everything", "_rewrites")
 
     source: str
     body: tuple[Statement, ...]

@@ -1,0 +1,174 @@
+"""Laurent series as operands: functions of one variable at points where they have a pole, or parts of them have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError
+from gradcli.kinds.order import PATTERN
+from gradcli.kinds.rounding import Roundings
+from gradcli.kinds.taylor import Jet, observer
+from gradcli.primitives.arithmetic import add, divide, multiply, negative, reciprocal, subtract
+from gradcli.primitives.bind import assume, bind
+from gradcli.primitives.elementary import coth, csch
+from gradcli.primitives.exponential import exp, log
+from gradcli.primitives.operators import Operators
+from gradcli.primitives.powers import general_power, whole_power
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.trigonometric import sinh, tanh
+
+_NO_PARAMS: Mapping[str, Any] = {}
+
+# A coefficient that roundings change by so much of it is 0 but for rounding.
+_NOISE = 0.125
+
+
+class NoSeriesError(EvaluationError):
+    """The function has no Laurent series with numbers as its coefficients."""
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """For series that are no operands of the program that runs."""
+    token = observer.set(None)
+    try:
+        yield
+    finally:
+        observer.reset(token)
+
+
+class Laurent(Operators):
+    """t**valuation times a power series in t, whose first coefficient is not 0.
+
+    The series, a `Jet` of numbers, is watched, so that what is 0 but for rounding is told from what is not.
+    """
+
+    __slots__ = ("jet", "valuation")
+    level = PATTERN
+
+    def __init__(self, valuation: int, jet: Jet) -> None:
+        self.valuation = valuation
+        self.jet = jet
+
+    @property
+    def inner(self) -> Any:
+        # No rule may choose by the value at the point.
+        raise NoSeriesError("a Laurent series is no number")
+
+    @staticmethod
+    def variable(point: float, order: int) -> Laurent:
+        """point + t, up to t**order."""
+        return _stripped(0, Jet([point, 1.0], order).watched(Roundings()))
+
+    def taylor(self) -> list[float]:
+        """The coefficients from that of t**0 on. Raises NoSeriesError where there is a pole."""
+        if self.valuation < 0:
+            raise NoSeriesError("the function has a pole")
+        return [0.0] * self.valuation + _padded(self.jet)
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Laurent:
+        known = next(o for o in operands if isinstance(o, Laurent))
+        series = [o if isinstance(o, Laurent) else known._constant(o) for o in operands]
+        rule = _RULES.get(primitive)
+        if rule is not None:
+            return rule(*series, **params)  # type: ignore[no-any-return]
+        if not primitive.elementwise or primitive.selects or primitive.vjp is None:
+            raise NoSeriesError(f"'{primitive.called}' has no Laurent series")
+        jets = [s._shifted(0) for s in series]
+        if primitive.smooth is not None and not assume(primitive.smooth(*(j.inner for j in jets), **params)):
+            raise NoSeriesError(f"'{primitive.called}' has a kink there")
+        return _stripped(0, bind(primitive, jets, params))
+
+    def _constant(self, value: Any) -> Laurent:
+        if type(value) not in arrays.PLAIN:
+            raise NoSeriesError("a Laurent series is one of numbers")
+        return _stripped(0, Jet([float(value)], self.jet.order).watched(Roundings()))
+
+    def _shifted(self, valuation: int) -> Jet:
+        """The series by powers from t**valuation on, which is not above its own valuation."""
+        zeros = self.valuation - valuation
+        if zeros < 0:
+            raise NoSeriesError("a function of what has a pole")
+        if not zeros:
+            return self.jet
+        return _watched(
+            [0.0] * zeros + _padded(self.jet),
+            [0.0] * zeros + _padded(self.jet.shadow),
+            self.jet,
+        )
+
+
+def _padded(jet: Any) -> list[float]:
+    found = [0.0 if c is None else c for c in jet.coefficients]
+    return found + [0.0] * (jet.order + 1 - len(found))
+
+
+def _watched(coefficients: list[float], others: list[float], like: Jet) -> Jet:
+    made = Jet(coefficients, len(coefficients) - 1)
+    made.shadow = Jet(others, len(others) - 1)
+    made.shadow.roundings = like.shadow.roundings if like.shadow is not None else None
+    return made
+
+
+def _stripped(valuation: int, jet: Any) -> Laurent:
+    """t**valuation*jet, without coefficients that are 0 but for rounding."""
+    found = _padded(jet)
+    others = _padded(jet.shadow) if jet.shadow is not None else [*found]
+    if not all(map(math.isfinite, found)):
+        raise NoSeriesError("a coefficient is no number")
+    for k, (c, other) in enumerate(zip(found, others)):
+        if abs(c - other) >= _NOISE * abs(c):
+            found[k] = others[k] = 0.0
+    zeros = next((k for k, c in enumerate(found) if c), None)
+    if zeros is None:
+        raise NoSeriesError("a function that is 0 everywhere")
+    return Laurent(valuation + zeros, _watched(found[zeros:], others[zeros:], jet))
+
+
+def _sum(primitive: Primitive) -> Any:
+    def rule(a: Laurent, b: Laurent) -> Laurent:
+        lowest = min(a.valuation, b.valuation)
+        return _stripped(lowest, bind(primitive, (a._shifted(lowest), b._shifted(lowest)), _NO_PARAMS))
+
+    return rule
+
+
+def _negative(a: Laurent) -> Laurent:
+    return _stripped(a.valuation, bind(negative, (a.jet,), _NO_PARAMS))
+
+
+def _product(a: Laurent, b: Laurent) -> Laurent:
+    return _stripped(a.valuation + b.valuation, bind(multiply, (a.jet, b.jet), _NO_PARAMS))
+
+
+def _quotient(a: Laurent, b: Laurent) -> Laurent:
+    return _stripped(a.valuation - b.valuation, bind(divide, (a.jet, b.jet), _NO_PARAMS))
+
+
+def _whole_power(a: Laurent, *, n: float) -> Laurent:
+    return _stripped(a.valuation * int(n), bind(whole_power, (a.jet,), {"n": n}))
+
+
+def _power(a: Laurent, q: Laurent) -> Laurent:
+    if q.valuation or q.jet.degree:
+        return exp(q * log(a))  # type: ignore[no-any-return]
+    return _stripped(0, bind(general_power, (a._shifted(0), q.jet.inner), _NO_PARAMS))
+
+
+_RULES: Mapping[Primitive, Any] = {
+    add: _sum(add),
+    subtract: _sum(subtract),
+    negative: _negative,
+    multiply: _product,
+    divide: _quotient,
+    reciprocal: lambda a: 1.0 / a,
+    whole_power: _whole_power,
+    general_power: _power,
+    coth: lambda a: 1.0 / tanh(a),
+    csch: lambda a: 1.0 / sinh(a),
+}

@@ -1,0 +1,310 @@
+"""Expressions as functions of one variable, which may be any expression: of sin(a*x)/(a*x) it is a*x."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from gradcli.errors import GradcliError
+from gradcli.language import scope
+from gradcli.language.operations import BINARY
+from gradcli.language.syntax import tree
+from gradcli.primitives import table
+from gradcli.primitives.arithmetic import add, divide, multiply, negative
+from gradcli.primitives.bind import Kind
+from gradcli.primitives.powers import power
+from gradcli.primitives.primitive import Operation, Primitive
+
+# An expression with more parts is not looked at, but its parts are; nor is one with a longer name of a part.
+_MOST_PARTS, _LONGEST = 40, 200
+_MOST_OPERATIONS = 1000
+# So many expressions are tried as the variable.
+_MOST_VARIABLES = 12
+_SINGULAR = frozenset({"divide", "reciprocal", "pow", "cot", "csc", "coth", "csch"})
+_OPERATORS = ("+", "-", "*", "/", "**")
+# Powers that are products have exponents up to this.
+_MOST_FACTORS = 12
+
+# Powers of expressions, these by their text in one order.
+Factors = tuple[tuple[str, int], ...]
+# A function of one variable: ("number", value), ("variable", factor, power), or (operation, operands).
+Form = tuple[Any, ...]
+
+
+class Product(NamedTuple):
+    """An expression as a number times others; equal for expressions that differ in the order of their parts alone."""
+
+    factor: float
+    factors: Factors
+
+    def __str__(self) -> str:
+        return "*".join([repr(self.factor), *(f"({text})^{n}" for text, n in self.factors)])
+
+
+class Place(NamedTuple):
+    """Where an expression stands, and the number of times that what stands there is that expression."""
+
+    node: tree.Expression
+    times: float
+
+
+class OneVariable(NamedTuple):
+    """An expression as a function of one variable times powers of others. `places` are where the variable stands in it,
+    first those where it stands as itself."""
+
+    form: Form
+    places: tuple[Place, ...]
+    others: tuple[tuple[Place, int], ...]
+
+
+class _Part(NamedTuple):
+    """What an expression in a product is: an operation on others, a sum of them where there is none, or anything else
+    where there are no operands."""
+
+    operation: Operation | None = None
+    operands: tuple[Product, ...] = ()
+
+
+class Reader:
+    """Reads the expressions of a program, where `own` are the functions that it defines and `bound` the names with values
+    from outside."""
+
+    def __init__(self, program: tree.Module, own: Collection[str], bound: Collection[str]) -> None:
+        self._program = program
+        self._own = own
+        parameters = {n.name for n in tree.everything(program) if isinstance(n, tree.Parameter)}
+        self._names = scope.known_names(program, bound) | parameters
+        self._products: dict[tree.Expression, Product] = {}
+        self._parts: dict[str, _Part] = {}
+
+    def singular(self) -> Iterator[tree.Expression]:
+        """The expressions that may have a singularity, the innermost first."""
+        nodes = tree.everything(self._program)
+        if not any(map(_may_be_singular, nodes)):
+            return
+        # How many parts expressions have, and which of them have such a one.
+        parts: dict[tree.SyntaxNode, int] = {}
+        found: set[tree.SyntaxNode] = set()
+        for node in reversed(nodes):
+            below = self._operands(node)
+            if below is None:
+                continue
+            parts[node] = 1 + sum(parts.get(b, 1) for b in below)
+            if _may_be_singular(node) or not found.isdisjoint(below):
+                found.add(node)
+                if parts[node] <= _MOST_PARTS:
+                    yield node  # type: ignore[misc]
+
+    def in_one_variable(self, node: tree.Expression) -> Iterator[OneVariable]:
+        """An expression as functions of something in it."""
+        inside = [*self._inside(node)]
+        places: dict[Factors, list[Place]] = {}
+        for n in inside:
+            product = self._product(n)
+            places.setdefault(product.factors, []).append(Place(n, product.factor))
+        whole = self._product(node)
+        tried = [v for v in places if v and v != whole.factors][-_MOST_VARIABLES:]
+        for variable in reversed(tried):
+            found = self._split(whole, variable)
+            if found is not None and all(((text, 1),) in places for text, _ in found[1]):
+                form, others = found
+                standing = sorted(places[variable], key=lambda place: place.times != 1.0)
+                yield OneVariable(form, tuple(standing), tuple((places[(text, 1),][0], n) for text, n in others))
+
+    def _split(self, product: Product, variable: Factors) -> tuple[Form, Factors] | None:
+        """A product as a function of the variable times others."""
+        form = self._form(product, variable)
+        if form is not None:
+            return form, ()
+        powers = dict(variable)
+        own: list[tuple[Form, int]] = []
+        left: dict[str, int] = {}
+        for text, n in product.factors:
+            form = None if text in powers else self._form_of_part(text, variable)
+            if form is None:
+                left[text] = n
+            else:
+                own.append((form, n))
+        if not own:
+            return None
+        # As many powers of the variable as leave none of its own parts below a line.
+        n = min(left.get(text, 0) // p for text, p in variable)
+        if n:
+            own.append((("variable", 1.0, 1), n))
+            left |= {text: left.get(text, 0) - n * p for text, p in variable}
+        return _multiplied(product.factor, own), tuple((text, n) for text, n in left.items() if n)
+
+    def _form(self, product: Product, variable: Factors) -> Form | None:
+        factor, factors = product
+        if not factors:
+            return "number", factor
+        n = _power_of(factors, variable)
+        if n:
+            return "variable", factor, n
+        terms = self._terms(product)
+        if len(terms) > 1:
+            return _joined(add, [self._form(term, variable) for term in terms])
+        forms = [(self._form_of_part(text, variable), n) for text, n in factors]
+        return None if any(form is None for form, _ in forms) else _multiplied(factor, forms)  # type: ignore[arg-type]
+
+    def _form_of_part(self, text: str, variable: Factors) -> Form | None:
+        operation, operands = self._parts[text]
+        if operation is None:
+            return self._form(Product(1.0, ((text, 1),)), variable) if operands or variable == ((text, 1),) else None
+        forms = [self._form(o, variable) for o in operands]
+        return None if None in forms else (operation, tuple(forms))
+
+    def _operands(self, node: tree.SyntaxNode) -> Sequence[tree.Expression] | None:
+        """What an elementwise operation is applied to, none of a number; None for anything else."""
+        if isinstance(node, (tree.Number, tree.Name)):
+            return None if self._constant(node) is None else ()
+        if isinstance(node, tree.Unary) and node.operator in "+-":
+            return (node.operand,)
+        if isinstance(node, tree.Binary) and node.operator in _OPERATORS:
+            return node.left, node.right
+        if isinstance(node, tree.Call) and not node.keywords and (node.module or node.name not in self._own):
+            operation, given = table.find(node.name), tree.positional(node)
+            return given if operation is not None and _is_elementwise(operation, len(given)) else None
+        return None
+
+    def _constant(self, node: tree.SyntaxNode) -> float | None:
+        """The number that is written, or that a name such as `pi` stands for."""
+        if isinstance(node, tree.Number):
+            return node.value
+        if not isinstance(node, tree.Name) or (not node.module and node.id in self._names):
+            return None
+        value = (scope.LIBRARY_CONSTANTS if node.module else scope.CONSTANTS).get(node.id)
+        return value if type(value) is float and math.isfinite(value) else None
+
+    def _inside(self, node: tree.Expression) -> Iterator[tree.Expression]:
+        yield node
+        for operand in self._operands(node) or ():
+            yield from self._inside(operand)
+
+    def _product(self, node: tree.Expression) -> Product:
+        found = self._products.get(node)
+        if found is None:
+            found = self._products[node] = self._read(node)
+        return found
+
+    def _read(self, node: tree.Expression) -> Product:
+        value = self._constant(node)
+        if value is not None:
+            return Product(value, ())
+        below = self._operands(node)
+        if below is None:
+            text = self._program.source[node.span.start : min(node.span.end, node.span.start + _LONGEST)]
+            text = "".join(text.split()) if len(text) < _LONGEST else f"#{id(node)}"
+            while text[0] == "(" and text[-1] == ")":
+                text = text[1:-1]
+            return self._of_part(text, _Part())
+        operands = [self._product(b) for b in below]
+        if isinstance(node, tree.Unary):
+            return _scaled(operands[0], -1.0 if node.operator == "-" else 1.0)
+        if isinstance(node, tree.Binary):
+            if node.operator in ("+", "-"):
+                return self._sum(operands[0], _scaled(operands[1], 1.0 if node.operator == "+" else -1.0))
+            found = _combined(node.operator, *operands)
+            if found is not None:
+                return found
+        operation = _operation(node)
+        return self._of_part(f"{operation.name}({', '.join(map(str, operands))})", _Part(operation, tuple(operands)))
+
+    def _of_part(self, text: str, part: _Part) -> Product:
+        self._parts[text] = part
+        return Product(1.0, ((text, 1),))
+
+    def _sum(self, a: Product, b: Product) -> Product:
+        """A sum as a number times one that is the same for the negative one."""
+        terms: dict[Factors, float] = {}
+        for product in (a, b):
+            for term in self._terms(product):
+                terms[term.factors] = terms.get(term.factors, 0.0) + term.factor
+        listed = [Product(factor, factors) for factors, factor in sorted(terms.items()) if factor]
+        if len(listed) < 2:
+            return listed[0] if listed else Product(0.0, ())
+        sign = math.copysign(1.0, listed[0].factor)
+        listed = [_scaled(term, sign) for term in listed]
+        return _scaled(self._of_part("+".join(map(str, listed)), _Part(None, tuple(listed))), sign)
+
+    def _terms(self, product: Product) -> Sequence[Product]:
+        if len(product.factors) == 1 and product.factors[0][1] == 1:
+            operation, terms = self._parts[product.factors[0][0]]
+            if operation is None and terms:
+                return [_scaled(term, product.factor) for term in terms]
+        return (product,)
+
+
+def _may_be_singular(node: tree.SyntaxNode) -> bool:
+    if isinstance(node, tree.Binary):
+        return (node.operator == "/" or node.operator == "**") and not isinstance(node.right, tree.Number)
+    return isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") in _SINGULAR
+
+
+def _operation(node: tree.Expression) -> Operation:
+    if isinstance(node, tree.Binary):
+        return BINARY[node.operator]
+    return table.known(node.name) if isinstance(node, tree.Call) else negative
+
+
+@functools.lru_cache(_MOST_OPERATIONS)
+def _is_elementwise(operation: Operation, count: int) -> bool:
+    if isinstance(operation, Primitive):
+        return operation.elementwise
+    # Most programs do without.
+    from gradcli.kinds.laurent import Laurent
+
+    try:
+        return isinstance(operation(*[Laurent.variable(0.3, 1)] * count), Kind)
+    except (GradcliError, NotImplementedError):
+        return False
+
+
+def _power_of(factors: Factors, variable: Factors) -> int:
+    """Which power of the variable a product is; 0 where it is none."""
+    powers = dict(variable)
+    found = {n // powers[text] if text in powers and n % powers[text] == 0 else 0 for text, n in factors}
+    return found.pop() if len(found) == 1 and len(factors) == len(variable) else 0
+
+
+def _scaled(a: Product, factor: float) -> Product:
+    return Product(factor * a.factor, a.factors)
+
+
+def _combined(operator: str, a: Product, b: Product) -> Product | None:
+    """What an operator makes of two products; None where that is no product of theirs."""
+    if operator == "*" or (operator == "/" and b.factor):
+        sign = 1 if operator == "*" else -1
+        powers = dict(a.factors)
+        for text, n in b.factors:
+            powers[text] = powers.get(text, 0) + sign * n
+        return Product(a.factor * b.factor**sign, tuple(sorted((text, n) for text, n in powers.items() if n)))
+    if operator == "**" and not b.factors and b.factor in range(1, _MOST_FACTORS) and abs(a.factor) == 1.0:
+        n = int(b.factor)
+        return Product(a.factor**n, tuple((text, p * n) for text, p in a.factors))
+    return None
+
+
+def _multiplied(factor: float, forms: Sequence[tuple[Form, int]]) -> Form:
+    """A number times powers of functions, those with negative powers below a line."""
+    above = [_raised(form, n) for form, n in forms if n > 0]
+    below = [_raised(form, -n) for form, n in forms if n < 0]
+    if factor != 1.0 or not above:
+        above.insert(0, ("number", factor))
+    numerator, denominator = _joined(multiply, above), _joined(multiply, below) if below else None
+    assert numerator is not None
+    return numerator if denominator is None else (divide, (numerator, denominator))
+
+
+def _joined(operation: Operation, forms: Sequence[Form | None]) -> Form | None:
+    if None in forms:
+        return None
+    return functools.reduce(lambda a, b: (operation, (a, b)), forms)
+
+
+def _raised(form: Form, n: int) -> Form:
+    if form[0] == "variable":
+        return "variable", form[1] ** n, n * form[2]
+    return form if n == 1 else (power, (form, ("number", float(n))))

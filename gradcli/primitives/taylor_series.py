@@ -1,0 +1,89 @@
+"""Functions that are known by their Taylor series, near its point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+from gradcli import arrays
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Primitive
+
+# Within the radius a term is at most so much of the one before it that counts.
+_RATIO = 0.25
+# What is left out is smaller than a rounding by it.
+_NEGLIGIBLE = 2.0**-60
+# So many coefficients say what the radius is.
+_LOOKED_AT = 31
+_LARGEST_RADIUS = 1.0
+
+
+class Series:
+    """The Taylor series at `point` of a function that is no constant 0; `coefficients(n)` are the first n.
+
+    `radius` is the distance from the point up to which it is used.
+    """
+
+    def __init__(self, point: float, coefficients: Callable[[int], Sequence[float]]) -> None:
+        self.point = point
+        self._coefficients = coefficients
+        self.terms = lru_cache(32)(self._terms)
+
+    def __repr__(self) -> str:
+        return f"<series at {self.point:g}>"
+
+    @cached_property
+    def radius(self) -> float:
+        known = self._coefficients(_LOOKED_AT)
+        lead = next(k for k, c in enumerate(known) if c)
+        ratios = (abs(known[lead] / c) ** (1.0 / (k - lead)) for k, c in enumerate(known) if c and k > lead)
+        return min([_RATIO * r for r in ratios if r > 0.0], default=_LARGEST_RADIUS)
+
+    def _terms(self, n: int) -> Sequence[float]:
+        """The coefficients of the nth derivative, as many as count within the radius."""
+        count = 1
+        while math.comb(n + count, n) * _RATIO**count > _NEGLIGIBLE:
+            count += 1
+        known = self._coefficients(n + count)[n:]
+        terms = [_times(c, math.perm(n + j, n)) for j, c in enumerate(known)]
+        most = max(abs(c) * self.radius**j for j, c in enumerate(terms))
+        while len(terms) > 1 and abs(terms[-1]) * self.radius ** (len(terms) - 1) <= _NEGLIGIBLE * most:
+            terms.pop()
+        return tuple(terms)
+
+
+def _times(coefficient: float, factor: int) -> float:
+    if not math.isfinite(coefficient):
+        return coefficient
+    numerator, denominator = coefficient.as_integer_ratio()
+    try:
+        return numerator * factor / denominator
+    except OverflowError:
+        return math.copysign(math.inf, coefficient)
+
+
+def _forward(xp: Any, x: Any, *, series: Series, n: int) -> Any:
+    t = xp.subtract(x, series.point)
+    *others, value = series.terms(n)
+    value = xp.add(xp.multiply(0.0, t), value)
+    for coefficient in reversed(others):
+        value = xp.add(xp.multiply(value, t), coefficient)
+    return value
+
+
+# (exp(x) - 1)/x.
+_EXAMPLE = Series(0.0, lambda n: [1.0 / math.factorial(k + 1) for k in range(n)])
+
+taylor_series: Primitive = elementwise(
+    "taylor_series", "x, series, n=0", "the nth derivative of a function, by its Taylor series",
+    time=30, surcharge=lambda x, *, series, n: (len(series.terms(n)) // 2) * arrays.size(x),
+    internal="Taylor series",
+    forward=_forward,
+    vjp=(lambda g, _y, x, *, series, n: g * taylor_series(x, series, n + 1),),
+    prepare=lambda x, series, n=0: ((x,), {"series": series, "n": n}),
+    derivative="g*(its derivative)",
+    domain="x within the radius of the series",
+    samples=((0.7, _EXAMPLE), ([-0.3, 0.2], _EXAMPLE)),
+)  # fmt: skip

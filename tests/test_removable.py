@@ -1,0 +1,140 @@
+"""Removable singularities: at the point and beside it what SymPy and mpmath have, and nothing where there is a pole."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.language.syntax import parse
+from tests import removable_points
+
+CASES = json.loads(removable_points.DATA.read_text())
+
+
+def test_the_data_is_of_the_functions():
+    assert [c["program"] for c in CASES] == [program for program, _ in removable_points.FUNCTIONS]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["program"])
+def test_values_and_derivatives_at_the_point_and_beside_it(case):
+    program = gradcli.compile(case["program"])
+    for text, derivatives in case["derivatives"].items():
+        x, expected = float(text), [float(d) for d in derivatives]
+        np.testing.assert_allclose(program.derivatives({"x": x}, removable_points.ORDER), expected, rtol=1e-10)
+        for _ in range(2):
+            value, grad = program.value_and_grad({"x": x})
+            np.testing.assert_allclose([value, grad["x"]], expected[:2], rtol=1e-10)
+
+
+@pytest.mark.parametrize("case", CASES[::4], ids=lambda case: case["program"])
+def test_elements_of_tensors_each_by_themselves(case):
+    points = [*case["derivatives"]]
+    x = np.array([*map(float, points), float(points[0]) + 0.9])
+    program = gradcli.compile(f"sum({case['program']})")
+    last = gradcli.compile(case["program"]).value_and_grad({"x": x[-1]})
+    expected = [[float(d) for d in case["derivatives"][p][:2]] for p in points] + [[last[0], last[1]["x"]]]
+    values, slopes = np.array(expected).T
+    for _ in range(3):
+        value, grad = program.value_and_grad({"x": x})
+        np.testing.assert_allclose(value, values.sum(), rtol=1e-13)
+        np.testing.assert_allclose(grad["x"], slopes, rtol=1e-10)
+    second = np.diag(program.hessian({"x": x})["x,x"])[: len(points)]
+    np.testing.assert_allclose(second, [float(case["derivatives"][p][2]) for p in points], rtol=1e-10)
+
+
+@pytest.mark.parametrize("order", [20, 100])
+def test_high_orders(order):
+    found = gradcli.compile("sin(x)/x").derivatives({"x": 0.0}, order)
+    expected = [(1, 0, -1, 0)[k % 4] / (k + 1) for k in range(order + 1)]
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "value", "grad"),
+    [
+        ("sin(a*x)/(x*a)", ["a=2", "x=0"], 1.0, {"a": 0.0, "x": 0.0}),
+        ("(1 - exp(-k*t))/(k*t)", ["k=2", "t=0"], 1.0, {"k": 0.0, "t": -1.0}),
+        ("sin(x - y)/(y - x)", ["x=2", "y=2"], -1.0, {"x": 0.0, "y": 0.0}),
+        ("sin(2*pi*f*t)/(2*pi*f*t)", ["f=2", "t=0"], 1.0, {"f": 0.0, "t": 0.0}),
+        ("sin(pi*x)/x", ["x=0"], math.pi, {"x": 0.0}),
+        ("(e**x - 1)/x", ["x=0"], 1.0, {"x": 0.5}),
+        ("np.sin(u)/u", ["u=0"], 1.0, {"u": 0.0}),
+        ("import numpy as np\nu = a - b\nnp.expm1(u)/u", ["a=1", "b=1"], 1.0, {"a": 0.5, "b": -0.5}),
+        ("def f(x):\n    return (1 - np.cos(x))/x**2\nf(y)", ["y=0"], 0.5, {"y": 0.0}),
+        ("f = lambda x: x.sin()/x\nf(3*y)", ["y=0"], 1.0, {"y": 0.0}),
+        ("sin(norm(v))/norm(v)", ["v=[0,0]"], 1.0, {"v": [0.0, 0.0]}),
+        ("sin(x[0])/x[0] + x[1]", ["x=[0,2]"], 3.0, {"x": [0.0, 1.0]}),
+        ("divide(sin(x), x)", ["x=0"], 1.0, {"x": 0.0}),
+        ("sum(sin(x)/x)", ["x=[[0,1e-9],[1e-9,0]]"], 4.0, {"x": [[0.0, -1e-9 / 3], [-1e-9 / 3, 0.0]]}),
+        ("diff(sin(x)/x, x, 2)", ["x=0"], -1 / 3, {"x": 0.0}),
+        ("sin(x)/x if x >= 0 else 0", ["x=0"], 1.0, {"x": 0.0}),
+        ("x*sin(x)/x**2", ["x=0"], 1.0, {"x": 0.0}),
+        ("sin(a*x)/x", ["a=2", "x=0"], 2.0, {"a": 1.0, "x": 0.0}),
+        ("sin(x*a)/x", ["a=2", "x=1e-12"], 2.0, {"a": 1.0, "x": -8e-12 / 3}),
+        ("y*sin(x)/x", ["x=0", "y=3"], 3.0, {"x": 0.0, "y": 1.0}),
+        ("sin(x)*cos(y)/(x*y)", ["x=0", "y=2"], math.cos(2) / 2, {"x": 0.0, "y": -math.sin(2) / 2 - math.cos(2) / 4}),
+        ("(1 - exp(-k*t))/k", ["k=0", "t=2"], 2.0, {"k": -2.0, "t": 1.0}),
+        ("sum((1 - exp(-k*t))/k)", ["k=[0,1e-10]", "t=2"], 4.0 - 2e-10, {"k": [-2.0, -2.0 + 8e-10 / 3], "t": 2 - 2e-10}),
+        ("a*(1 - cos(a*x))/(b*x**2)", ["a=2", "b=4", "x=0"], 1.0, {"a": 1.5, "b": -0.25, "x": 0.0}),
+        ("log(1 + a*x)/x", ["a=3", "x=0"], 3.0, {"a": 1.0, "x": -4.5}),
+        ("-y*(sin(x)/x)*cos(x)", ["x=0", "y=2"], -2.0, {"x": 0.0, "y": -1.0}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("more", [[], ["--executor", "compiled"]], ids=["", "compiled"])
+def test_the_variable_may_be_any_expression(run, program, words, value, grad, more):
+    if more and " if " in program:
+        pytest.skip("what depends on a number is not recorded")
+    record = run("eval", program, *words, "--json", *more).json
+    np.testing.assert_allclose(record["value"], value, rtol=1e-14)
+    for name, expected in grad.items():
+        np.testing.assert_allclose(record["grad"][name], expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("x/x", ["x=0"]), ("x**2/x", ["x=0"]), ("x*sin(x)/x", ["x=0"]), ("x/abs(x)", ["x=0"]), ("abs(x)/x", ["x=0"]), ("relu(x)/x", ["x=0"]),
+        ("elu(x)/x", ["x=0"]), ("sin(x)/x**2", ["x=0"]), ("sin(x)/y", ["x=0", "y=0"]), ("v[0]/norm(v)", ["v=[0,0]"]),
+        ("sin(x) = 2*x; sin(x)/x", ["x=0"]), ("(e**x - 1)/x", ["x=0", "e=2"]), ("1/x - 1/x", ["x=0"]), ("sqrt(x)/x", ["x=0"]),
+        ("x/sqrt(x**2)", ["x=0"]), ("floor(x)/x", ["x=0"]), ("where(x > 0, x, 0)/x", ["x=0"]), ("(x > 1)/x", ["x=0"]),
+        ("sinc(x)/x - 1/abs(x)", ["x=0"]), ("log(x)/log(x)**2", ["x=1"]),
+    ],
+)  # fmt: skip
+def test_what_has_no_value_stays_as_it_is(run, program, words):
+    plain = run("eval", program, *words, "--no-rewrite", "--json", "--quiet").json
+    found = run("eval", program, *words, "--json", "--quiet").json
+    assert (found["value"], found["grad"]) == (plain["value"], plain["grad"])
+    assert plain["value"] in ("NaN", "Infinity", "-Infinity")
+
+
+@pytest.mark.parametrize("x", [1.7, -3.0, 12.5, 1e4, -700.0, math.inf, math.nan])
+def test_elsewhere_it_is_evaluated_as_it_stands(run, x):
+    for program in ("sin(x)/x", "tan(x)/x", "1/x-1/sin(x)"):
+        words = [program, f"x={x}", "--json", "--quiet"]
+        assert run("eval", *words).json["value"] == run("eval", *words, "--no-rewrite").json["value"]
+
+
+def test_the_note_on_what_was_used(run):
+    record = run("eval", "y = x + 1; sin(x)/x + y", "x=0", "--nodes", "--json").json
+    assert record["rewrites"] == [{"from": "sin(x)/x", "to": "Taylor series at 0", "line": 1, "column": 12}]
+    assert run("eval", "sin(x)/x", "x=1", "--nodes", "--json").json["rewrites"] == []
+
+
+def test_a_program_is_looked_through_once(monkeypatch):
+    from gradcli.language import removable
+    from gradcli.language.interpreter import evaluate
+
+    looked = []
+    points = removable._points
+    monkeypatch.setattr(removable, "_points", lambda form: looked.append(form) or points(form))
+    program = parse("sin(x)/x + a*x/(1 + x)")
+    for x in (0.0, 1.0, 2.0):
+        evaluate(program, {"x": x, "a": 1.0})
+    assert 0 < len(looked) < 4
+    looked.clear()
+    evaluate(parse("a*x**2/3 + b"), {"x": 1.0, "a": 1.0, "b": 1.0})
+    assert not looked
