@@ -141,7 +141,7 @@ def test_without_it_the_same_overflows(run):
         ("sum(log(sum(exp(x), 0)))", ["x=[[1,2],[3,4]]"]), ("sum(log(sum(exp(x), 1, keepdims=True)))", ["x=[[1,2],[3,4]]"]),
         ("sqrt(x*y + y*x)", ["x=2", "y=3"]), ("log(2 + x)", ["x=2"]),
         ("sum(exp(x)/sum(exp(x)))", ["x=[[1,2],[3,4]]"]), ("log(x**2)", ["x=0"]), ("log(x**2)", ["x=-inf"]),
-        ("1/(1 + exp(+x))", ["x=2"]), ("sum(sqrt(sum(x**2, axis=0)))", ["x=[[1,2],[3,4]]"]),
+        ("1/(1 + exp(+x))", ["x=2"]), ("log(exp(x), 3)", ["x=2"]), ("sum(sqrt(sum(x**2, axis=0)))", ["x=[[1,2],[3,4]]"]),
     ],
 )  # fmt: skip
 def test_what_is_right_already_stays_the_same(run, program, words):
@@ -152,7 +152,7 @@ def test_what_is_right_already_stays_the_same(run, program, words):
         np.testing.assert_allclose(np.float64(stable["grad"][name]), np.float64(gradient), rtol=1e-13)
 
 
-@pytest.mark.parametrize("program", ["log(exp(x), 3)", "log(sum(exp(x), 0, False, 99))", "log(sum(exp(x), 0, axis=0))"])
+@pytest.mark.parametrize("program", ["log(sum(exp(x), 0, False, 99))", "log(sum(exp(x), 0, axis=0))"])
 def test_a_wrong_call_stays_an_error(run, program):
     assert run("eval", program, "x=[1,2]", "--json").error["kind"] == "call"
 
