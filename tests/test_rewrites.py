@@ -110,6 +110,8 @@ def numbers(run, program, *words):
         ("(exp(2*x)-1)/(exp(2*x)+1)", ["x=1e4"], 1.0, {"x": 0.0}),
         ("x*log(x)", ["x=0"], 0.0, {"x": -math.inf}),
         ("np.log(x)*x", ["x=0"], 0.0, {"x": -math.inf}),
+        ("2*x*log(x)", ["x=0"], 0.0, {"x": -math.inf}),
+        ("sum(log(x)*(x*y))", ["x=[0,1]", "y=2"], 0.0, {"x": [-math.inf, 2.0], "y": 0.0}),
         ("-x*log(x)", ["x=0"], 0.0, {"x": math.inf}),
         ("x*log2(x)", ["x=0"], 0.0, {"x": -math.inf}),
         ("-x*log2(x)", ["x=0"], 0.0, {"x": math.inf}),

@@ -127,10 +127,11 @@ class Reader:
                 left[text] = n
             else:
                 own.append((form, n))
-        if not own:
-            return None
         # As many powers of the variable as leave none of its own parts below a line.
-        n = min(left.get(text, 0) // p for text, p in variable)
+        most = [left.get(text, 0) // p for text, p in variable if p > 0]
+        if not own or not most:
+            return None
+        n = min(most)
         if n:
             own.append((("variable", 1.0, 1), n))
             left |= {text: left.get(text, 0) - n * p for text, p in variable}

@@ -63,7 +63,7 @@ def _above_1(x: Any) -> Any:
     return greater(constant(x), 1.0)
 
 
-def _is_0(x: Any) -> Any:
+def _is_0(x: Any, **_others: Any) -> Any:
     return equal(constant(x), 0)
 
 
@@ -140,6 +140,7 @@ _RULES_BY_ROOT = {
         StableForm("exp(x*x)*erfc(x)", "erfcx(x)", "the definition of erfcx"),
         StableForm("x*log(x)", "0 - entr(x)", "the definition of entr", _is_0, (0.0, 1.0)),
         StableForm("-x*log(x)", "entr(x) + 0", "the definition of entr", _is_0, (0.0, 1.0)),
+        StableForm("y*x*log(x)", "y*(0 - entr(x))", "the definition of entr", _is_0, (0.0, 1.0)),
         StableForm("x*log2(x)", "0 - entr(x)/log(2)", "log2(x) = log(x)/log(2)", _is_0, (0.0, 1.0)),
         StableForm("-x*log2(x)", "entr(x)/log(2) + 0", "log2(x) = log(x)/log(2)", _is_0, (0.0, 1.0)),
     ),
