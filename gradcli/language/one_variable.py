@@ -61,8 +61,9 @@ class OneVariable(NamedTuple):
 
 class _Part(NamedTuple):
     """What an expression in a product is: an operation on others, a sum of them where there is none, or anything else
-    where there are no operands."""
+    where there are no operands; `varies` are the expressions of the last sort that it varies with."""
 
+    varies: frozenset[str]
     operation: Operation | None = None
     operands: tuple[Product, ...] = ()
 
@@ -115,14 +116,17 @@ class Reader:
 
     def _split(self, product: Product, variable: Factors) -> tuple[Form, Factors] | None:
         """A product as a function of the variable times others."""
-        form = self._form(product, variable)
-        if form is not None:
-            return form, ()
+        varies = self._varies(variable)
+        if self._varies(product.factors) <= varies:
+            form = self._form(product, variable)
+            if form is not None:
+                return form, ()
         powers = dict(variable)
         own: list[tuple[Form, int]] = []
         left: dict[str, int] = {}
         for text, n in product.factors:
-            form = None if text in powers else self._form_of_part(text, variable)
+            alone = text not in powers and self._parts[text].varies <= varies
+            form = self._form_of_part(text, variable) if alone else None
             if form is None:
                 left[text] = n
             else:
@@ -151,7 +155,7 @@ class Reader:
         return None if any(form is None for form, _ in forms) else _multiplied(factor, forms)  # type: ignore[arg-type]
 
     def _form_of_part(self, text: str, variable: Factors) -> Form | None:
-        operation, operands = self._parts[text]
+        _, operation, operands = self._parts[text]
         if operation is None:
             return self._form(Product(1.0, ((text, 1),)), variable) if operands or variable == ((text, 1),) else None
         forms = [self._form(o, variable) for o in operands]
@@ -200,7 +204,7 @@ class Reader:
             text = "".join(text.split()) if len(text) < _LONGEST else f"#{id(node)}"
             while text[0] == "(" and text[-1] == ")":
                 text = text[1:-1]
-            return self._of_part(text, _Part())
+            return self._of_part(text, _Part(frozenset({text})))
         operands = [self._product(b) for b in below]
         if isinstance(node, tree.Unary):
             return _scaled(operands[0], -1.0 if node.operator == "-" else 1.0)
@@ -210,8 +214,15 @@ class Reader:
             found = _combined(node.operator, *operands)
             if found is not None:
                 return found
-        operation = _operation(node)
-        return self._of_part(f"{operation.name}({', '.join(map(str, operands))})", _Part(operation, tuple(operands)))
+        return self._of_operands(_operation(node), operands)
+
+    def _of_operands(self, operation: Operation | None, operands: Sequence[Product]) -> Product:
+        text = f"{operation.name}({', '.join(map(str, operands))})" if operation else "+".join(map(str, operands))
+        varies = frozenset().union(*(self._varies(o.factors) for o in operands))
+        return self._of_part(text, _Part(varies, operation, tuple(operands)))
+
+    def _varies(self, factors: Factors) -> frozenset[str]:
+        return frozenset().union(*(self._parts[text].varies for text, _ in factors))
 
     def _of_part(self, text: str, part: _Part) -> Product:
         self._parts[text] = part
@@ -228,11 +239,11 @@ class Reader:
             return listed[0] if listed else Product(0.0, ())
         sign = math.copysign(1.0, listed[0].factor)
         listed = [_scaled(term, sign) for term in listed]
-        return _scaled(self._of_part("+".join(map(str, listed)), _Part(None, tuple(listed))), sign)
+        return _scaled(self._of_operands(None, listed), sign)
 
     def _terms(self, product: Product) -> Sequence[Product]:
         if len(product.factors) == 1 and product.factors[0][1] == 1:
-            operation, terms = self._parts[product.factors[0][0]]
+            _, operation, terms = self._parts[product.factors[0][0]]
             if operation is None and terms:
                 return [_scaled(term, product.factor) for term in terms]
         return (product,)
