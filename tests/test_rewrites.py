@@ -129,6 +129,37 @@ def test_a_stable_form_is_used(run, program, words, value, grad):
         assert np.float64(gradient[name]) == pytest.approx(expected, rel=1e-14, abs=TINY)
 
 
+SMALL = math.exp(-700)
+
+
+@pytest.mark.parametrize(
+    ("program", "x", "derivatives"),
+    [
+        ("1/(1+exp(x))", 1e-12, [0.49999999999975, -0.25, 1.25e-13, 0.125, -2.5e-13]),
+        ("1/(1+exp(x))", 700.0, [SMALL, -SMALL, SMALL, -SMALL, SMALL]),
+        ("1/(1+exp(x))", -700.0, [1.0, -SMALL, -SMALL, -SMALL, -SMALL]),
+        ("log(exp(x)-1)", 700.0, [700.0, 1.0, -SMALL, SMALL, -SMALL]),
+        ("log(1-exp(-x))", 700.0, [-SMALL, SMALL, -SMALL, SMALL, -SMALL]),
+        (
+            "exp(x**2)*erfc(x)",
+            700.0,
+            [
+                0.0008059842969226599,
+                -1.1514037886644856e-06,
+                3.289715039954818e-09,
+                -1.40987211971563e-11,
+                8.056371008978677e-14,
+            ],
+        ),
+        ("x*log(x)", 0.0, [0.0, -math.inf, math.inf, -math.inf, math.inf]),
+        ("x**x", 0.0, [1.0, -math.inf, math.inf, -math.inf, math.inf]),
+    ],
+)
+def test_derivatives_of_order_4_of_stable_forms(program, x, derivatives):
+    found = gradcli.compile(program).derivatives({"x": x}, 4)
+    np.testing.assert_allclose(found, derivatives, rtol=1e-12)
+
+
 def test_without_it_the_same_overflows(run):
     record = run("eval", "log(x**q)", "x=1e200", "q=3", "--no-rewrite", "--json").json
     assert (record["value"], record["grad"]) == ("Infinity", {"x": "NaN", "q": "NaN"})

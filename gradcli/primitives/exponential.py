@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from gradcli.arrays import definitions
-from gradcli.primitives.arithmetic import divide, minus, negative, subtract
+from gradcli.primitives.arithmetic import absolute, divide, multiply, negative, sign, subtract
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_and, logical_not, where
 from gradcli.primitives.families import elementwise
@@ -89,9 +89,16 @@ log1p = elementwise(
 
 
 def _sigmoid_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    # y' = x'*y*(1 - y), where 1 - y is sigmoid(-x), which keeps its digits.
-    rest = y.growing(sigmoid(negative(x.inner)), (minus(None, y.coefficient(k)) for k in itertools.count(1)))
-    yield from integrated(y, x.derivative() * (y * rest))
+    # y' = x'*(1 - t**2)/4, where t is 2*y - 1, made so that it keeps its digits near 0, and 1 - t**2 so that it does far off.
+    size = absolute(x.inner)
+    first = multiply(sign(x.inner), multiply(negative(expm1(negative(size))), sigmoid(size)))
+    t = y.growing(first, (y.scaled(y.coefficient(k), 2) for k in itertools.count(1)))
+    square = t * t
+    slope = y.growing(
+        multiply(sigmoid(x.inner), sigmoid(negative(x.inner))),
+        (y.scaled(square.coefficient(k), -1, 4) for k in itertools.count(1)),
+    )
+    yield from integrated(y, x.derivative() * slope)
 
 
 sigmoid: Primitive = elementwise(
