@@ -126,6 +126,26 @@ def test_the_note_on_what_was_used(run):
     assert run("eval", "sin(x)/x", "x=1", "--nodes", "--json").json["rewrites"] == []
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "x/atanh(2)",
+        "x/1e-320",
+        "1/x/1e-320",
+        "sin(x)**40/x",
+        "polygamma(x, 0.5)/x",
+        "round(x, 0.5)/x",
+        "atanh(2)/x",
+        "x/inf",
+        "x/nan*x",
+    ],
+)
+def test_whatever_is_looked_at_it_is_no_error_of_its_own(run, program):
+    with_forms = run("eval", program, "x=0", "--json", "--quiet")
+    plain = run("eval", program, "x=0", "--json", "--quiet", "--no-rewrite")
+    assert (with_forms.status, with_forms.out) == (plain.status, plain.out)
+
+
 def test_a_program_is_looked_through_once(monkeypatch):
     from gradcli.language import removable
     from gradcli.language.interpreter import evaluate

@@ -292,7 +292,8 @@ def _combined(operator: str, a: Product, b: Product) -> Product | None:
         powers = dict(a.factors)
         for text, n in b.factors:
             powers[text] = powers.get(text, 0) + sign * n
-        return Product(a.factor * b.factor**sign, tuple(sorted((text, n) for text, n in powers.items() if n)))
+        factor = a.factor * b.factor if sign > 0 else a.factor / b.factor
+        return Product(factor, tuple(sorted((text, n) for text, n in powers.items() if n)))
     if operator == "**" and not b.factors and b.factor in range(1, _MOST_FACTORS) and abs(a.factor) == 1.0:
         n = int(b.factor)
         return Product(a.factor**n, tuple((text, p * n) for text, p in a.factors))

@@ -144,7 +144,9 @@ def _value(form: Form, point: float, of_part: Callable[[Form, float], float]) ->
         if head == "variable":
             return float(multiply(rest[0], power(point, float(rest[1]))))
         return float(head(*[of_part(f, point) for f in rest[0]]))
-    except (NotImplementedError, ArithmeticError):
+    except LimitError:
+        raise
+    except (GradcliError, NotImplementedError, ArithmeticError):
         return math.nan
 
 
@@ -177,7 +179,10 @@ def _series(form: Form, point: float) -> Series | None:
             # They are made anew each time, so that twice as many are asked for.
             wanted = max(count, 2 * len(known))
             with unobserved():
-                found = _expanded(form, Laurent.variable(point, wanted + further)).taylor()
+                expanded = _expanded(form, Laurent.variable(point, wanted + further))
+            if not isinstance(expanded, Laurent):
+                raise NoSeriesError("it does not vary")
+            found = expanded.taylor()
             further += max(1, wanted - len(found))
             if len(found) >= wanted:
                 known[:] = found

@@ -37,7 +37,7 @@ class Series:
     @cached_property
     def radius(self) -> float:
         known = self._coefficients(_LOOKED_AT)
-        lead = next(k for k, c in enumerate(known) if c)
+        lead = next((k for k, c in enumerate(known) if c), 0)
         ratios = (abs(known[lead] / c) ** (1.0 / (k - lead)) for k, c in enumerate(known) if c and k > lead)
         return min([_RATIO * r for r in ratios if r > 0.0], default=_LARGEST_RADIUS)
 
