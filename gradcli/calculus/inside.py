@@ -36,11 +36,6 @@ def tracked(value: Any) -> Any:
     return tensor.requires_grad_()
 
 
-def tracked_leaf(value: Any) -> Any:
-    """A leaf that a program differentiates by: as it is where it is being differentiated anyway."""
-    return value if isinstance(value, Tensor) and value.requires_grad else tracked(value)
-
-
 def detach(value: Any) -> Any:
     """`value` without its history and its derivatives."""
     return Tensor(constant(value)) if isinstance(value, Tensor) else constant(value)

@@ -6,10 +6,8 @@ import functools
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays, limits
-from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import inside
-from gradcli.errors import CallError, DifferentiationError, UnknownNameError
+from gradcli import limits
+from gradcli.errors import CallError, UnknownNameError
 from gradcli.language import arguments, dialects, functions
 from gradcli.language import scope as scope_of_program
 from gradcli.language.cells import Cell
@@ -17,9 +15,7 @@ from gradcli.language.lists import Items, in_dtype
 from gradcli.language.machine import Machine, Scope, Task
 from gradcli.language.syntax import tree
 from gradcli.language.values import FUNCTIONS, Builtin, Transformed, Value, check_arguments, number
-from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.primitive import Operation
-from gradcli.primitives.reductions import sum_
 from gradcli.primitives.signature import Parameter, parse_signature, rename
 
 
@@ -89,9 +85,8 @@ def _invoke(
         from gradcli.language import transforms
 
         return (yield from transforms.call(node, function, positional, keywords, _caller(machine, node, scope)))
-    parameters = functions.signature(function)
-    _fit(node, function.name, parameters, positional, keywords)
-    given = dict(zip((p.name for p in parameters), positional)) | dict(keywords)
+    arguments.fit(function.name, function.parameters, positional, keywords)
+    given = dict(zip((p.name for p in function.parameters), positional)) | dict(keywords)
     if isinstance(node, tree.Call):
         machine.provenance.enter(node)
     result = yield from functions.call(machine, function, scope, given)
@@ -117,7 +112,9 @@ def _call_named(
 ) -> Task:
     """Call a function of the language by its name."""
     if node.module == "torch.autograd" and node.name == "grad":
-        return _gradient(machine, node, positional, given)
+        from gradcli.language import differentiation
+
+        return differentiation.gradient(machine, node, positional, given)
     if node.name in scope_of_program.TRANSFORMS or (positional and isinstance(positional[0], FUNCTIONS)):
         from gradcli.language import transforms
 
@@ -149,7 +146,7 @@ def _call_named(
             raise CallError(f"'{node.name}' got '{name}' twice", span=node.span)
         keywords[name] = value
     _spread(parameters, positional, keywords)
-    _fit(node, node.name, parameters, positional, keywords)
+    arguments.fit(node.name, parameters, positional, keywords)
     first = positional[0] if positional else None
     if isinstance(first, Cell) and node.name in _VIEWS:
         rest = positional[1:]
@@ -165,20 +162,6 @@ def _spread(parameters: Sequence[Parameter], positional: list[Value], keywords: 
     for place, parameter in enumerate(parameters):
         if parameter.variadic and parameter.name in keywords and len(positional) == place:
             positional.append(keywords.pop(parameter.name))
-
-
-def _fit(
-    node: tree.SyntaxNode,
-    name: str,
-    parameters: Sequence[Parameter],
-    positional: Sequence[Value],
-    keywords: Mapping[str, Value],
-) -> None:
-    try:
-        arguments.fit(name, parameters, positional, keywords)
-    except CallError as error:
-        error.locate(node.span)
-        raise
 
 
 def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple[Parameter, ...]]:
@@ -214,10 +197,10 @@ def _call_builtin(
         elif isinstance(value, _READ):
             positional[i] = number(value, what)
     keywords = {n: number(v, what) if isinstance(v, _READ) else v for n, v in keywords.items()}
-    if operation is None and node.name in scope_of_program.DERIVATIVES:
-        return _derivative(machine, node, positional, keywords)
     if operation is None:
-        return inside.detach(number(positional[0], what))
+        from gradcli.language import differentiation
+
+        return differentiation.call(machine, node, positional, keywords)
     check_arguments(operation, positional, keywords)
     return machine.apply(node, operation.name, functools.partial(operation, **keywords), *positional)
 
@@ -229,72 +212,6 @@ _VIEWS = frozenset(
 )
 # What stands for a tensor that is read where a function needs it.
 _READ = (Items, Cell, range)
-
-
-def _derivative(machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
-    names = ("y", "x", "n") if len(positional) < 4 and not _is_variable(machine, node, 2) else ("y", "x")
-    named = dict(zip(names, positional)) | keywords
-    _check_target(tree.positional(node)[1:2] or [k.value for k in node.keywords if k.name == "x"], node, named["x"])
-    value = machine.apply(node, node.name, functools.partial(getattr(inside, node.name), **named))
-    for place in range(len(names), len(positional)):
-        _check_target(tree.positional(node)[place : place + 1], node, positional[place])
-        if place == 2 and not inside.depends(named["y"], positional[place]):
-            raise _order_or_variable(machine, node)
-        value = machine.apply(node, node.name, functools.partial(inside.diff, value, positional[place]))
-    return value
-
-
-def _order_or_variable(machine: Machine, node: tree.Call) -> DifferentiationError:
-    """The error for a third argument that may be meant as the order, as what is differentiated does not depend on it."""
-    y, x, n = (machine.program.source[a.span.start : a.span.end] for a in tree.positional(node)[:3])
-    return DifferentiationError(
-        f"'{n}' is an input that {y} does not depend on, and not the order of 'diff'",
-        hint=f"diff({y}, {x}, n={n}) takes it as the order",
-        span=tree.positional(node)[2].span,
-    )
-
-
-# What PyTorch frees and what it keeps is all kept here.
-_GRADIENT = "outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None"
-
-
-def _gradient(machine: Machine, node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Items:
-    """`torch.autograd.grad(outputs, inputs)`: a gradient for each input, through which one can differentiate again."""
-    parameters = parse_signature(_GRADIENT)
-    _fit(node, node.name, parameters, positional, given)
-    named = dict(zip((p.name for p in parameters), positional)) | dict(given)
-    y, weights = number(named["outputs"], "'grad'"), named.get("grad_outputs")
-    if weights is not None:
-        y = sum_(multiply(y, number(weights, "'grad_outputs'")))
-    if arrays.shape(y):
-        raise DifferentiationError(
-            f"'grad' needs a number to differentiate, and this has shape {list(arrays.shape(y))}",
-            hint="grad_outputs=torch.ones_like(y), or the gradient of y.sum()",
-        )
-    wanted = named["inputs"].items if isinstance(named["inputs"], Items) else [named["inputs"]]
-    values = [number(x, "'grad'") for x in wanted]
-    if not all(isinstance(x, Tensor) for x in values):
-        raise DifferentiationError(
-            "'grad' differentiates by names that the program was given or assigned",
-            hint="name what is differentiated by first: u = …; torch.autograd.grad(y, u)[0]",
-        )
-    found = [machine.apply(node, "grad", functools.partial(inside.jacobian, y, x)) for x in values]
-    return Items(found, node.span, "tuple")
-
-
-def _is_variable(machine: Machine, node: tree.Call, place: int) -> bool:
-    """Whether an argument by position names an input, which is never the order of a derivative."""
-    given = tree.positional(node)[place : place + 1]
-    return any(isinstance(a, tree.Name) and a.id in machine.inputs for a in given)
-
-
-def _check_target(targets: Sequence[tree.Expression], node: tree.Call, value: Value) -> None:
-    if not isinstance(targets[0], tree.Name) or not isinstance(value, Tensor):
-        raise DifferentiationError(
-            f"'{node.name}' differentiates by a name that the program was given or assigned, and this is none",
-            hint=f"name it first: u = …; {node.name}(y, u)",
-            span=targets[0].span,
-        )
 
 
 HANDLERS: dict[type, Callable[..., Task]] = {tree.Call: _call, tree.Apply: _apply, **functions.HANDLERS}

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.errors import EvaluationError, GradcliError, LimitError
-from gradcli.language import calls, expressions, functions, scope, statements
+from gradcli.language import calls, expressions, scope, statements
 from gradcli.language.cells import Cell, InParts
 from gradcli.language.lists import Items
-from gradcli.language.machine import Machine, Observer, Task, block
+from gradcli.language.machine import TOO_DEEP, Machine, Observer, Task, block
 from gradcli.language.provenance import UNKNOWN, Provenance
 from gradcli.language.removable import rewrites
 from gradcli.language.stable import Rewritten
@@ -64,7 +64,7 @@ def _run(machine: Machine) -> Evaluation:
         with arrays.quiet():
             value = machine.drive(block(machine, machine.program.body), machine.program, machine.scope)
     except RecursionError:
-        raise LimitError(functions.TOO_DEEP) from None
+        raise LimitError(TOO_DEEP) from None
     finally:
         current_span.reset(token)
     if value is None:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus import inside
 from gradcli.errors import DifferentiationError, GradcliError, Span, UnknownNameError
 from gradcli.language import dialects
 from gradcli.language import scope as scope_of_program
@@ -30,6 +29,8 @@ Task = Generator[Any, Value, Value]
 
 # Of a name or a number, in eighths of steps.
 _SIMPLE = 1
+# Each of them calls for another in a frame of Python's own.
+TOO_DEEP = "functions with hand-written derivatives, or lists, are nested too deeply"
 
 
 class Scope:
@@ -104,7 +105,8 @@ class Machine:
         self.observe = observe
         self.provenance = provenance
         for name, value in bindings.items():
-            value = inside.tracked_leaf(value) if name in self.targets else value
+            if name in self.targets and not (isinstance(value, Tensor) and value.requires_grad):
+                value = self._tracked(value)
             self.names[name] = self.kept(value)
             provenance.bind(name, value)
 
@@ -214,7 +216,10 @@ class Machine:
         """What may be differentiated by as a tensor of its own."""
         if value is None or isinstance(value, (str, tuple, *FUNCTIONS)):
             return value
-        return inside.tracked(number(value, "a name"))
+        # Loaded by programs that differentiate.
+        from gradcli.calculus.inside import tracked
+
+        return tracked(number(value, "a name"))
 
 
 _NO_TENSORS = (Cell, Items, *FUNCTIONS, range, str, tuple, float, bool, int, type(None))

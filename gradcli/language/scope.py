@@ -242,6 +242,13 @@ def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> fr
     return frozenset(named | (mixed & set(inputs)))
 
 
+def differentiates(program: tree.Module) -> bool:
+    """Whether a program may take derivatives itself."""
+    takes = TRANSFORMS | DERIVATIVES.keys()
+    calls = (n for n in tree.everything(program) if isinstance(n, (tree.Call, tree.Name)))
+    return any((n.name if isinstance(n, tree.Call) else n.id) in takes for n in calls)
+
+
 def _targets(call: tree.Call) -> Iterator[tree.SyntaxNode]:
     """What a call may differentiate by."""
     if call.module == "torch.autograd" and call.name == "grad":

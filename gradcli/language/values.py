@@ -21,16 +21,22 @@ Value = Any
 
 
 class Closure:
-    """A function of the program as a value: its definition, the names around it, the defaults of its parameters, and the
-    names that are its own."""
+    """A function of the program as a value: its definition, the names around it, its parameters and their defaults, and
+    the names that are its own."""
 
-    __slots__ = ("defaults", "node", "own", "scope")
+    __slots__ = ("defaults", "node", "own", "parameters", "scope")
 
     def __init__(
-        self, node: tree.Define | tree.Lambda, scope: Any, defaults: Mapping[str, Value], own: Collection[str]
+        self,
+        node: tree.Define | tree.Lambda,
+        scope: Any,
+        parameters: Sequence[Parameter],
+        defaults: Mapping[str, Value],
+        own: Collection[str],
     ) -> None:
         self.node = node
         self.scope = scope
+        self.parameters = parameters
         self.defaults = defaults
         self.own = own
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors
@@ -12,15 +12,15 @@ from gradcli.autograd.engine import observing
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.calculus.accuracy import is_inaccurate, loss_text
 from gradcli.errors import Span
-from gradcli.kinds import taylor
 from gradcli.kinds.batch import stacked
-from gradcli.kinds.taylor import Jet
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.comparisons import equal, isfinite
+
+if TYPE_CHECKING:
+    from gradcli.kinds.taylor import Jet
 
 
 class Warning(NamedTuple):
@@ -65,12 +65,22 @@ class Watch:
     def derivatives(self, *, nonfinite: bool, inaccurate: bool) -> Iterator[None]:
         """Within the block, backward passes are watched for kinks, and where `nonfinite`, they and
         Taylor series for numbers that are not finite, or where `inaccurate` these for a loss of digits."""
-        series = taylor.observer.set(self._see_series if nonfinite else self._see_loss if inaccurate else None)
+        with self._series(nonfinite, inaccurate), observing(self._see_node if nonfinite else self.see_kink):
+            yield
+
+    @contextmanager
+    def _series(self, nonfinite: bool, inaccurate: bool) -> Iterator[None]:
+        if not nonfinite and not inaccurate:
+            yield
+            return
+        # Loaded where there is something to find in a series.
+        from gradcli.kinds import taylor
+
+        token = taylor.observer.set(self._see_series if nonfinite else self._see_loss)
         try:
-            with observing(self._see_node if nonfinite else self.see_kink):
-                yield
+            yield
         finally:
-            taylor.observer.reset(series)
+            taylor.observer.reset(token)
 
     def _see_node(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
         self.see_kink(node, cotangents, pulled)
@@ -114,16 +124,20 @@ class Watch:
             # What is not finite is looked at again as one that is followed.
             return
         bad = next((c for c in result.coefficients if not _finite(c)), None)
-        given = (c for o in operands if isinstance(o, Jet) for c in o.coefficients)
+        given = (c for o in operands if isinstance(o, type(result)) for c in o.coefficients)
         if bad is not None and all_finite(*given):
             self.unseen[current_span.get()] = bad
 
     def _see_loss(self, operands: Sequence[Any], result: Jet) -> None:
+        from gradcli.calculus.accuracy import is_inaccurate
+
         if self.lossy is None and is_inaccurate(result) and not any(map(is_inaccurate, operands)):
             self.lossy = current_span.get()
 
     def inaccurate(self, digits: Mapping[str, int]) -> Warning:
         """The warning of derivatives that lost digits, at the first place that does."""
+        from gradcli.calculus.accuracy import loss_text
+
         return inaccurate(self.program, self.lossy, "'{}' loses digits here: " + loss_text(digits), digits)
 
     def _see_coefficient(self, span: Span | None) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
@@ -13,9 +13,6 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.accuracy import digits_left
-from gradcli.calculus.higher_orders import Function, watched_derivatives
-from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
     BackendError,
     DifferentiationError,
@@ -26,12 +23,16 @@ from gradcli.errors import (
     did_you_mean,
     pointing_into,
 )
+from gradcli.language import scope
 from gradcli.language.interpreter import Evaluation, evaluate
 from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module
 from gradcli.language.values import plain
 from gradcli.run.diagnose import Warning, Watch, all_finite, unused_parts
-from gradcli.run.losses import Inside
+
+if TYPE_CHECKING:
+    from gradcli.calculus.higher_orders import Function
+    from gradcli.run.losses import Inside
 
 EXECUTORS = ("eager", "compiled")
 
@@ -94,8 +95,8 @@ def _result(request: EvaluationRequest) -> Result:
         if compiled is not None:
             return compiled
     with pointing_into(request.program.source):
-        watch, seen = Watch(request.program), Inside(request.program)
-        with seen.watched():
+        watch, seen = Watch(request.program), _derivatives_inside(request.program)
+        with nullcontext() if seen is None else seen.watched():
             result = _run(request, watch, None)
         result.finite = all_finite(result.value, *_numbers(result))
         if not result.finite:
@@ -112,9 +113,19 @@ def _result(request: EvaluationRequest) -> Result:
             with suppress(LimitError), limits.attempt():
                 _run(request, watch, None, inaccurate=True)
             result.warnings.append(watch.inaccurate(result.digits_left))
-        elif seen.taken and result.finite:
+        elif seen is not None and seen.taken and result.finite:
             result.warnings += _losses_inside(request, seen)
         return result
+
+
+def _derivatives_inside(program: Module) -> Inside | None:
+    """What sees the derivatives that a program takes itself, None where it takes none."""
+    if not scope.differentiates(program):
+        return None
+    # What most programs do without is loaded by those that need it, here and below.
+    from gradcli.run.losses import Inside
+
+    return Inside(program)
 
 
 def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warning]:
@@ -124,7 +135,7 @@ def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warnin
     def run(given: Mapping[str, Any]) -> Any:
         return _evaluate(request, {**request.bindings, **given}, None).value
 
-    seen = Inside(request.program)
+    seen = type(first)(request.program)
     try:
         with limits.attempt(), enable_grad():
             seen.see_gradient(run, request.bindings, request.wrt if request.gradient else (), request.grad_output)
@@ -152,7 +163,6 @@ def _beyond_gradients(request: EvaluationRequest) -> bool:
 def _compiled(request: EvaluationRequest) -> Result | None:
     """The result of a recorded program, if there is nothing to warn of; None where there may be,
     or where the program cannot be recorded."""
-    # What small inputs do without.
     from gradcli.run.recordings import abstract, recording
 
     bindings, cotangent = request.bindings, request.grad_output
@@ -236,7 +246,6 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: 
 
 
 def _coordinates(request: EvaluationRequest) -> dict[str, Any]:
-    # Most programs do without, and it takes milliseconds to load.
     from gradcli.run.hessians import program_hessian
 
     last = request.program.body[-1]
@@ -278,8 +287,13 @@ def _further(
     request: EvaluationRequest, value: Any, by: Mapping[str, Tensor], run_again: Function, result: Result
 ) -> None:
     if request.jacobian:
+        from gradcli.calculus.jacobians import jacobians_by_either_mode
+
         result.jacobian = {n: plain(j) for n, j in jacobians_by_either_mode(run_again, by, value).items()}
     if request.order is not None and not request.sparse:
+        from gradcli.calculus.accuracy import digits_left
+        from gradcli.calculus.higher_orders import watched_derivatives
+
         leaves = {name: leaf.inner for name, leaf in by.items()}
         number, found, deviations = watched_derivatives(run_again, leaves, request.order)
         result.derivatives = {key: plain(d) for key, d in found.items() if "," in key}

@@ -10,7 +10,7 @@ from importlib.util import source_hash
 from typing import Any
 
 # Counted up when the form of the tables changes, so that older prepared tables are not used.
-FORMAT = 1
+FORMAT = 2
 
 START = ("program", "expression")
 
@@ -40,10 +40,12 @@ def generate(grammar: bytes) -> dict[str, Any]:
     states = _states(table, [rule["@"] for rule in saved["rules"]])
     order = _order(states, starts)
     pattern, literals = _lexicon(list(lark.terminals), lark.ignore_tokens)
+    symbols = sorted({symbol for row in states.values() for symbol in row})
     return {
         "pattern": pattern,
         "literals": literals,
-        "rows": tuple({s: order[n] if n >= 0 else n for s, n in states[state].items()} for state in order),
+        "symbols": tuple(symbols),
+        "rows": tuple(_row(states[state], symbols, order) for state in order),
         "rules": tuple(_rule(rule) for rule in lark.rules),
         "starts": {name: (order[starts[name]], order[ends[name]]) for name in START},
     }
@@ -67,6 +69,11 @@ def _states(table: dict[str, Any], rules: list[int]) -> dict[int, dict[str, int]
         )
         for state, actions in table["states"].items()
     }
+
+
+def _row(moves: dict[str, int], symbols: list[str], order: dict[int, int]) -> str:
+    """A row as text: the number of each symbol, and where it leads."""
+    return " ".join(f"{symbols.index(symbol)} {order[n] if n >= 0 else n}" for symbol, n in moves.items())
 
 
 def _order(states: dict[int, dict[str, int]], starts: dict[str, int]) -> dict[int, int]:
@@ -102,8 +109,8 @@ def _rule(rule: Any) -> tuple[str, int, str | None, tuple[int, ...]]:
 def _lexicon(terminals: list[Any], ignored: list[str]) -> tuple[str, dict[str, str]]:
     """One pattern for every token, and the terminals of fixed texts.
 
-    The pattern's groups are the terminals, `LITERAL` for all fixed texts that are no word, and
-    `UNKNOWN` for a character that begins none of them. What is ignored has no group.
+    The pattern's groups are the terminals, `LITERAL` for fixed texts of several characters that are no word, and
+    `SINGLE` for one character, be it a text of the language or not. What is ignored has no group.
     """
     literals = {t.pattern.value: t.name for t in terminals if t.pattern.type == "str"}
     groups = [
@@ -111,6 +118,6 @@ def _lexicon(terminals: list[Any], ignored: list[str]) -> tuple[str, dict[str, s
         for t in terminals
         if t.pattern.type == "re"
     ]
-    symbols = sorted((text for text in literals if not text.isidentifier()), key=len, reverse=True)
-    groups.append(f"(?P<LITERAL>{'|'.join(map(re.escape, symbols))})")
-    return "|".join([*groups, "(?P<UNKNOWN>.)"]), literals
+    several = (text for text in literals if len(text) > 1 and not text.isidentifier())
+    groups.append(f"(?P<LITERAL>{'|'.join(map(re.escape, sorted(several, key=len, reverse=True)))})")
+    return "|".join([*groups, "(?P<SINGLE>.)"]), literals

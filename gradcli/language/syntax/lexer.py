@@ -65,7 +65,7 @@ def scan(source: str, tables: Tables) -> Iterator[Token]:
             continue
         text = match.group()
         kind = literals.get(text, kind)
-        if kind == "UNKNOWN":
+        if kind == "SINGLE":
             _unexpected(source, match.start())
         token = Token(kind, text, match.start(), match.end())
         if kind == "NAME":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from os import path
@@ -22,18 +23,45 @@ class Production(NamedTuple):
     spliced: tuple[int, ...]
 
 
-class Tables(NamedTuple):
-    """`rows` maps, for each state, a symbol to the next state, or to ~rule where one is complete.
+class Rows(dict[int, dict[str, int]]):
+    """For each state, what maps a symbol to the next state, or to ~rule where one is complete. It is read from its text
+    when it is first asked for: a program needs few of them."""
 
-    `starts` gives the first and the last state of each start symbol. `pattern` matches one token,
-    whose terminal is the group's name, or in `literals` for words and operators.
+    def __init__(self, symbols: Sequence[str], texts: Sequence[str]) -> None:
+        self._symbols = symbols
+        self._texts = texts
+
+    def __missing__(self, state: int) -> dict[str, int]:
+        numbers = [*map(int, self._texts[state].split())]
+        row = self[state] = dict(zip(map(self._symbols.__getitem__, numbers[::2]), numbers[1::2]))
+        return row
+
+
+class Tables:
+    """`rows` and `rules` are those of the automaton, `starts` gives the first and the last state of each start symbol.
+
+    `pattern` matches one token, whose terminal is the group's name, or in `literals` for words and operators.
     """
 
-    pattern: str
-    literals: dict[str, str]
-    rows: tuple[dict[str, int], ...]
-    rules: tuple[Production, ...]
-    starts: dict[str, tuple[int, int]]
+    __slots__ = ("literals", "pattern", "rows", "rules", "starts")
+
+    def __init__(
+        self,
+        pattern: str,
+        literals: dict[str, str],
+        symbols: Sequence[str],
+        rows: Sequence[str],
+        rules: Sequence[Production],
+        starts: dict[str, tuple[int, int]],
+    ) -> None:
+        self.pattern = pattern
+        self.literals = literals
+        self.rows = Rows(symbols, rows)
+        self.rules = rules
+        self.starts = starts
+
+
+_FIELDS = ("pattern", "literals", "symbols", "rows", "rules", "starts")
 
 
 @cache
@@ -45,7 +73,7 @@ def load() -> Tables:
     except ImportError:
         prepared = {}
     if prepared.get("fingerprint") == fingerprint(grammar):
-        return Tables(*(prepared[field] for field in Tables._fields))
+        return Tables(*(prepared[field] for field in _FIELDS))
     return Tables(**generate(grammar))
 
 

@@ -1,0 +1,93 @@
+"""Derivatives that a program takes by their names: `diff`, `jacobian`, `hessian`, `detach`, `torch.autograd.grad`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus import inside
+from gradcli.errors import DifferentiationError
+from gradcli.language import arguments
+from gradcli.language.lists import Items
+from gradcli.language.machine import Machine
+from gradcli.language.scope import DETACH
+from gradcli.language.syntax import tree
+from gradcli.language.values import Value, number
+from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.reductions import sum_
+from gradcli.primitives.signature import parse_signature
+
+
+def call(machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    """What one of `DERIVATIVES` or `DETACH` gives, with numbers and tensors as arguments that fit it."""
+    if node.name in DETACH:
+        return inside.detach(number([*positional, *keywords.values()][0], f"'{node.name}'"))
+    return _derivative(machine, node, positional, keywords)
+
+
+def _derivative(machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
+    names = ("y", "x", "n") if len(positional) < 4 and not _is_variable(machine, node, 2) else ("y", "x")
+    named = dict(zip(names, positional)) | keywords
+    _check_target(tree.positional(node)[1:2] or [k.value for k in node.keywords if k.name == "x"], node, named["x"])
+    value = machine.apply(node, node.name, functools.partial(getattr(inside, node.name), **named))
+    for place in range(len(names), len(positional)):
+        _check_target(tree.positional(node)[place : place + 1], node, positional[place])
+        if place == 2 and not inside.depends(named["y"], positional[place]):
+            raise _order_or_variable(machine, node)
+        value = machine.apply(node, node.name, functools.partial(inside.diff, value, positional[place]))
+    return value
+
+
+def _order_or_variable(machine: Machine, node: tree.Call) -> DifferentiationError:
+    """The error for a third argument that may be meant as the order, as what is differentiated does not depend on it."""
+    y, x, n = (machine.program.source[a.span.start : a.span.end] for a in tree.positional(node)[:3])
+    return DifferentiationError(
+        f"'{n}' is an input that {y} does not depend on, and not the order of 'diff'",
+        hint=f"diff({y}, {x}, n={n}) takes it as the order",
+        span=tree.positional(node)[2].span,
+    )
+
+
+# What PyTorch frees and what it keeps is all kept here.
+_GRADIENT = "outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None"
+
+
+def gradient(machine: Machine, node: tree.Call, positional: Sequence[Value], given: Mapping[str, Value]) -> Items:
+    """`torch.autograd.grad(outputs, inputs)`: a gradient for each input, through which one can differentiate again."""
+    parameters = parse_signature(_GRADIENT)
+    arguments.fit(node.name, parameters, positional, given)
+    named = dict(zip((p.name for p in parameters), positional)) | dict(given)
+    y, weights = number(named["outputs"], "'grad'"), named.get("grad_outputs")
+    if weights is not None:
+        y = sum_(multiply(y, number(weights, "'grad_outputs'")))
+    if arrays.shape(y):
+        raise DifferentiationError(
+            f"'grad' needs a number to differentiate, and this has shape {list(arrays.shape(y))}",
+            hint="grad_outputs=torch.ones_like(y), or the gradient of y.sum()",
+        )
+    wanted = named["inputs"].items if isinstance(named["inputs"], Items) else [named["inputs"]]
+    values = [number(x, "'grad'") for x in wanted]
+    if not all(isinstance(x, Tensor) for x in values):
+        raise DifferentiationError(
+            "'grad' differentiates by names that the program was given or assigned",
+            hint="name what is differentiated by first: u = …; torch.autograd.grad(y, u)[0]",
+        )
+    found = [machine.apply(node, "grad", functools.partial(inside.jacobian, y, x)) for x in values]
+    return Items(found, node.span, "tuple")
+
+
+def _is_variable(machine: Machine, node: tree.Call, place: int) -> bool:
+    """Whether an argument by position names an input, which is never the order of a derivative."""
+    given = tree.positional(node)[place : place + 1]
+    return any(isinstance(a, tree.Name) and a.id in machine.inputs for a in given)
+
+
+def _check_target(targets: Sequence[tree.Expression], node: tree.Call, value: Value) -> None:
+    if not isinstance(targets[0], tree.Name) or not isinstance(value, Tensor):
+        raise DifferentiationError(
+            f"'{node.name}' differentiates by a name that the program was given or assigned, and this is none",
+            hint=f"name it first: u = …; {node.name}(y, u)",
+            span=targets[0].span,
+        )

@@ -1,0 +1,70 @@
+"""Calls of functions whose derivatives the program says: `f(a) = … backward(g) = …`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from gradcli.autograd.function import Function
+from gradcli.autograd.modes import current_span, enable_grad
+from gradcli.calculus.inside import detach
+from gradcli.errors import LimitError
+from gradcli.language.machine import TOO_DEEP, Activation, Machine, Scope, Task
+from gradcli.language.syntax import tree
+from gradcli.language.values import Closure, Value, number
+
+
+def call(machine: Machine, closure: Closure, named: Mapping[str, Value]) -> Task:
+    """The value of such a function, where its parameters are `named`."""
+    node = closure.node
+    given = {p.name: number(named[p.name], f"'{closure.name}'") for p in node.parameters}
+    local = machine.local({name: detach(value) for name, value in given.items()})
+    result = yield Activation(node.body, Scope(local, closure.scope, closure.name, closure.own))
+    current_span.set(node.body.span)
+    gradients = functools.partial(_gradients, machine, closure)
+    written = {"result": detach(number(result, f"'{closure.name}'")), "gradients": gradients}
+    function: type[Function] = type(closure.name, (_HandWritten,), written)
+    return function.apply(*given.values())
+
+
+def _gradients(
+    machine: Machine, closure: Closure, g: Value, inputs: tuple[Value, ...], wanted: Iterable[bool]
+) -> list[Value]:
+    """The expressions behind `backward(g) =`, with the parameters bound to `inputs`."""
+    node = closure.node
+    assert isinstance(node, tree.Define)
+    assert node.backward is not None
+    named = dict(zip((p.name for p in node.parameters), inputs)) | {node.backward.cotangent.name: g}
+    # A `diff` in there needs a graph, even where the backward pass itself records none.
+    with enable_grad() if machine.targets else nullcontext():
+        scope = Scope(machine.local(named), closure.scope)
+        try:
+            return [
+                machine.drive(_once(Activation(e, scope)), e, scope) if want else None
+                for e, want in zip(node.backward.gradients, wanted)
+            ]
+        except RecursionError:
+            raise LimitError(TOO_DEEP) from None
+
+
+def _once(frame: Activation) -> Task:
+    return number((yield frame), "a gradient")
+
+
+class _HandWritten(Function):
+    """A call of a function with a `backward` clause; its result was computed before."""
+
+    result: Value
+    gradients: Callable[[Value, tuple[Value, ...], tuple[bool, ...]], Sequence[Value]]
+    takes_batches = True
+
+    @classmethod
+    def forward(cls, ctx: Any, *inputs: Value) -> Value:
+        ctx.save_for_backward(*inputs)
+        return cls.result
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Value) -> Any:
+        return tuple(cls.gradients(g, ctx.saved_tensors, ctx.needs_input_grad))
