@@ -334,6 +334,16 @@ WRONG_ARGUMENTS = [
     ("jax.lax.scan(lambda c, a: (c, a), x, ones(3), length=2)", "what 'scan' goes along is not of one length"),
     ("jax.lax.scan(lambda c, a: (c, a), x, [ones(2), ones(2)])", "JAX goes along the tensors in a list beside each"),
     ("a = [x]\na.append(a)\nsum(a)", "a list that contains itself is no tensor"),
+    ("x.append(1)", "'append' is a method of lists"),
+    ("x.at[0].set()", "'set' needs 'values'"),
+    ("x.at[0].add(1, 2)", "'add' takes 1 argument, and 2 were given"),
+    ("1 if x in [1, 2] else 2", "'in' asks for a value among others in Python"),
+    ("1 if x not in [1, 2] else 2", "'in' asks for a value among others in Python"),
+    ("def f(*a): return x\nf(x)", "a function has no parameters for any number of arguments"),
+    ("a, *b = [x, x]\na", "'*' cannot unpack here"),
+    ("*a, b = [x, x]\na", "'*' cannot unpack here"),
+    ("@jax.jit\ndef f(x):\n    return x\nf(x)", "decorators are not part of the language"),
+    ("raise ValueError('a')\nx", "'raise' is not part of the language"),
 ]  # fmt: skip
 
 
@@ -345,6 +355,9 @@ def test_arguments_that_a_function_does_not_take(run, program, message):
 
 
 ARGUMENTS = [
+    ("ones(3).at[0].set(values=x)[0]", 2.0, 1.0),
+    ("(a, b), (c, [d, f]) = (x, 1), (2, (3, 4))\na + 10*b + 100*c + 1000*d + 10000*f", 43212.0, 1.0),
+    ("[" * 900 + "a," + "]" * 900 + " = " + "(" * 900 + "x" + ",)" * 900 + "\na", 2.0, 1.0),
     ("f(a, b=1) = a**2*b\ngrad(f)(x, b=2)", 8.0, 4.0),
     ("f(a, b=1) = a*b\njax.jit(f)(x, b=3)", 6.0, 3.0),
     ("jax.grad(fun=lambda a: a**2)(x)", 4.0, 2.0),
@@ -358,7 +371,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("program", "value", "gradient"), ARGUMENTS)
+@pytest.mark.parametrize(("program", "value", "gradient"), ARGUMENTS, ids=lambda given: str(given)[:60])
 def test_arguments_by_name_are_used(program, value, gradient):
     assert_is(program, value, {"x": gradient}, x=2.0)
 

@@ -435,7 +435,7 @@ MISTAKES = [
     ("a if b", "", "the condition has no 'else'", "a if condition else b"),
     ("(a if b)", ")", "the condition has no 'else'", "a if condition else b"),
     ("for i range(3) { y }", "range", "'in' should follow the name of a loop", "for name in"),
-    ("x in y", "in", "unexpected 'in'", "for name in"),
+    ("x in y", "in", "'in' asks for a value among others in Python, and is not part of the language", "x == a or"),
     ("x = if c { 1 }", "if", "unexpected 'if'", "a if condition else b"),
     ("x = {'a': 1}", "{", "unexpected '{'", "[a, b]"),
     ("a == not b", "not", "unexpected 'not'", "(not x)"),
@@ -450,7 +450,7 @@ MISTAKES = [
     ("x.in", "in", "'in' is a reserved word", ""),
     ("x..y", ".", "a name should stand before '.'", ""),
     ("np.", "", "the program ends where a name should follow", ""),
-    ("@f", "@", "unexpected '@'", "should stand before"),
+    ("@f", "@", "decorators are not part of the language", "leave it out"),
     ("a\n* b", "*", "unexpected '*'", "should stand before"),
 ]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from gradcli import limits
 from gradcli.errors import CallError, UnknownNameError
@@ -12,7 +11,7 @@ from gradcli.language import arguments, dialects, functions
 from gradcli.language import scope as scope_of_program
 from gradcli.language.cells import Cell
 from gradcli.language.lists import Items, in_dtype
-from gradcli.language.machine import Machine, Scope, Task
+from gradcli.language.machine import Machine, Scope, Task, arguments_of
 from gradcli.language.syntax import tree
 from gradcli.language.values import FUNCTIONS, Builtin, Transformed, Value, check_arguments, number
 from gradcli.primitives.primitive import Operation
@@ -26,7 +25,7 @@ def _call(machine: Machine, node: tree.Call, scope: Scope) -> Task:
 
         return (yield from updated(node))
     function = _own(machine, node, scope)
-    positional, keywords = yield from _arguments(tree.positional(node), node.keywords)
+    positional, keywords = yield from arguments_of(tree.positional(node), node.keywords)
     if function is not None:
         return (yield from _invoke(machine, node, function, positional, keywords, scope))
     if node.receiver is not None and isinstance(positional[0], Items) and node.name in scope_of_program.LIST_METHODS:
@@ -43,20 +42,8 @@ def _apply(machine: Machine, node: tree.Apply, scope: Scope) -> Task:
         raise CallError(
             "only a function can be called", hint="write '*' before '(' to multiply", span=node.function.span
         )
-    positional, keywords = yield from _arguments(node.arguments, node.keywords)
+    positional, keywords = yield from arguments_of(node.arguments, node.keywords)
     return (yield from _invoke(machine, node, function, positional, keywords, scope))
-
-
-def _arguments(
-    given: Sequence[tree.Expression], named: Sequence[tree.Keyword]
-) -> Generator[Any, Value, tuple[list[Value], dict[str, Value]]]:
-    """The values of the arguments of a call, by position and by name."""
-    positional, keywords = [], {}
-    for argument in given:
-        positional.append((yield argument))
-    for keyword in named:
-        keywords[keyword.name] = yield keyword.value
-    return positional, keywords
 
 
 def _own(machine: Machine, node: tree.Call, scope: Scope) -> Value:
@@ -177,6 +164,8 @@ def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple
             hint="f(x) = … defines one, lambda x: … is one",
             span=node.span,
         )
+    if operation is None and node.name in scope_of_program.LIST_METHODS:
+        raise CallError(f"'{node.name}' is a method of lists", hint="ys = [] begins one", span=node.name_span)
     if operation is None:
         raise UnknownNameError(f"'{node.name}' is defined later, or in a branch that was not taken")
     return operation, operation.parameters

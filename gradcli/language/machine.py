@@ -6,7 +6,7 @@ stack of its own, so that neither deep trees nor recursive programs recurse in P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
@@ -233,3 +233,15 @@ def block(machine: Machine, statements: Iterable[tree.Statement]) -> Task:
         if machine.leaving is not None:
             break
     return value
+
+
+def arguments_of(
+    given: Sequence[tree.Expression], named: Sequence[tree.Keyword]
+) -> Generator[Any, Value, tuple[list[Value], dict[str, Value]]]:
+    """The values of the arguments of a call, by position and by name."""
+    positional, keywords = [], {}
+    for argument in given:
+        positional.append((yield argument))
+    for keyword in named:
+        keywords[keyword.name] = yield keyword.value
+    return positional, keywords

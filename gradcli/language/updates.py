@@ -7,7 +7,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import CallError
-from gradcli.language.machine import Task
+from gradcli.language import arguments
+from gradcli.language.machine import Task, arguments_of
 from gradcli.language.statements import key_of
 from gradcli.language.syntax import tree
 from gradcli.language.values import Value, number
@@ -17,6 +18,7 @@ from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.indexing import index, scatter
 from gradcli.primitives.powers import power
 from gradcli.primitives.replacing import replaced
+from gradcli.primitives.signature import parse_signature
 
 
 def _added(x: Value, key: Any, value: Value) -> Value:
@@ -43,7 +45,7 @@ _RULES: Mapping[str, Callable[[Value, Any, Value], Value]] = {
 
 def updated(node: tree.Call) -> Task:
     """The new tensor. Raises CallError for what `at` does not have."""
-    if node.name not in _RULES or len(node.arguments) != 1:
+    if node.name not in _RULES:
         raise CallError(
             f"'.at[…].{node.name}' is not known", hint=f"x.at[i].set(v), or .{', .'.join(_RULES)}", span=node.name_span
         )
@@ -52,5 +54,7 @@ def updated(node: tree.Call) -> Task:
     assert isinstance(place.value, tree.Attribute)
     x = number((yield place.value.value), "'.at'")
     key = yield from key_of(place)
-    value = number((yield node.arguments[0]), f"'{node.name}'")
+    positional, keywords = yield from arguments_of(node.arguments, node.keywords)
+    arguments.fit(node.name, parse_signature("values"), positional, keywords)
+    value = number([*positional, *keywords.values()][0], f"'{node.name}'")
     return _RULES[node.name](x, key, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -78,22 +79,30 @@ def augment(target: tree.Expression, operator: Token, value: tree.Expression) ->
     return tree.Augment(Span(target.span.start, value.span.end), target, symbol, place(operator), value)
 
 
-def _target(node: tree.Expression, value: tree.Expression | None) -> tree.SyntaxNode:
-    """What is given a value; of several, `value` says whether there are as many, if it is a display of them."""
-    if isinstance(node, tree.Name):
-        return tree.BoundName(node.span, node.id)
-    if isinstance(node, tree.Index):
-        return node
-    if isinstance(node, tree.List) and node.items:
-        values = value.items if type(value) is tree.Tuple else None
-        if values is not None and len(values) != len(node.items):
-            raise ProgramSyntaxError(
-                f"{len(node.items)} names do not fit {len(values)} values",
-                span=Span(values[0].span.start, values[-1].span.end),
-            )
-        parts = values or [None] * len(node.items)
-        return tree.Several(node.span, tuple(_target(n, v) for n, v in zip(node.items, parts)))
-    raise _cannot_assign(node)
+def _target(node: tree.Expression, value: tree.Expression) -> tree.SyntaxNode:
+    """What is given a value; of several, a display of values says whether there are as many."""
+    # Those of several targets stand behind them; brackets may be nested deeper than Python may recurse.
+    given: list[tuple[tree.Expression, tree.Expression | None]] = [(node, value)]
+    for target, display in given:
+        if isinstance(target, tree.List) and target.items:
+            values = display.items if type(display) is tree.Tuple else None
+            if values is not None and len(values) != len(target.items):
+                raise ProgramSyntaxError(
+                    f"{len(target.items)} names do not fit {len(values)} values",
+                    span=Span(values[0].span.start, values[-1].span.end),
+                )
+            given += zip(target.items, values or [None] * len(target.items))
+        elif not isinstance(target, (tree.Name, tree.Index)):
+            raise _cannot_assign(target)
+    made: deque[tree.SyntaxNode] = deque()
+    for target, _ in reversed(given):
+        if isinstance(target, tree.List):
+            # The first ones that no other has taken are its own, the last of them first.
+            parts = [made.popleft() for _ in target.items]
+            made.append(tree.Several(target.span, tuple(reversed(parts))))
+        else:
+            made.append(tree.BoundName(target.span, target.id) if isinstance(target, tree.Name) else target)
+    return made[0]
 
 
 def _cannot_assign(target: tree.Expression) -> ProgramSyntaxError:

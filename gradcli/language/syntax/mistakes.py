@@ -100,9 +100,41 @@ def _foreign_operator(m: Mistake) -> Finding | None:
 
 
 def _unpacking(m: Mistake) -> Finding | None:
-    if m.token.value in {"*", "**"} and m.wants_expression and m.after("(", ",", "["):
-        return Finding(f"'{m.token.value}' cannot unpack here", "write the items or arguments one by one")
+    star = m.previous if m.after("*") and m.token.type == "NAME" else m.token
+    if star is None or star.value not in {"*", "**"}:
+        return None
+    if m.head in ("def", "lambda"):
+        return Finding(
+            f"a function has no parameters for any number of arguments, as '{star.value}' has them in Python",
+            "write the parameters one by one, or take a list",
+            place(star),
+        )
+    target = not m.statement and _STARRED.match(m.source, star.start_pos)
+    if m.wants_expression and (target or m.after("(", ",", "[", "=")):
+        return Finding(f"'{star.value}' cannot unpack here", "write the names, items or arguments one by one")
     return None
+
+
+_STARRED = re.compile(r"\*\w+\s*,")
+
+
+def _membership(m: Mistake) -> Finding | None:
+    within = m.following if m.token.value == "not" and m.following is not None else m.token
+    if within.value != "in" or m.wants_expression or m.head == "for":
+        return None
+    return Finding(
+        "'in' asks for a value among others in Python, and is not part of the language",
+        "write x == a or x == b, or any([x == a for a in ys])",
+        Span(m.token.start_pos, within.end_pos),
+    )
+
+
+def _decorator(m: Mistake) -> Finding | None:
+    if m.token.value != "@" or m.statement:
+        return None
+    return Finding(
+        "decorators are not part of the language", "leave it out, or write f = jax.jit(f) behind the function"
+    )
 
 
 def _equals(m: Mistake) -> Finding | None:
@@ -321,6 +353,8 @@ _RULES = (
     _reserved_word,
     _foreign_operator,
     _unpacking,
+    _membership,
+    _decorator,
     _equals,
     _colon,
     _brace,
