@@ -152,6 +152,10 @@ class Algebra:
 
         return self._intern(("call", primitive, tuple(operands), frozen(params)), make)  # type: ignore[no-any-return]
 
+    def function(self, primitive: Primitive, x: Formula) -> Formula:
+        """An elementwise function of one operand."""
+        return self.call(primitive, [x], {}, x.shape, "float64")
+
     def with_operands(self, node: Application, operands: Sequence[Formula]) -> Formula:
         """A call with other operands, which have the same values."""
         assert node.primitive is not None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, in_order, is_call
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.trigonometric import cos, cosh, sin, sinh, tan, tanh
+
+_HALF = Fraction(1, 2)
 
 
 class _Kind(NamedTuple):
@@ -65,7 +67,7 @@ def _replaced(algebra: Algebra, node: Sum, square: _Square) -> Formula:
             continue
         assert isinstance(found, Application)
         rest = algebra.divide(term, algebra.power(found, algebra.number(square.power)))
-        other = algebra.power(_same_angle(algebra, square.other, found), algebra.number(square.other_power))
+        other = algebra.power(algebra.function(square.other, found.children[0]), algebra.number(square.other_power))
         parts += [
             algebra.scale(c * square.constant, rest),
             algebra.scale(c * square.factor, algebra.multiply(rest, other)),
@@ -78,8 +80,10 @@ def _has_square(algebra: Algebra, base: Formula, exponent: Formula, square: _Squ
     return is_call(base, square.function.name) and n is not None and n.denominator == 1 and n / square.power >= 1
 
 
-def _same_angle(algebra: Algebra, function: Primitive, call: Application) -> Formula:
-    return algebra.call(function, call.children, {}, call.shape, call.dtype)
+def _angles(kind: _Kind, bases: Iterable[Formula]) -> list[Formula]:
+    """What there are functions of a kind of, among some formulas."""
+    names = [function.name for function in kind[:3]]
+    return [*dict.fromkeys(b.children[0] for b in bases if any(is_call(b, name) for name in names))]
 
 
 def with_double_angles(algebra: Algebra, node: Formula) -> Iterator[Formula]:
@@ -88,18 +92,16 @@ def with_double_angles(algebra: Algebra, node: Formula) -> Iterator[Formula]:
     if not isinstance(node, Sum):
         return
     for kind in _KINDS:
-        angles = {b.children: b for t in node.terms for b in algebra.powers(t) if isinstance(b, Application)}
-        for call in angles.values():
-            if is_call(call, kind.sine.name) or is_call(call, kind.cosine.name):
-                yield from _doubled(algebra, node, kind, call)
+        for angle in _angles(kind, (b for t in node.terms for b in algebra.powers(t))):
+            yield from _doubled(algebra, node, kind, angle)
 
 
-def _doubled(algebra: Algebra, node: Sum, kind: _Kind, call: Application) -> Iterator[Formula]:
+def _doubled(algebra: Algebra, node: Sum, kind: _Kind, angle: Formula) -> Iterator[Formula]:
     # cosine**2 is (cosine(2*x) + 1)/2, and sine**2 is (cosine(2*x) - 1)/2 but for the sign.
-    twice = _of_twice(algebra, kind.cosine, call)
+    twice = algebra.function(kind.cosine, algebra.scale(2, angle))
     squares = {
-        _same_angle(algebra, kind.cosine, call): (1, 1),
-        _same_angle(algebra, kind.sine, call): (kind.sign, -kind.sign),
+        algebra.function(kind.cosine, angle): (1, 1),
+        algebra.function(kind.sine, angle): (kind.sign, -kind.sign),
     }
     numbers: dict[Formula, Fraction] = {}
     parts = []
@@ -117,21 +119,15 @@ def _doubled(algebra: Algebra, node: Sum, kind: _Kind, call: Application) -> Ite
         yield algebra.add(algebra.sum(numbers), *[part for _, part in parts])
 
 
-def _of_twice(algebra: Algebra, function: Primitive, call: Application) -> Formula:
-    (angle,) = call.children
-    return algebra.call(function, [algebra.scale(2, angle)], {}, call.shape, call.dtype)
-
-
 def merged(algebra: Algebra, node: Formula) -> Iterator[Formula]:
     """A product with quotients of sines and cosines as tangents, with sines for products of tangents and cosines, and with
     those of twice the angle for products of sines and cosines."""
     if not isinstance(node, Product):
         return
-    calls = {b.children: b for b in node.powers if isinstance(b, Application) and len(b.children) == 1}
     for kind in _KINDS:
-        for call in calls.values():
-            sine, cosine, tangent = (_same_angle(algebra, f, call) for f in kind[:3])
-            twice = algebra.scale(Fraction(1, 2), _of_twice(algebra, kind.sine, call))
+        for angle in _angles(kind, node.powers):
+            sine, cosine, tangent = (algebra.function(f, angle) for f in kind[:3])
+            twice = algebra.scale(_HALF, algebra.function(kind.sine, algebra.scale(2, angle)))
             for first, second, one in (
                 (sine, algebra.power(cosine, algebra.number(-1)), tangent),
                 (tangent, cosine, sine),
@@ -165,8 +161,8 @@ def by_sines(algebra: Algebra, root: Formula) -> Formula:
     for node in nodes:
         kind = next((k for k in _KINDS if is_call(node, k.tangent.name)), None)
         if kind is not None:
-            assert isinstance(node, Application)
-            found[node] = algebra.divide(_same_angle(algebra, kind.sine, node), _same_angle(algebra, kind.cosine, node))
+            (angle,) = node.children
+            found[node] = algebra.divide(algebra.function(kind.sine, angle), algebra.function(kind.cosine, angle))
         elif isinstance(node, Sum):
             found[node] = algebra.add(*[algebra.scale(c, found[t]) for t, c in node.terms.items()])
         elif isinstance(node, Product):

@@ -10,6 +10,7 @@ from gradcli.formulas import angles
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, in_order, is_call
 from gradcli.formulas.expansion import MOST_TERMS, expanded
 from gradcli.formulas.lengths import Lengths
+from gradcli.formulas.matrix_products import without_transposes
 from gradcli.formulas.quotients import Quotients
 from gradcli.primitives.comparisons import where
 
@@ -73,7 +74,7 @@ class Forms:
             if self.algebra.has_time():
                 yield self.quotients.factored(form)
                 yield from self.quotients.joined(form)
-                yield from self.quotients.in_parts(form)
+                yield from self.quotients.in_parts(form, self.best)
 
     def _forms(self, node: Formula) -> Iterator[Formula]:
         algebra = self.algebra
@@ -81,6 +82,7 @@ class Forms:
         yield expanded(algebra, node)
         yield from angles.with_other_squares(algebra, node)
         yield from angles.with_double_angles(algebra, node)
+        yield from without_transposes(algebra, node, self.best)
         if algebra.has_time():
             for form in dict.fromkeys([node, angles.by_sines(algebra, node)]):
                 yield self._with_best_factors(self.quotients.flat(form))

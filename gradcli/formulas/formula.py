@@ -17,6 +17,7 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, TooLongError, in_order, is_call
 from gradcli.formulas.forms import Forms
 from gradcli.formulas.identities import IDENTITIES, is_linear, number
+from gradcli.formulas.matrix_products import outer_product, reshaped, special_product
 from gradcli.formulas.numbers import Decimal, decimal
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.conversions import broadcast_to, reshape
@@ -173,7 +174,8 @@ class _Reader:
         pairs = [_factored(algebra, o) for o in operands]
         factors, rests = [factor for factor, _ in pairs], [rest for _, rest in pairs]
         if all(factor is algebra.one for factor in factors):
-            return self._call(primitive, operands, params, shape, dtype)
+            outer = outer_product(algebra, *operands) if primitive is matmul else None
+            return outer or self._call(primitive, operands, params, shape, dtype)
         return algebra.multiply(*factors, self._applied(primitive, rests, params, shape, dtype))
 
     def _special(
@@ -184,9 +186,9 @@ class _Reader:
         if algebra.zero in operands:
             return algebra.zero
         if primitive is reshape:
-            return self._reshaped(operands[0], shape, dtype)
+            return reshaped(algebra, operands[0], shape, dtype)
         if primitive is matmul:
-            return self._scaled(operands, shape)
+            return special_product(algebra, operands, shape)
         if primitive is mean and 0 not in operands[0].shape:
             total = self._applied(sum_, operands, params, shape, dtype)
             return algebra.scale(Fraction(math.prod(shape), math.prod(operands[0].shape)), total)
@@ -194,27 +196,6 @@ class _Reader:
             return self._total(operands[0], params, dtype)
         if is_call(operands[0], "broadcast_to") and operands[0].children[0] is algebra.zero:
             return algebra.zero
-        return None
-
-    def _reshaped(self, operand: Formula, shape: Shape, dtype: str) -> Formula | None:
-        """Another shape of what has one element, or is one repeated, of a shape, or of a product of a matrix and a column."""
-        if 1 in (math.prod(shape), math.prod(operand.shape)):
-            return operand
-        if is_call(operand, "reshape"):
-            (inner,) = operand.children
-            return inner if inner.shape == shape else self._call(reshape, [inner], {"shape": shape}, shape, dtype)
-        if is_call(operand, "matmul") and len(shape) == 1:
-            left, right = operand.children
-            if is_call(right, "reshape") and right.children[0].shape == left.shape[1:] and left.shape[:1] == shape:
-                return self._call(matmul, [left, right.children[0]], {}, shape, dtype)
-        return None
-
-    def _scaled(self, operands: Sequence[Formula], shape: Shape) -> Formula | None:
-        """The product of a matrix with one of a single element."""
-        for scale, other in (operands, operands[::-1]):
-            if math.prod(scale.shape) == 1 and other.shape == shape:
-                single = scale.children[0] if is_call(scale, "reshape") else scale
-                return self.algebra.multiply(single, other)
         return None
 
     def _total(self, operand: Formula, params: Mapping[str, Any], dtype: str) -> Formula | None:

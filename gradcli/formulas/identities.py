@@ -53,11 +53,7 @@ def _logarithm(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[s
     if isinstance(x, Product) and algebra.euler in x.powers:
         exponent = x.powers[algebra.euler]
         rest = algebra.divide(x, algebra.power(algebra.euler, exponent))
-        return (
-            exponent
-            if rest is algebra.one
-            else algebra.add(exponent, algebra.call(log, [rest], {}, rest.shape, "float64"))
-        )
+        return exponent if rest is algebra.one else algebra.add(exponent, algebra.function(log, rest))
     return None
 
 
@@ -178,12 +174,8 @@ def _sinc(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, An
 
 def _digamma_rise(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula:
     return algebra.add(
-        _of(algebra, digamma, algebra.add(*operands)), algebra.negative(_of(algebra, digamma, operands[0]))
+        algebra.function(digamma, algebra.add(*operands)), algebra.negative(algebra.function(digamma, operands[0]))
     )
-
-
-def _of(algebra: Algebra, function: Primitive, x: Formula) -> Formula:
-    return algebra.call(function, [x], {}, x.shape, "float64")
 
 
 def _one_minus_square(algebra: Algebra, x: Formula) -> Formula:
@@ -203,7 +195,7 @@ IDENTITIES: dict[str, Identity] = {
     "over_one_plus_square": lambda algebra, operands, _params: algebra.power(
         algebra.add(algebra.one, algebra.power(operands[0], algebra.number(2))), algebra.number(-1)
     ),
-    "sech_square": lambda algebra, operands, _params: _one_minus_square(algebra, _of(algebra, tanh, operands[0])),
+    "sech_square": lambda algebra, operands, _params: _one_minus_square(algebra, algebra.function(tanh, operands[0])),
     "digamma_rise": _digamma_rise,
     "flat_sqrt": _power_of(_HALF),
     "rsqrt": _power_of(-_HALF),

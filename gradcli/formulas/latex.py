@@ -12,7 +12,7 @@ from gradcli import arrays, limits
 from gradcli.formulas.documents import Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Naming, names_of
 from gradcli.formulas.numbers import simple_fraction
-from gradcli.formulas.text import LONG, key_text, sizes
+from gradcli.formulas.text import LONG, OUTER, key_text, sizes
 from gradcli.formulas.writing import (
     ATOM,
     COMPARE,
@@ -28,6 +28,7 @@ from gradcli.formulas.writing import (
     operators,
     write,
 )
+from gradcli.primitives.linear import latin
 from gradcli.program import constants
 from gradcli.program.ir import Equation
 
@@ -191,6 +192,13 @@ def _permuted(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return _called(equation, operands)
 
 
+def _contracted(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    if latin(equation.params["terms"], equation.params["result"]) == OUTER:
+        x, y = operands
+        return Piece(f"{_bracketed(x, PRODUCT)} {_bracketed(y, ATOM)}^{{\\top}}", PRODUCT)
+    return _called(equation, operands)
+
+
 _BEGIN, _END = r"\begin{cases} ", r" \end{cases}"
 
 
@@ -249,6 +257,7 @@ LANGUAGE = Language(
         "logical_or": _operator(r"\lor", COMPARE, left=COMPARE),
         "logical_not": lambda _equation, operands: Piece(f"\\lnot {_bracketed(operands[0], ATOM)}", UNARY),
         "permute": _permuted,
+        "contract": _contracted,
         "index": _indexed,
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],

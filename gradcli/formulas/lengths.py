@@ -98,7 +98,7 @@ class Lengths:
         above: list[Written] = []
         below: list[Written] = []
         for base, exponent in self.algebra.powers(term).items():
-            if base is self.algebra.euler:
+            if base is self.algebra.euler and exponent is not self.algebra.one:
                 known = self._known[exponent]
                 above.append(Written(5 + known.characters, known.parts))
             elif self.algebra.is_negative(exponent):

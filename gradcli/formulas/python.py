@@ -198,7 +198,7 @@ _CALLS: dict[str, Spelling] = {
     "stack": joined("np.stack"),
     "permute": permuted("np.transpose"),
     "index": indexed,
-    "contract": contraction("np.einsum"),
+    "contract": contraction("np.einsum", "np.outer"),
 }
 
 _NAMING = Naming(lambda name: with_underscores(name, _is_taken))

@@ -86,15 +86,15 @@ class Quotients:
         forms = [numerator, *with_other_squares(algebra, numerator)]
         return min((self._cancelled(algebra.divide(form, denominator)) for form in forms), key=self.length)
 
-    def in_parts(self, node: Formula) -> Iterator[Formula]:
-        """Sums in which two terms of several are over one bar."""
+    def in_parts(self, node: Formula, best: Callable[[Formula], Formula]) -> Iterator[Formula]:
+        """Sums in which two terms of several, of which one is below a bar, are put together."""
         if not isinstance(node, Sum) or not 2 < len(node.terms) <= _MOST_PAIRED:
             return
         algebra = self.algebra
         for pair in combinations(node.terms, 2):
             if any(isinstance(b, Sum) and algebra.is_negative(e) for t in pair for b, e in algebra.powers(t).items()):
                 two = algebra.sum({t: node.terms[t] for t in pair})
-                yield algebra.add(algebra.sum({t: c for t, c in node.terms.items() if t not in pair}), self.flat(two))
+                yield algebra.add(algebra.sum({t: c for t, c in node.terms.items() if t not in pair}), best(two))
 
     def joined(self, node: Formula) -> Iterator[Formula]:
         """Products with sums that are there as often, and what is beside them, as one sum: x**2 - 1 for (x - 1)*(x + 1)."""

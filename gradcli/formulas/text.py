@@ -44,6 +44,8 @@ from gradcli.program.ir import Equation, Program
 LONGEST = 1_000_000
 # A decimal with more characters may be a fraction.
 LONG = 10
+# The contraction that is the outer product of two vectors.
+OUTER = "a,b->ab"
 # A text of a higher one doubles with each.
 _MOST_INTEGRALS = 5
 _NAMED = {math.pi: "pi", math.e: "e", math.inf: "inf"}
@@ -221,9 +223,11 @@ def whole_power(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"{operands[0].at(ATOM)}**{number(equation.params['n']).at(UNARY)}", POWER)
 
 
-def contraction(name: str) -> Spelling:
+def contraction(name: str, outer: str) -> Spelling:
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         subscripts = latin(equation.params["terms"], equation.params["result"])
+        if subscripts == OUTER:
+            return function(outer, *(o.text for o in operands))
         return function(name, f"'{subscripts}'", *(o.text for o in operands))
 
     return spelling
@@ -366,7 +370,7 @@ LANGUAGE = Language(
         "log_magnitude": _result_of("slogdet({})[1]"),
         "left_vectors": _result_of("svd({}, full_matrices=False)[0]"),
         "right_vectors": _result_of("svd({}, full_matrices=False)[2].mT"),
-        "contract": contraction("einsum"),
+        "contract": contraction("einsum", "outer"),
     },
     number=number,
     array=array,
