@@ -37,6 +37,13 @@ SHORT = [
     ("x**3/3 + x**2 + x", "x", "(x + 1)**2"),
     ("log(x) + log((1 + x)/(1 - x))", "x", "2/(1 - x**2) + 1/x"),
     ("(x + 1)/sqrt(x)", "x", "(x - 1)/(2*x**(3/2))"),
+    ("(exp(x) - 1 - x)/x**2", "x", "(x + (x - 2)*exp(x) + 2)/x**3"),
+    ("log(1 + exp(-x))", "x", "-1/(exp(x) + 1)"),
+    ("atan(exp(x))", "x", "1/(2*cosh(x))"),
+    ("log(exp(x) + exp(-x))", "x", "tanh(x)"),
+    ("asin(tanh(x))", "x", "1/cosh(x)"),
+    ("acos((1 - x**2)/(1 + x**2))", "x", "2*x/((x**2 + 1)*abs(x))"),
+    ("1/(g*(1 + ((x - m)/g)**2))", "x", "2*g*(m - x)/(g**2 + (x - m)**2)**2"),
     ("-y*cbrt(a)*(a + 1)**2/x", "x", "y*(a + 1)**2*cbrt(a)/x**2"),
 ]
 
@@ -54,7 +61,13 @@ def same_values(program: str, wrt: str, text: str, **tensors: Any) -> None:
     compared = 0
     for point in POINTS:
         names = {name: point * (1 + i / 7) for i, name in enumerate(there.inputs)}
-        names = {**names, "pi": math.pi, "e": math.e, **{n: np.asarray(v, "float64") for n, v in tensors.items()}}
+        names = {
+            **names,
+            "pi": math.pi,
+            "e": math.e,
+            "inf": math.inf,
+            **{n: np.asarray(v, "float64") for n, v in tensors.items()},
+        }
         right = there.value_and_grad({n: names[n] for n in there.inputs}, wrt=[wrt])[1][wrt]
         if np.all(np.isfinite(right)):
             found = here(**{n: names[n] for n in here.inputs})
@@ -111,11 +124,19 @@ def test_an_outer_product_in_other_languages(run):
         ("tanh(x)**2", 30.0),  # as is 1 - tanh(x)**2
         ("tanh(x)**2", 300.0),
         ("log(cosh(x))", 1e3),
+        ("1/(1 + exp(-x))", 800.0),
+        ("exp(-x)/(1 + exp(-x))", 800.0),
+        ("log(1 + exp(-x))", 800.0),
     ],
 )
 def test_short_formulas_keep_their_digits(run, program, x):
     found = gradcli.compile(formula(run, program, "x"))(x=x)
     assert found == pytest.approx(gradcli.compile(program).value_and_grad({"x": x})[1]["x"], rel=1e-9)
+
+
+def test_infinities_are_not_put_over_one_bar(run):
+    program = "a/x*(abs(x)/1e999 - a**y/0.5)"
+    same_values(program, "x", formula(run, program, "x"))
 
 
 def test_formulas_that_would_be_long_over_one_bar_are_written(run):

@@ -13,18 +13,16 @@ from typing import Any
 
 from gradcli import limits
 from gradcli.arrays.shapes import Shape, broadcast
-from gradcli.formulas.numbers import Decimal, common_factor
+from gradcli.formulas.numbers import Decimal, common_factor, square_part
+from gradcli.primitives.arithmetic import absolute
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.builder import frozen
 from gradcli.program.ir import Variable
 
 # Powers of numbers with larger exponents are left as they are.
 _LARGEST_EXPONENT = 64
-
-
 # A power that is not put together from others: its base, and its exponent without a coefficient.
 Unit = tuple["Formula", "Formula"]
-
 # In eighths of steps: to make each part of a sum or product.
 _PART = 16
 # Of what the run may still do, a formula takes one of so many parts at most.
@@ -298,9 +296,12 @@ class Algebra:
             return self.number(value ** int(n))
         if base is self.euler and is_call(exponent, "log"):
             return exponent.children[0]
-        if is_call(base, "hypot") and n is not None and n.denominator == 1 and n % 2 == 0:
-            squares = [self.power(side, self.number(2)) for side in base.children]
-            return self.power(self.add(*squares), self.number(n / 2))
+        if is_call(base, "abs") and self._is_even(exponent):
+            return self.power(base.children[0], exponent)
+        if is_call(base, "hypot") and n is not None and self._is_even(exponent):
+            return self.power(
+                self.add(*[self.power(side, self.number(2)) for side in base.children]), self.number(n / 2)
+            )
         return None
 
     def divide(self, numerator: Formula, denominator: Formula) -> Formula:
@@ -321,11 +322,15 @@ class Algebra:
         coefficient, rest = Fraction(1), base
         if n is not None:
             coefficient, rest = self._root(base, n)
-        positive: dict[Formula, Formula] = {}
+        raised: dict[Formula, Formula] = {}
         others: dict[Formula, Formula] = {}
         for inner, a in self.powers(rest).items():
-            (positive if self._is_positive(inner, a) else others)[inner] = a
-        raised = {inner: self.multiply(a, exponent) for inner, a in positive.items()}
+            if n is not None and n.denominator == 2 and self._is_even(a):
+                inner = self._magnitude(inner)
+            elif not self._is_positive(inner, a):
+                others[inner] = a
+                continue
+            raised[inner] = self.add(raised.get(inner, self.zero), self.multiply(a, exponent))
         if others:
             left = self._product(others)
             raised[left] = self.add(exponent, raised.get(left, self.zero))
@@ -343,8 +348,20 @@ class Algebra:
         coefficient, rest = self.split(base)
         if n.denominator != 2 or coefficient <= 0:
             return Fraction(1), base
-        root = type(coefficient)(_square_part(coefficient.numerator), _square_part(coefficient.denominator))
+        root = type(coefficient)(square_part(coefficient.numerator), square_part(coefficient.denominator))
         return root ** int(2 * n), self.scale(coefficient / root**2, rest)
+
+    def _is_even(self, exponent: Formula) -> bool:
+        n = self.as_number(exponent)
+        return n is not None and n % 2 == 0
+
+    def _magnitude(self, node: Formula) -> Formula:
+        """abs(node), or itself where no term of it is negative."""
+        powers = [power for term in self.terms(node) for power in self.powers(term).items()]
+        signed = any(c < 0 for c in self.terms(node).values())
+        if signed or not all(is_call(b, "cosh") or self._is_even(e) or self._is_positive(b, e) for b, e in powers):
+            return self.function(absolute, node)
+        return node
 
     def _is_positive(self, base: Formula, exponent: Formula) -> bool:
         """Whether a base is positive, or its power not even defined where it is negative."""
@@ -359,19 +376,13 @@ def is_call(node: Formula, name: str) -> bool:
     return isinstance(node, Application) and node.primitive is not None and node.primitive.name == name
 
 
+def is_constant(node: Formula) -> bool:
+    """Whether a node is a constant that is no number: an array, nan or an infinity."""
+    return isinstance(node, Application) and node.primitive is None
+
+
 def _is_largest_magnitude(node: Formula) -> bool:
     return is_call(node, "max") and is_call(node.children[0], "abs")
-
-
-def _square_part(n: int) -> int:
-    """The largest whole number, of those up to 1000, whose square divides n."""
-    found = 1
-    for k in range(2, min(n, 1000) + 1):
-        if k * k > n:
-            break
-        if n % (k * k) == 0:
-            found = k
-    return found
 
 
 def in_order(root: Formula) -> Sequence[Formula]:

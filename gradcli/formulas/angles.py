@@ -170,3 +170,36 @@ def by_sines(algebra: Algebra, root: Formula) -> Formula:
         else:
             found[node] = node
     return found[root]
+
+
+def with_hyperbolic(algebra: Algebra, node: Formula) -> Iterator[Formula]:
+    """A sum of exponentials of opposite numbers by their hyperbolic sine or cosine."""
+    if not isinstance(node, Sum):
+        return
+    for term, c in node.terms.items():
+        exponent = algebra.powers(term).get(algebra.euler, algebra.zero)
+        outside = algebra.divide(term, algebra.power(algebra.euler, exponent))
+        other = algebra.divide(outside, algebra.power(algebra.euler, exponent))
+        if other is not term and abs(node.terms.get(other, 0)) == abs(c) and not algebra.is_negative(exponent):
+            function = cosh if node.terms[other] == c else sinh
+            pair = algebra.multiply(outside, algebra.function(function, exponent))
+            others = algebra.sum({t: k for t, k in node.terms.items() if t not in (term, other)})
+            yield algebra.add(algebra.scale(2 * c, pair), others)
+
+
+def inside_a_sum(algebra: Algebra, node: Formula) -> Iterator[Formula]:
+    """A product with an exponential put into a sum beside it, as 1/(exp(x) + 1) for exp(-x)/(exp(-x) + 1)."""
+    _, rest = algebra.split(node)
+    powers = algebra.powers(rest)
+    exponent = powers.get(algebra.euler)
+    if exponent is None:
+        return
+    for base, power in powers.items():
+        n = algebra.as_number(power)
+        if isinstance(base, Sum) and n is not None and n.denominator == 1:
+            factor = algebra.power(algebra.euler, algebra.scale(1 / n, exponent))
+            inside = algebra.add(*[algebra.scale(c, algebra.multiply(t, factor)) for t, c in base.terms.items()])
+            outside = algebra.divide(
+                node, algebra.multiply(algebra.power(base, power), algebra.power(algebra.euler, exponent))
+            )
+            yield algebra.multiply(outside, algebra.power(inside, power))

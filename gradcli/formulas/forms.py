@@ -14,6 +14,8 @@ from gradcli.formulas.matrix_products import without_transposes
 from gradcli.formulas.quotients import Quotients
 from gradcli.primitives.comparisons import where
 
+# Sums of more terms are not looked through for those with the same function.
+_MOST_COLLECTED = 8
 # How often a form is looked at for a shorter one, and that then again.
 _MOST_ROUNDS = 3
 
@@ -26,6 +28,14 @@ class Forms:
         self._best: dict[Formula, Formula] = {}
         self.length = Lengths(algebra).of
         self.quotients = Quotients(algebra, self.length)
+
+    def shortest(self, root: Formula) -> Formula:
+        """The best form, with exponentials inside of sums. Not so within it: exp(x)/(exp(x) + 1)**2, which that would
+        make of the derivative of 1/(1 + exp(-x)), is nan where exp(x) is infinite."""
+        algebra, best = self.algebra, self.best(root)
+        terms = [algebra.scale(c, t) for t, c in algebra.terms(best).items()]
+        forms = [[t, *map(self.best, angles.inside_a_sum(algebra, t))] for t in terms]
+        return algebra.add(*[min(of_term, key=self.length) for of_term in forms])
 
     def best(self, root: Formula) -> Formula:
         """The shortest form that is found of an expression, and of everything below it."""
@@ -72,6 +82,7 @@ class Forms:
                 yield self._factored(form, lambda c, symbolic: symbolic or c > 0)
                 yield self._factored(form, lambda _c, _symbolic: True)
             if self.algebra.has_time():
+                yield from self._collected(form)
                 yield self.quotients.factored(form)
                 yield from self.quotients.joined(form)
                 yield from self.quotients.in_parts(form, self.best)
@@ -82,10 +93,24 @@ class Forms:
         yield expanded(algebra, node)
         yield from angles.with_other_squares(algebra, node)
         yield from angles.with_double_angles(algebra, node)
+        yield from angles.with_hyperbolic(algebra, node)
+        yield from self._with_other_roots(node)
         yield from without_transposes(algebra, node, self.best)
         if algebra.has_time():
             for form in dict.fromkeys([node, angles.by_sines(algebra, node)]):
                 yield self._with_best_factors(self.quotients.flat(form))
+
+    def _with_other_roots(self, node: Formula) -> Iterator[Formula]:
+        """With the roots of squares of sines as other functions."""
+        algebra = self.algebra
+        for base, exponent in algebra.powers(node).items():
+            n = algebra.as_number(exponent)
+            if n is not None and n.denominator == 2:
+                for form in angles.with_other_squares(algebra, base):
+                    if not isinstance(form, Sum):
+                        yield algebra.multiply(
+                            node, algebra.power(base, algebra.number(-n)), algebra.power(form, exponent)
+                        )
 
     def _with_best_factors(self, node: Formula) -> Formula:
         algebra = self.algebra
@@ -112,6 +137,23 @@ class Forms:
         factor = algebra.multiply(*[algebra.power(base, algebra.scale(c, unit)) for (base, unit), c in taken.items()])
         rest = algebra.add(*[algebra.scale(c, algebra.divide(term, factor)) for term, c in node.terms.items()])
         return algebra.multiply(factor, self._best.get(rest, rest))
+
+    def _collected(self, node: Formula) -> Iterator[Formula]:
+        """A sum with the terms that have the same function in them together."""
+        algebra = self.algebra
+        if not isinstance(node, Sum) or not 2 < len(node.terms) <= _MOST_COLLECTED:
+            return
+        terms: dict[Formula, list[Formula]] = {}
+        for term in node.terms:
+            for base, exponent in algebra.powers(term).items():
+                for (_, unit), n in algebra.units(base, exponent):
+                    if isinstance(base, Application) or unit is not algebra.one:
+                        terms.setdefault(algebra.power(base, algebra.scale(n, unit)), []).append(term)
+        for part, having in terms.items():
+            if 1 < len(having) < len(node.terms):
+                factor = algebra.add(*[algebra.scale(node.terms[t], algebra.divide(t, part)) for t in having])
+                others = algebra.sum({t: c for t, c in node.terms.items() if t not in having})
+                yield algebra.add(algebra.multiply(part, self.best(factor)), others)
 
     # --- choices
 

@@ -75,7 +75,7 @@ def _shortened(program: Program, typed: Collection[float]) -> Program:
     reader = _Reader(program, typed)
     shape = arrays.shape(output)
     node = reader.in_shape(reader.atom(output), shape)
-    best = reader.in_shape(Forms(reader.algebra).best(node), shape)
+    best = reader.in_shape(Forms(reader.algebra).shortest(node), shape)
     writer = _EquationWriter(reader.algebra)
     result = writer.write(best)
     return without_dead_code(check(Program(program.inputs, tuple(writer.equations), (result,))))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, is_call
+from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, is_call, is_constant
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.linear import contract, matmul
 
@@ -23,7 +23,7 @@ def special_product(algebra: Algebra, operands: Sequence[Formula], shape: Shape)
 
 
 def _is_identity(node: Formula) -> bool:
-    if not isinstance(node, Application) or node.primitive is not None or len(node.shape) != 2:
+    if not isinstance(node, Application) or not is_constant(node) or len(node.shape) != 2:
         return False
     rows, columns = node.shape
     return rows == columns and arrays.tolist(node.array) == [[float(i == j) for j in range(rows)] for i in range(rows)]

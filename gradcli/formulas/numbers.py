@@ -142,3 +142,14 @@ def simple_fraction(value: float) -> Fraction | None:
     if found == 0 or abs(found.numerator) > _LARGEST:
         return None
     return found if abs(float(found) - value) <= _CLOSE * abs(value) else None
+
+
+def square_part(n: int) -> int:
+    """The largest whole number, of those up to 1000, whose square divides n."""
+    found = 1
+    for k in range(2, min(n, 1000) + 1):
+        if k * k > n:
+            break
+        if n % (k * k) == 0:
+            found = k
+    return found

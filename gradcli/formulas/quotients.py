@@ -10,7 +10,7 @@ from itertools import product as pairs
 from typing import Any, NamedTuple
 
 from gradcli.formulas import polynomials
-from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, in_order
+from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, in_order, is_constant
 from gradcli.formulas.angles import with_other_squares
 from gradcli.formulas.expansion import expanded
 from gradcli.formulas.numbers import Decimal
@@ -76,14 +76,14 @@ class Quotients:
         for term in algebra.terms(node):
             for base, exponent in algebra.powers(term).items():
                 n = algebra.as_number(exponent)
-                if n is not None and n < 0 and base is not algebra.euler:
+                if n is not None and n < 0 and base is not algebra.euler and not is_constant(base):
                     least[base] = min(n, least.get(base, n))
         if not least or not isinstance(node, Sum) or len(node.terms) == 1:
             return self._cancelled(node)
         denominator = algebra.multiply(*[algebra.power(b, algebra.number(-n)) for b, n in least.items()])
-        terms = [expanded(algebra, algebra.multiply(algebra.scale(c, t), denominator)) for t, c in node.terms.items()]
-        numerator = expanded(algebra, algebra.add(*terms))
-        forms = [numerator, *with_other_squares(algebra, numerator)]
+        terms = [algebra.multiply(algebra.scale(c, t), denominator) for t, c in node.terms.items()]
+        numerator = expanded(algebra, algebra.add(*[expanded(algebra, t) for t in terms]))
+        forms = dict.fromkeys([algebra.add(*terms), numerator, *with_other_squares(algebra, numerator)])
         return min((self._cancelled(algebra.divide(form, denominator)) for form in forms), key=self.length)
 
     def in_parts(self, node: Formula, best: Callable[[Formula], Formula]) -> Iterator[Formula]:
