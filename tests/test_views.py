@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli import Tensor, grad, no_grad, tensor
+from gradcli import Tensor, func, grad, no_grad, tensor
 from gradcli.errors import DifferentiationError, ShapeError
 
 MODIFIED = "^one of the variables needed for gradient computation has been modified by an inplace operation"
@@ -488,6 +488,23 @@ class TestArrays:
         copied[0] = 5.0
         assert x.tolist() == [1.0, 2.0]
 
+    def test_without_grad_the_graph_may_be_lost(self):
+        x = leaf([1.0, 2.0])
+        with no_grad():
+            assert np.asarray(x).tolist() == x.numpy().tolist() == np.from_dlpack(x).tolist() == [1.0, 2.0]
+
+    def test_dlpack_gives_copies(self):
+        x = tensor([1.0, 2.0])
+        for made in (np.from_dlpack(x), np.from_dlpack(x[1:])):
+            x.add_(1)
+            assert made.tolist() == [1.0, 2.0][-made.size :]
+            if made.flags.writeable:
+                made[...] = 7.0
+        assert x.tolist() == [3.0, 4.0]
+        assert np.from_dlpack(tensor(1.5)) == 1.5
+        with pytest.raises(DifferentiationError, match=r"^Can't export tensors that require gradient"):
+            np.from_dlpack(leaf([1.0]))
+
     def test_they_stay_as_they_were(self):
         x = tensor([1.0, 2.0])
         array = x.numpy()
@@ -502,6 +519,56 @@ class TestArrays:
         for made in (copy.deepcopy(view), pickle.loads(pickle.dumps(view)), copy.deepcopy(x)[:1]):
             made.add_(1)
             assert (made.tolist(), view.tolist()) == ([3.0], [2.0])
+
+
+class TestGradients:
+    def test_a_gradient_is_deleted(self):
+        x = leaf([1.0])
+        x.sum().backward()
+        del x.grad
+        assert x.grad is None
+
+    def test_with_create_graph_the_former_gradient_stays_as_it_was(self):
+        x = leaf([1.0, 2.0])
+        y = x + 2
+        y.sum().backward(retain_graph=True)
+        former = x.grad
+        y.sum().backward(create_graph=True)
+        assert (former.tolist(), x.grad.tolist()) == ([1.0, 1.0], [2.0, 2.0])
+
+    def test_a_view_of_a_gradient_sees_what_is_added(self):
+        x = leaf([1.0, 2.0])
+        (x * 3).sum().backward()
+        view = x.grad[1:]
+        (x * 2).sum().backward()
+        assert (view.tolist(), x.grad.version) == ([5.0], 1)
+
+    def test_over_batches(self):
+        def function(x):
+            y = x * 1
+            y[0] = y[1].clone() * y[2].clone()
+            y.view(-1)[1:].mul_(y[0].clone())
+            return (y**2).sum()
+
+        def same(x):
+            first = x[1] * x[2]
+            return first**2 + (x[1] * first) ** 2 + (x[2] * first) ** 2
+
+        at = tensor([[1.0, 2.0, 3.0], [2.0, 1.0, 4.0]])
+        for reading in (func.vmap, lambda f: func.vmap(func.grad(f)), lambda f: func.vmap(func.hessian(f))):
+            assert reading(function)(at).tolist() == reading(same)(at).tolist()
+        assert func.jvp(function, (at[0],), (at[1],))[1].item() == func.jvp(same, (at[0],), (at[1],))[1].item()
+
+
+def test_what_there_is_to_see():
+    x = leaf([1.0, 2.0]) * 1
+    view = x[1:][0]
+    assert (view._base is x, view._is_view(), x._base, x._is_view()) == (True, True, None, False)
+    with no_grad():
+        made = x[:1]
+        made.mul_(2)
+    assert repr(made) == "tensor([2.], grad_fn=<Invalid>)"
+    assert x._version == made._version == 1
 
 
 def test_views_that_are_gone_are_not_remembered():

@@ -59,7 +59,7 @@ def backward(
     found = _Pass([root], [gradient], targets, create_graph, retain).run()
     for leaf, cotangent in found:
         if cotangent is not None and leaf.requires_grad:
-            leaf.accumulate_grad(cotangent)
+            leaf.accumulate_grad(cotangent, create_graph)
 
 
 def grad(
@@ -231,7 +231,7 @@ class _Pass:
         for number, reference in (node.retained or {}).items():
             retained = reference()
             if retained is not None and cotangents[number] is not None:
-                retained.accumulate_grad(self._as_tensor(cotangents[number]))
+                retained.accumulate_grad(self._as_tensor(cotangents[number]), self.create_graph)
 
     def _after_hooks(self, hooks: Sequence[Hook], cotangent: Any) -> Any:
         for hook in tuple(hooks):

@@ -96,8 +96,8 @@ class Tensor(TensorBase):
 
     def numpy(self) -> Any:
         """The values as an array of NumPy that is not to be written into. Raises DifferentiationError where that would
-        lose the graph."""
-        if self.requires_grad:
+        lose the graph; not within `no_grad`."""
+        if self.requires_grad and grad_enabled.get():
             raise DifferentiationError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
@@ -108,6 +108,19 @@ class Tensor(TensorBase):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
         return array.astype(array.dtype if dtype is None else dtype, copy=bool(copy))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A copy for another library. Raises DifferentiationError where that would lose the graph."""
+        if self.requires_grad and grad_enabled.get():
+            raise DifferentiationError("Can't export tensors that require gradient, use tensor.detach()")
+        return arrays.owned(self._array()).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self._array().__dlpack_device__()
+        return device
+
+    def _array(self) -> Any:
+        return arrays.to_numpy(self.inner) if type(self.inner) in arrays.PLAIN else self.inner
 
     def __float__(self) -> float:
         return float(self.item())
@@ -146,8 +159,12 @@ class Tensor(TensorBase):
 
     def __repr__(self) -> str:
         text = _text(self.inner)
-        if self.grad_fn is not None:
-            return f"tensor({text}, grad_fn=<{self.grad_fn.name}>)"
+        try:
+            node = self.grad_fn
+        except DifferentiationError:
+            return f"tensor({text}, grad_fn=<Invalid>)"
+        if node is not None:
+            return f"tensor({text}, grad_fn=<{node.name}>)"
         return f"tensor({text}, requires_grad=True)" if self.requires_grad else f"tensor({text})"
 
     def __format__(self, spec: str) -> str:

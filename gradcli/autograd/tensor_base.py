@@ -141,12 +141,16 @@ class TensorBase(Operators):
             )
         self._grad = value
 
-    def accumulate_grad(self, cotangent: Self) -> None:
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def accumulate_grad(self, cotangent: Self, create_graph: bool) -> None:
         """Add a cotangent to `.grad`, which stays the same Tensor unless a graph is kept."""
         known = self._grad
         if known is None:
             self._grad = cotangent.clone() if cotangent.requires_grad else self.made(cotangent.inner)
-        elif known.requires_grad or cotangent.requires_grad:
+        elif create_graph or known.requires_grad:
             self._grad = known + cotangent
         else:
             known._become(known + cotangent)
@@ -196,11 +200,25 @@ class TensorBase(Operators):
         if not isinstance(value, TensorBase):
             raise DifferentiationError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self.requires_grad and not arrays.is_floating(value.inner):
-            raise DifferentiationError("data set to a tensor that requires gradients must be floating point dtype")
+            raise DifferentiationError(
+                "data set to a tensor that requires gradients must be floating point or complex dtype"
+            )
         own = self.place.counter if self.place is not None else Counter(self.version)
         own.watch(self.grad_fn, self.output_nr)
         self.inner = value.inner
         settle(self, place_of(value).alias(own))
+
+    @property
+    def _base(self) -> Any:
+        """The tensor that this is a view of, in the graph too; None for one that is no view."""
+        return None if self.place is None else self.place.base
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    @property
+    def _version(self) -> int:
+        return self.version
 
     def _alias(self, counter: Counter | None) -> Any:
         place, alias = place_of(self), self.made(self.inner)
