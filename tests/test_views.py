@@ -59,6 +59,8 @@ VIEWS = {
     "expand": (lambda x: x.expand(4, 2, 3)[2, 1], 1),
     "ravel": (lambda x: x.ravel()[4:], (1, slice(1, 3))),
     "flatten": (lambda x: x.flatten()[4:], (1, slice(1, 3))),
+    "diagonal": (lambda x: x.diagonal(), ([0, 1], [0, 1])),
+    "another diagonal": (lambda x: gradcli.diagonal(x.T, -1)[1:], (1, 2)),
     "unflatten": (lambda x: gradcli.unflatten(x, 1, (3, 1))[1, 2, 0], (1, 2)),
     "unbind": (lambda x: x.unbind()[1], 1),
     "split": (lambda x: gradcli.split(x, 3, 1)[2], (slice(None), slice(2, 3))),
@@ -74,6 +76,7 @@ OUTSIDE = ("unbind", "split", "chunk", "iteration", "detach", "data", "detached 
 COPIES = {
     "clone": lambda x: x.clone(),
     "positions": lambda x: x[[0, 1]],
+    "diag": lambda x: gradcli.diag(x),
     "mask": lambda x: x[x > 0],
     "reshaped transpose": lambda x: x.T.reshape(-1),
     "reshaped slice": lambda x: x[:, :2].reshape(-1),
@@ -212,6 +215,14 @@ class TestHistory:
         view.mul_(2)
         (3 * view).sum().backward()
         assert (view.grad.tolist(), a.grad.tolist()) == ([3.0, 3.0], [3.0, 3.0, 0.0])
+
+    def test_an_operation_without_a_derivative_ends_the_gradient(self):
+        x = leaf([1.0, 2.0])
+        for edit in (lambda t: t.greater_(1.5), lambda t: t.view(2).greater_(1.5)):
+            y = x * 1
+            edit(y)
+            (y + 0 * x).sum().backward()
+            assert (y.tolist(), x.grad.tolist()) == ([0.0, 1.0], [0.0, 0.0])
 
     def test_a_scalar(self):
         x = leaf(3.0)

@@ -12,7 +12,7 @@ from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.node import Node, recorder
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.autograd.views import find_history, find_numbers, note_one_of_several, note_view
+from gradcli.autograd.views import find_history, find_numbers, join_view, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
 from gradcli.primitives.bind import Kind, bind, together
@@ -197,6 +197,9 @@ class Tensor(TensorBase):
 
     # --- in-place operations
 
+    def made_as_view(self, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
+        join_view(self, operand, primitive, params)
+
     def made_together(self, number: int, node_name: str) -> None:
         if self.grad_fn is not None:
             self.grad_fn.name = node_name
@@ -207,7 +210,11 @@ class Tensor(TensorBase):
         before = self._before(given)
         if self.place is not None:
             self.place.check_written()
-        return self._become(operation(before, *given, **params))
+        result = operation(before, *given, **params)
+        if before.requires_grad and not result.requires_grad and grad_enabled.get():
+            # What it was has no influence any more, but its place in the graph.
+            result = _replaced(before, result)
+        return self._become(result)
 
     def _before(self, given: Sequence[Any]) -> Tensor:
         """What it is before it is changed in place, which must be allowed, by an operation that is given others too."""

@@ -199,7 +199,12 @@ def note_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str
     parent = operand.place
     if not primitive.shares(None if parent is None or parent.primitive is None else parent.layout, **params):
         return
-    parent = parent or place_of(operand)
+    join_view(made, operand, primitive, params)
+
+
+def join_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
+    """Have `made`, which is a view of a tensor that a primitive made, change with it from now on."""
+    parent = place_of(operand)
     base, origin = (operand, parent) if parent.base is None else (parent.base, parent.origin)
     why = parent.refusal[1] if parent.refusal else None
     if not grad_enabled.get():

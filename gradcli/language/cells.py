@@ -72,11 +72,9 @@ class View(Cell):
         self._write(places, broadcast_to(value, places.shape))
 
     def _write(self, places: Any, value: Value) -> None:
-        from gradcli.primitives.replacing import replaced
+        from gradcli.primitives.replacing import put
 
-        shape = arrays.shape(self.base.value)
-        flat = replaced(reshape(self.base.value, (-1,)), places, value)
-        self.base.set(reshape(flat, shape))
+        self.base.value = put(self.base.value, places, value)
 
     def view(self, move: Callable[[Value], Value]) -> View:
         return View(self.base, arrays.to_numpy(move(self.places)))

@@ -56,6 +56,9 @@ class Kind:
         """See `gradcli.primitives.bind.decide`."""
         return decide(self.inner)
 
+    def made_as_view(self, operand: Any, primitive: Primitive, params: Params) -> None:
+        """Take note that this, which a primitive made, is a view of the operand, though it could be a copy."""
+
     def made_together(self, number: int, node_name: str) -> None:
         """Take note that this is one of several results of a function, which are changed in place together."""
 

@@ -12,7 +12,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import LimitError, ShapeError
 from gradcli.primitives import batching, strides
 from gradcli.primitives.axes import diagonal_number, whole, whole_array
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import Kind, concrete
 from gradcli.primitives.elements import broadcast_elements
 from gradcli.primitives.families import moving
 from gradcli.primitives.primitive import Composite, Primitive
@@ -161,13 +161,17 @@ def side_with_diagonal(size: int, offset: int) -> int:
     return side
 
 
-def take_diagonal(x: Any, k: Any = 0) -> Any:
-    """Diagonal k of the first two axes, as the first axis of the result."""
+def take_diagonal(x: Any, k: Any = 0, view: bool = False) -> Any:
+    """Diagonal k of the first two axes, as the first axis of the result, which may be a view of `x`."""
     sizes = arrays.shape(x)
     if len(sizes) < 2:
         raise ShapeError(f"a diagonal needs at least 2 dimensions, and the tensor has {len(sizes)}")
     offset = diagonal_number(k, *sizes[:2])
-    return index(x, _diagonal_positions(min(sizes[0] + min(offset, 0), sizes[1] - max(offset, 0)), offset))
+    key = _diagonal_positions(min(sizes[0] + min(offset, 0), sizes[1] - max(offset, 0)), offset)
+    taken = index(x, key)
+    if view and isinstance(taken, Kind):
+        taken.made_as_view(x, index, {"key": key})
+    return taken
 
 
 diag = Composite(

@@ -124,7 +124,7 @@ trace = Composite(
 
 diagonal = Composite(
     "diagonal", "x, k=0", "diagonal k of the first two axes, as the last axis of the result",
-    lambda x, k=0: moveaxis(take_diagonal(x, k), 0, -1),
+    lambda x, k=0: moveaxis(take_diagonal(x, k, view=True), 0, -1),
     derivative="g put back on the diagonal",
     samples=((_MATRIX,), (_MATRIX, 1), ([_MATRIX, _MATRIX], -1)),
 )  # fmt: skip

@@ -29,7 +29,10 @@ def overlaps(layout: Layout) -> bool:
 
 
 def of_index(layout: Layout, *, key: Sequence[Any]) -> Layout:
-    """Of `x[key]`, for a key without arrays."""
+    """Of `x[key]`, for a key without arrays, or with the two that say where a diagonal is."""
+    if key and hasattr(key[0], "shape"):
+        (_, _, *sizes), (down, right, *steps) = layout
+        return (*key[0].shape, *sizes), (down + right, *steps)
     dots = next((i for i, item in enumerate(key) if item is Ellipsis), len(key))
     taken = sum(item is not None and item is not Ellipsis for item in key)
     whole = (slice(None),) * (len(layout[0]) - taken)
