@@ -582,6 +582,26 @@ def test_what_there_is_to_see():
     assert x._version == made._version == 1
 
 
+def test_many_views_of_views():
+    x = matrix()
+    view = x
+    for _ in range(4000):
+        view = view.T
+    view.view(6)[0] = 7.0
+    assert x[0, 0].item() == 7.0
+
+
+def test_a_view_of_what_got_other_numbers_keeps_its_own_history():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    view = y[:1]
+    y.data = tensor([5.0, 6.0])
+    view.mul_(3)
+    assert (view.tolist(), y.tolist()) == ([3.0], [5.0, 6.0])
+    (view + y[1]).sum().backward()
+    assert x.grad.tolist() == [3.0, 1.0]
+
+
 def test_views_that_are_gone_are_not_remembered():
     x = tensor([1.0, 2.0])
     for _ in range(1000):

@@ -78,6 +78,10 @@ class Node:
         """Which zeros of `pulled`, the cotangent of operand `i`, were computed, as a mask of what was taken; None where
         none were, or nobody knows. `mask` is that of the result's cotangent."""
 
+    def keeps_results(self) -> bool:
+        """Whether `pull` needs results of the operation as they were."""
+        return True
+
     def output_modified(self, _number: int, _version: int) -> None:
         """Take note that an output was modified in place, and is at this version now: it may have been saved for `pull`."""
 

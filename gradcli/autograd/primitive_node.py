@@ -118,11 +118,11 @@ class PrimitiveNode(Node):
     def output_modified(self, _number: int, version: int) -> None:
         if isinstance(self.result, ModifiedResult):
             self.result.version = version
-        elif self.result is not None and self._keeps_result():
+        elif self.result is not None and self.keeps_results():
             self.result = ModifiedResult(self.result, version)
 
-    def _keeps_result(self) -> bool:
-        """Whether backward needs the numbers of the result: one of another kind may be there for its shape."""
+    def keeps_results(self) -> bool:
+        # A result of another kind may be there for its shape.
         wanted = sum(1 << i for i, edge in enumerate(self.edges) if edge is not None)
         return self.primitive.saved(wanted, len(self.edges))[0]
 

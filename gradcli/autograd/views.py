@@ -36,7 +36,6 @@ _SEVERAL = (
     "to be modified inplace. You should replace the inplace operation by an out-of-place one."
 )
 
-
 # How a view was made, with a place for what is done to it, and why that must not be.
 Refusal = tuple[str, str]
 
@@ -44,7 +43,7 @@ Refusal = tuple[str, str]
 class Counter:
     """How often the numbers were changed, of all tensors that count together.
 
-    `nodes` are the operations whose results these were, and the numbers of those results.
+    `nodes` are the operations that keep them as results of theirs, and the numbers of those results.
     """
 
     __slots__ = ("nodes", "version")
@@ -54,7 +53,7 @@ class Counter:
         self.nodes: list[tuple[weakref.ref[Node], int]] = []
 
     def watch(self, node: Node | None, number: int) -> None:
-        if node is not None:
+        if node is not None and node.keeps_results():
             self.nodes.append((weakref.ref(node), number))
 
     def count(self) -> None:
@@ -101,7 +100,18 @@ class Place:
     the graph was found, None where it was forgotten.
     """
 
-    __slots__ = ("base", "counter", "origin", "params", "parent", "primitive", "refusal", "storage", "version")
+    __slots__ = (
+        "_layout",
+        "base",
+        "counter",
+        "origin",
+        "params",
+        "parent",
+        "primitive",
+        "refusal",
+        "storage",
+        "version",
+    )
 
     def __init__(
         self,
@@ -123,17 +133,28 @@ class Place:
         self.origin = origin
         self.refusal = refusal
         self.version: int | None = counter.version
+        self._layout: Layout | None = None
 
     def alias(self, counter: Counter) -> Place:
         """The same numbers outside the graph."""
         return Place(self.storage, counter, self.parent, self.primitive, self.params)
 
+    @property
+    def viewed(self) -> Any:
+        """The tensor that this is a part of in the graph; None where there is none, or it got other numbers."""
+        return self.base if self.base is not None and self.base.place is self.origin else None
+
     def layout(self) -> Layout:
-        if self.parent is None or self.primitive is None or self.primitive.strides is None:
-            return strides.contiguous(arrays.shape(self.storage.numbers))
-        layout = self.primitive.strides(self.parent.layout(), **self.params)
-        assert layout is not None
-        return layout
+        """Where the elements lie in the storage."""
+        place, waiting = self, []
+        while place._layout is None and place.parent is not None:
+            waiting.append(place)
+            place = place.parent
+        found = place._layout or strides.contiguous(arrays.shape(self.storage.numbers))
+        for place in reversed(waiting):
+            step: Any = place.primitive
+            place._layout = found = step.strides(found, **place.params)
+        return found
 
     def seen_in(self, numbers: Any, origin: Place | None = None) -> Any:
         """What is here of `numbers` that are those at `origin`, or those of the storage."""
@@ -158,7 +179,7 @@ class Place:
     def forget(self, tensor: Any) -> None:
         """Have a tensor here ask for its numbers again, and a view for its place in the graph."""
         del tensor.inner, tensor.version
-        if self.base is not None and self.version not in (None, self.counter.version):
+        if self.viewed is not None and self.version not in (None, self.counter.version):
             self.version = None
             tensor.leave_node()
             del tensor.grad_fn
@@ -188,7 +209,7 @@ def place_of(tensor: Any) -> Place:
 
 
 def settle(tensor: Any, place: Place) -> None:
-    """Have a new tensor at a place."""
+    """Have a tensor with the numbers at a place be there."""
     tensor.place = place
     tensor.version = place.counter.version
     place.storage.join(tensor)
@@ -235,8 +256,8 @@ def find_numbers(tensor: Any) -> None:
 def find_history(view: Any) -> Node | None:
     """Give a view again the place in the graph that it forgot: as its base is now."""
     place = view.place
-    base, node, number = place.base, None, 0
-    if base.place is place.origin and base.requires_grad:
+    base, node, number = place.viewed, None, 0
+    if base is not None and base.requires_grad:
         if place.refusal is not None and not grad_enabled.get():
             return None
         place.check_recorded(indirectly=True)
@@ -255,7 +276,7 @@ def find_history(view: Any) -> Node | None:
 def write(tensor: Any, part: Any) -> None:
     """Put the numbers of `part`, which is made of those of `tensor`, in their place, for all who share them."""
     place: Place = tensor.place
-    changed, whole = (tensor, part) if place.base is None else (place.base, _recorded_in_base(place, part))
+    changed, whole = (tensor, part) if place.viewed is None else (place.viewed, _recorded_in_base(place, part))
     if whole is not None and changed.place.primitive is None:
         numbers = whole.inner
     else:
@@ -269,8 +290,8 @@ def write(tensor: Any, part: Any) -> None:
 
 def _recorded_in_base(place: Place, part: Any) -> Any:
     """What the base of a view becomes by `part` in its place; None where that is not to be recorded."""
-    base = place.base
-    if base.place is not place.origin or not grad_enabled.get() or not (part.requires_grad or base.requires_grad):
+    base = place.viewed
+    if not grad_enabled.get() or not (part.requires_grad or base.requires_grad):
         return None
     before = base.made(base.inner, base.grad_fn, base.output_nr)
     whole = place.put_into(before, part, place.origin)
