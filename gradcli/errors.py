@@ -261,6 +261,10 @@ class DifferentiationError(GradcliError, RuntimeError):
     kind = "differentiation"
 
 
+class MissingRuleError(DifferentiationError, NotImplementedError):
+    """A derivative that is not known."""
+
+
 class BackendError(GradcliError):
     """An array library, one of its devices or functions that is not there."""
 

@@ -279,6 +279,10 @@ CASES = {
     + [Case("isclose(x, y, equal_nan=True)", 1.0, x=NAN, y=NAN)],
     **{name: [Case(f"{name}(x, k)", 0.0, {"x": 0.0, "k": 0.0}, x=3.0, k=5.0)] for name in ("comb", "perm")},
     "erfcinv": [Case("erfcinv(x)", INF * (1 - x), {"x": -INF}, x=x) for x in (0.0, 2.0)],
+    "i0e": [Case("i0e(x)", 1.0, {"x": 0.0}, x=0.0)],
+    "ellipk": [Case("ellipk(x)", INF, x=1.0)],
+    "ellipe": [Case("ellipe(x)", 1.0, {"x": -INF}, x=1.0)],
+    "lambertw": [Case("lambertw(x)", 0.0, {"x": 1.0}, x=0.0), Case("lambertw(x, -1)", -INF, x=0.0)],
     "entr": [Case("entr(x)", 0.0, {"x": INF}, x=0.0), Case("entr(x)", -INF, x=-1.0)],
     "rel_entr": [Case("rel_entr(x, y)", 0.0, {"x": -INF, "y": 0.0}, x=0.0, y=2.0)]
     + [Case("rel_entr(x, y)", INF, x=x, y=y) for x, y in ((-1.0, 1.0), (1.0, -1.0), (1.0, 0.0))],

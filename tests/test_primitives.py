@@ -560,6 +560,9 @@ PROPER: dict[str, Callable[..., bool]] = {
     "perm": lambda x, k: x > k > 0,
     "rel_entr": lambda x, y: x > 0 and y > 0,
     "xlog1py": lambda _x, y: y > -1,
+    "gamma_density": lambda a, x: a > 0 and x > 0,
+    "hurwitz_zeta": lambda x, q: x > 1 and q > 0,
+    "scaled_i": lambda x: x > 0,
 }
 # They are not defined, or jump, at a matrix of zeros.
 REGULAR = {"left_vectors", "right_vectors", "eigenvectors", "orthonormal", "inv", "solve", "cholesky", "pinv"}

@@ -145,8 +145,8 @@ def test_what_was_put_back_at_an_index_is_the_derivative_of_the_index():
 
 
 def test_a_primitive_without_a_text_is_an_error_that_names_it():
-    program = record(lambda x: [special.bessel_j(x, 3)], {"x": 0.5}).program
-    with pytest.raises(DifferentiationError, match="'bessel_j' cannot be written as text"):
+    program = record(lambda x: [special.bessel_i(x, 3)], {"x": 0.5}).program
+    with pytest.raises(DifferentiationError, match="'bessel_i' cannot be written as text"):
         text(program)
 
 

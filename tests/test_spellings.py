@@ -110,7 +110,7 @@ def by_name(language: str, samples: Sequence[Sample]) -> list[Any]:
     """The samples of each primitive that the language has."""
     found = defaultdict(list)
     for made in samples:
-        unnamed = language == "text" and made.program.equations[-1].params.get("n", 0) > 1 and "bessel" in made.name
+        unnamed = language == "text" and made.program.equations[-1].params.get("n", 0) > 1 and made.name == "bessel_i"
         if languages.find(language).writes(made.name) and not unnamed:
             found[made.name].append(made)
     return [pytest.param(s, id=name) for name, s in found.items()]
@@ -228,6 +228,9 @@ def test_what_the_algebra_knows_of_a_function(samples):
     for made in samples:
         # Two formulas are nowhere equal, but for single points.
         if made.name in ("equal", "not_equal") and made.inputs["x"] == made.inputs["y"]:
+            continue
+        # The orders from 2 on are made of those below, and of 1/x.
+        if made.name == "bessel_j" and made.inputs["x"] == 0:
             continue
         program = compiled(text(formula(made.program._replace(guards=()))))
         assert_number(program(**{n: v for n, v in made.inputs.items() if n in program.inputs}), made)

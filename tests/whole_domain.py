@@ -115,6 +115,22 @@ _POINTS: Mapping[str, Sequence[Point]] = {
     # Beyond, the oracle is infinite.
     "erfcx": tuple((x,) for (x,) in ANYWHERE if abs(x) < 1e50),
     "rel_entr": POSITIVE_PAIRS,
+    **dict.fromkeys(("i0e", "i1e"), tuple((x,) for (x,) in NONZERO if abs(x) < 1e6)),
+    **dict.fromkeys(("y0", "y1", "jv"), _of_one(*(x for x in _MAGNITUDES if 1e-100 < x < 26))),
+    **dict.fromkeys(("k0", "k1"), _of_one(*(x for x in _MAGNITUDES if 1e-100 < x < 800))),
+    "k0e": _of_one(*(x for x in _MAGNITUDES if 1e-100 < x < 1e6)),
+    # Its oracle takes a minute for one point beyond.
+    "k1e": _of_one(*(x for x in _MAGNITUDES if 1e-10 < x < 20)),
+    **dict.fromkeys(("exp1", "expn"), _of_one(*(x for x in _MAGNITUDES if 1e-20 < x < 705))),
+    "expi": tuple((x,) for (x,) in NONZERO if 1e-100 < abs(x) < 800),
+    "dawsn": tuple((x,) for (x,) in ANYWHERE if abs(x) < 100),
+    **dict.fromkeys(("ellipk", "ellipe"), _of_one(*_BELOW_ONE, *(-x for x in _MAGNITUDES if 1e-30 < x < 1e6))),
+    **dict.fromkeys(("gammainc", "gammaincc"), _of_one(*(x for x in _MAGNITUDES if 1e-30 < x < 600))),
+    "betainc": FRACTION,
+    "zeta": _of_one(
+        *(x for x in (*_SMALL, *_NEAR_ONE[:3], *_ABOVE_ONE) if x < 60), *(-x for x in _MAGNITUDES if 0.01 < x < 30)
+    ),
+    "lambertw": _of_one(*_MAGNITUDES, *(-x for x in _BELOW_ONE if x < 0.36), -0.36, -0.367, -0.3678, -0.36787),
     "acosh": ABOVE_ONE,
     "log1p": ABOVE_MINUS_ONE,
     "pow": POWERS,
@@ -131,6 +147,11 @@ _PROGRAMS = {
     "where": "where(True, x, y)",
     "polygamma": "polygamma(3, x)",
     "multigammaln": "multigammaln(x, 3)",
+    "jv": "jv(2.5, x)",
+    "expn": "expn(3, x)",
+    "gammainc": "gammainc(2.5, x)",
+    "gammaincc": "gammaincc(2.5, x)",
+    "betainc": "betainc(2.5, 1.5, x)",
 }
 # They have no derivative, or are written in other entries alone.
 _LEFT_OUT = {"cast", "zeros_like", "ones_like", "identity", "nextafter"}

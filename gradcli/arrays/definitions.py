@@ -202,7 +202,7 @@ def _cotangent_derivative(n: int, c: Array) -> Array:
     return total
 
 
-def _stirling(z: Array) -> Array:
+def stirling(z: Array) -> Array:
     """lgamma(z) - ((z - 1/2)*log(z) - z + log(2*pi)/2), for z >= 10."""
     inverse = 1.0 / z
     square = inverse * inverse
@@ -247,9 +247,9 @@ def betaln(xp: Any, a: Array, b: Array) -> Array:
     one, both = (xp.logical_and(xp.greater(small, low), xp.greater_equal(large, _STIRLING)) for low in (0.0, _STIRLING))
     s, t = xp.where(both, small, _STIRLING), xp.where(one, large, _STIRLING)
     u = xp.where(one, small, 1.0)
-    rest = -(t - 0.5) * xp.log1p(u / t) + _stirling(t) - _stirling(u + t)
+    rest = -(t - 0.5) * xp.log1p(u / t) + stirling(t) - stirling(u + t)
     with_one = xp.lgamma(u) - u * xp.log(u + t) + u + rest
-    with_both = s * xp.log(s / (s + t)) - 0.5 * xp.log(s) + 0.5 * math.log(2 * math.pi) + _stirling(s) + rest
+    with_both = s * xp.log(s / (s + t)) - 0.5 * xp.log(s) + 0.5 * math.log(2 * math.pi) + stirling(s) + rest
     value = xp.where(both, with_both, xp.where(one, with_one, plain))
     value = xp.where(xp.logical_and(one, xp.equal(large, math.inf)), -math.inf, value)
     return xp.where(xp.logical_and(xp.equal(small, 0.0), xp.greater_equal(large, 0.0)), math.inf, value)

@@ -33,7 +33,7 @@ _UNKNOWN = Spelling()
 # Functions of the libraries that entries are made of, and none is called, are here before all entries.
 _declared = {
     name: Spelling({"scipy": name}, elementwise=True)
-    for name in ("i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1", "jv", "zeta")
+    for name in ("i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1", "jv", "k1e", "zeta")
 }
 
 
@@ -50,7 +50,7 @@ class MissingFunctionError(BackendError, AttributeError):
     """A library was asked for a function that it does not have."""
 
     def __init__(self, library: str, name: str) -> None:
-        super().__init__(f"the backend {library} has no function '{name}'", hint="gradcli backends shows the others")
+        super().__init__(f"the backend {library} has no function '{name}'", hint="the backend numpy has it")
 
 
 def defined(namespace: Any, name: str) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product
 from gradcli.formulas.numbers import factors
+from gradcli.formulas.special_identities import SPECIAL_IDENTITIES
 from gradcli.primitives.exponential import log
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.series import linear
@@ -217,6 +218,7 @@ IDENTITIES: dict[str, Identity] = {
     "bessel_j": _lower_order(bessel_j, 1),
     "bessel_i": _lower_order(bessel_i, -1),
     "sinc": _sinc,
+    **SPECIAL_IDENTITIES,
 }
 
 

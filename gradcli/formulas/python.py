@@ -17,6 +17,8 @@ from gradcli.formulas.text import (
     indexed,
     joined,
     negated,
+    of_branch,
+    of_order,
     one_minus_square,
     over_one_plus_square,
     permuted,
@@ -186,10 +188,15 @@ _CALLS: dict[str, Spelling] = {
     "elu": lambda _equation, operands: _split_at_zero(operands, f"np.expm1({operands[0].text})"),
     "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
     "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
-    **{name: with_order(_NAMES[name]) for name in ("polygamma", "bessel_i", "bessel_j")},
+    **{name: with_order(_NAMES[name]) for name in ("polygamma", "bessel_i", "bessel_j", "expn")},
+    **{
+        name: of_order("python", _NAMES[name])
+        for name in ("scaled_i", "k0e", "dawsn", "ellipk", "ellipe", "hurwitz_zeta")
+    },
     **{p.name: reduction(_NAMES[p.name]) for p in with_parameters("x axis keepdims") if p.name in _NAMES},
     **{p.name: with_keywords(_NAMES[p.name], "axis") for p in with_parameters("x axis") if p.name in _NAMES},
     **{p.name: with_keywords(_NAMES[p.name], "k") for p in with_parameters("x k") if p.name in _NAMES},
+    "lambertw": of_branch("special.lambertw({}).real", "special.lambertw({}, -1).real"),
     "positions_in_order": with_keywords("np.argsort", "axis"),
     "roll": with_keywords("np.roll", "shift", "axis"),
     "reshape": shaped("np.reshape"),

@@ -32,6 +32,7 @@ from gradcli.formulas.writing import (
     minus,
     operators,
     plain_call,
+    template,
     with_parameters,
     write,
 )
@@ -238,16 +239,21 @@ def with_order(name: str) -> Spelling:
     return lambda equation, operands: function(name, str(equation.params["n"]), operands[0].text)
 
 
-def _of_order(*names: str) -> Any:
+def of_order(language: str, *names: str) -> Any:
     """A family of functions of which only the first orders have a name."""
 
     def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
         n = equation.params["n"]
         if n >= len(names):
-            raise LackingError(equation, "text")
-        return function(names[n], operands[0].text)
+            raise LackingError(equation, language)
+        return function(names[n], *(o.text for o in operands))
 
     return spelling
+
+
+def of_branch(*calls: str) -> Spelling:
+    """A function of the branches 0, -1 and so on."""
+    return lambda equation, operands: Piece(calls[-equation.params["k"]].format(operands[0].text))
 
 
 def _cast(equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -352,11 +358,21 @@ LANGUAGE = Language(
         "sech_square": lambda _equation, operands: Piece(f"sech({operands[0].text})**2", POWER),
         "polygamma": with_order("polygamma"),
         "erfcx": scaled_erfc("erfcx", "sqrt(pi)"),
-        "bessel_i": _of_order("i0", "i1"),
-        "bessel_j": _of_order("j0", "j1"),
+        "bessel_i": of_order("text", "i0", "i1"),
+        "bessel_j": lambda equation, operands: (
+            of_order("text", "j0", "j1") if equation.params["n"] < 2 else with_order("jv")
+        )(equation, operands),
+        "jv_of_number": plain_call("text", "jv"),
+        "riemann_zeta": plain_call("text", "zeta"),
+        "expn": with_order("expn"),
+        **{name: of_order("text", name) for name in ("k0e", "dawsn", "ellipk", "ellipe")},
+        "scaled_i": of_order("text", "i0e"),
+        "hurwitz_zeta": of_order("text", "zeta"),
+        "gamma_density": template("{1}**({0} - 1)*exp(-{1})/gamma({0})", TIMES),
         **{p.name: reduction(p.name) for p in with_parameters("x axis keepdims")},
         **{p.name: with_keywords(p.name, "axis") for p in with_parameters("x axis")},
         **{p.name: _with_param("k") for p in with_parameters("x k")},
+        "lambertw": of_branch("lambertw({})", "lambertw({}, -1)"),
         "reshape": shaped("reshape"),
         "broadcast_to": shaped("broadcast_to"),
         "concat": joined("concat"),

@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn
 from gradcli.arrays import spellings
 from gradcli.arrays.shapes import Shape
 from gradcli.arrays.spellings import Spelling
-from gradcli.errors import CallError
+from gradcli.errors import CallError, MissingRuleError
 from gradcli.primitives.bind import bind
 from gradcli.primitives.elements import broadcast_elements, largest_operand
 from gradcli.primitives.refusals import FOREIGN, refuse
@@ -35,13 +35,13 @@ def spelled(same: str = "", **other: str) -> Mapping[str, str]:
 
 
 class NotImplementedRule:
-    """A rule that is missing on purpose; using it raises NotImplementedError with the reason."""
+    """A rule that is missing on purpose; using it raises MissingRuleError with the reason."""
 
     def __init__(self, why: str) -> None:
         self.why = why
 
     def __call__(self, *_operands: Any, **_params: Any) -> NoReturn:
-        raise NotImplementedError(self.why)
+        raise MissingRuleError(self.why, hint="--wrt names the inputs to differentiate by")
 
 
 def not_implemented(why: str) -> NotImplementedRule:
@@ -400,7 +400,7 @@ def _of_namespace(name: str, operands: int, elementwise: bool) -> Callable[..., 
 def _used_parameters(rule: Vjp, first: int) -> frozenset[int]:
     """Which of (y, *operands) a rule reads: the positions, from `first` on, of parameters without
     an underscore; `*operands` counts as one."""
-    if rule is None:
+    if rule is None or isinstance(rule, NotImplementedRule):
         return frozenset()
     code = rule.__code__
     names = code.co_varnames[first : code.co_argcount]

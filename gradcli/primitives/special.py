@@ -279,7 +279,10 @@ bessel_j = elementwise(
 
 
 def _bessel(name: str, doc: str, function: Any, n: int, derivative: str) -> Composite:
-    return Composite(name, "x", doc, lambda x: function(x, n), derivative=derivative, samples=_ANYWHERE)
+    alias = f"bessel_{name}" if name[0] == "j" else f"modified_bessel_{name}"
+    return Composite(
+        name, "x", doc, lambda x: function(x, n), derivative=derivative, aliases=(alias,), samples=_ANYWHERE
+    )
 
 
 i0 = _bessel("i0", "modified Bessel function of order 0", bessel_i, 0, "g*i1(x)")

@@ -6,6 +6,7 @@ Each is a function of the operands that gives so many elements.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from gradcli import arrays
@@ -89,6 +90,24 @@ def of_bessel_j(x: Any, *, n: int) -> int:
         return 0
     slow = 40 if n < _HIGH_ORDER else 190
     return 25 * arrays.size(x) + slow * _count(abs(x) > max(4.0, n / 8))
+
+
+def of_bessel_of_number(v: Any, x: Any) -> int:
+    """For Bessel functions of any order, between their series and their asymptotic expansions."""
+    np = arrays.numpy_namespace()
+    return 5000 * _count(np.logical_and(np.not_equal(abs(v), 0.5), np.logical_and(abs(x) > 4.0, abs(x) < 1e8)))
+
+
+def of_betainc(a: Any, b: Any, x: Any) -> int:
+    """For large parameters, where SciPy's continued fraction is long."""
+    np = arrays.numpy_namespace()
+    smaller = np.clip(np.minimum(a, b) + 0.0 * x, 0.0, 1e9)
+    return int(np.nansum(np.where(smaller > 1500.0, 2000.0 + 5.0 * np.sqrt(smaller), 0.0)))
+
+
+def of_derivative(time: int) -> Callable[..., int]:
+    """For the derivatives, of the order `n`, of a function, which are sums of many terms."""
+    return lambda *operands, n: time * (n + 1) * max(map(arrays.size, operands)) if n else 0
 
 
 def of_matrix_exp(x: Any) -> int:

@@ -84,6 +84,15 @@ _LATER = {
         "special",
         "factorial comb perm erfcx erfcinv log_ndtr norm_pdf norm_cdf entr rel_entr multigammaln",
     ),
+    "bessel": (
+        "special",
+        "i0e i1e y0 y1 k0 k1 k0e k1e jv jn bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 "
+        "scaled_modified_bessel_k0 scaled_modified_bessel_k1",
+    ),
+    "integrals": (
+        "special",
+        "exp1 expi expn dawsn ellipk ellipe gammainc gammaincc igamma igammac betainc zeta lambertw",
+    ),
     "copies": (
         "shape",
         "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item",
@@ -118,8 +127,8 @@ _FIRST = """
     isclose
     sigmoid logsigmoid softplus softsign relu relu6 leaky_relu elu celu selu silu gelu mish hardtanh hardsigmoid
     hardswish tanhshrink softshrink hardshrink sinc logit erf erfc erfcx erfinv erfcinv gamma lgamma digamma polygamma
-    multigammaln factorial comb perm beta betaln xlogy xlog1py entr rel_entr ndtr
-    log_ndtr ndtri norm_pdf norm_cdf i0 i1 j0 j1
+    multigammaln factorial comb perm beta betaln betainc gammainc gammaincc zeta xlogy xlog1py entr rel_entr ndtr
+    log_ndtr ndtri norm_pdf norm_cdf i0 i0e i1 i1e j0 j1 jv y0 y1 k0 k0e k1 k1e lambertw expi exp1 expn dawsn ellipk ellipe
     sum mean prod max min var std median norm logsumexp any all argmax argmin cumsum cumprod softmax log_softmax
     softmin sort
     reshape transpose permute moveaxis squeeze expand_dims broadcast_to concat stack vstack hstack flip roll tile

@@ -1,0 +1,141 @@
+"""What the algebra knows of special functions: their derivatives, by the recurrences that connect them with the functions
+that have a name; as in `gradcli.formulas.identities`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from gradcli.formulas.algebra import Algebra, Formula
+from gradcli.primitives import table
+from gradcli.primitives.primitive import Primitive
+
+# From an algebra, an operand, and a function that applies a primitive to it: the derivatives of order 0 and 1.
+_Named = Callable[[str], Formula]
+_First = Callable[[Algebra, Formula, _Named], tuple[Formula, Formula]]
+# From an algebra, an operand, an order, and the derivatives two and one below: that of the order.
+_Next = Callable[[Algebra, Formula, int, Formula, Formula], Formula]
+
+
+# The functions whose derivatives are primitives of the same name.
+_FAMILIES = frozenset({"scaled_i", "k0e", "dawsn", "ellipk", "ellipe"})
+
+
+def _primitive(name: str) -> Primitive:
+    # Of a program that has its derivative it is loaded.
+    from gradcli.primitives.bessel import scaled_i
+
+    found = scaled_i if name == "scaled_i" else table.known(name)
+    assert isinstance(found, Primitive)
+    return found
+
+
+def _by_recurrence(first: _First, following: _Next) -> Any:
+    """The identity of a primitive with the parameter n, the order of its derivative."""
+
+    def identity(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
+        x, n = operands[0], params["n"]
+        if not n:
+            return None
+
+        def named(other: str) -> Formula:
+            params = {"n": 0} if other in _FAMILIES else {}
+            return algebra.call(_primitive(other), [x], params, x.shape, "float64")
+
+        before, value = first(algebra, x, named)
+        for k in range(2, n + 1):
+            before, value = value, following(algebra, x, k, before, value)
+        return value
+
+    return identity
+
+
+def _linear(algebra: Algebra, constant: Any, slope: Any, x: Formula) -> Formula:
+    return algebra.add(algebra.number(Fraction(constant)), algebra.scale(Fraction(slope), x))
+
+
+def _first_i(algebra: Algebra, _x: Formula, named: _Named) -> tuple[Formula, Formula]:
+    return named("scaled_i"), algebra.add(named("scaled_i"), algebra.negative(named("i1e")))
+
+
+def _next_i(algebra: Algebra, x: Formula, n: int, before: Formula, value: Formula) -> Formula:
+    total = algebra.add(algebra.multiply(_linear(algebra, n - 1, 2, x), value), algebra.scale(3 - 2 * n, before))
+    return algebra.divide(total, x)
+
+
+def _first_k(algebra: Algebra, _x: Formula, named: _Named) -> tuple[Formula, Formula]:
+    return named("k0e"), algebra.add(named("k1e"), algebra.negative(named("k0e")))
+
+
+def _next_k(algebra: Algebra, x: Formula, n: int, before: Formula, value: Formula) -> Formula:
+    total = algebra.add(algebra.multiply(_linear(algebra, n - 1, -2, x), value), algebra.scale(2 * n - 3, before))
+    return algebra.divide(total, x)
+
+
+def _first_dawsn(algebra: Algebra, x: Formula, named: _Named) -> tuple[Formula, Formula]:
+    return named("dawsn"), algebra.add(algebra.one, algebra.scale(-2, algebra.multiply(x, named("dawsn"))))
+
+
+def _next_dawsn(algebra: Algebra, x: Formula, n: int, before: Formula, value: Formula) -> Formula:
+    return algebra.add(algebra.scale(-2, algebra.multiply(x, value)), algebra.scale(2 - 2 * n, before))
+
+
+def _first_ellipk(algebra: Algebra, m: Formula, named: _Named) -> tuple[Formula, Formula]:
+    of_second = algebra.divide(named("ellipe"), _linear(algebra, 1, -1, m))
+    value = algebra.divide(algebra.add(of_second, algebra.negative(named("ellipk"))), algebra.scale(2, m))
+    return named("ellipk"), value
+
+
+def _next_ellipk(algebra: Algebra, m: Formula, n: int, before: Formula, value: Formula) -> Formula:
+    total = algebra.add(
+        algebra.scale(Fraction(2 * n - 3, 2) ** 2, before),
+        algebra.multiply(_linear(algebra, 1 - n, 2 * n - 2, m), value),
+    )
+    return algebra.divide(total, algebra.multiply(m, _linear(algebra, 1, -1, m)))
+
+
+def _first_ellipe(algebra: Algebra, m: Formula, named: _Named) -> tuple[Formula, Formula]:
+    difference = algebra.add(named("ellipe"), algebra.negative(named("ellipk")))
+    return named("ellipe"), algebra.divide(difference, algebra.scale(2, m))
+
+
+def _next_ellipe(algebra: Algebra, m: Formula, n: int, before: Formula, value: Formula) -> Formula:
+    total = algebra.add(
+        algebra.scale(Fraction((n - 2) ** 2) - Fraction(1, 4), before),
+        algebra.multiply(_linear(algebra, 1 - n, 2 * n - 3, m), value),
+    )
+    return algebra.divide(total, algebra.multiply(m, _linear(algebra, 1, -1, m)))
+
+
+def _exponential_integral(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
+    """Those of order 0 and below: DLMF 8.19.12."""
+    x, n = operands[0], params["n"]
+    if n > 0:
+        return None
+    exponential = algebra.power(algebra.euler, algebra.negative(x))
+    value = algebra.divide(exponential, x)
+    for k in range(1, 1 - n):
+        value = algebra.divide(algebra.add(exponential, algebra.scale(k, value)), x)
+    return value
+
+
+def _gamma_density(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula:
+    a, x = operands
+    gamma = algebra.call(_primitive("gamma"), [a], {}, a.shape, "float64")
+    power = algebra.power(x, algebra.add(a, algebra.number(-1)))
+    return algebra.multiply(
+        power, algebra.power(algebra.euler, algebra.negative(x)), algebra.power(gamma, algebra.number(-1))
+    )
+
+
+SPECIAL_IDENTITIES = {
+    "scaled_i": _by_recurrence(_first_i, _next_i),
+    "k0e": _by_recurrence(_first_k, _next_k),
+    "dawsn": _by_recurrence(_first_dawsn, _next_dawsn),
+    "ellipk": _by_recurrence(_first_ellipk, _next_ellipk),
+    "ellipe": _by_recurrence(_first_ellipe, _next_ellipe),
+    "expn": _exponential_integral,
+    "gamma_density": _gamma_density,
+}

@@ -1,0 +1,157 @@
+"""Bessel functions of the second kind, modified ones, scaled ones, and those of any order, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays import bessel_definitions as definitions
+from gradcli.primitives.arithmetic import absolute, divide, negative
+from gradcli.primitives.bind import bind
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Composite, Primitive, not_implemented, spelled
+from gradcli.primitives.special import bessel_j
+from gradcli.primitives.surcharges import of_bessel_of_number, of_derivative
+
+_ANYWHERE = (0.7, [-1.0, 2.0])
+_POSITIVE = (0.7, [0.4, 2.5])
+
+
+def _value(x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    return (x,), {"n": 0}
+
+
+def _derivative(primitive: Primitive, x: Any, n: int) -> Any:
+    """(-1)**n times the nth derivative of a scaled function, which is positive."""
+    return bind(primitive, (x,), {"n": n})
+
+
+scaled_i: Primitive = elementwise(
+    "scaled_i", "x", "exp(-x)*i0(x) for x >= 0",
+    internal="i0e", time=8, surcharge=of_derivative(40),
+    forward=definitions.scaled_i,
+    vjp=(lambda g, _y, x, *, n: -g * _derivative(scaled_i, x, n + 1),),
+    prepare=_value,
+    spelling=spelled(scipy="i0e"),
+    derivative="-g*exp(-x)*(i0(x) - i1(x))",
+    domain="x >= 0",
+    samples=_POSITIVE,
+)  # fmt: skip
+
+i0e = Composite(
+    "i0e", "x", "exp(-abs(x))*i0(x), without overflow", lambda x: _derivative(scaled_i, absolute(x), 0),
+    derivative="g*(i1e(x) - sign(x)*i0e(x))",
+    domain="smooth where x != 0",
+    edges=("i0e'(0) = 0",),
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+i1e = elementwise(
+    "i1e", "x", "exp(-abs(x))*i1(x), without overflow",
+    time=8, parity="odd",
+    vjp=(lambda g, _y, x: g * (_derivative(scaled_i, absolute(x), 2) - _derivative(scaled_i, absolute(x), 1)),),
+    spelling=spelled("scipy"),
+    derivative="g*(i0e(x) - i1e(x)*(1/x + sign(x))), g/2 at 0",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+y0: Primitive = elementwise(
+    "y0", "x", "Bessel function of the second kind and order 0",
+    time=10,
+    vjp=(lambda g, _y, x: -g * y1(x),),
+    spelling=spelled("scipy", torch="bessel_y0"),
+    derivative="-g*y1(x)",
+    domain="x > 0",
+    aliases=("bessel_y0",),
+    samples=_POSITIVE,
+)  # fmt: skip
+
+y1: Primitive = elementwise(
+    "y1", "x", "Bessel function of the second kind and order 1",
+    time=10,
+    vjp=(lambda g, y, x: g * (y0(x) - divide(y, x)),),
+    spelling=spelled("scipy", torch="bessel_y1"),
+    derivative="g*(y0(x) - y1(x)/x)",
+    domain="x > 0",
+    aliases=("bessel_y1",),
+    samples=_POSITIVE,
+)  # fmt: skip
+
+k0: Primitive = elementwise(
+    "k0", "x", "modified Bessel function of the second kind and order 0",
+    time=8,
+    vjp=(lambda g, _y, x: -g * k1(x),),
+    spelling=spelled("scipy", torch="modified_bessel_k0"),
+    derivative="-g*k1(x)",
+    domain="x > 0",
+    aliases=("modified_bessel_k0",),
+    samples=_POSITIVE,
+)  # fmt: skip
+
+k1: Primitive = elementwise(
+    "k1", "x", "modified Bessel function of the second kind and order 1",
+    time=8,
+    vjp=(lambda g, y, x: -g * (k0(x) + divide(y, x)),),
+    spelling=spelled("scipy", torch="modified_bessel_k1"),
+    derivative="-g*(k0(x) + k1(x)/x)",
+    domain="x > 0",
+    aliases=("modified_bessel_k1",),
+    samples=_POSITIVE,
+)  # fmt: skip
+
+k0e: Primitive = elementwise(
+    "k0e", "x", "exp(x)*k0(x), without underflow",
+    time=8, surcharge=of_derivative(40),
+    forward=definitions.scaled_k,
+    vjp=(lambda g, _y, x, *, n: -g * _derivative(k0e, x, n + 1),),
+    prepare=_value,
+    spelling=spelled("scipy", torch="scaled_modified_bessel_k0"),
+    derivative="g*(k0e(x) - k1e(x))",
+    domain="x > 0",
+    aliases=("scaled_modified_bessel_k0",),
+    samples=_POSITIVE,
+)  # fmt: skip
+
+k1e = elementwise(
+    "k1e", "x", "exp(x)*k1(x), without underflow",
+    time=8,
+    vjp=(lambda g, _y, x: -g * (_derivative(k0e, x, 1) + _derivative(k0e, x, 2)),),
+    spelling=spelled("scipy", torch="scaled_modified_bessel_k1"),
+    derivative="g*(k1e(x) - k0e(x) - k1e(x)/x)",
+    domain="x > 0",
+    aliases=("scaled_modified_bessel_k1",),
+    samples=_POSITIVE,
+)  # fmt: skip
+
+jv_of_number: Primitive = elementwise(
+    "jv_of_number", "v, x", "Bessel function of the first kind and order v",
+    internal="jv", time=170, surcharge=of_bessel_of_number,
+    vjp=(
+        not_implemented("the derivative of 'jv' by its order is not known"),
+        lambda g, _y, v, x: g * (0.5 * (jv_of_number(v - 1.0, x) - jv_of_number(v + 1.0, x))),
+    ),
+    spelling=spelled(scipy="jv"),
+    derivative="unknown by v, g*(jv(v - 1, x) - jv(v + 1, x))/2",
+    domain="x > 0",
+    samples=((2, 0.7), (3, [0.4, 2.5])),
+)  # fmt: skip
+
+
+def _jv(v: Any, x: Any) -> Any:
+    if type(v) in arrays.PLAIN and abs(v) <= _HIGHEST and v == int(v):
+        value = bessel_j(x, abs(int(v)))
+        return negative(value) if v < 0 and v % 2 else value
+    return jv_of_number(v, x)
+
+
+# Orders up to here have a rule of their own, which holds for x <= 0 too.
+_HIGHEST = 1000
+jv = Composite(
+    "jv", "v, x", "Bessel function of the first kind and order v", _jv,
+    derivative="unknown by v, g*(jv(v - 1, x) - jv(v + 1, x))/2",
+    domain="x > 0, or v a whole number",
+    aliases=("jn",),
+    samples=((2, 0.7), (3, [-1.0, 2.0])),
+    example="'jv(2.5, x)' x=0.7",
+)  # fmt: skip

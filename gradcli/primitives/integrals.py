@@ -1,0 +1,266 @@
+"""Integrals that have a name, incomplete gamma and beta functions, zeta and Lambert's function, element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.arrays import integral_definitions as definitions
+from gradcli.errors import EvaluationError
+from gradcli.primitives.arithmetic import divide
+from gradcli.primitives.axes import whole
+from gradcli.primitives.bind import bind
+from gradcli.primitives.comparisons import less, where
+from gradcli.primitives.elementary import cospi, sinpi
+from gradcli.primitives.exponential import exp, log, xlog1py, xlogy
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Composite, Primitive, not_implemented, spelled
+from gradcli.primitives.special import betaln, digamma, lgamma
+from gradcli.primitives.surcharges import of_betainc, of_derivative
+
+_ANYWHERE = (0.7, [-1.0, 2.0])
+_POSITIVE = (0.7, [0.4, 2.5])
+_BELOW_ONE = (0.7, [-1.5, 0.2])
+_HIGHEST_ORDER = 10_000
+_BY_PARAMETER = "the derivative of '{}' by {} is not known"
+
+
+def _value(*operands: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    return operands, {"n": 0}
+
+
+def _in_precision(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a namespace, in single precision where its arrays are: numbers beside them would make it double."""
+
+    def forward(xp: Any, *operands: Any, **params: Any) -> Any:
+        value = function(xp, *operands, **params)
+        given = {arrays.dtype_name(o) for o in operands if type(o) not in arrays.PLAIN}
+        return arrays.astype(value, "float32") if given == {"float32"} else value
+
+    return forward
+
+
+def _exp_over(x: Any) -> Any:
+    """exp(x)/x, where exp(x) overflows too."""
+    half = exp(x * 0.5)
+    return divide(half, x) * half
+
+
+exp1 = elementwise(
+    "exp1", "x", "exponential integral E1, that of exp(-t)/t from x on",
+    time=70,
+    vjp=(lambda g, _y, x: g * _exp_over(-x),),
+    spelling=spelled("scipy"),
+    derivative="-g*exp(-x)/x",
+    domain="x > 0",
+    samples=_POSITIVE,
+)  # fmt: skip
+
+expi = elementwise(
+    "expi", "x", "exponential integral Ei, that of exp(t)/t up to x",
+    time=70,
+    forward=definitions.expi,
+    vjp=(lambda g, _y, x: g * _exp_over(x),),
+    spelling=spelled("scipy"),
+    derivative="g*exp(x)/x",
+    domain="x != 0",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+
+def _expn_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    order = whole(n, "the order of 'expn'")
+    if not 0 <= order <= _HIGHEST_ORDER:
+        raise EvaluationError(f"the order of 'expn' must be from 0 to {_HIGHEST_ORDER:,}")
+    return (x,), {"n": order}
+
+
+expn: Primitive = elementwise(
+    "expn", "n, x", "exponential integral of order n, that of exp(-x*t)/t**n over t > 1, n whole",
+    time=60,
+    forward=_in_precision(definitions.expn),
+    vjp=(lambda g, _y, x, *, n: -g * bind(expn, (x,), {"n": n - 1}),),
+    prepare=_expn_call,
+    spelling=spelled("scipy"),
+    derivative="-g*expn(n - 1, x)",
+    domain="x > 0",
+    samples=((1, 0.7), (3, [0.4, 2.5])),
+)  # fmt: skip
+
+dawsn: Primitive = elementwise(
+    "dawsn", "x", "Dawson's integral, exp(-x**2) times that of exp(t**2) from 0 to x",
+    time=5, surcharge=of_derivative(15),
+    forward=definitions.dawsn,
+    vjp=(lambda g, _y, x, *, n: g * bind(dawsn, (x,), {"n": n + 1}),),
+    prepare=_value,
+    spelling=spelled("scipy"),
+    derivative="g*(1 - 2*x*dawsn(x))",
+    samples=_ANYWHERE,
+)  # fmt: skip
+
+
+def _complete(name: str, doc: str, power: float, derivative: str, edge: str) -> Primitive:
+    made: Primitive = elementwise(
+        name, "m", doc,
+        time=6, surcharge=of_derivative(50),
+        forward=lambda xp, m, *, n: definitions.elliptic(xp, m, n, power),
+        vjp=(lambda g, _y, m, *, n: g * bind(made, (m,), {"n": n + 1}),),
+        prepare=_value,
+        spelling=spelled("scipy"),
+        derivative=derivative,
+        domain="m < 1",
+        edges=(edge,),
+        samples=_BELOW_ONE,
+    )  # fmt: skip
+    return made
+
+
+ellipk = _complete(
+    "ellipk",
+    "complete elliptic integral of the first kind, of the parameter m = k**2",
+    -0.5,
+    "g*(ellipe(m)/(1 - m) - ellipk(m))/(2*m), g*pi/8 at 0",
+    "ellipk(1) = inf",
+)
+ellipe = _complete(
+    "ellipe",
+    "complete elliptic integral of the second kind, of the parameter m = k**2",
+    0.5,
+    "g*(ellipe(m) - ellipk(m))/(2*m), -g*pi/8 at 0",
+    "ellipe(1) = 1, with derivative -inf",
+)
+
+
+gamma_density: Primitive = elementwise(
+    "gamma_density", "a, x", "x**(a - 1)*exp(-x)/gamma(a)",
+    internal=True, time=120, forward=_in_precision(definitions.gamma_density),
+    vjp=(
+        lambda g, y, a, x: g * (y * (log(x) - digamma(a))),
+        lambda g, y, a, x: g * (y * (divide(a - 1.0, x) - 1.0)),
+    ),
+    derivative="g*y*(log(x) - digamma(a)), g*y*((a - 1)/x - 1)",
+    domain="a > 0, x > 0",
+    samples=((2.5, 0.7), ([1.5, 20.0], [0.4, 12.5])),
+)  # fmt: skip
+
+
+def _incomplete(name: str, alias: str, doc: str, sign: float) -> Primitive:
+    minus = "-" if sign < 0.0 else ""
+    return elementwise(
+        name, "a, x", doc,
+        time=60,
+        forward=_in_precision(lambda xp, a, x: getattr(xp, name)(a, x)),
+        vjp=(
+            not_implemented(_BY_PARAMETER.format(name, "a")),
+            lambda g, _y, a, x: g * (sign * gamma_density(a, x)),
+        ),
+        spelling=spelled("scipy"),
+        derivative=f"unknown by a, {minus}g*x**(a - 1)*exp(-x)/gamma(a)",
+        domain="a > 0, x > 0",
+        aliases=(alias,),
+        samples=((2, 0.7), (3, [0.4, 2.5])),
+        example=f"'{name}(2, x)' x=0.7",
+    )  # fmt: skip
+
+
+gammainc = _incomplete("gammainc", "igamma", "regularised lower incomplete gamma function", 1.0)
+gammaincc = _incomplete("gammaincc", "igammac", "regularised upper incomplete gamma function, 1 - gammainc(a, x)", -1.0)
+
+
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
+    return exp(xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - betaln(a, b))
+
+
+betainc = elementwise(
+    "betainc", "a, b, x", "regularised incomplete beta function",
+    time=150, surcharge=of_betainc,
+    vjp=(
+        not_implemented(_BY_PARAMETER.format("betainc", "a")),
+        not_implemented(_BY_PARAMETER.format("betainc", "b")),
+        lambda g, _y, a, b, x: g * _beta_density(a, b, x),
+    ),
+    spelling=spelled("scipy"),
+    derivative="unknown by a and b, g*x**(a - 1)*(1 - x)**(b - 1)/beta(a, b)",
+    domain="a > 0, b > 0, 0 < x < 1",
+    samples=((2, 3, 0.7), (2, 3, [0.2, 0.5])),
+    example="'betainc(2, 3, x)' x=0.7",
+)  # fmt: skip
+
+hurwitz_zeta: Primitive = elementwise(
+    "hurwitz_zeta", "x, q", "the sum of (k + q)**-x over k = 0, 1, …",
+    internal="zeta", time=60, surcharge=of_derivative(150),
+    forward=_in_precision(definitions.hurwitz),
+    vjp=(
+        lambda g, _y, x, q, *, n: -g * bind(hurwitz_zeta, (x, q), {"n": n + 1}),
+        lambda g, _y, x, q, *, n: g * _zeta_by_q(x, q, n),
+    ),
+    prepare=_value,
+    spelling=spelled(scipy="zeta", jax="zeta", torch="zeta"),
+    derivative="-g*sum(log(k + q)*(k + q)**-x), -g*x*zeta(x + 1, q)",
+    domain="x > 1, q > 0",
+    samples=((2.5, 0.7), ([1.5, 4.0], [0.4, 2.5])),
+)  # fmt: skip
+
+
+def _zeta_by_q(x: Any, q: Any, n: int) -> Any:
+    """The derivative by q of the sum of log(k + q)**n*(k + q)**-x."""
+    slope = -x * bind(hurwitz_zeta, (x + 1.0, q), {"n": n})
+    return slope + float(n) * bind(hurwitz_zeta, (x + 1.0, q), {"n": n - 1}) if n else slope
+
+
+def _mirrored_slope(x: Any) -> Any:
+    """The derivative of zeta at x < 0, from zeta(x) = 2*(2*pi)**-t*cos(pi*t/2)*gamma(t)*zeta(t), t = 1 - x: DLMF 25.4.1."""
+    t = 1.0 - x
+    scale = 2.0 * exp(lgamma(t) - t * math.log(2.0 * math.pi))
+    value, slope = riemann_zeta(t), -bind(hurwitz_zeta, (t, 1.0), {"n": 1})
+    wave = sinpi(0.5 * t) * (0.5 * math.pi) * value
+    return scale * (wave - cospi(0.5 * t) * ((digamma(t) - math.log(2.0 * math.pi)) * value + slope))
+
+
+def _riemann_slope(x: Any) -> Any:
+    negative = less(x, 0)
+    right = -bind(hurwitz_zeta, (where(negative, 2.0, x), 1.0), {"n": 1})
+    return where(negative, _mirrored_slope(where(negative, x, -1.0)), right)
+
+
+riemann_zeta = elementwise(
+    "riemann_zeta", "x", "Riemann's zeta function",
+    internal="zeta", time=120,
+    fallback=definitions.riemann,
+    vjp=(lambda g, _y, x: g * _riemann_slope(x),),
+    spelling=spelled(scipy="zeta"),
+    derivative="-g*sum(log(k)*k**-x)",
+    domain="x != 1",
+    samples=(2.5, [1.5, -0.7]),
+)  # fmt: skip
+
+zeta = Composite(
+    "zeta", "x, q=None", "Riemann's zeta function; with q the sum of (k + q)**-x over k = 0, 1, …",
+    lambda x, q=None: riemann_zeta(x) if q is None else hurwitz_zeta(x, q),
+    derivative="-g*sum(log(k + q)*(k + q)**-x), -g*x*zeta(x + 1, q)",
+    domain="x > 1, q > 0; without q x != 1",
+    samples=(2.5, ([1.5, 4.0], [0.4, 2.5])),
+)  # fmt: skip
+
+
+def _lambertw_call(x: Any, k: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    branch = whole(k, "the branch of 'lambertw'")
+    if branch not in (0, -1):
+        raise EvaluationError(f"the branch {branch} of 'lambertw' is complex", hint="k is 0 or -1")
+    return (x,), {"k": branch}
+
+
+lambertw = elementwise(
+    "lambertw", "x, k=0", "the real w with w*exp(w) = x, at least -1; at most -1 where k = -1",
+    time=40,
+    forward=lambda xp, x, *, k: definitions.lambertw(xp, x, k),
+    vjp=(lambda g, y, _x, *, k: g * divide(exp(-y), 1.0 + y),),
+    prepare=_lambertw_call,
+    spelling=spelled("scipy"),
+    derivative="g*exp(-y)/(1 + y)",
+    domain="x > -1/e; for k = -1 also x < 0",
+    edges=("lambertw(0) = 0, and -inf where k = -1",),
+    samples=(0.7, [-0.2, 2.0], ([-0.2, -0.3], -1)),
+)  # fmt: skip
