@@ -146,6 +146,12 @@ def test_formulas_that_would_be_long_over_one_bar_are_written(run):
     assert outcome.status == 0, outcome.err
 
 
+def test_the_transpose_of_a_long_product(run):
+    program = f"sum(({'@'.join(['A', 'B'] * 150)}).T*C)"
+    found = formula(run, program, "C", A=A, B=B, C=A)
+    assert gradcli.compile(found)(A=np.eye(2), B=np.eye(2)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
 def test_divisors_of_polynomials():
     x2_minus_1, x_plus_1_squared = {(2,): 1, (0,): -1}, {(2,): 1, (1,): 2, (0,): 1}
     assert polynomials.common_divisor(x2_minus_1, x_plus_1_squared) == {(1,): 1, (0,): 1}

@@ -16,6 +16,8 @@ from gradcli.primitives.comparisons import where
 
 # Sums of more terms are not looked through for those with the same function.
 _MOST_COLLECTED = 8
+# So deep forms are looked for of parts of forms: the transpose of a product has one of a product in it, and so on.
+_DEEPEST = 10
 # How often a form is looked at for a shorter one, and that then again.
 _MOST_ROUNDS = 3
 
@@ -26,6 +28,7 @@ class Forms:
     def __init__(self, algebra: Algebra) -> None:
         self.algebra = algebra
         self._best: dict[Formula, Formula] = {}
+        self._depth = 0
         self.length = Lengths(algebra).of
         self.quotients = Quotients(algebra, self.length)
 
@@ -38,12 +41,16 @@ class Forms:
         return algebra.add(*[min(of_term, key=self.length) for of_term in forms])
 
     def best(self, root: Formula) -> Formula:
-        """The shortest form that is found of an expression, and of everything below it."""
-        for node in in_order(root):
-            if node not in self._best:
-                self._best[node] = node
-                self._best[node] = self._shortest(self._with_best_parts(node))
-        return self._best[root]
+        """The shortest form that is found of an expression, and of everything below it; where it is a part of a form of
+        a part of a form, and so on, as it is."""
+        if self._depth < _DEEPEST:
+            self._depth += 1
+            for node in in_order(root):
+                if node not in self._best:
+                    self._best[node] = node
+                    self._best[node] = self._shortest(self._with_best_parts(node))
+            self._depth -= 1
+        return self._best.get(root, root)
 
     def _with_best_parts(self, node: Formula) -> Formula:
         algebra = self.algebra
