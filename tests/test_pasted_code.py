@@ -8,6 +8,7 @@ from scipy import special
 
 import gradcli
 from gradcli.errors import GradcliError
+from gradcli.language import python_functions, scope, transforms
 
 
 def value_and_grad(program, **values):
@@ -387,3 +388,12 @@ CHANGED = [
 @pytest.mark.parametrize(("program", "value", "gradient"), CHANGED)
 def test_a_list_is_what_its_items_are_now(program, value, gradient):
     assert_is(program, value, {"x": gradient}, x=2.0)
+
+
+def test_the_names_of_functions_are_those_of_the_tables():
+    """What is loaded when it is called is known by its name before."""
+    functions = python_functions._FUNCTIONS.keys() | python_functions._METHODS_OF_TENSORS.keys()
+    assert functions == scope.PYTHON_FUNCTIONS
+    assert python_functions._METHODS.keys() == scope.LIST_METHODS
+    made = transforms.MAKERS.keys() | transforms.LOOPS.keys() | transforms._OF_PYTHON.keys()
+    assert made - scope.DERIVATIVES.keys() == scope.TRANSFORMS
