@@ -13,7 +13,7 @@ from gradcli.language.cells import Cell
 from gradcli.language.lists import Items, in_dtype
 from gradcli.language.machine import Machine, Scope, Task, arguments_of
 from gradcli.language.syntax import tree
-from gradcli.language.values import FUNCTIONS, Builtin, Transformed, Value, check_arguments, number
+from gradcli.language.values import FUNCTIONS, READ, Builtin, Transformed, Value, check_arguments, number
 from gradcli.primitives.primitive import Operation
 from gradcli.primitives.signature import Parameter, parse_signature, rename
 
@@ -183,9 +183,9 @@ def _call_builtin(
     for i, value in enumerate(positional):
         if isinstance(value, Items) and joins and i == 0:
             positional[0] = [in_dtype(number(item, "a tensor")) for item in value.items]
-        elif isinstance(value, _READ):
+        elif isinstance(value, READ):
             positional[i] = number(value, what)
-    keywords = {n: number(v, what) if isinstance(v, _READ) else v for n, v in keywords.items()}
+    keywords = {n: number(v, what) if isinstance(v, READ) else v for n, v in keywords.items()}
     if operation is None:
         from gradcli.language import differentiation
 
@@ -199,8 +199,6 @@ _VIEWS = frozenset(
     {"reshape", "view", "transpose", "permute", "swapaxes", "moveaxis", "squeeze", "unsqueeze", "expand_dims"}
     | {"ravel", "broadcast_to", "expand", "diagonal"}
 )
-# What stands for a tensor that is read where a function needs it.
-_READ = (Items, Cell, range)
 
 
 HANDLERS: dict[type, Callable[..., Task]] = {tree.Call: _call, tree.Apply: _apply, **functions.HANDLERS}

@@ -14,7 +14,7 @@ from gradcli.language.lists import Items, changed_in_place, replace_item
 from gradcli.language.machine import Leaving, Machine, Scope, Task, block
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
-from gradcli.language.values import Value, number, truth
+from gradcli.language.values import READ, Value, number, truth
 from gradcli.primitives.indexing import index
 
 # What stands in the brackets of an index.
@@ -246,7 +246,7 @@ def _index_item(item: tree.SyntaxNode) -> Task:
 
 
 def _position(value: Value) -> Value:
-    return number(value, "an index") if isinstance(value, (Items, Cell, range)) else value
+    return number(value, "an index") if isinstance(value, READ) else value
 
 
 HANDLERS: dict[type, Callable[..., Task]] = {

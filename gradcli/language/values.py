@@ -66,6 +66,8 @@ class Transformed:
         self.options = options
 
 
+# What stands for a tensor, and is read where one is needed.
+READ = (Items, Cell, range)
 # What can be called.
 FUNCTIONS = (Closure, Builtin, Transformed)
 
