@@ -12,15 +12,13 @@ from gradcli.errors import CallError, MissingRuleError
 from gradcli.primitives.bind import bind
 from gradcli.primitives.elements import broadcast_elements, largest_operand
 from gradcli.primitives.refusals import FOREIGN, refuse
-from gradcli.primitives.signature import parse_signature, rename, with_arrays
+from gradcli.primitives.signature import parse_signature, rename, used_parameters, with_arrays
 from gradcli.primitives.strides import Layout
 
 Vjp = Callable[..., Any] | None
 Prepared = tuple[Sequence[Any], Mapping[str, Any]]
 
 _NO_PARAMS: Mapping[str, Any] = {}
-# inspect.CO_VARARGS, without importing inspect.
-_HAS_VARARGS = 0x04
 
 
 def always(*_operands: Any, **_params: Any) -> bool:
@@ -338,7 +336,7 @@ class Primitive(Operation):
         self.surcharge = surcharge
         self.node_name = node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0"
         rules = (vjp,) if callable(vjp) else vjp or ()
-        self._uses = tuple(_used_parameters(rule, 2 if variadic else 1) for rule in rules)
+        self._uses = tuple(used_parameters(rule, 2 if variadic else 1) for rule in rules)
         self._differentiable = sum(1 << i for i, rule in enumerate(rules) if rule is not None)
         self._saved: dict[tuple[int, int], tuple[bool, tuple[bool, ...]]] = {}
 
@@ -395,15 +393,3 @@ def _of_namespace(name: str, operands: int, elementwise: bool) -> Callable[..., 
     if elementwise and operands == 3:
         return lambda xp, x, y, z: getattr(xp, name)(x, y, z)
     return lambda xp, *operands, **params: getattr(xp, name)(*operands, **params)
-
-
-def _used_parameters(rule: Vjp, first: int) -> frozenset[int]:
-    """Which of (y, *operands) a rule reads: the positions, from `first` on, of parameters without
-    an underscore; `*operands` counts as one."""
-    if rule is None or isinstance(rule, NotImplementedRule):
-        return frozenset()
-    code = rule.__code__
-    names = code.co_varnames[first : code.co_argcount]
-    if code.co_flags & _HAS_VARARGS:
-        names += (code.co_varnames[code.co_argcount + code.co_kwonlyargcount],)
-    return frozenset(i for i, name in enumerate(names) if not name.startswith("_"))

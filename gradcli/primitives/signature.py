@@ -1,4 +1,5 @@
-"""What a call accepts: the parameters of a signature, the keywords of other libraries, lists of numbers for arrays."""
+"""What a call accepts: the parameters of a signature, the keywords of other libraries, lists of numbers for arrays; and
+which of its parameters a rule reads."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 
+# inspect.CO_VARARGS, without importing inspect.
+_HAS_VARARGS = 0x04
 # Parameters that take lists as they are.
 _READ_LISTS = frozenset({"axis", "axes", "shape", "repeats", "shift", "indices", "key", "source", "destination"})
 # The first of the names that a function has is meant.
@@ -92,3 +95,15 @@ def _as_array(numbers: list[Any]) -> Any:
     """A list as an array, of the dtype in use unless its numbers are whole."""
     found = arrays.asarray(numbers)
     return arrays.astype(found, arrays.default_dtype()) if arrays.is_floating(found) else found
+
+
+def used_parameters(rule: Any, first: int) -> frozenset[int]:
+    """Which of (y, *operands) a rule reads: the positions, from `first` on, of parameters without
+    an underscore; `*operands` counts as one. Where there is no rule it reads nothing."""
+    code = getattr(rule, "__code__", None)
+    if code is None:
+        return frozenset()
+    names = code.co_varnames[first : code.co_argcount]
+    if code.co_flags & _HAS_VARARGS:
+        names += (code.co_varnames[code.co_argcount + code.co_kwonlyargcount],)
+    return frozenset(i for i, name in enumerate(names) if not name.startswith("_"))
