@@ -12,11 +12,9 @@ from gradcli.primitives import (
     comparisons,
     conversions,
     creation,
-    decompositions,
     exponential,
     indexing,
     linear,
-    matrices,
     powers,
     reductions,
     scans,
@@ -42,8 +40,6 @@ _MODULES: dict[ModuleType, str] = {
     statistics: "reductions",
     scans: "reductions",
     linear: "linear algebra",
-    matrices: "linear algebra",
-    decompositions: "linear algebra",
     creation: "creation",
 }
 
@@ -75,6 +71,8 @@ _LATER = {
         "index_add masked_fill masked_select one_hot unflatten diag_embed rot90",
     ),
     "sampling": ("shape", "interp searchsorted bincount convolve pad unfold"),
+    "matrices": ("linear algebra", "inv det logdet solve matrix_power kron cross tensordot dot inner vdot"),
+    "decompositions": ("linear algebra", "cholesky eigvalsh eigh qr svdvals pinv matrix_exp expm"),
     "equations": (
         "linear algebra",
         "linear baddbmm addmm cdist slogdet solve_triangular cholesky_solve lstsq multi_dot vander matrix_norm",
