@@ -139,7 +139,9 @@ def reduction(name: str) -> Spelling:
         whole = axis is None or axis == tuple(range(len(arrays.shape(equation.inputs[0]))))
         arguments = [] if whole else [f"axis={axis_text(axis)}"]
         arguments += ["keepdims=True"] if equation.params["keepdims"] else []
-        return function(name, operands[0].text, *arguments)
+        # Python's `sum` of a list of lists, without an axis, would add the lists.
+        module = "np." if name == "sum" and whole and operands[0].text.startswith("[[") else ""
+        return function(f"{module}{name}", operands[0].text, *arguments)
 
     return spelling
 

@@ -161,8 +161,8 @@ def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
         # Python's lists stand in front of how often they are repeated, as a rule.
         counted = items is left or isinstance(node.left, tree.Number)
         if counted and len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
-            count = whole(concrete(number(other, "'*'")), "how often a list is repeated")
-            limits.charge(max(count, 0))
+            count = max(0, whole(concrete(number(other, "'*'")), "how often a list is repeated"))
+            limits.charge(count)
             return Items(items.items * count, node.span, "generated")
         number_node = node.right if items is left else node.left
         if isinstance(number_node, tree.Number) or items.made == "grown":

@@ -70,11 +70,12 @@ def _at(x: Any, indices: Any, axis: int, keepdims: Any) -> Pair:
 
 
 def _extreme(name: str, doc: str, whole: Any, position: Any, pairwise: Any) -> Composite:
-    def definition(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    def definition(x: Any, second: Any = None, keepdims: Any = False, *, axis: Any = None) -> Any:
+        if second is not None and type(second) not in arrays.PLAIN:
+            return pairwise(x, second)
+        axis = second if axis is None else axis
         if axis is None:
             return whole(x)
-        if type(axis) not in arrays.PLAIN:
-            return pairwise(x, axis)
         number = normalize_axis(axis, len(arrays.shape(x)))
         return _at(x, position(constant(x), number, True), number, keepdims)
 

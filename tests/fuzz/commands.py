@@ -38,8 +38,11 @@ _GRAPH = (
     ("--values", "--no-grad"),
     ("--values", "--grad-output=1"),
 )
-# Where reverse mode and differences differ by intention, or where jumps may lie between one number and the next.
-_ON_PURPOSE = re.compile(r"backward|detach|stop_gradient|cholesky|eigh|eigvalsh|%|//|mod|remainder|floor_divide")
+# Where reverse mode and differences differ by intention, or where jumps may lie between one number and the next, as
+# those of ceil beyond 2**53.
+_ON_PURPOSE = re.compile(
+    r"backward|detach|stop_gradient|cholesky|eigh|eigvalsh|%|//|mod|remainder|floor|ceil|round|rint|trunc|fix|frac"
+)
 _CARETS = re.compile(r"^( *| *\d+ )\| ( *)(\^+)$")
 
 
@@ -115,7 +118,7 @@ def wrong(printed: Printed, source: str) -> Finding | None:
     found = checks.wrong_words(printed.err, typed) or _wrong_carets(printed.err)
     if found is not None:
         return found._replace(key=f"{command}: {found.key}")
-    wants_json = "--json" in printed.arguments or (command == "graph" and "json" in printed.arguments)
+    wants_json = "--json" in printed.arguments or (command == "graph" and "--to\njson" in typed)
     if wants_json:
         return _wrong_json(printed)
     if printed.status == 0 and not printed.out.strip():
