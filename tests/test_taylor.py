@@ -133,6 +133,15 @@ def test_what_is_not_taken_stays_out_of_a_series(program):
 
 
 @pytest.mark.parametrize(
+    "program", ["sqrt(maximum(x**2, -1))", "where(x > 0, x, x**2)**1.5", "sqrt(clip(x**2, -1, 1))"]
+)
+def test_zeros_that_are_computed_are_no_constants_of_a_series(program):
+    compiled = gradcli.compile(program)
+    for _ in range(3):
+        assert np.isnan(compiled.derivatives({"x": 0.0}, 2)[2])
+
+
+@pytest.mark.parametrize(
     ("program", "function"),
     [
         ("sum(sqrt([0, x]))", "sqrt"),

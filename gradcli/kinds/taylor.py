@@ -127,7 +127,9 @@ class Jet(Operators):
             elif roundings is not None and primitive in _SUMS:
                 series = [map(result.lift(o).coefficient, itertools.count(1)) for o in operands]
                 rest = map(functools.partial(_rounded_sum, roundings, primitive), rest, *series)
-            result._rest = map(_if_taken, rest) if primitive.selects else rest
+            if primitive.selects and type(first) is float:
+                rest = _if_taken(rest, primitive, first, operands, params)
+            result._rest = rest
             result._growing = True
         if images is not None:
             images[_key(primitive, params)] = result
@@ -361,6 +363,18 @@ def _rounded_sum(roundings: Roundings, primitive: Primitive, total: Any, a: Any,
     return roundings.off_unless_exact(total, a, b if primitive is add else bind(negative, (b,), _NO_PARAMS))
 
 
-def _if_taken(coefficient: Any) -> Any:
-    """A coefficient of what selects: a zero there means "not taken", and is one by construction."""
-    return None if type(coefficient) is float and coefficient == 0 else coefficient
+def _if_taken(
+    coefficients: Iterator[Any], primitive: Primitive, first: Any, operands: Sequence[Any], params: Mapping[str, Any]
+) -> Iterator[Any]:
+    """The coefficients of what selects a number: a zero that means "not taken" is one by construction, as is any that
+    an element of a tensor has."""
+    primals = [o.inner if isinstance(o, Jet) else o for o in operands]
+    taken: list[Jet] | None = None
+    for k, coefficient in enumerate(coefficients, 1):
+        if type(coefficient) is float and coefficient == 0:
+            if taken is None and primitive.elementwise:
+                rules = [(o, primitive.rule(i)) for i, o in enumerate(operands) if isinstance(o, Jet)]
+                taken = [o for o, rule in rules if rule is not None and rule(1.0, first, *primals, **params) != 0]
+            yield None if all(o.coefficient(k) is None for o in taken or ()) else coefficient
+        else:
+            yield coefficient

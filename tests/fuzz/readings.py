@@ -319,6 +319,9 @@ def _compared(
     try:
         with _limited():
             found = {key: None if d is None else _numbers(d) for key, d in reading(point).items()}
+        if "copysign" in point.program.source:
+            # Libraries do not agree about the sign of a nan.
+            first, found = ({k: n if n is None else np.abs(n) for k, n in m.items()} for m in (first, found))
     except (LimitError, NotRecordableError) as error:
         return checks.wrong_error(error)
     except GradcliError as error:
@@ -333,6 +336,9 @@ def _compared(
             # Jacobian leave out what they do not ask for.
             continue
         close = _ALIKE_SMALL if _is_far_out(point) else _ALIKE
+        if truth is twice_by_reverse_mode and _is_odd(numbers) and not np.any(first[key]):
+            # What was recorded behind a choice takes all zeros for those of what was not taken.
+            continue
         if not _alike(first[key], numbers, close) and not _rounding(truth, key, first[key], numbers, point):
             if own_rounding and _rounding(reading, key, numbers, first[key], point):
                 continue
