@@ -58,3 +58,13 @@ def test_the_prepared_tables_are_those_of_the_grammar(wheel, tmp_path):
     code = "import sys, gradcli; gradcli.compile('x'); print('lark' in sys.modules)"
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     assert run(sys.executable, "-c", code, cwd=tmp_path, env=environment) == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2"), ({"OMP_NUM_THREADS": "2"}, "None")],
+)
+def test_linear_algebra_of_the_command_uses_one_core_unless_somebody_says_otherwise(given, expected):
+    code = "import os\nfrom gradcli.__main__ import run\ntry: run()\nfinally: print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    others = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    assert run(sys.executable, "-c", code, "--version", env=others | given).splitlines()[-1] == expected

@@ -132,7 +132,9 @@ class _Recorder:
             if others:
                 return None
             value = self._of_what_is_read(optimise(course.program))
-            point = {v.name or "": self.examples[v.name or ""] for v in value.inputs}
+            # Of what is not read there is no other number.
+            known = self._point(scale) | self.examples
+            point = {v.name or "": known[v.name or ""] for v in value.inputs}
             names = [name for name in self._names_by() if name in point]
             try:
                 with arrays.quiet():
@@ -141,10 +143,10 @@ class _Recorder:
                 return None
             if all(assume(isfinite(p.value)) for p in found):
                 break
-        known = dict(zip(itertools.combinations_with_replacement(names, self.order), found))
+        partial = dict(zip(itertools.combinations_with_replacement(names, self.order), found))
         wanted = itertools.combinations_with_replacement(self._names_by(), self.order)
         nothing = value._replace(equations=(), outputs=(0.0,))
-        return {(): value} | {by: known[by].program if by in known else nothing for by in wanted}
+        return {(): value} | {by: partial[by].program if by in partial else nothing for by in wanted}
 
     def _by_reverse_mode(self) -> Mapping[By, Program]:
         def run(**given: Any) -> Mapping[By, Any]:
