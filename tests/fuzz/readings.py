@@ -161,6 +161,9 @@ def _printed(case: Case, point: Point, first: Numbers, rng: Random) -> Finding |
     """Formulas that are printed mean the gradient, where that is finite and the program smooth."""
     if any(n is None or not np.isfinite(n).all() for n in first.values()) or np.shape(first["value"]):
         return None
+    if _is_far_out(point):
+        # Formulas have no stable forms.
+        return None
     request = session.EvaluationRequest(point.program, point.leaves, tuple(point.leaves))
     with _limited():
         if any(w.code == "nonsmooth" for w in session.run(request).warnings):
