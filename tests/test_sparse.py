@@ -141,6 +141,14 @@ def test_refusals(text, error, message):
 
 
 class TestCommandLine:
+    def test_lost_digits_are_warned_of(self, run):
+        words = ("eval", "sum((1 - cos(v))/v**2)", "v=[1e-6,2]", "--order", "2", "--sparse")
+        (warning,) = run(*words, "--json").json["warnings"]
+        assert warning["code"] == "inaccurate"
+        assert warning["digits"]["v,v"] < 3
+        assert "digits" in run(*words).out
+        assert "warnings" not in run("eval", "sum(sin(v)*v)", "v=[1e-6,2]", "--order", "2", "--sparse", "--json").json
+
     def test_coordinates_as_json(self, run):
         record = run("eval", "sum(x[1:]*x[:-1]*q)", "x=[1,2,3]", "q=2", "--order", "2", "--sparse", "--json").json
         assert record["grad"] == {"x": [4.0, 8.0, 4.0], "q": 8.0}

@@ -63,7 +63,7 @@ class Context:
         node = self._node() if self._node is not None else None
         for number, output in enumerate(self._outputs):
             if saved is output and node is not None:
-                return Tensor(saved.inner, node, number)
+                return Tensor(saved.inner if isinstance(saved, Tensor) else operand(saved), node, number)
         return saved
 
 

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays import sparsity_patterns
+from gradcli.calculus.accuracy import deviation
 from gradcli.calculus.colouring import Colouring, colouring
 from gradcli.executors import stepwise
 from gradcli.kinds import batch
-from gradcli.kinds.taylor import Jet
+from gradcli.kinds.rounding import Roundings
+from gradcli.kinds.taylor import Jet, shadow_of
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.indexing import index, scatter
 from gradcli.primitives.shape import concat
@@ -88,28 +90,40 @@ class SparseHessian:
 
     def values(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The entries of each block at `inputs`, which are arrays by name, or of the kinds inside a series."""
-        found = reshape(self._along_directions(inputs), (-1,))
-        return {key: index(found, (block.places,)) for key, block in self.blocks.items()}
+        (found,) = self._along_directions(inputs)
+        return self._entries(found)
 
-    def _along_directions(self, inputs: Mapping[str, Any]) -> Any:
+    def watched_values(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The entries of each block, and how far they are from those with other roundings, see `accuracy`."""
+        found, others = map(self._entries, self._along_directions(inputs, Roundings()))
+        return found, {key: deviation(value, others[key]) for key, value in found.items()}
+
+    def _entries(self, found: Any) -> dict[str, Any]:
+        flat = reshape(found, (-1,))
+        return {key: index(flat, (block.places,)) for key, block in self.blocks.items()}
+
+    def _along_directions(self, inputs: Mapping[str, Any], roundings: Roundings | None = None) -> list[Any]:
         """The derivatives of the gradient along the directions of all colours, of shape
-        (colours, variables)."""
+        (colours, variables), and with `roundings` those of its shadow."""
         number, at_once = self.colouring.number, max(1, batch.MOST_ELEMENTS // max(self.variables, 1))
         starts = range(0, max(number, 1), at_once)
-        return _joined([self._along(inputs, range(s, min(s + at_once, number))) for s in starts], 0)
+        parts = [self._along(inputs, range(s, min(s + at_once, number)), roundings) for s in starts]
+        return [_joined(part, 0) for part in zip(*parts)]
 
-    def _along(self, inputs: Mapping[str, Any], colours: range) -> Any:
+    def _along(self, inputs: Mapping[str, Any], colours: range, roundings: Roundings | None) -> list[Any]:
         nesting = batch.new_nesting()
         first, given = 0, dict(inputs)
         for name, leaf in self.leaves.items():
             size = math.prod(leaf.shape)
             rows = _directions(self.colouring.colours[first : first + size], colours, leaf.dtype)
             rows = rows.reshape(len(colours), *leaf.shape)
-            given[name] = Jet([inputs[name], batch.Batched(rows, nesting)], 1)
+            series = Jet([inputs[name], batch.Batched(rows, nesting)], 1)
+            given[name] = series if roundings is None else series.watched(roundings)
             first += size
         outputs = stepwise.run(self.gradient, [given[v.name or ""] for v in self.gradient.inputs])
         assert outputs is not None
-        return _joined([_derivative(o, nesting, len(colours)) for o in outputs], 1)
+        seen = [outputs] if roundings is None else [outputs, [*map(shadow_of, outputs)]]
+        return [_joined([_derivative(o, nesting, len(colours)) for o in of_one], 1) for of_one in seen]
 
 
 def _derivative(output: Any, nesting: int, rows: int) -> Any:

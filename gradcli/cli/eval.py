@@ -251,6 +251,8 @@ def _tables(result: session.Result, seconds: Mapping[str, float] | None) -> list
             tables[-1] = _with_digits(tables[-1], result.digits_left)
     if result.coordinates is not None:
         tables.append(Table(("by", "row", "column", "derivative"), _entries(result)))
+        if result.digits_left:
+            tables[-1] = _with_digits(tables[-1], result.digits_left)
     if result.nodes:
         header = tuple(result.nodes[0])
         tables.append(Table(header, [tuple(number_text(row[key]) for key in header) for row in result.nodes]))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.calculus.accuracy import digits_left
 from gradcli.calculus.sparse import SparseHessian
 from gradcli.errors import LimitError, NotRecordableError
 from gradcli.executors.choose import executable
@@ -39,6 +40,11 @@ class ProgramHessian(NamedTuple):
     def at(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The matrices at `inputs`, which must be like those that the program was recorded with."""
         return self.coordinates(self.sparse.values(inputs))
+
+    def watched_at(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
+        """The matrices as `at` has them, and how many digits are right of those with an entry that lost half."""
+        values, deviations = self.sparse.watched_values(inputs)
+        return self.coordinates(values), digits_left(values, deviations)
 
 
 def program_hessian(

@@ -241,22 +241,22 @@ def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: 
         _further(request, evaluation.value, by, again, result)
     # What is recorded has no numbers to watch.
     if request.sparse and by:
-        result.coordinates = _coordinates(request)
+        result.coordinates, result.digits_left = _coordinates(request)
     return result
 
 
-def _coordinates(request: EvaluationRequest) -> dict[str, Any]:
+def _coordinates(request: EvaluationRequest) -> tuple[dict[str, Any], dict[str, int]]:
     from gradcli.run.hessians import program_hessian
 
     last = request.program.body[-1]
     with pointing_into(request.program.source, last.span):
         try:
             hessian = program_hessian(request.program, request.bindings, request.wrt, rewrite=request.rewrite)
-            found = hessian.at(request.bindings)
+            found, left = hessian.watched_at(request.bindings)
         except (LimitError, NotRecordableError) as error:
             error.hint = error.hint or "leave out --sparse"
             raise
-    return {key: None if c is None else c._replace(value=plain(c.value)) for key, c in found.items()}
+    return {key: None if c is None else c._replace(value=plain(c.value)) for key, c in found.items()}, left
 
 
 def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: Any) -> Evaluation:

@@ -195,7 +195,7 @@ def _cancels(program: str, point: Point) -> bool:
             value = evaluate(parse(text), leaves, rewrite=False).value
         except GradcliError:
             continue
-        series = value.data if isinstance(value, Tensor) else None
+        series = value.inner if isinstance(value, Tensor) else None
         if isinstance(series, Jet) and series.shadow is not None:
             number, other = np.asarray(series.inner), np.asarray(series.shadow.inner)
             if np.any(np.abs(number - other) > 1e-6 * np.abs(number)):
