@@ -39,6 +39,8 @@ _SMALL, _ALIKE_SMALL = 1e-150, 1e-3
 _UNDERFLOW, _OVERFLOW = 1e-155, 1e300
 # What gives vectors, which turn without limit where two eigenvalues are equal.
 _VECTORS = re.compile(r"\b(eigh|svd)\b")
+# A number beyond 1e100, or its inverse.
+_FAR_OUT = re.compile(r"[eE][+-]?\d{3}")
 # So many times what the numbers change where the inputs change a little may be rounding.
 _ROUNDING = 100.0
 _LITTLE = 3e-14
@@ -131,7 +133,7 @@ def _elsewhere(compiled: Any, point: Point, rng: Random) -> Finding | None:
 
 
 def _second_order(compiled: Any, point: Point, rng: Random) -> Finding | None:
-    if sum(np.size(v) for v in point.leaves.values()) > _MOST_SECOND:
+    if sum(np.size(v) for v in point.leaves.values()) > _MOST_SECOND or _is_far_out(point):
         return None
     try:
         with _limited():
@@ -356,6 +358,8 @@ def _is_odd(numbers: Any) -> bool:
 
 def _is_far_out(point: Point) -> bool:
     """Whether the square of a number, or its inverse, has few digits."""
+    if _FAR_OUT.search(point.program.source):
+        return True
     return any(np.any((v != 0) & ((v < 1e-150) | (v > 1e150))) for v in map(np.abs, point.leaves.values()))
 
 
