@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 # Of float64.
 EPSILON = 2.0**-52
-_SMALLEST = 5e-324
 # Steps shrink from a tenth of the number's scale to where the number itself is rounded. Neither is
 # a round number: the steps must not fit into the period of a function several times over.
 _FIRST_STEP = 0.1301
@@ -71,7 +70,7 @@ def difference(
         if not (math.isfinite(above) and math.isfinite(below)):
             slopes, jumps = _Extrapolation(2), _Extrapolation(1)
             continue
-        noise = max(EPSILON * max(abs(above), abs(value), abs(below)), _SMALLEST) / step
+        noise = EPSILON * max(abs(above), abs(value), abs(below)) / step
         right, left = (above - value) / step, (value - below) / step
         chord = max(abs(right), abs(left)) if chord is None else chord
         raw.append(Estimate((above - below) / (2 * step), noise))

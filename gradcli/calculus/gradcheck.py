@@ -34,6 +34,8 @@ _PROBLEMS = (MISMATCH, NONFINITE, KINK, UNRESOLVED)
 
 # How many estimated errors a deviation must exceed to count.
 _WELL_BEYOND = 10.0
+# Numbers below have fewer digits, and differences of them none.
+_TINY = 2.0**-1022
 # A difference with a larger relative error says nothing.
 _USELESS = 0.01
 # A smaller change of the slope, relative to it, is not told from the error of the differences.
@@ -246,7 +248,7 @@ class _Judge:
         if abs(jump.value) > max(_WELL_BEYOND * jump.error, _SLIGHT_JUMP * size):
             return KINK
         deviation = abs(slope.value - self.reverse)
-        if deviation > self.tolerance * size + _WELL_BEYOND * (slope.error + self.rounding):
+        if deviation > self.tolerance * size + _WELL_BEYOND * (slope.error + self.rounding) + _TINY:
             return UNRESOLVED if found.drift > deviation / 2 else MISMATCH
         return UNRESOLVED if slope.error > _USELESS * max(size, self._natural(found)) else None
 
