@@ -11,7 +11,7 @@ from gradcli.language.cells import Cell
 from gradcli.language.lists import Items
 from gradcli.language.syntax import tree
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import concrete, decide
+from gradcli.primitives.bind import Kind, concrete, decide
 from gradcli.primitives.primitive import Operation
 from gradcli.primitives.signature import Parameter
 
@@ -154,7 +154,10 @@ def truth(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool
 
     Raises EvaluationError for a tensor of several elements.
     """
-    condition = (concrete if of_loop else decide)(value.value if isinstance(value, Cell) else value)
+    condition = value.value if isinstance(value, Cell) else value
+    # What is recorded is decided only where it is one number.
+    if not isinstance(condition, Kind) or arrays.size(condition) == 1:
+        condition = concrete(condition) if of_loop else decide(condition)
     if isinstance(condition, (Items, range)):
         raise EvaluationError(
             "a condition needs one number, and this is a list",
