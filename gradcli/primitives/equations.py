@@ -145,7 +145,7 @@ def _solve_triangular(
     if truth(unit_diagonal, "'unit_diagonal'") or truth(unitriangular, "'unitriangular'"):
         identity = arrays.numpy_namespace().eye(arrays.shape(A)[-1], dtype=arrays.dtype_name(A))
         triangle = add(tril(A, -1) if below else triu(A, 1), identity)
-    if trans in ("T", "C") or (not isinstance(trans, str) and truth(trans, "'trans'")):
+    if trans in ("T", "C") if isinstance(trans, str) else truth(trans, "'trans'"):
         triangle, below = matrix_transpose(triangle), not below
     if truth(left, "'left'"):
         return _solve_triangle(triangle, b, below)
@@ -194,7 +194,7 @@ def _lstsq(A: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:  # noqa: N803
     rest = subtract(b, matmul(A, found))
     columns = reshape(rest, (-1, 1)) if len(right) == 1 else rest
     values = svdvals(A)
-    smallest = max_(values) * (max(sizes) * _EPSILON[arrays.dtype_name(A)])
+    smallest = max_(values) * (max(sizes) * _EPSILON[arrays.dtype_name(values)])
     rank = sum_(where(greater(constant(values), constant(smallest)), 1.0, 0.0))
     residuals = sum_(square(columns), 0) if sizes[0] > sizes[1] else index(reshape(columns, -1), slice(0, 0))
     return found, residuals, rank, values
