@@ -16,6 +16,7 @@ from gradcli.primitives.arithmetic import add, divide, multiply, negative
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Operation, Primitive
+from gradcli.primitives.refusals import FOREIGN
 
 # An expression with more parts is not looked at, but its parts are; nor is one with a longer name of a part.
 _MOST_PARTS, _LONGEST = 40, 200
@@ -270,7 +271,8 @@ def _is_elementwise(operation: Operation, count: int) -> bool:
 
     try:
         return isinstance(operation(*[Laurent.variable(0.3, 1)] * count), Kind)
-    except (GradcliError, NotImplementedError):
+    except (GradcliError, NotImplementedError, *FOREIGN):
+        # Or it is called with too few arguments, as the run will say.
         return False
 
 
