@@ -203,7 +203,7 @@ class Reader:
         if below is None:
             text = self._program.source[node.span.start : min(node.span.end, node.span.start + _LONGEST)]
             text = "".join(text.split()) if len(text) < _LONGEST else f"#{id(node)}"
-            while text[0] == "(" and text[-1] == ")":
+            while text.startswith("(") and text.endswith(")"):
                 text = text[1:-1]
             return self._of_part(text, _Part(frozenset({text})))
         operands = [self._product(b) for b in below]
