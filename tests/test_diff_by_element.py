@@ -225,6 +225,13 @@ def test_latex(run, program, values, given):
         (["u**2 if u > 0 else sin(u) if u > -1 else -u", "--to", "sql"],
          "SELECT\n    CASE WHEN u > 0.0 THEN u*u WHEN u > -1.0 THEN SIN(u) ELSE -u END AS value,\n"
          "    CASE WHEN u > 0.0 THEN 2.0*u WHEN u > -1.0 THEN COS(u) ELSE -1.0 END AS d_u"),
+        (["u*v if u > 0 and v > 0 else 0", "--wrt", "u"], "where(logical_and(u > 0, v > 0), v, 0)"),
+        (["u**2 if 0 < u < 1 else 1", "--to", "latex"],
+         r"\begin{cases} 2 u & 0 < u \land u < 1 \\ 0 & \text{otherwise} \end{cases}"),
+        (["abs(u) if u > 0 or v > 0 else v", "--wrt", "v", "--to", "c"],
+         "#include <math.h>\n\n/* The derivative of abs(u) if u > 0 or v > 0 else v by v. */\n"
+         "double derivative_v(double u, double v)\n{\n    return ((u > 0.0) || (v > 0.0)) ? 0.0 : 1.0;\n}"),
+        (["u**2.5 if u > 0 else 0"], "where(u > 0, 2.5*u**1.5, 0)"),
         (["sum(x**2)", "x=[1,2]"], "2*x"),
         (["x[i]**2", "i=1", "--wrt", "x"], "x[1]: 2*x[1]"),
         (["w[0]*x + w[1]*x**2", "w=[1,2]", "--wrt", "x"], "2*w[1]*x + w[0]"),

@@ -349,6 +349,9 @@ class Algebra:
         if n.denominator != 2 or coefficient <= 0:
             return Fraction(1), base
         root = type(coefficient)(square_part(coefficient.numerator), square_part(coefficient.denominator))
+        if isinstance(coefficient, Decimal) and coefficient != root**2:
+            # Decimals stay as they were typed.
+            return Fraction(1), base
         return root ** int(2 * n), self.scale(coefficient / root**2, rest)
 
     def _is_even(self, exponent: Formula) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from gradcli.arrays.shapes import broadcast
 from gradcli.formulas import angles
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, in_order, is_call
 from gradcli.formulas.expansion import MOST_TERMS, expanded
+from gradcli.formulas.identities import chosen
 from gradcli.formulas.lengths import Lengths
 from gradcli.formulas.matrix_products import without_transposes
 from gradcli.formulas.quotients import Quotients
-from gradcli.primitives.comparisons import where
 
 # Sums of more terms are not looked through for those with the same function.
 _MOST_COLLECTED = 8
@@ -59,7 +58,11 @@ class Forms:
         if isinstance(node, Product):
             return algebra.multiply(*[algebra.power(self._best[b], self._best[e]) for b, e in node.powers.items()])
         if isinstance(node, Application) and node.primitive is not None:
-            return algebra.with_operands(node, [self._best_in_shape(c) for c in node.children])
+            operands = [self._best_in_shape(c) for c in node.children]
+            if is_call(node, "where"):
+                condition, x, y = operands
+                return chosen(algebra, condition, x, y, node.dtype)
+            return algebra.with_operands(node, operands)
         return node
 
     def _best_in_shape(self, node: Formula) -> Formula:
@@ -186,6 +189,5 @@ class Forms:
         for condition, pairs in branches.items():
             x = self.best(algebra.add(*[x for x, _ in pairs]))
             y = self.best(algebra.add(*[y for _, y in pairs]))
-            shape = broadcast([condition.shape, x.shape, y.shape])
-            choices.append(x if x is y else algebra.call(where, [condition, x, y], {}, shape, "float64"))
+            choices.append(chosen(algebra, condition, x, y))
         return algebra.add(*choices, *others)

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product
+from gradcli.arrays.shapes import broadcast
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product, is_call
 from gradcli.formulas.numbers import factors
 from gradcli.formulas.special_identities import SPECIAL_IDENTITIES
+from gradcli.primitives.comparisons import logical_and, logical_or, where
 from gradcli.primitives.exponential import log
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.series import linear
@@ -80,11 +82,27 @@ def _hypotenuse(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[
     return algebra.power(algebra.add(*squares), algebra.number(_HALF))
 
 
-def _choice(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
-    condition, x, y = operands
+def chosen(algebra: Algebra, condition: Formula, x: Formula, y: Formula, dtype: str = "float64") -> Formula:
+    """`x` where a condition holds, and else `y`; of two choices of the same, one."""
     if condition is algebra.true or x is y:
         return x
-    return y if condition is algebra.false else None
+    if condition is algebra.false:
+        return y
+    if is_call(x, "where") and x.children[2] is y:
+        condition, x = _joined(algebra, logical_and, condition, x.children[0]), x.children[1]
+    elif is_call(y, "where") and y.children[1] is x:
+        condition, y = _joined(algebra, logical_or, condition, y.children[0]), y.children[2]
+    return algebra.call(where, [condition, x, y], {}, broadcast([condition.shape, x.shape, y.shape]), dtype)
+
+
+def _joined(algebra: Algebra, how: Primitive, *conditions: Formula) -> Formula:
+    return algebra.call(how, conditions, {}, broadcast([c.shape for c in conditions]), "bool")
+
+
+def _choice(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula:
+    condition, x, y = operands
+    of_truths = all(isinstance(o, Application) and o.dtype == "bool" for o in (x, y))
+    return chosen(algebra, condition, x, y, "bool" if of_truths else "float64")
 
 
 def _conjunction(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:

@@ -16,6 +16,7 @@ from gradcli.formulas.text import LONG, OUTER, key_text, sizes
 from gradcli.formulas.writing import (
     ATOM,
     COMPARE,
+    CONDITIONAL,
     POWER,
     PRODUCT,
     SUM,
@@ -253,8 +254,8 @@ LANGUAGE = Language(
         "ceil": _around(r"\left\lceil ", r"\right\rceil"),
         "inv": lambda _equation, operands: Piece(f"{_bracketed(operands[0], ATOM)}^{{-1}}", POWER),
         "where": _choice,
-        "logical_and": _operator(r"\land", COMPARE, left=COMPARE),
-        "logical_or": _operator(r"\lor", COMPARE, left=COMPARE),
+        "logical_and": _operator(r"\land", CONDITIONAL, left=COMPARE),
+        "logical_or": _operator(r"\lor", CONDITIONAL, left=COMPARE),
         "logical_not": lambda _equation, operands: Piece(f"\\lnot {_bracketed(operands[0], ATOM)}", UNARY),
         "permute": _permuted,
         "contract": _contracted,
