@@ -69,6 +69,13 @@ def example(shape: tuple[int, ...], i: int, scale: float = _SCALES[0]) -> Any:
     return xp.reshape(value + _STEP * xp.arange(math.prod(shape)), shape)
 
 
+def _example_at(key: Key, value: Any) -> float:
+    """The value of an element, which is a number of its own where the tensor has none."""
+    if arrays.shape(value):
+        return float(value[key])
+    return float(value * (1.0 + _STEP * sum((i + 1) / (axis + 3) for axis, i in enumerate(key))))
+
+
 class _ReadWholeError(Exception):
     """An input is not read by its elements alone."""
 
@@ -98,6 +105,7 @@ class _Recorder:
         given = {*bindings, *wrt}
         reads = [n for n, r in scope.outer_reads(program).items() if n in given or not _has_value(n, r)]
         self.names = [n for n in reads if n not in self.fixed]
+        self.places = {n: i for i, n in enumerate(self.names)}
         self.shapes = {n: arrays.shape(bindings[n]) for n in self.names if n in bindings}
         # What the program itself differentiates by it takes as it is.
         targets = scope.differentiation_targets(program, self.names)
@@ -110,19 +118,17 @@ class _Recorder:
             and n not in whole
             and (n not in self.shapes or (n in self.by and self.shapes[n]))
         }
-        # What is read of them, in any course, and the numbers of all inputs in the last one.
+        # What is read of them, in any course.
         self.read: dict[str, set[Key]] = {n: set() for n in self.in_parts}
+        # The inputs that the last course has read, and their numbers.
+        self.leaves: dict[str, Tensor] = {}
         self.examples: dict[str, Any] = {}
 
     def derivation(self) -> Mapping[By, Program]:
         """Raises _ReadWholeError for a tensor that cannot be taken apart."""
         tensors = any(self.shapes.get(n) and n not in self.in_parts for n in self.wrt)
-        found = None
-        if self.order > 2 and not tensors and _is_plain(self.program):
-            found = self._by_series()
-        if found is None:
-            found = self._by_reverse_mode()
-        return found
+        series = self._by_series() if self.order > 2 and not tensors and _is_plain(self.program) else None
+        return series or self._by_reverse_mode()
 
     def _by_series(self) -> Mapping[By, Program] | None:
         """By numbers: in a formula for each derivative what a person would collect is collected already. None where
@@ -187,7 +193,7 @@ class _Recorder:
 
     def _value(self, given: Mapping[str, Recorded]) -> Any:
         """The value, a scalar. Raises DifferentiationError for one that is no scalar."""
-        self.leaves: dict[str, Tensor] = {}
+        self.leaves, self.examples = {}, {}
 
         def read(name: str, key: Key) -> Tensor:
             return self._part(given[name], name, key)
@@ -227,12 +233,7 @@ class _Recorder:
         if called not in self.leaves:
             self.read[name].add(key)
             if key:
-                at = recorded.example
-                # Other elements have other numbers.
-                value = (
-                    float(at[key]) if shape else at * (1.0 + _STEP * sum((i + 1) / (a + 3) for a, i in enumerate(key)))
-                )
-                recorded = recorded.tape.input(element, value)
+                recorded = recorded.tape.input(element, _example_at(key, recorded.example))
             self._leaf(called, name, recorded)
         return self.leaves[called]
 
@@ -249,8 +250,8 @@ class _Recorder:
 
     def _order(self, variable: Variable) -> tuple[int, Key]:
         if isinstance(variable, Element):
-            return self.names.index(variable.base.name or ""), variable.key
-        return self.names.index(variable.name or ""), ()
+            return self.places[variable.base.name or ""], variable.key
+        return self.places[variable.name or ""], ()
 
     def _names_by(self) -> Sequence[str]:
         """The inputs that the derivatives are by, of tensors in parts those that are read, or all where that is known."""

@@ -40,10 +40,10 @@ def derivatives_as_formulas(
 
     A number among `bindings` is put in for its name, unless the name is in `wrt`; a tensor gives
     its name the shape that the formula is for. Every other name stands for any number, or where the program reads
-    elements of it for a tensor of them. The formulas are in the elements of tensors where it takes these apart, and
-    where there are to be no `tensors`. Raises
-    NotRecordableError where there is no single formula, as the course of the program depends on
-    numbers, DifferentiationError for a value that is no scalar, LimitError past order 170.
+    elements of it for a tensor of them. The formulas are in the elements of tensors where the program takes these
+    apart, and where there are to be no `tensors`; where its course depends on numbers, they choose. Raises
+    NotRecordableError where there is no single formula, as it goes on for as long as the numbers say,
+    DifferentiationError for a value that is no scalar, LimitError past order 170 or for too many courses.
     """
     with pointing_into(program.source, program.body[-1].span):
         _check(bindings, wrt, order)
