@@ -138,6 +138,8 @@ _RULES_BY_ROOT = {
         StableForm("sigmoid(x)*(1 - sigmoid(x))", "sech(x/2)**2/4", "sigmoid(x) = (1 + tanh(x/2))/2"),
         StableForm("exp(x**2)*erfc(x)", "erfcx(x)", "the definition of erfcx"),
         StableForm("exp(x*x)*erfc(x)", "erfcx(x)", "the definition of erfcx"),
+        StableForm("exp(-abs(x))*i0(x)", "i0e(x)", "the definition of i0e"),
+        StableForm("exp(-abs(x))*i1(x)", "i1e(x)", "the definition of i1e"),
         StableForm("x*log(x)", "0 - entr(x)", "the definition of entr", _is_0, (0.0, 1.0)),
         StableForm("-x*log(x)", "entr(x) + 0", "the definition of entr", _is_0, (0.0, 1.0)),
         StableForm("y*x*log(x)", "y*(0 - entr(x))", "the definition of entr", _is_0, (0.0, 1.0)),
