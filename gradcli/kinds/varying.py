@@ -85,4 +85,8 @@ def _marked_factor(series: type[Series], operand: Any) -> Any:
     if not isinstance(operand, series):
         return where(not_equal(operand, 0), 1.0, 0.0)
     varies = _varies(operand)
-    return series([where(logical_or(varies, not_equal(operand.inner, 0)), 1.0, 0.0), where(varies, 1.0, 0.0)], 1)
+    if not isinstance(varies, Kind) and arrays.every(varies):
+        counts = varies
+    else:
+        counts = logical_or(varies, not_equal(operand.inner, 0))
+    return series([where(counts, 1.0, 0.0), where(varies, 1.0, 0.0)], 1)
