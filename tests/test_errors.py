@@ -31,7 +31,7 @@ CASES = {
     "unknown method": (["x.summ()", "x=1"], 2, "name", (1, 3), "'summ'", "'sum'"),
     "unknown attribute": (["x.TT", "x=1"], 2, "name", (1, 3), "'TT'", "'.T'"),
     "a function as a value": (["log*x", "x=1"], 2, "name", (1, 1), "'log'", "call it"),
-    "a value as a function": (["x(2)", "x=1"], 2, "call", (1, 1), "'x'", "x*(…)"),
+    "a value as a function": (["x(2)", "x=1"], 2, "call", (1, 1), "'x'", "x*(2)"),
     "too many arguments": (["exp(x, 2)", "x=1"], 2, "call", (1, 1), "1 argument", "exp(x)"),
     "too few arguments": (["atan2(x)", "x=1"], 2, "call", (1, 1), "'x'", "atan2(y, x)"),
     "arguments of an own function": (["f(a, b) = a*b; f(x)", "x=1"], 2, "call", (1, 16), "'b'", "f(a, b)"),

@@ -19,7 +19,7 @@ from tests.test_docs import ROOT, Block, Workspace, blocks, check, rewrite, step
 # Their tests are in tests/backends, where the libraries are installed.
 OF_BACKENDS = ("How to add a backend",)
 PAGE = ROOT / "docs" / "architecture.md"
-_COPIED = ("gradcli", "grammar", "tests", "docs", "examples", "README.md", "pyproject.toml")
+_COPIED = ("gradcli", "grammar", "tests", "docs", "examples", "benchmarks", "README.md", "pyproject.toml")
 
 
 def worked_examples() -> dict[str, list[Block]]:

@@ -236,7 +236,7 @@ def join_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str
 
 def note_one_of_several(view: Any, number: int) -> None:
     """Have a view that was made together with others refuse to be changed in place by what is recorded."""
-    if grad_enabled.get():
+    if view.place is not None and grad_enabled.get():
         view.place.refusal = _refusal(view, _SEVERAL, number)
 
 

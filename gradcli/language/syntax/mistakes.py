@@ -129,8 +129,11 @@ def _membership(m: Mistake) -> Finding | None:
     )
 
 
+_DECORATOR = re.compile(r"@[ \t]*\w+(\.\w+)*[ \t]*(\(.*\))?[ \t]*(#.*)?$", re.MULTILINE)
+
+
 def _decorator(m: Mistake) -> Finding | None:
-    if m.token.value != "@" or m.statement:
+    if m.token.value != "@" or m.statement or not _DECORATOR.match(m.source, m.token.start_pos):
         return None
     return Finding(
         "decorators are not part of the language", "leave it out, or write f = jax.jit(f) behind the function"
