@@ -188,8 +188,8 @@ IN_LATEX = {
     "negative": "-x", "reciprocal": r"\frac{1}{x}", "abs": r"\left|x\right|", "floor": r"\left\lfloor x\right\rfloor",
     "ceil": r"\left\lceil x\right\rceil", "where": r"\begin{cases} y & x > 0 \\ z & \text{otherwise} \end{cases}",
     "less": "x < y", "less_equal": r"x \le y", "greater": "x > y", "greater_equal": r"x \ge y", "equal": "x = y",
-    "not_equal": r"x \ne y", "logical_not": r"\lnot \left(x > 0\right)", "logical_and": r"x > 0 \land \left(y > 0\right)",
-    "logical_or": r"x > 0 \lor \left(y > 0\right)", "pow": "x^{y}", "whole_power": "x^{3}", "sqrt": r"\sqrt{x}",
+    "not_equal": r"x \ne y", "logical_not": r"\lnot \left(x > 0\right)", "logical_and": r"x > 0 \land y > 0",
+    "logical_or": r"x > 0 \lor y > 0", "pow": "x^{y}", "whole_power": "x^{3}", "sqrt": r"\sqrt{x}",
     "flat_sqrt": r"\sqrt{x}", "rsqrt": r"\frac{1}{\sqrt{x}}", "cbrt": r"\sqrt[3]{x}", "exp": "e^{x}", "exp2": "2^{x}",
     "permute": r"x^{\top}", "index": "x_{1}", "matmul": "x y", "inv": "x^{-1}",
 }  # fmt: skip

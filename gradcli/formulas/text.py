@@ -322,10 +322,11 @@ def scaled_erfc(name: str, root: str) -> Spelling:
     return spelling
 
 
-def _scattered(equation: Equation, operands: Sequence[Piece]) -> Piece:
+def _scattered(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
     """The derivative of an index."""
-    zeros = function("zeros", sizes(equation.params["shape"])).text
-    return Piece(f"{zeros}.at[{key_text(equation.params['key'])}].add({operands[0].text})")
+    name = part(function("zeros", sizes(equation.params["shape"])).text)
+    indexed_part = f"{name}[{key_text(equation.params['key'])}]"
+    return function("diff", f"sum({operands[0].at(TIMES)}*{indexed_part})", name)
 
 
 def _ranked(equation: Equation, operands: Sequence[Piece]) -> Piece:
@@ -381,7 +382,6 @@ LANGUAGE = Language(
         "permute": permuted("permute"),
         "roll": _rolled,
         "index": indexed,
-        "put_at": _scattered,
         "order_statistic": _ranked,
         "positions_in_order": with_keywords("argsort", "axis"),
         "determinant_sign": _result_of("slogdet({})[0]"),
@@ -393,5 +393,5 @@ LANGUAGE = Language(
     number=number,
     array=array,
     document=_document,
-    with_parts={"sinc": sinc("{}({})".format, lambda value: _without_names(value))},
+    with_parts={"put_at": _scattered, "sinc": sinc("{}({})".format, lambda value: _without_names(value))},
 )
