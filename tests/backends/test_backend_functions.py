@@ -12,7 +12,7 @@ import pytest
 from namespaces import lacking, lacking_functions, misspelt
 from test_primitives import CASES, PRIMITIVES, Case, data, is_float_data, leaves, total
 
-from gradcli import arrays, grad
+from gradcli import Tensor, arrays, grad
 from gradcli.arrays import backends, spellings
 from gradcli.arrays.protocol import Compiler, Namespace
 from gradcli.errors import BackendError
@@ -163,13 +163,12 @@ def test_samples(case: Case, dtype: str, xp: Any) -> None:
 
 
 def leaf(array: Any) -> Any:
-    from gradcli import Tensor
 
     return Tensor(array).requires_grad_()
 
 
 def on_host(value: Any) -> Any:
-    return arrays.to_numpy(value.inner if hasattr(value, "requires_grad") else value)
+    return arrays.to_numpy(value.inner if isinstance(value, Tensor) else value)
 
 
 # --- functions that a library lacks
