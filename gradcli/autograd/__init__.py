@@ -1,0 +1,30 @@
+"""Reverse mode, and what there is around it, under the names of `torch.autograd`."""
+
+from __future__ import annotations
+
+# Nothing is imported here: the files of this package are loaded one by one, by whoever needs them.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Loaded when first asked for.
+_HOMES = {
+    "Function": "gradcli.autograd.function",
+    "enable_grad": "gradcli.autograd.modes",
+    "grad": "gradcli.autograd.engine",
+    "inference_mode": "gradcli.autograd.modes",
+    "no_grad": "gradcli.autograd.modes",
+    "set_grad_enabled": "gradcli.autograd.modes",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'gradcli.autograd' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)
