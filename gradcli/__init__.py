@@ -10,12 +10,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gradcli.autograd.engine import grad
     from gradcli.autograd.factory import tensor
     from gradcli.autograd.function import Function
     from gradcli.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
     from gradcli.autograd.tensor import Tensor
     from gradcli.calculus.functional import hessian, jacobian
+    from gradcli.calculus.gradient import grad
     from gradcli.errors import AccuracyWarning, GradcliError
     from gradcli.run.check import gradcheck
     from gradcli.run.compiled import CompiledProgram
@@ -32,7 +32,7 @@ _HOMES = {
     "Tensor": "gradcli.autograd.tensor",
     "compile": "gradcli.run.programs",
     "enable_grad": "gradcli.autograd.modes",
-    "grad": "gradcli.autograd.engine",
+    "grad": "gradcli.calculus.gradient",
     "gradcheck": "gradcli.run.check",
     "hessian": "gradcli.calculus.functional",
     "inference_mode": "gradcli.autograd.modes",

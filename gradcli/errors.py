@@ -208,6 +208,13 @@ class CallError(GradcliError, TypeError):
     exit_status = ExitStatus.USAGE
 
 
+class ArgumentError(GradcliError, ValueError):
+    """A function called with a value that it does not take, or with two that exclude each other."""
+
+    kind = "call"
+    exit_status = ExitStatus.USAGE
+
+
 class BindingError(GradcliError, ValueError):
     """A NAME=VALUE that cannot be read or does not fit the program."""
 

@@ -10,11 +10,14 @@ if TYPE_CHECKING:
 # Loaded when first asked for.
 _HOMES = {
     "Function": "gradcli.autograd.function",
+    "backward": "gradcli.autograd.engine",
     "enable_grad": "gradcli.autograd.modes",
-    "grad": "gradcli.autograd.engine",
+    "grad": "gradcli.calculus.gradient",
     "inference_mode": "gradcli.autograd.modes",
+    "is_multithreading_enabled": "gradcli.autograd.modes",
     "no_grad": "gradcli.autograd.modes",
     "set_grad_enabled": "gradcli.autograd.modes",
+    "set_multithreading_enabled": "gradcli.autograd.modes",
 }
 
 

@@ -15,7 +15,8 @@ from gradcli.autograd.node import Edge, Hook, Node, next_sequence
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.selection import everything, has_zeros
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.errors import DifferentiationError, GradcliError, flag
+from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, flag
+from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.comparisons import logical_or, not_equal
 from gradcli.primitives.conversions import cast
@@ -43,20 +44,25 @@ def observing(see: Observer | None) -> Iterator[None]:
 
 
 def backward(
-    root: TensorBase,
-    gradient: Any = None,
-    *,
+    tensors: TensorBase | Sequence[TensorBase],
+    grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: TensorBase | Sequence[TensorBase] | None = None,
 ) -> None:
-    """Accumulate gradients of `root` in `.grad` of the leaves, or of `inputs`; see Tensor.backward."""
+    """Accumulate the gradients of `tensors` (of their sum, weighted by `grad_tensors`) in `.grad` of the leaves, or of
+    `inputs` alone.
+
+    `grad_tensors` are the cotangents, one for each tensor, in its shape; None stands for the 1 of a scalar. The other
+    arguments and the errors are those of `Tensor.backward`.
+    """
+    roots = _as_tuple(tensors)
     targets = None if inputs is None else _as_tuple(inputs)
     if targets == ():
         raise DifferentiationError("`inputs` argument to `backward()` cannot be empty.")
     _check_targets(targets or ())
     retain = create_graph if retain_graph is None else retain_graph
-    found = _Pass([root], [gradient], targets, create_graph, retain).run()
+    found = _Pass(roots, _cotangents(roots, grad_tensors), targets, create_graph, retain).run()
     for leaf, cotangent in found:
         if cotangent is not None and leaf.requires_grad:
             leaf.accumulate_grad(cotangent, create_graph)
@@ -69,28 +75,45 @@ def grad(
     *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
 ) -> tuple[AnyTensor | None, ...]:
     """The gradients of `outputs` (their sum, weighted by `grad_outputs`) by each of `inputs`.
 
     Nothing is accumulated in `.grad`. With `create_graph` the gradients can be differentiated
-    again; with `allow_unused` an input that does not matter gets None. Raises
-    DifferentiationError where an input or output has no graph, or an input is not used.
+    again; with `allow_unused` an input that does not matter gets None, and with `materialize_grads`
+    zeros. Raises DifferentiationError where an input or output has no graph, or an input is not
+    used, and ArgumentError for `materialize_grads` where `allow_unused` is False.
     """
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     roots, leaves = _as_tuple(outputs), _as_tuple(inputs)
-    gradients = (None,) * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
-    if len(gradients) != len(roots):
-        raise DifferentiationError(f"got {len(roots)} tensors and {len(gradients)} gradients")
     _check_targets(leaves)
     retain = create_graph if retain_graph is None else retain_graph
-    found = dict(_Pass(roots, gradients, leaves, create_graph, retain).run())
+    found = dict(_Pass(roots, _cotangents(roots, grad_outputs), leaves, create_graph, retain).run())
     for i, leaf in enumerate(leaves):
-        if found[leaf] is None and not allow_unused:
+        if found[leaf] is not None:
+            continue
+        if materialize_grads:
+            found[leaf] = leaf.made(zeros_like(leaf.inner)).requires_grad_()
+        elif not allow_unused:
             raise DifferentiationError(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior."
             )
     return tuple(found[leaf] for leaf in leaves)
+
+
+def _cotangents(roots: Sequence[TensorBase], given: Any) -> Sequence[Any]:
+    """What is given as a cotangent of each root, None where nothing is."""
+    if given is None:
+        return (None,) * len(roots)
+    cotangents = _as_tuple(given)
+    if len(cotangents) != len(roots):
+        raise DifferentiationError(f"got {len(roots)} tensors and {len(cotangents)} gradients")
+    return cotangents
 
 
 def _check_targets(targets: Sequence[TensorBase]) -> None:
@@ -281,7 +304,8 @@ def _seed(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
         )
     if create_graph:
         return _gradient(gradient, root)
-    return arrays.astype(gradient.inner if isinstance(gradient, TensorBase) else gradient, root.dtype)
+    inner = gradient.inner if isinstance(gradient, TensorBase) else gradient
+    return inner if arrays.dtype_name(inner) == root.dtype else cast(inner, root.dtype)
 
 
 def _between(roots: Sequence[TensorBase], targets: Sequence[TensorBase]) -> set[Any]:

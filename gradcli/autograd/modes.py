@@ -6,6 +6,7 @@ Both are context variables, so threads and tasks have their own, and both are re
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
@@ -15,7 +16,14 @@ from typing import Any, TypeVar
 from gradcli.errors import Span, flag
 
 grad_enabled: ContextVar[bool] = ContextVar("gradcli_grad_enabled", default=True)
+multithreading_enabled: ContextVar[bool] = ContextVar("gradcli_multithreading_enabled", default=True)
 current_span: ContextVar[Span | None] = ContextVar("gradcli_span", default=None)
+
+_DECORATED_CLASS = (
+    "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
+    "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method "
+    "and nothing else."
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +53,11 @@ class _GradMode:
 
 
 def _decorated(function: F, enabled: bool) -> F:
-    """A function that runs in a mode; of a generator, whoever takes its items does not."""
+    """A function that runs in a mode; of a generator, whoever takes its items does not; of a class, `__init__` alone."""
+    if isinstance(function, type):
+        warnings.warn(_DECORATED_CLASS, FutureWarning, stacklevel=3)
+        function.__init__ = _decorated(function.__init__, enabled)  # type: ignore[misc]
+        return function
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -106,28 +118,50 @@ class inference_mode(_GradMode):
         self.enabled = not flag(mode, "the mode")
 
 
-class set_grad_enabled:
-    """Has operations recorded, or not, from here on; as a block (`with set_grad_enabled(False):`) until its end, as a
-    decorator within the function alone."""
+class _Switch:
+    """Sets a mode from here on; as a block, until its end."""
+
+    variable: ContextVar[bool]
 
     def __init__(self, mode: bool) -> None:
         self._mode = flag(mode, "the mode")
-        self._before = grad_enabled.get()
-        grad_enabled.set(self._mode)
+        self._before = self.variable.get()
+        self.variable.set(self._mode)
 
     def __enter__(self) -> None:
-        grad_enabled.set(self._mode)
+        self.variable.set(self._mode)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        grad_enabled.set(self._before)
+        self.variable.set(self._before)
+
+
+class set_grad_enabled(_Switch):
+    """Has operations recorded, or not, from here on; as a block (`with set_grad_enabled(False):`) until its end, as a
+    decorator within the function alone."""
+
+    variable = grad_enabled
 
     def __call__(self, function: F) -> F:
-        grad_enabled.set(self._before)
+        self.variable.set(self._before)
         return _decorated(function, self._mode)
+
+
+class set_multithreading_enabled(_Switch):
+    """Says whether a backward pass may use several threads, from here on or within a block.
+
+    It is there for programs that set it: every pass runs in the thread that asks for it.
+    """
+
+    variable = multithreading_enabled
 
 
 def is_grad_enabled() -> bool:
     """Whether operations are being recorded in this context."""
     return grad_enabled.get()
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` says in this context."""
+    return multithreading_enabled.get()

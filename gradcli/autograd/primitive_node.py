@@ -65,15 +65,16 @@ class PrimitiveNode(Node):
         guarded: bool,
         mask: Any,
     ) -> Sequence[Any]:
-        if self.saved is None:
+        # In this order, as another thread may release them meanwhile.
+        result, kept = self.result, self.saved
+        if kept is None:
             raise DifferentiationError(RELEASED)
         operands = []
-        for item, version in zip(self.saved, self.versions):
+        for item, version in zip(kept, self.versions):
             if isinstance(item, TensorBase):
                 check_version(item, version)
                 item = item.inner if lift is None else item
             operands.append(item)
-        result = self.result
         if isinstance(result, ModifiedResult):
             result.refuse(self)
         if lift is not None and not isinstance(result, ShapeOnly):

@@ -81,7 +81,7 @@ class Tensor(TensorBase):
         `create_graph` the gradients can be differentiated again. Raises DifferentiationError
         where there is no graph, the graph was freed, or a non-scalar has no `gradient`.
         """
-        backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+        backward((self,), (gradient,), retain_graph, create_graph, inputs)
 
     # --- its numbers
 

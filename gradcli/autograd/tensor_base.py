@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable
+from threading import RLock
 from typing import Any, Self
 
 from gradcli import arrays
@@ -20,6 +21,9 @@ _NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
     "be populated during backward(). If you want it, call .retain_grad() on the non-leaf Tensor first."
 )
+
+# Passes in several threads may reach one leaf.
+_accumulating = RLock()
 
 
 class TensorBase(Operators):
@@ -147,13 +151,14 @@ class TensorBase(Operators):
 
     def accumulate_grad(self, cotangent: Self, create_graph: bool) -> None:
         """Add a cotangent to `.grad`, which stays the same Tensor unless a graph is kept."""
-        known = self._grad
-        if known is None:
-            self._grad = cotangent.clone() if cotangent.requires_grad else self.made(cotangent.inner)
-        elif create_graph or known.requires_grad:
-            self._grad = known + cotangent
-        else:
-            known._become(known + cotangent)
+        with _accumulating:
+            known = self._grad
+            if known is None:
+                self._grad = cotangent.clone() if cotangent.requires_grad else self.made(cotangent.inner)
+            elif create_graph or known.requires_grad:
+                self._grad = known + cotangent
+            else:
+                known._become(known + cotangent)
 
     def register_hook(self, hook: Callable[[Self], Self | None]) -> HookHandle:
         """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if
