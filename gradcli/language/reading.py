@@ -6,7 +6,7 @@ from gradcli import limits
 from gradcli.language.syntax import parse, tree
 
 # To parse the text and to look through what was found, in eighths of steps for each part of it.
-_PART = 12
+_PART = 24
 
 
 def read(source: str) -> tree.Module:
