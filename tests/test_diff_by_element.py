@@ -255,3 +255,10 @@ def test_a_course_for_each_of_many_choices_is_refused_in_time(run):
     outcome = run("diff", program)
     assert (outcome.status, outcome.out) == (1, "")
     assert "one of more than 512 courses" in outcome.err or "takes more than" in outcome.err
+
+
+@pytest.mark.parametrize("language", ["c", "sql"])
+def test_a_tensor_of_no_elements_is_said_to_be_one(run, language):
+    outcome = run("diff", "sum(2x)", "x=[]", "--to", language)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith("error: there is nothing to differentiate by: 'x' has no elements")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.errors import LimitError, pointing_into
+from gradcli.errors import LimitError, UsageError, pointing_into
 from gradcli.formulas.documents import Formulas
 from gradcli.formulas.formula import formula
 from gradcli.kinds.taylor import check_order
@@ -43,7 +43,8 @@ def derivatives_as_formulas(
     elements of it for a tensor of them. The formulas are in the elements of tensors where the program takes these
     apart, and where there are to be no `tensors`; where its course depends on numbers, they choose. Raises
     NotRecordableError where there is no single formula, as it goes on for as long as the numbers say,
-    DifferentiationError for a value that is no scalar, LimitError past order 170 or for too many courses.
+    DifferentiationError for a value that is no scalar, UsageError where the elements to differentiate by are none,
+    LimitError past order 170 or for too many courses.
     """
     with pointing_into(program.source, program.body[-1].span):
         _check(bindings, wrt, order)
@@ -57,6 +58,8 @@ def derivatives_as_formulas(
                 formulas = formulas or _simplified(programs, typed)
             else:
                 formulas = _simplified(programs, typed)
+    if not formulas:
+        raise UsageError(f"there is nothing to differentiate by: {' and '.join(map(repr, wrt))} has no elements")
     return Formulas(program.source, programs[()], formulas)
 
 
