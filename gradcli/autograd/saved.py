@@ -38,17 +38,41 @@ _SCALAR = ShapeOnly(())
 class ModifiedResult:
     """Stands for a saved result that was modified in place, and cannot be used any more."""
 
-    __slots__ = ("dtype", "saved", "shape", "version")
+    __slots__ = ("dtype", "number", "saved", "shape", "version")
 
-    def __init__(self, result: Any, version: int) -> None:
+    def __init__(self, result: Any, version: int, number: int = 0) -> None:
         self.dtype = arrays.dtype_name(result)
         self.shape = arrays.shape(result)
+        self.number = number
         self.version = version
         self.saved = version - 1
 
     def refuse(self, node: Node) -> NoReturn:
-        what = f"[{self.dtype} {list(self.shape)}], which is output 0 of {node.name},"
+        what = f"[{self.dtype} {list(self.shape)}], which is output {self.number} of {node.name},"
         raise DifferentiationError(_MODIFIED.format(what, self.version, self.saved))
+
+
+class SavedOutput:
+    """An output of a node that it keeps itself: its numbers, without what would be a circle of references."""
+
+    __slots__ = ("_modified", "_numbers", "number")
+
+    def __init__(self, numbers: Any, number: int) -> None:
+        self._numbers = numbers
+        self._modified: ModifiedResult | None = None
+        self.number = number
+
+    def modified(self, version: int) -> None:
+        """Take note that the output was modified in place, and is at this version now."""
+        if self._modified is None:
+            self._modified = ModifiedResult(self._numbers, version, self.number)
+        self._modified.version = version
+
+    def numbers(self, node: Node) -> Any:
+        """Its numbers. Raises DifferentiationError where the output was modified."""
+        if self._modified is not None:
+            self._modified.refuse(node)
+        return self._numbers
 
 
 def check_version(saved: TensorBase, version: int) -> None:

@@ -226,7 +226,7 @@ class Tensor(TensorBase):
         place, leaf = self.place, None
         if place is not None and place.base is not None:
             base = place.base
-            wanted = base.requires_grad or self._leaf_requires_grad
+            wanted = base.requires_grad or self.requires_grad
             if wanted or any(isinstance(g, Tensor) and g.requires_grad for g in given):
                 place.check_recorded()
             if wanted and base.is_leaf:

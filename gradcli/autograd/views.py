@@ -35,6 +35,11 @@ _SEVERAL = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
     "to be modified inplace. You should replace the inplace operation by an out-of-place one."
 )
+_IN_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+)
 
 # How a view was made, with a place for what is done to it, and why that must not be.
 Refusal = tuple[str, str]
@@ -238,6 +243,12 @@ def note_one_of_several(view: Any, number: int) -> None:
     """Have a view that was made together with others refuse to be changed in place by what is recorded."""
     if view.place is not None and grad_enabled.get():
         view.place.refusal = _refusal(view, _SEVERAL, number)
+
+
+def forbid_in_function(output: Any) -> None:
+    """Have an output of a user's Function that is a view refuse to be changed in place by what is recorded."""
+    if output.place is not None and output.place.base is not None:
+        output.place.refusal = _refusal(output, _IN_FUNCTION, output.output_nr)
 
 
 def _refusal(view: Any, why: str, number: int = 0) -> Refusal:

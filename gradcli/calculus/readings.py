@@ -7,7 +7,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors
-from gradcli.autograd.function import Function, FunctionNode
+from gradcli.autograd.function import Function
+from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.kinds import batch
@@ -18,7 +19,7 @@ from gradcli.primitives.arithmetic import zeros_like
 class _Linear(Function):
     """One whose derivative is a rearrangement of numbers, so that it takes whatever they are read as."""
 
-    takes_batches = takes_series = True
+    generate_vmap_rule = takes_series = True
 
 
 class _Rows(_Linear):
@@ -27,7 +28,7 @@ class _Rows(_Linear):
     @staticmethod
     def forward(ctx: Any, x: Tensor, nesting: int, size: int) -> Any:
         ctx.nesting = nesting
-        return _unbatched(x.inner, nesting, size)
+        return Tensor(_unbatched(x.inner, nesting, size))
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
@@ -40,7 +41,7 @@ class _Batch(_Linear):
     @staticmethod
     def forward(ctx: Any, x: Tensor, nesting: int) -> Any:
         ctx.nesting, ctx.size = nesting, arrays.shape(x)[0]
-        return _each(x.inner, lambda array: batch.batched(array, nesting))
+        return Tensor(_each(x.inner, lambda array: batch.batched(array, nesting)))
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
@@ -76,7 +77,7 @@ class _Series(_Linear):
 
     @staticmethod
     def forward(_ctx: Any, x: Tensor, derivative: Tensor) -> Any:
-        return Jet([x.inner, derivative.inner], 1)
+        return Tensor(Jet([x.inner, derivative.inner], 1))
 
     @staticmethod
     def backward(_ctx: Any, g: Tensor) -> Any:
@@ -90,9 +91,9 @@ class _Coefficient(_Linear):
     def forward(ctx: Any, x: Tensor, number: int) -> Any:
         ctx.number = number
         if not isinstance(x.inner, Jet):
-            return zeros_like(x.inner) if number else x.inner
+            return Tensor(zeros_like(x.inner) if number else x.inner)
         found = x.inner.coefficient(number)
-        return x.inner.zeros() if found is None else found
+        return Tensor(x.inner.zeros() if found is None else found)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:

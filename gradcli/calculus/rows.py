@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors, beginning
 from gradcli.autograd.engine import grad
-from gradcli.autograd.function import FunctionNode
+from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.readings import rows_of
@@ -87,6 +87,6 @@ def _takes_batches(target: Any) -> bool:
     """Whether a node, or a leaf, does with all rows at once what it would do with each."""
     if isinstance(target, Tensor):
         return not target._hooks
-    if isinstance(target, FunctionNode) and not target.function.takes_batches:
+    if isinstance(target, FunctionNode) and not target.function.generate_vmap_rule:
         return False
     return not (target.hooks or target.retained)

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli.autograd.function import Function
 from gradcli.autograd.modes import current_span, enable_grad
+from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.inside import detach
 from gradcli.errors import LimitError
 from gradcli.language.machine import TOO_DEEP, Activation, Machine, Scope, Task
@@ -58,12 +59,12 @@ class _HandWritten(Function):
 
     result: Value
     gradients: Callable[[Value, tuple[Value, ...], tuple[bool, ...]], Sequence[Value]]
-    takes_batches = True
+    generate_vmap_rule = True
 
     @classmethod
     def forward(cls, ctx: Any, *inputs: Value) -> Value:
         ctx.save_for_backward(*inputs)
-        return cls.result
+        return cls.result if isinstance(cls.result, Tensor) else Tensor(cls.result)
 
     @classmethod
     def backward(cls, ctx: Any, g: Value) -> Any:

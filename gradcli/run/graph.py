@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.engine import observing
-from gradcli.autograd.function import FunctionNode
+from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.node import Node, recorder
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor

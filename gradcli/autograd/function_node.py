@@ -1,0 +1,199 @@
+"""The node of a user's Function, and the context that its methods share."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from gradcli import arrays
+from gradcli.arrays.shapes import Shape, broadcast
+from gradcli.autograd.node import Edge, Node
+from gradcli.autograd.primitive_node import fit
+from gradcli.autograd.saved import RELEASED, SavedOutput, check_version, shape_only
+from gradcli.autograd.selection import drop_if_untaken
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import DifferentiationError, ShapeError
+from gradcli.primitives.bind import constant
+from gradcli.primitives.operators import operand
+
+
+class FunctionCtx:
+    """What `forward` leaves for `backward`: saved tensors, and any attribute set on it."""
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs_input_grad
+        self.to_save: tuple[Any, ...] = ()
+        self.dirty_tensors: tuple[Any, ...] = ()
+        self.non_differentiable: tuple[Any, ...] = ()
+        self.materialize_grads = True
+        # Whether outputs that were marked get zeros for their gradients too.
+        self._materialize_non_diff_grads = True
+        # What was saved, and its versions then; None where it was freed.
+        self._saved: list[tuple[Any, int]] | None = []
+        self._node: weakref.ref[FunctionNode] | None = None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep inputs or outputs of `forward` for `backward`, where `saved_tensors` gives them back."""
+        self.to_save = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say which inputs `forward` has changed in place. Each must be among its outputs."""
+        self.dirty_tensors = tensors
+
+    def mark_non_differentiable(self, *outputs: Any) -> None:
+        """Have these outputs of `forward` come out as constants."""
+        self.non_differentiable = outputs
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros, or None, for an output without a gradient."""
+        self.materialize_grads = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was saved. Raises DifferentiationError where it was freed or modified since."""
+        if self._saved is None:
+            raise DifferentiationError(RELEASED)
+        node = self._node() if self._node is not None else None
+        return tuple(_restored(saved, version, node) for saved, version in self._saved)
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+
+def _restored(saved: Any, version: int, node: FunctionNode | None) -> Any:
+    if isinstance(saved, SavedOutput):
+        assert node is not None
+        return Tensor(saved.numbers(node), node, saved.number)
+    if isinstance(saved, Tensor):
+        check_version(saved, version)
+    return saved
+
+
+class FunctionNode(Node):
+    """A recorded call of a user's Function; each Function has a class of its own of these.
+
+    It has the attributes of the context too.
+    """
+
+    __slots__ = ("context", "inputs", "zeros")
+    # The Function; its class stands above this file.
+    function: ClassVar[Any]
+
+    def __init__(
+        self, context: FunctionCtx, edges: tuple[Edge | None, ...], inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
+        super().__init__(type(self).__name__, edges, len(outputs))
+        self.context = context
+        self.inputs = tuple(shape_only(i.inner) if isinstance(i, Tensor) else None for i in inputs)
+        self.zeros = tuple(_zeros(constant(o.inner)) if self._gets_zeros(o) else None for o in outputs)
+        context._node = weakref.ref(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "context":
+            raise AttributeError(name)
+        return getattr(self.context, name)
+
+    def _gets_zeros(self, output: Any) -> bool:
+        context = self.context
+        if not isinstance(output, Tensor) or not context.materialize_grads:
+            return False
+        return context._materialize_non_diff_grads or not among(output, context.non_differentiable)
+
+    def save(self, outputs: Sequence[Any]) -> None:
+        """Keep what `forward` wants kept, now that it and its outputs are what they are."""
+        kept = [
+            SavedOutput(saved.inner, saved.output_nr) if _is_of(saved, self) and among(saved, outputs) else saved
+            for saved in self.context.to_save
+        ]
+        self.context._saved = [(saved, saved.version if isinstance(saved, Tensor) else 0) for saved in kept]
+        self.context.to_save = ()
+
+    def pull(
+        self,
+        cotangents: Sequence[Any],
+        wanted: Sequence[bool],
+        *,
+        lift: Callable[..., Any] | None,
+        guarded: bool,
+        mask: Any,
+    ) -> Sequence[Any]:
+        grads = [_cotangent(c, zeros) for c, zeros in zip(cotangents, self.zeros)]
+        returned = self.function.pulled_back(self.context, *grads)
+        gradients = returned if isinstance(returned, tuple) else (returned,)
+        if len(gradients) > len(self.edges) and all(g is None for g in gradients[len(self.edges) :]):
+            gradients = gradients[: len(self.edges)]
+        if len(gradients) != len(self.edges):
+            raise DifferentiationError(
+                f"function {self.name} returned an incorrect number of gradients "
+                f"(expected {len(self.edges)}, got {len(gradients)})"
+            )
+        for i, (gradient, given) in enumerate(zip(gradients, self.inputs)):
+            if gradient is not None and given is None:
+                raise DifferentiationError(
+                    f"function {self.name} returned a gradient different than None at position {i + 1}, "
+                    "but the corresponding forward input was not a Variable"
+                )
+        pulled = [
+            self._checked(i, g, lift is not None) if want and g is not None else None
+            for i, (g, want) in enumerate(zip(gradients, wanted))
+        ]
+        if guarded and len(cotangents) == 1:
+            return [None if p is None else drop_if_untaken(cotangents[0], mask, p) for p in pulled]
+        return pulled
+
+    def _checked(self, i: int, gradient: Any, differentiable: bool) -> Any:
+        value = operand(gradient)
+        have, shape = arrays.shape(value), arrays.shape(self.inputs[i])
+        if not _sums_to(have, shape):
+            raise DifferentiationError(
+                f"Function {self.name} returned an invalid gradient at index {i} - "
+                f"got {list(have)} but expected shape compatible with {list(shape)}"
+            )
+        value = fit(value, self.inputs[i])
+        if differentiable:
+            return value
+        return value.inner if isinstance(value, Tensor) else value
+
+    def output_modified(self, number: int, version: int) -> None:
+        for saved, _ in self.context._saved or ():
+            if isinstance(saved, SavedOutput) and saved.number == number:
+                saved.modified(version)
+
+    def release(self) -> None:
+        if self.context._saved:
+            self.context._saved = None
+
+
+def _is_of(saved: Any, node: FunctionNode) -> bool:
+    return isinstance(saved, Tensor) and saved.grad_fn is node
+
+
+def among(tensor: Any, tensors: Sequence[Any]) -> bool:
+    """Whether a tensor is one of those, itself."""
+    return any(tensor is other for other in tensors)
+
+
+def _cotangent(cotangent: Any, zeros: Callable[[], Any] | None) -> Tensor | None:
+    if cotangent is None:
+        return None if zeros is None else Tensor(zeros())
+    return cotangent if isinstance(cotangent, Tensor) else Tensor(cotangent)
+
+
+def _zeros(output: Any) -> Callable[[], Any]:
+    """Zeros like an output, made when they are needed, without keeping the output."""
+    namespace = arrays.foreign_namespace((output,))
+    return functools.partial(arrays.zeros, arrays.shape(output), arrays.dtype_name(output), namespace)
+
+
+def _sums_to(have: Shape, shape: Shape) -> bool:
+    """Whether a tensor of `shape` broadcasts to `have`."""
+    try:
+        return broadcast([have, shape]) == have
+    except ShapeError:
+        return False

@@ -1,0 +1,89 @@
+"""What `forward` of a user's Function returned, as the outputs of its node."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.function_node import FunctionCtx, FunctionNode, among
+from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.views import forbid_in_function
+from gradcli.errors import DifferentiationError
+from gradcli.primitives.conversions import reshape
+
+_NOT_RETURNED = (
+    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+    "modified inplace must all be outputs of the Function."
+)
+_SEVERAL = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
+    "than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is "
+    "not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it "
+    "into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other "
+    "operations)."
+)
+_NO_INPUT = (
+    "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need to pass it "
+    "to mark_dirty()."
+)
+
+
+def attach(
+    outputs: Sequence[Any], inputs: Sequence[Any], context: FunctionCtx, node: FunctionNode | None
+) -> tuple[Any, ...]:
+    """The outputs in the graph, or outside where there is no node.
+
+    What is no tensor is handed through. A tensor that `forward` made is that tensor; an input that it returned as it is
+    comes out as a view of the input, and one that it changed in place is itself, with the node as what it comes from.
+    """
+    if not all(among(tensor, outputs) for tensor in context.dirty_tensors):
+        raise DifferentiationError(_NOT_RETURNED)
+    return tuple(
+        _attached(output, number, len(outputs), inputs, context, node) if isinstance(output, Tensor) else output
+        for number, output in enumerate(outputs)
+    )
+
+
+def _attached(
+    output: Tensor,
+    number: int,
+    count: int,
+    inputs: Sequence[Any],
+    context: FunctionCtx,
+    node: FunctionNode | None,
+) -> Tensor:
+    given, dirty = among(output, inputs), among(output, context.dirty_tensors)
+    if not arrays.is_floating(output.inner) or among(output, context.non_differentiable):
+        node = None
+    if dirty:
+        _changed(output, number, count, given, node)
+        return output
+    if given:
+        output = _as_it_is(output)
+    elif output.requires_grad and node is None:
+        output = output.detach()
+    if node is not None:
+        output.move_to(node, number)
+    forbid_in_function(output)
+    return output
+
+
+def _changed(tensor: Tensor, number: int, count: int, given: bool, node: FunctionNode | None) -> None:
+    """Have a tensor that `forward` changed in place come from the node."""
+    if node is not None:
+        tensor._check_recorded(())
+        if not given:
+            warnings.warn(_NO_INPUT, UserWarning, stacklevel=5)
+        if count > 1 and tensor._is_view():
+            raise DifferentiationError(_SEVERAL)
+    # Its numbers are those already; this counts the change, and tells all who share them.
+    tensor._become(Tensor(tensor.inner) if node is None else Tensor(tensor.inner, node, number))
+
+
+def _as_it_is(given: Tensor) -> Tensor:
+    """A view of the whole of an input."""
+    view = Tensor(given.inner)
+    view.made_as_view(given, reshape, {"shape": given.shape})
+    return view
