@@ -12,7 +12,7 @@ import pytest
 
 import gradcli
 from gradcli import arrays, grad, limits, tensor
-from gradcli.errors import CallError, EvaluationError, LimitError, ShapeError, UsageError
+from gradcli.errors import CallError, EvaluationError, GradcliError, LimitError, ShapeError, UsageError
 
 INF, NAN = math.inf, math.nan
 
@@ -334,6 +334,17 @@ class TestMessages:
 
     def test_an_extreme_of_a_tensor_and_what_is_no_axis(self):
         assert value("min(x, 1.5)", x=[1.0, 2.0]).tolist() == [1.0, 1.5]
+
+    @pytest.mark.parametrize(
+        ("program", "name"), [("sum(x, y)", "y"), ("k = y; sum(x, k)", "k"), ("u = x[0]; k = y; diff(u**3, u, k)", "k")]
+    )
+    def test_an_input_by_position_is_no_axis_and_no_order_whatever_it_is_called(self, program, name):
+        with pytest.raises(GradcliError, match=f"^'{name}' is an input"):
+            value(program, x=[1.0, 2.0], y=0.0)
+
+    @pytest.mark.parametrize("program", ["f(y) = sum(x, y); f(0)", "f(k) = sum(x, k); f(y)", "[sum(x, y) for y in [0]][0]"])
+    def test_a_parameter_or_variable_may_be_an_axis_when_an_input_has_its_name(self, program):
+        assert value(program, x=[1.0, 2.0], y=0.0) == 3.0
 
     def test_items_of_different_shapes(self):
         with pytest.raises(ShapeError, match=r"^the items of a list have different shapes \[\] and \[2\]$"):

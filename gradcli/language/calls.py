@@ -123,7 +123,7 @@ def _call_named(
     ):
         from gradcli.language import forms
 
-        compute = forms.of_operands(machine, node, operation, positional, given)
+        compute = forms.of_operands(machine, node, operation, positional, given, scope)
         if compute is not None:
             return machine.apply(node, operation.name, compute)
     keywords: dict[str, Value] = {}
@@ -137,9 +137,9 @@ def _call_named(
     first = positional[0] if positional else None
     if isinstance(first, Cell) and node.name in _VIEWS:
         rest = positional[1:]
-        return first.view(lambda x: _call_builtin(machine, node, operation, [x, *rest], keywords))
+        return first.view(lambda x: _call_builtin(machine, node, operation, [x, *rest], keywords, scope))
     machine.provenance.enter(node)
-    result = _call_builtin(machine, node, operation, positional, keywords)
+    result = _call_builtin(machine, node, operation, positional, keywords, scope)
     machine.provenance.leave()
     return result
 
@@ -177,6 +177,7 @@ def _call_builtin(
     operation: Operation | None,
     positional: list[Value],
     keywords: dict[str, Value],
+    scope: Scope,
 ) -> Value:
     what = f"'{node.name}'"
     joins = operation is not None and operation.signature.startswith("tensors")
@@ -189,7 +190,7 @@ def _call_builtin(
     if operation is None:
         from gradcli.language import differentiation
 
-        return differentiation.call(machine, node, positional, keywords)
+        return differentiation.call(machine, node, positional, keywords, scope)
     check_arguments(operation, positional, keywords)
     return machine.apply(node, operation.name, functools.partial(operation, **keywords), *positional)
 

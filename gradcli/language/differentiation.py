@@ -11,7 +11,7 @@ from gradcli.calculus import inside
 from gradcli.errors import DifferentiationError
 from gradcli.language import arguments
 from gradcli.language.lists import Items
-from gradcli.language.machine import Machine
+from gradcli.language.machine import Machine, Scope
 from gradcli.language.scope import DETACH
 from gradcli.language.syntax import tree
 from gradcli.language.values import Value, number
@@ -20,15 +20,17 @@ from gradcli.primitives.reductions import sum_
 from gradcli.primitives.signature import parse_signature
 
 
-def call(machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
+def call(machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value], scope: Scope) -> Value:
     """What one of `DERIVATIVES` or `DETACH` gives, with numbers and tensors as arguments that fit it."""
     if node.name in DETACH:
         return inside.detach(number([*positional, *keywords.values()][0], f"'{node.name}'"))
-    return _derivative(machine, node, positional, keywords)
+    return _derivative(machine, node, positional, keywords, scope)
 
 
-def _derivative(machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value]) -> Value:
-    names = ("y", "x", "n") if len(positional) < 4 and not _is_variable(machine, node, 2) else ("y", "x")
+def _derivative(
+    machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value], scope: Scope
+) -> Value:
+    names = ("y", "x", "n") if len(positional) < 4 and not _is_variable(machine, node, scope) else ("y", "x")
     named = dict(zip(names, positional)) | keywords
     _check_target(tree.positional(node)[1:2] or [k.value for k in node.keywords if k.name == "x"], node, named["x"])
     value = machine.apply(node, node.name, functools.partial(getattr(inside, node.name), **named))
@@ -78,10 +80,9 @@ def gradient(machine: Machine, node: tree.Call, positional: Sequence[Value], giv
     return Items(found, node.span, "tuple")
 
 
-def _is_variable(machine: Machine, node: tree.Call, place: int) -> bool:
-    """Whether an argument by position names an input, which is never the order of a derivative."""
-    given = tree.positional(node)[place : place + 1]
-    return any(isinstance(a, tree.Name) and a.id in machine.inputs for a in given)
+def _is_variable(machine: Machine, node: tree.Call, scope: Scope) -> bool:
+    """Whether the third argument by position names an input, which is never the order of a derivative."""
+    return any(isinstance(a, tree.Name) and machine.is_input(a.id, scope) for a in tree.positional(node)[2:3])
 
 
 def _check_target(targets: Sequence[tree.Expression], node: tree.Call, value: Value) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from gradcli import arrays, limits
 from gradcli.errors import CallError, EvaluationError
 from gradcli.language.lists import Items
-from gradcli.language.machine import Machine
+from gradcli.language.machine import Machine, Scope
 from gradcli.language.syntax import tree
 from gradcli.language.values import Value, number
 from gradcli.primitives.arithmetic import add, multiply
@@ -22,7 +22,12 @@ _OF_ALL: Mapping[str, Callable[..., Value]] = {"max": max_, "min": min_, "sum": 
 
 
 def of_operands(
-    machine: Machine, node: tree.Call, operation: Operation, positional: Sequence[Value], keywords: Mapping[str, Value]
+    machine: Machine,
+    node: tree.Call,
+    operation: Operation,
+    positional: Sequence[Value],
+    keywords: Mapping[str, Value],
+    scope: Scope,
 ) -> Callable[[], Value] | None:
     """What a reduction of several operands, or of a list, computes where that is no reduction of one tensor.
 
@@ -44,7 +49,7 @@ def of_operands(
         return lambda: add(number(positional[1], "'sum'"), _of_list(node, "sum", first))
     if len(positional) < 2 or len(operation.parameters) < 2 or operation.parameters[1].name != "axis":
         return None
-    outer = _input(machine, tree.positional(node)[1])
+    outer = _input(machine, tree.positional(node)[1], scope)
     if operation.name in _OF_TWO_AT_LEAST and (python or (operation.dialects and outer is not None)):
         _check_operands(node, operation.name, positional)
         values = [number(v, f"'{node.name}'") for v in positional]
@@ -77,11 +82,11 @@ def _is_made_list(value: Value) -> bool:
     return isinstance(value, Items) and value.made in ("generated", "grown")
 
 
-def _input(machine: Machine, argument: tree.Expression) -> tree.Name | None:
+def _input(machine: Machine, argument: tree.Expression, scope: Scope) -> tree.Name | None:
     """The name whose value comes from outside that an argument is, or is computed from by operators alone."""
     parts: list[tree.SyntaxNode] = [argument]
     for part in parts:
-        if isinstance(part, tree.Name) and not part.module and part.id in machine.inputs:
+        if isinstance(part, tree.Name) and not part.module and machine.is_input(part.id, scope):
             return part
         if isinstance(part, (tree.Unary, tree.Binary)):
             parts += tree.children(part)

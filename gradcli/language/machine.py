@@ -95,8 +95,8 @@ class Machine:
         self.scope = Scope(self.names)
         self.dialect = dialects.of_program(program)
         self.imports = any(isinstance(n, tree.Import) for n in program.body)
-        # The names that get their values from outside.
-        self.inputs = frozenset(bindings)
+        # The names of values from outside.
+        self.inputs = scope_of_program.inputs(program, bindings)
         # Whether the program changes tensors in place.
         self.changes = scope_of_program.changes_in_place(program)
         # What the last statement asks to be left, if anything.
@@ -193,6 +193,17 @@ class Machine:
         value = self._tracked(value) if name in self.targets else value
         scope.names[name] = self.kept(value)
         self.provenance.bind(name, value)
+
+    def is_input(self, name: str, scope: Scope) -> bool:
+        """Whether a name is that of a value from outside where it stands, and not of a parameter or a variable there."""
+        if name not in self.inputs:
+            return False
+        around: Scope | None = scope
+        while around is not None and around.outer is not None:
+            if name in around.names or name in around.own:
+                return False
+            around = around.outer
+        return True
 
     def kept(self, value: Value) -> Value:
         """A value as one that names and lists hold: a tensor as one that may be changed in place, where programs do that."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradcli.errors import CallError, ProgramSyntaxError, Span, UnknownNameError, did_you_mean, nearest
@@ -204,6 +204,19 @@ def _bound_by(statement: tree.SyntaxNode) -> frozenset[str]:
     if isinstance(statement, (tree.For, tree.Augment, tree.Clause)):
         return names_of(statement.target)
     return frozenset()
+
+
+def inputs(program: tree.Module, bound: Iterable[str]) -> frozenset[str]:
+    """The names that get their values from outside, and those that the program gives to such a value."""
+    found = {*bound}
+    for statement in program.body:
+        if (
+            isinstance(statement, tree.Assign)
+            and isinstance(statement.value, tree.Name)
+            and statement.value.id in found
+        ):
+            found |= _bound_by(statement)
+    return frozenset(found)
 
 
 def defined_functions(program: tree.Module) -> frozenset[str]:
