@@ -342,7 +342,9 @@ class TestMessages:
         with pytest.raises(GradcliError, match=f"^'{name}' is an input"):
             value(program, x=[1.0, 2.0], y=0.0)
 
-    @pytest.mark.parametrize("program", ["f(y) = sum(x, y); f(0)", "f(k) = sum(x, k); f(y)", "[sum(x, y) for y in [0]][0]"])
+    @pytest.mark.parametrize(
+        "program", ["f(y) = sum(x, y); f(0) + y", "f(k) = sum(x, k); f(y)", "[sum(x, y) for y in [0]][0] + y"]
+    )
     def test_a_parameter_or_variable_may_be_an_axis_when_an_input_has_its_name(self, program):
         assert value(program, x=[1.0, 2.0], y=0.0) == 3.0
 

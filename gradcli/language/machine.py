@@ -90,13 +90,13 @@ class Machine:
         self.rewritten: dict[Rewritten, None] = {}
         # Values of expressions that are being evaluated in one of two forms.
         self.held: dict[tree.SyntaxNode, Value] = {}
-        self.targets = scope_of_program.differentiation_targets(program, bindings)
+        # The names of values from outside.
+        self.inputs = scope_of_program.inputs(program, bindings)
+        self.targets = scope_of_program.differentiation_targets(program, self.inputs)
         self.names: dict[str, Value] = {}
         self.scope = Scope(self.names)
         self.dialect = dialects.of_program(program)
         self.imports = any(isinstance(n, tree.Import) for n in program.body)
-        # The names of values from outside.
-        self.inputs = scope_of_program.inputs(program, bindings)
         # Whether the program changes tensors in place.
         self.changes = scope_of_program.changes_in_place(program)
         # What the last statement asks to be left, if anything.
