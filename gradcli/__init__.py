@@ -10,9 +10,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gradcli.autograd.factory import tensor
+    from gradcli.autograd.factory import is_inference, tensor
     from gradcli.autograd.function import Function
-    from gradcli.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+    from gradcli.autograd.modes import (
+        enable_grad,
+        inference_mode,
+        is_grad_enabled,
+        is_inference_mode_enabled,
+        no_grad,
+        set_grad_enabled,
+    )
     from gradcli.autograd.tensor import Tensor
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.calculus.gradient import grad
@@ -37,6 +44,8 @@ _HOMES = {
     "hessian": "gradcli.calculus.functional",
     "inference_mode": "gradcli.autograd.modes",
     "is_grad_enabled": "gradcli.autograd.modes",
+    "is_inference": "gradcli.autograd.factory",
+    "is_inference_mode_enabled": "gradcli.autograd.modes",
     "jacobian": "gradcli.calculus.functional",
     "no_grad": "gradcli.autograd.modes",
     "set_grad_enabled": "gradcli.autograd.modes",
@@ -56,6 +65,8 @@ __all__ = [
     "hessian",
     "inference_mode",
     "is_grad_enabled",
+    "is_inference",
+    "is_inference_mode_enabled",
     "jacobian",
     "no_grad",
     "set_grad_enabled",

@@ -6,6 +6,7 @@ from types import NoneType
 from typing import Any
 
 from gradcli import arrays
+from gradcli.autograd.modes import inference
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import expect
 
@@ -33,5 +34,12 @@ def tensor(
     if backend is not None or device is not None:
         array = arrays.moved(array, backend, device)
     made = Tensor(array)
+    if inference.get():
+        made.version = None
     made.requires_grad = requires_grad
     return made
+
+
+def is_inference(x: Tensor) -> bool:
+    """Whether a tensor was made in `inference_mode`, and is no view of one from outside."""
+    return x.is_inference()

@@ -12,7 +12,7 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.autograd.node import Edge, Node
 from gradcli.autograd.primitive_node import fit
-from gradcli.autograd.saved import RELEASED, SavedOutput, check_version, shape_only
+from gradcli.autograd.saved import RELEASED, SAVED_INFERENCE, SavedOutput, check_version, shape_only
 from gradcli.autograd.selection import drop_if_untaken
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, ShapeError
@@ -32,7 +32,7 @@ class FunctionCtx:
         # Whether outputs that were marked get zeros for their gradients too.
         self._materialize_non_diff_grads = True
         # What was saved, and its versions then; None where it was freed.
-        self._saved: list[tuple[Any, int]] | None = []
+        self._saved: list[tuple[Any, int | None]] | None = []
         self._node: weakref.ref[FunctionNode] | None = None
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -66,7 +66,7 @@ class FunctionCtx:
         return self.saved_tensors
 
 
-def _restored(saved: Any, version: int, node: FunctionNode | None) -> Any:
+def _restored(saved: Any, version: int | None, node: FunctionNode | None) -> Any:
     if isinstance(saved, SavedOutput):
         assert node is not None
         return Tensor(saved.numbers(node), node, saved.number)
@@ -111,6 +111,8 @@ class FunctionNode(Node):
             SavedOutput(saved.inner, saved.output_nr) if _is_of(saved, self) and among(saved, outputs) else saved
             for saved in self.context.to_save
         ]
+        if any(isinstance(saved, Tensor) and saved.version is None for saved in kept):
+            raise DifferentiationError(SAVED_INFERENCE)
         self.context._saved = [(saved, saved.version if isinstance(saved, Tensor) else 0) for saved in kept]
         self.context.to_save = ()
 

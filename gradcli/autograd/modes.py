@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from types import GeneratorType, TracebackType
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from gradcli.errors import Span, flag
 
 grad_enabled: ContextVar[bool] = ContextVar("gradcli_grad_enabled", default=True)
+inference: ContextVar[bool] = ContextVar("gradcli_inference", default=False)
 multithreading_enabled: ContextVar[bool] = ContextVar("gradcli_multithreading_enabled", default=True)
 current_span: ContextVar[Span | None] = ContextVar("gradcli_span", default=None)
 
@@ -41,7 +42,7 @@ class _GradMode:
         self._tokens: list[Token[bool]] = []
 
     def __enter__(self) -> None:
-        self._tokens.append(grad_enabled.set(self.enabled))
+        self._tokens.append(grad_enabled.set(self.enabled and not inference.get()))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -49,38 +50,31 @@ class _GradMode:
         grad_enabled.reset(self._tokens.pop())
 
     def __call__(self, function: F) -> F:
-        return _decorated(function, self.enabled)
+        return _decorated(function, type(self))
 
 
-def _decorated(function: F, enabled: bool) -> F:
+def _decorated(function: F, mode: Callable[[], AbstractContextManager[None]]) -> F:
     """A function that runs in a mode; of a generator, whoever takes its items does not; of a class, `__init__` alone."""
     if isinstance(function, type):
         warnings.warn(_DECORATED_CLASS, FutureWarning, stacklevel=3)
-        function.__init__ = _decorated(function.__init__, enabled)  # type: ignore[misc]
+        function.__init__ = _decorated(function.__init__, mode)  # type: ignore[misc]
         return function
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with _mode(enabled):
+        with mode():
             result = function(*args, **kwargs)
-        return _steps(result, enabled) if isinstance(result, GeneratorType) else result
+        return _steps(result, mode) if isinstance(result, GeneratorType) else result
 
     return wrapped  # type: ignore[return-value]
 
 
-@contextmanager
-def _mode(enabled: bool) -> Iterator[None]:
-    token = grad_enabled.set(enabled)
-    try:
-        yield
-    finally:
-        grad_enabled.reset(token)
-
-
-def _steps(generator: Generator[Any, Any, Any], enabled: bool) -> Generator[Any, Any, Any]:
+def _steps(
+    generator: Generator[Any, Any, Any], mode: Callable[[], AbstractContextManager[None]]
+) -> Generator[Any, Any, Any]:
     step = functools.partial(generator.send, None)
     while True:
-        with _mode(enabled):
+        with mode():
             try:
                 item = step()
             except StopIteration as stop:
@@ -88,7 +82,7 @@ def _steps(generator: Generator[Any, Any, Any], enabled: bool) -> Generator[Any,
         try:
             step = functools.partial(generator.send, (yield item))
         except GeneratorExit:
-            with _mode(enabled):
+            with mode():
                 generator.close()
             raise
         except BaseException as error:
@@ -108,14 +102,31 @@ class enable_grad(_GradMode):
 
 
 class inference_mode(_GradMode):
-    """`no_grad`, or with `inference_mode(False)` `enable_grad`: tensors made in it are like any others."""
+    """`no_grad` that is not taken back by `enable_grad`, and whose tensors stay out of every graph.
+
+    A tensor that is made in it, and is no view of one from outside, is an inference tensor: its versions are not
+    counted, and outside it is not to be changed in place or saved for backward. `inference_mode(False)` ends it
+    within a block.
+    """
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
         return cls()(mode) if callable(mode) else object.__new__(cls)
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
-        self.enabled = not flag(mode, "the mode")
+        self._mode = flag(mode, "the mode")
+        self.enabled = not self._mode
+
+    def __enter__(self) -> None:
+        self._tokens.append(inference.set(self._mode))
+        super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        inference.reset(self._tokens.pop())
+
+    def __call__(self, function: F) -> F:
+        return _decorated(function, functools.partial(inference_mode, self._mode))
 
 
 class _Switch:
@@ -145,7 +156,7 @@ class set_grad_enabled(_Switch):
 
     def __call__(self, function: F) -> F:
         self.variable.set(self._before)
-        return _decorated(function, self._mode)
+        return _decorated(function, enable_grad if self._mode else no_grad)
 
 
 class set_multithreading_enabled(_Switch):
@@ -160,6 +171,11 @@ class set_multithreading_enabled(_Switch):
 def is_grad_enabled() -> bool:
     """Whether operations are being recorded in this context."""
     return grad_enabled.get()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this context is in `inference_mode`."""
+    return inference.get()
 
 
 def is_multithreading_enabled() -> bool:

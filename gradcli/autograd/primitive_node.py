@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.node import Edge, Node
-from gradcli.autograd.saved import RELEASED, ModifiedResult, ShapeOnly, check_version, shape_only
+from gradcli.autograd.saved import RELEASED, SAVED_INFERENCE, ModifiedResult, ShapeOnly, check_version, shape_only
 from gradcli.autograd.selection import drop_untaken, has_zeros, mask_unless_plain, same_zeros, taken_of
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError
@@ -29,11 +29,14 @@ class PrimitiveNode(Node):
         keep_result, keep = primitive.saved(wanted, len(operands))
         edges: list[Edge | None] = []
         saved: list[Any] = []
-        versions: list[int] = []
+        versions: list[int | None] = []
         for i, item in enumerate(operands):
             if isinstance(item, TensorBase):
                 edges.append((item.grad_fn or item, item.output_nr) if wanted >> i & 1 else None)
-                versions.append(item.version)
+                version = item.version
+                if version is None and keep[i]:
+                    raise DifferentiationError(SAVED_INFERENCE)
+                versions.append(version)
                 saved.append(item if keep[i] else shape_only(item.inner))
             else:
                 edges.append(None)

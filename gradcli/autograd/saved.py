@@ -17,6 +17,12 @@ RELEASED = (
     "or if you need to access saved tensors after calling backward."
 )
 
+SAVED_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
+    "use `no_grad()` instead of `inference_mode()`."
+)
+
 _MODIFIED = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: "
     "{} is at version {}; expected version {} instead."
@@ -75,7 +81,7 @@ class SavedOutput:
         return self._numbers
 
 
-def check_version(saved: TensorBase, version: int) -> None:
+def check_version(saved: TensorBase, version: int | None) -> None:
     """Raise where a saved tensor was modified after it was saved."""
     if saved.version != version:
         what = f"[{saved.dtype} {list(saved.shape)}]"

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.engine import backward
-from gradcli.autograd.modes import grad_enabled
+from gradcli.autograd.modes import grad_enabled, inference
 from gradcli.autograd.node import Node, recorder
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_base import TensorBase
@@ -20,6 +20,11 @@ from gradcli.primitives.indexing import has_arrays, index, normalize_key
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.shape import iter_first_axis
+
+_INFERENCE_IN_PLACE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed. "
+    "You can make a clone to get a normal tensor before doing inplace update."
+)
 
 # Of a node, in eighths of steps.
 _RECORD = 6
@@ -43,7 +48,9 @@ class Tensor(TensorBase):
         for item in operands:
             if isinstance(item, Tensor):
                 data.append(item.inner)
-                if item.grad_fn is not None or item._leaf_requires_grad:
+                if item.grad_fn is not None or (
+                    item._leaf_requires_grad and (item.version is not None or _beside_normal(operands))
+                ):
                     wanted |= bit
             else:
                 data.append(item)
@@ -64,6 +71,8 @@ class Tensor(TensorBase):
                     note_view(made, operands[0], primitive, params)
                 return made
         made = Tensor(result)
+        if inference.get():
+            made.version = None
         if primitive.strides is not None:
             note_view(made, operands[0], primitive, params)
         return made
@@ -220,6 +229,8 @@ class Tensor(TensorBase):
         """What it is before it is changed in place, which must be allowed, by an operation that is given others too."""
         if grad_enabled.get():
             self._check_recorded(given)
+        if self.version is None and not inference.get():
+            raise DifferentiationError(_INFERENCE_IN_PLACE)
         return Tensor(self.inner, self.grad_fn, self.output_nr)
 
     def _check_recorded(self, given: Sequence[Any]) -> None:
@@ -265,6 +276,11 @@ class Tensor(TensorBase):
 
     def __ipow__(self, other: Any) -> Tensor:
         return self._in_place(powers.power, other)
+
+
+def _beside_normal(operands: Sequence[Any]) -> bool:
+    """Whether tensors that are not all of inference are operands together: those alone are not recorded."""
+    return any(isinstance(item, Tensor) and item.version is not None for item in operands)
 
 
 def _replaced(old: Tensor, new: Any) -> Any:

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Any, Self
 
 from gradcli import arrays
+from gradcli.autograd.modes import inference
 from gradcli.autograd.node import Edge, Hook, Node, next_sequence
 from gradcli.autograd.views import Counter, Place, place_of, settle, write
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, flag
@@ -26,12 +27,15 @@ _NON_LEAF_GRAD = (
 _accumulating = RLock()
 
 
+_INFERENCE_REQUIRES_GRAD = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+
+
 class TensorBase(Operators):
     """An array with an optional place in the graph of recorded operations.
 
     `inner` is a Python float (0-d float64), int, bool or an array; it is never written into, an
     in-place operation puts a new array in its place. Where others share it, `place` says how: see
-    `gradcli.autograd.views`. What is done with it makes a `gradcli.autograd.tensor.Tensor`, the one
+    `gradcli.autograd.views`. `version` counts such changes, and is None for an inference tensor. What is done with it makes a `gradcli.autograd.tensor.Tensor`, the one
     class that is derived from this one. The operations that depend on a leaf have higher sequence
     numbers than its `since`.
     """
@@ -56,7 +60,7 @@ class TensorBase(Operators):
         self.inner = inner
         self.grad_fn = grad_fn
         self.output_nr = output_nr
-        self.version = 0
+        self.version: int | None = 0
         self.since = 0
         self.place: Place | None = None
         self._leaf_requires_grad = False
@@ -77,7 +81,7 @@ class TensorBase(Operators):
 
     @property
     def requires_grad(self) -> bool:
-        return self.grad_fn is not None or self._leaf_requires_grad
+        return self._leaf_requires_grad or self.grad_fn is not None
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -93,6 +97,8 @@ class TensorBase(Operators):
             raise DifferentiationError(
                 f"only Tensors of floating point dtype can require gradients, and this one is {self.dtype}"
             )
+        if value and self.version is None and not inference.get():
+            raise DifferentiationError(_INFERENCE_REQUIRES_GRAD)
         if value and not self.since:
             self.since = next_sequence()
         self._leaf_requires_grad = value
@@ -198,7 +204,7 @@ class TensorBase(Operators):
     @property
     def data(self) -> Any:
         """The same numbers as a leaf without a history, which is not noticed to be changed in place."""
-        return self._alias(Counter(0))
+        return self._alias(Counter(None if self.version is None else 0))
 
     @data.setter
     def data(self, value: Self) -> None:
@@ -223,7 +229,13 @@ class TensorBase(Operators):
 
     @property
     def _version(self) -> int:
+        if self.version is None:
+            raise DifferentiationError("Inference tensors do not track version counter.")
         return self.version
+
+    def is_inference(self) -> bool:
+        """Whether it was made in `inference_mode`, and is no view of a tensor from outside."""
+        return self.version is None
 
     def _alias(self, counter: Counter | None) -> Any:
         place, alias = place_of(self), self.made(self.inner)
@@ -245,6 +257,8 @@ class TensorBase(Operators):
             write(self, result if result.dtype == self.dtype else cast(result, self.dtype))
             return self
         self.inner = arrays.astype(result.inner, self.dtype)
+        if self.version is None:
+            return self
         self.version += 1
         if self.grad_fn is not None:
             self.grad_fn.output_modified(self.output_nr, self.version)

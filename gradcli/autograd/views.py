@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.modes import grad_enabled
+from gradcli.autograd.modes import grad_enabled, inference
 from gradcli.autograd.node import Node
 from gradcli.errors import DifferentiationError
 from gradcli.primitives import strides
@@ -28,8 +28,8 @@ _OVERLAP = (
 )
 _AMBIGUOUS = (
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
-    "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or "
-    "both outside (if you want the inplace to be tracked)."
+    "the view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
 )
 _SEVERAL = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
@@ -43,17 +43,25 @@ _IN_FUNCTION = (
 
 # How a view was made, with a place for what is done to it, and why that must not be.
 Refusal = tuple[str, str]
+_NO_GRAD = (
+    "A view was created in no_grad mode and {} inplace with grad mode enabled",
+    _AMBIGUOUS.format("no_grad"),
+)
+_INFERENCE = (
+    "A view was created in inference mode and {} inplace in normal mode",
+    _AMBIGUOUS.format("inference_mode"),
+)
 
 
 class Counter:
-    """How often the numbers were changed, of all tensors that count together.
+    """How often the numbers were changed, of all tensors that count together; `version` is None where nobody counts.
 
     `nodes` are the operations that keep them as results of theirs, and the numbers of those results.
     """
 
     __slots__ = ("nodes", "version")
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int | None) -> None:
         self.version = version
         self.nodes: list[tuple[weakref.ref[Node], int]] = []
 
@@ -62,6 +70,8 @@ class Counter:
             self.nodes.append((weakref.ref(node), number))
 
     def count(self) -> None:
+        if self.version is None:
+            return
         self.version += 1
         for reference, number in self.nodes:
             node = reference()
@@ -231,12 +241,23 @@ def note_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str
 def join_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
     """Have `made`, which is a view of a tensor that a primitive made, change with it from now on."""
     parent = place_of(operand)
+    if operand.version is None:
+        # What is of inference shares its numbers, and stands in no graph.
+        settle(made, Place(parent.storage, parent.counter, parent, primitive, params))
+        return
     base, origin = (operand, parent) if parent.base is None else (parent.base, parent.origin)
-    why = parent.refusal[1] if parent.refusal else None
-    if not grad_enabled.get():
-        why = _AMBIGUOUS
-    refusal = _refusal(made, why) if why else None
+    refusal = _refusal_of(made, parent.refusal)
     settle(made, Place(parent.storage, parent.counter, parent, primitive, params, base, origin, refusal))
+    if not grad_enabled.get() and operand.requires_grad:
+        made.requires_grad = True
+
+
+def _refusal_of(view: Any, inherited: Refusal | None) -> Refusal | None:
+    if not grad_enabled.get():
+        return _INFERENCE if inference.get() else _NO_GRAD
+    if inherited in (None, _NO_GRAD, _INFERENCE):
+        return inherited
+    return _refusal(view, inherited[1])
 
 
 def note_one_of_several(view: Any, number: int) -> None:
