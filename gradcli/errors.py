@@ -268,6 +268,10 @@ class DifferentiationError(GradcliError, RuntimeError):
     kind = "differentiation"
 
 
+class DtypeError(DifferentiationError, ValueError):
+    """Numbers of a dtype that has no derivatives."""
+
+
 class MissingRuleError(DifferentiationError, NotImplementedError):
     """A derivative that is not known."""
 

@@ -264,7 +264,9 @@ class _Pass:
             if arrays.shape(operand(replacement)) != arrays.shape(cotangent):
                 raise DifferentiationError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
             cotangent = operand(replacement)
-        return cotangent.inner if isinstance(cotangent, TensorBase) and not self.create_graph else cotangent
+        if isinstance(cotangent, TensorBase) and not (self.create_graph or cotangent.dual):
+            return cotangent.inner
+        return cotangent
 
     def _results(self) -> Iterable[tuple[Any, Any]]:
         for leaf, cotangent in self.leaves.items():
@@ -302,7 +304,7 @@ def _seed(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
             f"Mismatch in shape: grad_output[{i}] has a shape of {list(arrays.shape(gradient))} "
             f"and output[{i}] has a shape of {list(root.shape)}."
         )
-    if create_graph:
+    if create_graph or (isinstance(gradient, TensorBase) and gradient.dual):
         return _gradient(gradient, root)
     inner = gradient.inner if isinstance(gradient, TensorBase) else gradient
     return inner if arrays.dtype_name(inner) == root.dtype else cast(inner, root.dtype)

@@ -160,7 +160,7 @@ class FunctionNode(Node):
         value = fit(value, self.inputs[i])
         if differentiable:
             return value
-        return value.inner if isinstance(value, Tensor) else value
+        return value.inner if isinstance(value, Tensor) and not value.dual else value
 
     def output_modified(self, number: int, version: int) -> None:
         for saved, _ in self.context._saved or ():

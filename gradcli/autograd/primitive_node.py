@@ -19,7 +19,10 @@ from gradcli.primitives.reductions import sum_to
 
 
 class PrimitiveNode(Node):
-    """A recorded primitive, with the operands and the result that its rules need."""
+    """A recorded primitive, with the operands and the result that its rules need.
+
+    Operands are as they were given, and a result is without its place in the graph: a Tensor where it is dual.
+    """
 
     __slots__ = ("params", "primitive", "result", "saved", "versions")
 
@@ -76,11 +79,13 @@ class PrimitiveNode(Node):
         for item, version in zip(kept, self.versions):
             if isinstance(item, TensorBase):
                 check_version(item, version)
-                item = item.inner if lift is None else item
+                item = item.inner if lift is None and not item.dual else item
             operands.append(item)
         if isinstance(result, ModifiedResult):
             result.refuse(self)
-        if lift is not None and not isinstance(result, ShapeOnly):
+        if isinstance(result, TensorBase):
+            result = result if lift is None else result.as_output(self, 0)
+        elif lift is not None and not isinstance(result, ShapeOnly):
             result = lift(result, self)
         pulled: list[Any] = []
         for i, want in enumerate(wanted):
@@ -106,7 +111,8 @@ class PrimitiveNode(Node):
         if (self.primitive.selects and mask is None) or not has_zeros(pulled):
             return None
         operands = [o.inner if isinstance(o, TensorBase) else o for o in self.saved]
-        taken = taken_of(self.primitive, i, cotangent, mask, self.result, operands, self.params)
+        result = self.result.inner if isinstance(self.result, TensorBase) else self.result
+        taken = taken_of(self.primitive, i, cotangent, mask, result, operands, self.params)
         if taken is None:
             return None
         if isinstance(taken, Kind) or arrays.shape(taken) != arrays.shape(pulled):

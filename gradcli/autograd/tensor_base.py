@@ -6,7 +6,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from threading import RLock
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from gradcli import arrays
 from gradcli.autograd.modes import inference
@@ -37,7 +37,7 @@ class TensorBase(Operators):
     in-place operation puts a new array in its place. Where others share it, `place` says how: see
     `gradcli.autograd.views`. `version` counts such changes, and is None for an inference tensor. What is done with it makes a `gradcli.autograd.tensor.Tensor`, the one
     class that is derived from this one. The operations that depend on a leaf have higher sequence
-    numbers than its `since`.
+    numbers than its `since`. `_tangent` is that of a `dual` one, see `gradcli.autograd.dual`; others have none.
     """
 
     __slots__ = (
@@ -46,6 +46,7 @@ class TensorBase(Operators):
         "_hooks",
         "_leaf_requires_grad",
         "_retained",
+        "_tangent",
         "grad_fn",
         "inner",
         "output_nr",
@@ -55,6 +56,8 @@ class TensorBase(Operators):
     )
     level = TENSOR
     differential = True
+    dual: ClassVar[bool] = False
+    _tangent: Any
 
     def __init__(self, inner: Any, grad_fn: Node | None = None, output_nr: int = 0) -> None:
         self.inner = inner
@@ -160,7 +163,9 @@ class TensorBase(Operators):
         with _accumulating:
             known = self._grad
             if known is None:
-                self._grad = cotangent.clone() if cotangent.requires_grad else self.made(cotangent.inner)
+                self._grad = (
+                    cotangent.clone() if cotangent.requires_grad or cotangent.dual else self.made(cotangent.inner)
+                )
             elif create_graph or known.requires_grad:
                 self._grad = known + cotangent
             else:
@@ -247,6 +252,9 @@ class TensorBase(Operators):
 
         Raises ShapeError for another shape, EvaluationError for floats that were to become integers.
         """
+        if result.dual:
+            result.given_to(self)
+            return self
         if result.shape != self.shape:
             raise ShapeError(
                 f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(result.shape)}"
@@ -265,6 +273,14 @@ class TensorBase(Operators):
         if result.grad_fn is not None:
             self.move_to(result.grad_fn, result.output_nr)
         return self
+
+    def given_to(self, _target: Any) -> None:
+        """Have a tensor become this one, which is dual."""
+        raise NotImplementedError
+
+    def as_output(self, _node: Node, _number: int) -> Any:
+        """This one, which is dual, as that output of a node."""
+        raise NotImplementedError
 
     def move_to(self, node: Node | None, number: int) -> None:
         """Become output `number` of `node`, where the gradient is then retained, if it was."""

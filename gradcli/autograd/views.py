@@ -80,30 +80,46 @@ class Counter:
 
 
 class Storage:
-    """The numbers that tensors share; those that have them, or parts of them, are `fresh`."""
+    """The numbers that tensors share; those that have them, or parts of them, are `fresh`, and others forgot them."""
 
-    __slots__ = ("_fresh", "_most", "numbers")
+    __slots__ = ("_forgetful", "_fresh", "_most", "numbers")
 
     def __init__(self, numbers: Any) -> None:
         self.numbers = numbers
         self._fresh: list[weakref.ref[Any]] = []
+        self._forgetful: list[weakref.ref[Any]] = []
         self._most = 32
 
     def join(self, tensor: Any) -> None:
         """A tensor has its numbers from here."""
         self._fresh.append(weakref.ref(tensor))
         if len(self._fresh) > self._most:
-            self._fresh = [known for known in self._fresh if known() is not None]
+            self._fresh = _living(self._fresh)
             self._most = 32 + 2 * len(self._fresh)
+
+    def sharing(self) -> list[Any]:
+        """The tensors that share the numbers."""
+        known = (reference() for reference in _living(self._fresh + self._forgetful))
+        return [tensor for tensor in known if tensor is not None and tensor.place.storage is self]
 
     def change(self, numbers: Any) -> None:
         """Have other numbers, and all who share them forget theirs."""
         self.numbers = numbers
         known, self._fresh = self._fresh, []
+        self._forgetful += known
+        if len(self._forgetful) > 2 * self._most:
+            self._forgetful = _living(self._forgetful)
+            self._most = max(self._most, len(self._forgetful))
         for reference in known:
             tensor = reference()
             if tensor is not None and tensor.place.storage is self:
                 tensor.place.forget(tensor)
+
+
+def _living(references: list[weakref.ref[Any]]) -> list[weakref.ref[Any]]:
+    """Each of those whose tensors are there, once."""
+    # A tensor has one reference, which is not asked for equality: that is a function of its elements.
+    return [*{id(known): known for known in references if known() is not None}.values()]
 
 
 class Place:
@@ -112,12 +128,14 @@ class Place:
     `primitive` makes them of what is at the place `parent`; the first of all has those of the storage as they are. A
     view is a part of the tensor `base` in the graph too, which was at the place `origin` then; `refusal` says how it
     was made and why that forbids to change it in place where it is recorded. `version` is that at which its place in
-    the graph was found, None where it was forgotten.
+    the graph was found, None where it was forgotten. `bearer`, which most places do not have, refers to the tensor here
+    where its tangent is no part of that of another tensor, though its numbers are.
     """
 
     __slots__ = (
         "_layout",
         "base",
+        "bearer",
         "counter",
         "origin",
         "params",
@@ -149,6 +167,7 @@ class Place:
         self.refusal = refusal
         self.version: int | None = counter.version
         self._layout: Layout | None = None
+        self.bearer: weakref.ref[Any]
 
     def alias(self, counter: Counter) -> Place:
         """The same numbers outside the graph."""

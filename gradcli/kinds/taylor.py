@@ -118,7 +118,7 @@ class Jet(Operators):
         if roundings is not None and primitive in _SUMS:
             first = _rounded_sum(roundings, primitive, first, *primals)
             off = None
-        result = Jet([first if off is None else off(first)], order)
+        result = type(jets[0])([first if off is None else off(first)], order)
         result.roundings = roundings
         if order and not all(jet._is_constant() for jet in jets):
             rest = primitive.jet(primitive, result, *map(result.lift, operands), **params)
@@ -129,8 +129,7 @@ class Jet(Operators):
                 rest = map(functools.partial(_rounded_sum, roundings, primitive), rest, *series)
             if primitive.selects and type(first) is float:
                 rest = _if_taken(rest, primitive, first, operands, params)
-            result._rest = rest
-            result._growing = True
+            result.begin(rest)
         if images is not None:
             images[_key(primitive, params)] = result
         if not any(jet._growing for jet in jets):
@@ -226,6 +225,11 @@ class Jet(Operators):
         made.varies = None if self.varies is None else function(self.varies)
         return made
 
+    def begin(self, rest: Iterator[Any]) -> None:
+        """Have further coefficients, which come one by one."""
+        self._rest = rest
+        self._growing = True
+
     def coefficient(self, k: int) -> Any:
         """Coefficient `k`, or None where it is zero by construction."""
         while self._rest is not None and len(self._known) <= k:
@@ -263,7 +267,7 @@ class Jet(Operators):
         """`value` as a series, a constant one where it is none; None is zero."""
         if isinstance(value, Jet):
             return value
-        return Jet([self.zeros() if value is None else value], self.order)
+        return type(self)([self.zeros() if value is None else value], self.order)
 
     def zeros(self) -> Any:
         """A coefficient that is zero."""
@@ -300,7 +304,7 @@ class Jet(Operators):
 
     def growing(self, first: Any, rest: Iterator[Any]) -> Jet:
         """A series, one order shorter than this, for the inside of a rule."""
-        made = Jet([first], self.order - 1)
+        made = type(self)([first], self.order - 1)
         made._rest = rest if made.order > 0 else None
         made._growing = True
         made.roundings = self.roundings

@@ -1,0 +1,276 @@
+"""Dual numbers: tensors with a tangent, for derivatives along a direction that come with the values.
+
+A tangent is a tensor of its own, with a place in the graph and memory that its views share. An operation on duals is
+read on the tensors as ever, and then on the series of order 1 that these and their tangents begin: the rules for
+series, with tensors for numbers, give the tangent of the result.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, ClassVar
+
+from gradcli import arrays
+from gradcli.autograd.modes import grad_enabled
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.saved import ShapeOnly
+from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.views import Place, place_of
+from gradcli.errors import MissingRuleError
+from gradcli.kinds.order import DUAL, PAIR
+from gradcli.kinds.taylor import Jet
+from gradcli.primitives import strides
+from gradcli.primitives.arithmetic import identity, zeros_like
+from gradcli.primitives.families import elementwise
+from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.series import linear
+
+_NO_PARAMS: Mapping[str, Any] = {}
+
+
+class Level:
+    """What a tangent lives for: at its end all are forgotten."""
+
+    def __init__(self) -> None:
+        self._known: list[weakref.ref[Dual]] = []
+        self._most = 64
+
+    def join(self, dual: Dual) -> None:
+        self._known.append(weakref.ref(dual))
+        if len(self._known) > self._most:
+            self._known = [known for known in self._known if known() is not None]
+            self._most = 64 + 2 * len(self._known)
+
+    def end(self) -> None:
+        for reference in self._known:
+            dual = reference()
+            if isinstance(dual, Dual):
+                dual.drop_tangent()
+
+
+# Both are of the context, so that threads and tasks have their own.
+current_level: ContextVar[Level | None] = ContextVar("gradcli_forward_level", default=None)
+forward_enabled: ContextVar[bool] = ContextVar("gradcli_forward_enabled", default=True)
+
+alias = elementwise(
+    "alias", "x", "x, as a tensor of its own in the graph that shares its memory",
+    internal=True, rounds_alike=True, keeps_integers=True, truths=True, jet=linear,
+    forward=lambda _xp, x: x,
+    vjp=(lambda g, _y, _x: g,),
+    strides=lambda layout: layout,
+    derivative="g",
+)  # fmt: skip
+
+
+class Pair(Jet):
+    """A tensor and its tangent as a series of order 1, for the rules."""
+
+    __slots__ = ()
+    level = PAIR
+
+
+class Dual(Tensor):
+    """A tensor with a tangent, as long as the level lasts in which it got it; then it is what it was without.
+
+    What is `plain` of its class is the class without a tangent.
+    """
+
+    __slots__ = ()
+    level = DUAL
+    dual = True
+    plain: ClassVar[type[Tensor]] = Tensor
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
+        made = Tensor.read(primitive, operands, params)
+        mask = primitive.differentiable(len(operands))
+        varied = [isinstance(o, Dual) and mask >> i & 1 for i, o in enumerate(operands)]
+        if not any(varied) or current_level.get() is None or not forward_enabled.get():
+            return made
+        tangent = _tangent_of_result(primitive, made, operands, varied, params)
+        node = made.grad_fn
+        if type(node) is PrimitiveNode and isinstance(made, Tensor) and type(node.result) is not ShapeOnly:
+            # What backward makes of the result has a tangent too.
+            node.result = with_tangent(Tensor(made.inner), tangent)
+        return with_tangent(made, tangent)
+
+    @property
+    def tangent(self) -> Tensor:
+        found: Tensor = self._tangent
+        return found
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return self.inner, self._tangent
+
+    def primal(self) -> Tensor:
+        """The tensor without its tangent, for what is computed with it."""
+        if self._leaf_requires_grad and self.grad_fn is None:
+            made: Tensor = Tensor.read(identity, (self,), _NO_PARAMS)
+            return made
+        return Tensor(self.inner, self.grad_fn, self.output_nr)
+
+    def drop_tangent(self) -> None:
+        del self._tangent
+        self.__class__ = self.plain  # type: ignore[assignment]
+
+    def detach_(self) -> Any:
+        super().detach_()
+        self.drop_tangent()
+        return self
+
+    def as_output(self, node: Any, number: int) -> Tensor:
+        """A dual that was saved without its place in the graph, there again."""
+        return with_tangent(Tensor(self.inner, node, number), self._tangent)
+
+    # --- in-place operations: the tangent changes in place too
+
+    def _before(self, given: Sequence[Any]) -> Tensor:
+        return with_tangent(super()._before(given), self._tangent)
+
+    def _become(self, result: Any) -> Any:
+        tangent = result._tangent if isinstance(result, Dual) else None
+        super()._become(result.primal() if tangent is not None else result)
+        if tangent is None:
+            self._tangent.zero_()
+        elif tangent is not self._tangent:
+            self._tangent.copy_(tangent)
+        return self
+
+    def given_to(self, target: Tensor) -> None:
+        target._become(self.primal())
+        if forward_enabled.get():
+            give_tangent(target, self._tangent)
+
+    def made_as_view(self, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
+        super().made_as_view(operand, primitive, params)
+        self._tangent.made_as_view(operand._tangent, primitive, params)
+
+    def made_together(self, number: int, node_name: str) -> None:
+        super().made_together(number, node_name)
+        self._tangent.made_together(number, node_name)
+
+    # --- copies and texts
+
+    def __getstate__(self) -> Any:
+        attributes, slots = super().__getstate__()
+        del slots["_tangent"]
+        return attributes, slots
+
+    def __reduce_ex__(self, _protocol: Any) -> Any:
+        """Pickled, and copied deeply, without the tangent."""
+        # The later protocols take no other class than that of the object.
+        reduced: Any = super().__reduce_ex__(0)
+        made, (_, *arguments), state = reduced
+        return made, (self.plain, *arguments), state
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, tangent={self._tangent!r})"
+
+
+@functools.cache
+def _dual_class(plain: type[Tensor]) -> type[Dual]:
+    if plain is Tensor:
+        return Dual
+    return type(plain.__name__, (plain, Dual), {"__slots__": (), "plain": plain})
+
+
+def with_tangent(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """`tensor` itself, from now on with a tangent, or with another one."""
+    if not isinstance(tensor, Dual):
+        level = current_level.get()
+        assert level is not None
+        tensor.__class__ = _dual_class(type(tensor))  # type: ignore[arg-type]
+        level.join(tensor)  # type: ignore[arg-type]
+    tensor._tangent = tangent
+    return tensor
+
+
+def _tangent_of_result(
+    primitive: Primitive, made: Tensor, operands: Sequence[Any], varied: Sequence[Any], params: Mapping[str, Any]
+) -> Tensor:
+    result = Pair([Tensor(made.inner, made.grad_fn, made.output_nr)], 1)
+    series = []
+    for operand, varies in zip(operands, varied):
+        value = operand.primal() if isinstance(operand, Dual) else operand
+        series.append(Pair([value, operand._tangent], 1) if varies else result.lift(value))
+    try:
+        result.begin(primitive.jet(primitive, result, *series, **params))
+        tangent: Any = result.coefficient(1)
+    except NotImplementedError as error:
+        raise MissingRuleError(
+            f"Trying to use forward AD with {primitive.called} that does not support it: {error}"
+        ) from error
+    if tangent is None:
+        tangent = result.zeros()
+    if primitive.strides is None and (
+        tangent.place is not None or any(isinstance(o, Dual) and tangent is o._tangent for o in operands)
+    ):
+        # A result that is no view has a tangent that is none.
+        tangent = tangent.clone()
+    made_tangent: Tensor = tangent
+    return made_tangent
+
+
+# --- what shares memory
+
+
+def give_tangent(target: Tensor, tangent: Tensor) -> None:
+    """Have a tensor that was changed in place have a tangent of its own, equal to `tangent`.
+
+    A view has a part of the tangent of its base, which is 0 elsewhere; all its views get one with it.
+    """
+    base = None if target.place is None else _base_of_tangent(target.place)
+    if base is None:
+        base = with_tangent(target, laid_out_as(tangent, target, copy=True))
+    else:
+        with_tangent(base, laid_out_as(zeros_like(Tensor(base.inner)), base))
+    if base.place is not None:
+        for other in base.place.storage.sharing():
+            if _base_of_tangent(other.place) is base:
+                with_tangent(other, other.place.seen_in(base._tangent, base.place))
+    if base is not target:
+        target._tangent.copy_(tangent)
+
+
+def _base_of_tangent(place: Place) -> Tensor | None:
+    """The tensor of whose tangent that of a tensor at `place` is a part; None where it is one of its own."""
+    if place.base is None or hasattr(place, "bearer"):
+        return None
+    above: Place | None = place.parent
+    while above is not None and above is not place.origin:
+        if hasattr(above, "bearer"):
+            found: Tensor | None = above.bearer()
+            return found
+        above = above.parent
+    base: Tensor | None = place.viewed
+    return base
+
+
+def laid_out_as(tangent: Tensor, primal: Tensor, copy: bool = False) -> Tensor:
+    """`tangent`, as a tensor whose elements lie as those of `primal` do; itself, if they do and it need be no `copy`."""
+    if _memory(tangent) == _memory(primal):
+        return tangent.clone() if copy else tangent
+    place = place_of(primal)
+    if strides.overlaps(place.layout()):
+        return tangent.clone()
+    whole = zeros_like(Tensor(place.storage.numbers))
+    made: Tensor = place.seen_in(whole).copy_(tangent)
+    return made
+
+
+def _memory(x: Tensor) -> Any:
+    """Where the elements lie, and of how many."""
+    if x.place is None:
+        return strides.contiguous(x.shape), x.size
+    return x.place.layout(), arrays.size(x.place.storage.numbers)
+
+
+def shared(x: Tensor) -> Tensor:
+    """A tensor in the memory of `x` and in its graph, whose tangent is no part of that of `x`."""
+    made: Tensor = Tensor.read(alias, (x,), _NO_PARAMS) if grad_enabled.get() else x.detach()
+    place_of(made).bearer = weakref.ref(made)
+    return made
