@@ -19,7 +19,7 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.saved import ShapeOnly
 from gradcli.autograd.tensor import Tensor
 from gradcli.autograd.views import Place, place_of
-from gradcli.errors import MissingRuleError
+from gradcli.errors import DifferentiationError, MissingRuleError
 from gradcli.kinds.order import DUAL, PAIR
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives import strides
@@ -122,6 +122,9 @@ class Dual(Tensor):
         self.drop_tangent()
         return self
 
+    def apart(self) -> Tensor:
+        return with_tangent(Tensor(self.inner), self._tangent)
+
     def as_output(self, node: Any, number: int) -> Tensor:
         """A dual that was saved without its place in the graph, there again."""
         return with_tangent(Tensor(self.inner, node, number), self._tangent)
@@ -134,6 +137,8 @@ class Dual(Tensor):
     def _become(self, result: Any) -> Any:
         tangent = result._tangent if isinstance(result, Dual) else None
         super()._become(result.primal() if tangent is not None else result)
+        if not forward_enabled.get():
+            return self
         if tangent is None:
             self._tangent.zero_()
         elif tangent is not self._tangent:
@@ -223,20 +228,20 @@ def give_tangent(target: Tensor, tangent: Tensor) -> None:
 
     A view has a part of the tangent of its base, which is 0 elsewhere; all its views get one with it.
     """
-    base = None if target.place is None else _base_of_tangent(target.place)
+    base = None if target.place is None else base_of_tangent(target.place)
     if base is None:
         base = with_tangent(target, laid_out_as(tangent, target, copy=True))
     else:
         with_tangent(base, laid_out_as(zeros_like(Tensor(base.inner)), base))
     if base.place is not None:
         for other in base.place.storage.sharing():
-            if _base_of_tangent(other.place) is base:
+            if base_of_tangent(other.place) is base:
                 with_tangent(other, other.place.seen_in(base._tangent, base.place))
     if base is not target:
         target._tangent.copy_(tangent)
 
 
-def _base_of_tangent(place: Place) -> Tensor | None:
+def base_of_tangent(place: Place) -> Tensor | None:
     """The tensor of whose tangent that of a tensor at `place` is a part; None where it is one of its own."""
     if place.base is None or hasattr(place, "bearer"):
         return None
@@ -248,6 +253,16 @@ def _base_of_tangent(place: Place) -> Tensor | None:
         above = above.parent
     base: Tensor | None = place.viewed
     return base
+
+
+def check_size(tangent: Tensor, primal: Tensor) -> None:
+    """Raise for a tangent of another shape."""
+    if tangent.shape != primal.shape:
+        raise DifferentiationError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(primal.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
 
 
 def laid_out_as(tangent: Tensor, primal: Tensor, copy: bool = False) -> Tensor:

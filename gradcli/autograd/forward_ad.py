@@ -7,7 +7,16 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.autograd.dual import Dual, Level, current_level, forward_enabled, laid_out_as, shared, with_tangent
+from gradcli.autograd.dual import (
+    Dual,
+    Level,
+    check_size,
+    current_level,
+    forward_enabled,
+    laid_out_as,
+    shared,
+    with_tangent,
+)
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, DtypeError, expect, flag
 
@@ -69,12 +78,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise DifferentiationError(
             "Setting a forward grad that itself has a forward gradient at the same level 0 is not supported."
         )
-    if tangent.shape != tensor.shape:
-        raise DifferentiationError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
-            f"{list(tangent.shape)}."
-        )
+    check_size(tangent, tensor)
     return with_tangent(shared(tensor), laid_out_as(tangent, tensor))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from gradcli import limits
@@ -33,7 +33,8 @@ class Function:
 
     Subclasses write static methods `forward(ctx, *inputs)` and `backward(ctx, *grad_outputs)` (or, by its other name,
     `vjp`), the latter giving one gradient (or None) for each input; or `forward(*inputs)` with a separate
-    `setup_context(ctx, inputs, output)`. Call `apply`, never `forward`.
+    `setup_context(ctx, inputs, output)`. `jvp(ctx, *tangents)` gives the tangents of the outputs for those of the
+    inputs. Call `apply`, never `forward`.
 
     `generate_vmap_rule` says that `backward` is written in functions of the language alone, so that it
     can be given all the cotangents of a Jacobian at once.
@@ -67,6 +68,12 @@ class Function:
     # Another name of `backward`.
     vjp = backward
 
+    @staticmethod
+    def jvp(_ctx: Any, *_tangents: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
     def __call__(self, *_arguments: Any) -> NoReturn:
         raise DifferentiationError(_INSTANCE.format(type(self).__name__))
 
@@ -84,6 +91,22 @@ class Function:
             # What is made of functions of the language is good for a series that is a number and nothing else.
             if constant(data) is not data and not (cls.generate_vmap_rule and len(components(data)) == 1):
                 raise NotImplementedError(f"{cls.__name__} has a derivative of its own, and no Taylor series")
+        if any(isinstance(i, Tensor) and i.dual for i in inputs):
+            # Loaded by programs that have duals alone.
+            from gradcli.autograd.function_tangents import apply_to_duals
+
+            return apply_to_duals(cls, inputs, keywords)
+        return cls.applied(inputs, keywords)
+
+    @classmethod
+    def applied(
+        cls,
+        inputs: tuple[Any, ...],
+        keywords: Mapping[str, Any],
+        push: Callable[[FunctionCtx, Sequence[Any]], None] | None = None,
+    ) -> Any:
+        """What `apply` returns, `push` being told of the outputs before `backward` knows what was saved for it."""
+        separate = cls.setup_context is not Function.setup_context
         limits.charge_steps(_CALL)
         edges = tuple(i.edge if isinstance(i, Tensor) and i.requires_grad else None for i in inputs)
         needs = tuple(edge is not None for edge in edges)
@@ -100,6 +123,8 @@ class Function:
         if node is not None and record is not None:
             record(node, output)
         attached = attach(outputs, inputs, context, node)
+        if push is not None:
+            push(context, attached)
         if node is not None:
             node.save(attached)
         return attached if isinstance(output, tuple) else attached[0]

@@ -31,6 +31,8 @@ class FunctionCtx:
         self.materialize_grads = True
         # Whether outputs that were marked get zeros for their gradients too.
         self._materialize_non_diff_grads = True
+        # What `jvp` finds in `saved_tensors`.
+        self.saved_for_forward: tuple[Any, ...] | None = None
         # What was saved, and its versions then; None where it was freed.
         self._saved: list[tuple[Any, int | None]] | None = []
         self._node: weakref.ref[FunctionNode] | None = None
@@ -38,6 +40,10 @@ class FunctionCtx:
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs of `forward` for `backward`, where `saved_tensors` gives them back."""
         self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep inputs or outputs of `forward` for `jvp`, where `saved_tensors` gives them back."""
+        self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Say which inputs `forward` has changed in place. Each must be among its outputs."""
@@ -54,6 +60,8 @@ class FunctionCtx:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What was saved. Raises DifferentiationError where it was freed or modified since."""
+        if self.saved_for_forward is not None:
+            return self.saved_for_forward
         if self._saved is None:
             raise DifferentiationError(RELEASED)
         node = self._node() if self._node is not None else None
@@ -69,7 +77,12 @@ class FunctionCtx:
 def _restored(saved: Any, version: int | None, node: FunctionNode | None) -> Any:
     if isinstance(saved, SavedOutput):
         assert node is not None
-        return Tensor(saved.numbers(node), node, saved.number)
+        numbers = saved.numbers(node)
+        return (
+            numbers.as_output(node, saved.number)
+            if isinstance(numbers, Tensor)
+            else Tensor(numbers, node, saved.number)
+        )
     if isinstance(saved, Tensor):
         check_version(saved, version)
     return saved
@@ -108,7 +121,9 @@ class FunctionNode(Node):
     def save(self, outputs: Sequence[Any]) -> None:
         """Keep what `forward` wants kept, now that it and its outputs are what they are."""
         kept = [
-            SavedOutput(saved.inner, saved.output_nr) if _is_of(saved, self) and among(saved, outputs) else saved
+            SavedOutput(saved.apart() if saved.dual else saved.inner, saved.output_nr)
+            if _is_of(saved, self) and among(saved, outputs)
+            else saved
             for saved in self.context.to_save
         ]
         if any(isinstance(saved, Tensor) and saved.version is None for saved in kept):

@@ -278,6 +278,10 @@ class TensorBase(Operators):
         """Have a tensor become this one, which is dual."""
         raise NotImplementedError
 
+    def apart(self) -> Any:
+        """This one, which is dual, outside of the graph."""
+        raise NotImplementedError
+
     def as_output(self, _node: Node, _number: int) -> Any:
         """This one, which is dual, as that output of a node."""
         raise NotImplementedError

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.dual import Dual, with_tangent
 from gradcli.autograd.engine import grad as gradients_of
 from gradcli.autograd.factory import tensor
 from gradcli.autograd.modes import enable_grad, grad_enabled
@@ -223,7 +224,9 @@ def _called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> _Cal
 
 def _standing_for(x: Tensor, recorded: bool) -> Tensor:
     """A tensor with the numbers of `x`, which depends on it where that is recorded."""
-    return x.clone() if recorded and x.requires_grad else Tensor(x.inner).requires_grad_()
+    if recorded and x.requires_grad:
+        return x.clone()
+    return _with_tangent_of(x, Tensor(x.inner).requires_grad_())
 
 
 def _reaches_others(values: Sequence[Tensor], began: int) -> bool:
@@ -369,7 +372,11 @@ def _fitting(tangent: Tensor, x: Tensor) -> Tensor:
 
 
 def _detached(leaf: Any) -> Any:
-    return leaf.detach() if isinstance(leaf, Tensor) else leaf
+    return _with_tangent_of(leaf, leaf.detach()) if isinstance(leaf, Tensor) else leaf
+
+
+def _with_tangent_of(x: Tensor, made: Tensor) -> Tensor:
+    return with_tangent(made, x.tangent) if isinstance(x, Dual) else made
 
 
 def _plain(leaf: Any) -> Any:

@@ -27,12 +27,16 @@ class _Rows(_Linear):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, nesting: int, size: int) -> Any:
-        ctx.nesting = nesting
+        ctx.nesting, ctx.size = nesting, size
         return Tensor(_unbatched(x.inner, nesting, size))
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         return batch_of(g, ctx.nesting), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Any:
+        return rows_of(tangent, ctx.nesting, ctx.size)
 
 
 class _Batch(_Linear):
@@ -46,6 +50,10 @@ class _Batch(_Linear):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         return rows_of(g, ctx.nesting, ctx.size), None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Any:
+        return batch_of(tangent, ctx.nesting)
 
 
 def batch_of(x: Tensor, nesting: int) -> Tensor:
@@ -83,6 +91,10 @@ class _Series(_Linear):
     def backward(_ctx: Any, g: Tensor) -> Any:
         return coefficient_of(g, 1), coefficient_of(g, 0)
 
+    @staticmethod
+    def jvp(_ctx: Any, x: Tensor, derivative: Tensor) -> Any:
+        return series_of(x, derivative)
+
 
 class _Coefficient(_Linear):
     """The value that a series of order 1 begins with, or its derivative."""
@@ -99,6 +111,10 @@ class _Coefficient(_Linear):
     def backward(ctx: Any, g: Tensor) -> Any:
         nothing = zeros_like(g)
         return series_of(g, nothing) if ctx.number else series_of(nothing, g), None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Any:
+        return coefficient_of(tangent, ctx.number)
 
 
 def series_of(x: Tensor, derivative: Tensor) -> Tensor:
