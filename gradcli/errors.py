@@ -272,6 +272,14 @@ class DtypeError(DifferentiationError, ValueError):
     """Numbers of a dtype that has no derivatives."""
 
 
+class GradcheckError(DifferentiationError):
+    """A derivative that is not what a check says it is."""
+
+
+class ExpectationError(DifferentiationError, AssertionError):
+    """A function, or what is to be checked of it, that no check can be made of."""
+
+
 class MissingRuleError(DifferentiationError, NotImplementedError):
     """A derivative that is not known."""
 

@@ -13,6 +13,8 @@ _HOMES = {
     "backward": "gradcli.autograd.engine",
     "enable_grad": "gradcli.autograd.modes",
     "grad": "gradcli.calculus.gradient",
+    "gradcheck": "gradcli.calculus.pytorch_gradcheck",
+    "gradgradcheck": "gradcli.calculus.pytorch_gradcheck",
     "inference_mode": "gradcli.autograd.modes",
     "is_multithreading_enabled": "gradcli.autograd.modes",
     "no_grad": "gradcli.autograd.modes",
