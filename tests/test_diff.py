@@ -870,3 +870,11 @@ def test_values_at_a_point_as_json(run):
 def test_a_formula_with_its_value_is_a_program(run):
     formula = run("diff", "x^3", "x=2").out
     assert run("eval", "-", "x=2", "--json", stdin=formula).json["value"] == 12.0
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [("x*any([x])", "1"), ("x*any([x > 2])", "1*(x > 2)"), ("x*(x != 1)", "1"), ("x*isfinite(x)", "1")],
+)
+def test_whether_something_is_true_counts_as_a_number(run, program, text):
+    assert run("diff", program).out == f"{text}\n"

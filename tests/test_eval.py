@@ -386,3 +386,21 @@ def test_the_second_derivative_at_the_end_of_a_domain(run, function):
     done = run("eval", f"{function}(q)", "q=1", "--order", "2", "--json")
     assert done.status == 0
     assert done.json["derivatives"]["q,q"].lstrip("-") == "Infinity"
+
+
+def test_a_jacobian_of_what_takes_no_part_is_not_taken(run):
+    words = ["for i in v { logdet(outer(v, v)) }; A*sum(v)", "v=[0.5,0.5,0.5]", "A=[[1,2],[3,4]]", "--jacobian"]
+    assert run("eval", *words, "--json").json["jacobian"]["v"] == [[[1.0] * 3, [2.0] * 3], [[3.0] * 3, [4.0] * 3]]
+
+
+def test_a_jacobian_of_what_jumps_at_an_infinite_value(run):
+    assert run("eval", "round(outer(inf, [x, x]))", "x=0.5", "--jacobian", "--json").json["jacobian"] == {"x": [[0, 0]]}
+
+
+def test_a_sparse_hessian_of_a_truth_value(run):
+    assert run("eval", "norm(logical_or(x, x))", "x=0.5", "--order=2", "--sparse", "--json").json["value"] == 1.0
+
+
+def test_a_function_without_its_argument_beside_a_power(run):
+    outcome = run("eval", "x^dawsn()", "x=1")
+    assert (outcome.status, outcome.err.splitlines()[0]) == (2, "error: 'dawsn' needs 'x'")

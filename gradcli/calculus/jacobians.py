@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from gradcli import arrays
@@ -12,6 +11,7 @@ from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import Function
+from gradcli.errors import EvaluationError, LimitError
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives.bind import assume
@@ -30,14 +30,24 @@ def jacobians_by_either_mode(function: Function, leaves: Mapping[str, Tensor], v
     size = arrays.size(value)
     fewer = [name for name, leaf in leaves.items() if 0 < leaf.size < size]
     found: dict[str, Any] = {}
-    if fewer and all(node.is_smooth() for node in ancestors(value)):
-        # What has no series, such as a function with a `backward` clause, takes reverse mode.
-        with suppress(NotImplementedError):
+    if fewer and _is_smooth(value):
+        # What has no series, such as a function with a `backward` clause, takes reverse mode, which knows as well
+        # whether a derivative that there is none of is asked for.
+        try:
             found = {name: _forward(function, name, leaves[name].inner, size) for name in fewer}
+        except LimitError:
+            raise
+        except (NotImplementedError, EvaluationError):
+            pass
     found = {name: f for name, f in found.items() if f is None or assume(isfinite(f))}
     others = {name: leaf for name, leaf in leaves.items() if name not in found}
     found |= zip(others, jacobians(value, list(others.values())))
     return {name: found[name] for name in leaves}
+
+
+def _is_smooth(value: Any) -> bool:
+    with arrays.quiet():
+        return all(node.is_smooth() for node in ancestors(value))
 
 
 def _forward(function: Function, name: str, point: Any, size: int) -> Any:

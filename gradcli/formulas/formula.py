@@ -131,6 +131,8 @@ class _Reader:
     def _applied(
         self, primitive: Primitive, operands: Sequence[Formula], params: Mapping[str, Any], shape: Shape, dtype: str
     ) -> Formula:
+        if primitive.elementwise and not primitive.selects and dtype != "bool":
+            operands = [self._counted(o) for o in operands]
         identity = IDENTITIES.get(primitive.name)
         found = None if identity is None else identity(self.algebra, operands, params)
         if found is not None:
@@ -141,6 +143,12 @@ class _Reader:
         if is_linear(primitive):
             return self._linear(primitive, operands, params, shape, dtype)
         return self._call(primitive, operands, params, shape, dtype)
+
+    def _counted(self, node: Formula) -> Formula:
+        """A formula, and for the two truth values the numbers that they count as."""
+        if node is self.algebra.true:
+            return self.algebra.one
+        return self.algebra.zero if node is self.algebra.false else node
 
     def _linear(
         self, primitive: Primitive, operands: Sequence[Formula], params: Mapping[str, Any], shape: Shape, dtype: str

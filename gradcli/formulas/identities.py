@@ -203,6 +203,7 @@ def _one_minus_square(algebra: Algebra, x: Formula) -> Formula:
 
 IDENTITIES: dict[str, Identity] = {
     "identity": lambda _algebra, operands, _params: operands[0],
+    "cast": lambda algebra, operands, _params: operands[0] if operands[0] in (algebra.one, algebra.zero) else None,
     "add": lambda algebra, operands, _params: algebra.add(*operands),
     "subtract": lambda algebra, operands, _params: algebra.add(operands[0], algebra.negative(operands[1])),
     "negative": lambda algebra, operands, _params: algebra.negative(operands[0]),

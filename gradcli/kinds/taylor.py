@@ -113,7 +113,9 @@ class Jet(Operators):
         first = bind(primitive, primals, params)
         roundings = next((jet.roundings for jet in jets if jet.roundings is not None), None)
         off = (
-            None if roundings is None or primitive in _EXACT or primitive.moves or primitive.selects else roundings.off
+            None
+            if roundings is None or primitive in _EXACT or primitive.moves or primitive.selects or primitive.truths
+            else roundings.off
         )
         if roundings is not None and primitive in _SUMS:
             first = _rounded_sum(roundings, primitive, first, *primals)

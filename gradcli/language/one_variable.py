@@ -265,7 +265,9 @@ def _operation(node: tree.Expression) -> Operation:
 @functools.lru_cache(_MOST_OPERATIONS)
 def _is_elementwise(operation: Operation, count: int) -> bool:
     if isinstance(operation, Primitive):
-        return operation.elementwise
+        # Other numbers of arguments are an error, as the run will say.
+        needed = sum(p.default is None for p in operation.parameters)
+        return operation.elementwise and needed <= count <= len(operation.parameters)
     # Most programs do without.
     from gradcli.kinds.laurent import Laurent
 

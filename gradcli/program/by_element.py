@@ -12,7 +12,7 @@ from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.primitives import linear
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
-from gradcli.primitives.comparisons import where
+from gradcli.primitives.comparisons import not_equal, where
 from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.indexing import scatter
 from gradcli.primitives.primitive import Primitive
@@ -155,6 +155,12 @@ class _Split:
         groups = self.groups(elements, shape, axes)
         if not all(groups):
             raise TensorsNeededError
+        if primitive.truths and any(len(group) == 1 for group in groups):
+            # Nothing joins one element, which is no truth value by itself.
+            elements = [
+                e if arrays.dtype_name(e) == dtype else self.apply(not_equal, e, 0.0, dtype=dtype) for e in elements
+            ]
+            groups = self.groups(elements, shape, axes)
         found = [reduce(lambda a, b: self.apply(join, a, b, dtype=dtype), group) for group in groups]
         return [self.apply(divide, f, float(len(groups[0]))) for f in found] if primitive is mean else found
 

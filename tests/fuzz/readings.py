@@ -157,6 +157,7 @@ def _second_order(compiled: Any, point: Point, rng: Random) -> Finding | None:
 
 
 _MOST_SECOND = 9
+_NUDGE = 1e-5
 
 
 def _printed(case: Case, point: Point, first: Numbers, rng: Random) -> Finding | None:
@@ -172,8 +173,18 @@ def _printed(case: Case, point: Point, first: Numbers, rng: Random) -> Finding |
             return None
     language = rng.choice(("text", "python"))
     by_formulas = partial(_by_formulas, case.program, language)
-    found = _compared(f"formulas as {language}", by_formulas, by_reverse_mode, first, point, own_rounding=True)
-    return None if found is not None and _cancels(case.program, point) else found
+    name = f"formulas as {language}"
+    found = _compared(name, by_formulas, by_reverse_mode, first, point, own_rounding=True)
+    if found is None or _cancels(case.program, point):
+        return None
+    # Formulas hold but at single points, such as 0 of `where(x == 0, 1, x)`.
+    beside = point.at({n: v * (1 + _NUDGE) + _NUDGE for n, v in point.leaves.items()})
+    try:
+        with _limited():
+            first = by_reverse_mode(beside)
+    except GradcliError:
+        return found
+    return _compared(name, by_formulas, by_reverse_mode, first, beside, own_rounding=True)
 
 
 def _formulas(program: str, language: str, point: Point) -> dict[str, str]:
