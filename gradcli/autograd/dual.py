@@ -92,7 +92,7 @@ class Dual(Tensor):
             return made
         tangent = _tangent_of_result(primitive, made, operands, varied, params)
         node = made.grad_fn
-        if type(node) is PrimitiveNode and isinstance(made, Tensor) and type(node.result) is not ShapeOnly:
+        if isinstance(node, PrimitiveNode) and isinstance(made, Tensor) and type(node.result) is not ShapeOnly:
             # What backward makes of the result has a tangent too.
             node.result = with_tangent(Tensor(made.inner), tangent)
         return with_tangent(made, tangent)

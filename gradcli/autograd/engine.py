@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from gradcli import arrays, limits
-from gradcli.autograd.ancestors import ancestors, beginning
+from gradcli.autograd.accumulate_grad import AccumulateGrad
+from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.hooks import Attached, Hooks, checked, replaced
 from gradcli.autograd.modes import current_span, grad_enabled
-from gradcli.autograd.node import Edge, Hook, Node, next_sequence
+from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.selection import everything, has_zeros
+from gradcli.autograd.targets import (
+    Target,
+    as_gradient,
+    as_tuple,
+    check_targets,
+    cotangents_of,
+    edge_of,
+    nodes_between,
+    root_of,
+    seed_of,
+)
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, flag
 from gradcli.primitives.arithmetic import zeros_like
-from gradcli.primitives.bind import Kind, assume, constant
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import logical_or, not_equal
-from gradcli.primitives.conversions import cast
-from gradcli.primitives.operators import operand
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 # Called with each node, its cotangents and the operands' cotangents that came of them.
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
+
+# The one that is running.
+current_pass: ContextVar[Pass | None] = ContextVar("gradcli_current_pass", default=None)
+_next_pass = itertools.count().__next__
 
 # Of a backward pass, in eighths of steps, of a node that it visits, and of one where the visit is itself recorded.
 _PASS = 80
@@ -56,16 +72,16 @@ def backward(
     `grad_tensors` are the cotangents, one for each tensor, in its shape; None stands for the 1 of a scalar. The other
     arguments and the errors are those of `Tensor.backward`.
     """
-    roots = _as_tuple(tensors)
-    targets = None if inputs is None else _as_tuple(inputs)
+    roots = as_tuple(tensors)
+    targets = None if inputs is None else as_tuple(inputs)
     if targets == ():
         raise DifferentiationError("`inputs` argument to `backward()` cannot be empty.")
-    _check_targets(targets or ())
+    check_targets(targets or ())
     retain = create_graph if retain_graph is None else retain_graph
-    found = _Pass(roots, _cotangents(roots, grad_tensors), targets, create_graph, retain).run()
-    for leaf, cotangent in found:
-        if cotangent is not None and leaf.requires_grad:
-            leaf.accumulate_grad(cotangent, create_graph)
+    for target in targets or ():
+        if isinstance(target, TensorBase):
+            target.retain_grad()
+    Pass(roots, cotangents_of(roots, grad_tensors), targets, create_graph, retain, accumulate=True).run()
 
 
 def grad(
@@ -89,55 +105,46 @@ def grad(
         raise ArgumentError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
-    roots, leaves = _as_tuple(outputs), _as_tuple(inputs)
-    _check_targets(leaves)
+    roots, leaves = as_tuple(outputs), as_tuple(inputs)
+    check_targets(leaves)
     retain = create_graph if retain_graph is None else retain_graph
-    found = dict(_Pass(roots, _cotangents(roots, grad_outputs), leaves, create_graph, retain).run())
+    found = Pass(roots, cotangents_of(roots, grad_outputs), leaves, create_graph, retain, accumulate=False).run()
     for i, leaf in enumerate(leaves):
-        if found[leaf] is not None:
+        if found[i] is not None:
             continue
         if materialize_grads:
-            found[leaf] = leaf.made(zeros_like(leaf.inner)).requires_grad_()
+            if isinstance(leaf, GradientEdge):
+                raise DifferentiationError("materialize_grads cannot be used when the given input is a GradientEdge")
+            found[i] = leaf.made(zeros_like(leaf.inner)).requires_grad_()
         elif not allow_unused:
             raise DifferentiationError(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior."
             )
-    return tuple(found[leaf] for leaf in leaves)
+    return tuple(found)
 
 
-def _cotangents(roots: Sequence[TensorBase], given: Any) -> Sequence[Any]:
-    """What is given as a cotangent of each root, None where nothing is."""
-    if given is None:
-        return (None,) * len(roots)
-    cotangents = _as_tuple(given)
-    if len(cotangents) != len(roots):
-        raise DifferentiationError(f"got {len(roots)} tensors and {len(cotangents)} gradients")
-    return cotangents
+class Pass:
+    """One backward pass. Cotangents live here, and only here, until they reach a leaf.
 
-
-def _check_targets(targets: Sequence[TensorBase]) -> None:
-    if not all(isinstance(t, TensorBase) and t.requires_grad for t in targets):
-        raise DifferentiationError("One of the differentiated Tensors does not require grad")
-
-
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
-
-
-class _Pass:
-    """One backward pass. Cotangents live here, and only here, until they reach a leaf."""
+    It goes from tensors to all leaves, or to `targets`: tensors, and edges of the graph; what comes there is accumulated,
+    or given back.
+    """
 
     def __init__(
         self,
-        roots: Sequence[TensorBase],
+        roots: Sequence[Target],
         gradients: Sequence[Any],
-        targets: Sequence[TensorBase] | None,
+        targets: Sequence[Target] | None,
         create_graph: bool,
         retain_graph: bool,
+        *,
+        accumulate: bool,
     ) -> None:
+        self.number = _next_pass()
         self.create_graph = flag(create_graph, "create_graph")
         self.retain_graph = flag(retain_graph, "retain_graph")
+        self.accumulate = accumulate
         self.targets = targets
         self.pending: dict[Node, list[Any]] = {}
         self.queue: list[tuple[int, Node]] = []
@@ -145,23 +152,28 @@ class _Pass:
         # others were computed.
         self.untaken: dict[Node, Any] = {}
         self.leaves: dict[TensorBase, Any] = {}
-        self.captured = {t.edge: None for t in targets or () if t.grad_fn is not None}
+        edges = [edge_of(t) for t in targets or ()]
+        self.captured = {edge: None for edge in edges if isinstance(edge[0], Node)}
         self.observe = observer.get()
         self.budget = limits.budget()
         if self.budget is not None:
             self.budget.charge_steps(_PASS)
-        self.seeds = [_seed(i, root, g, create_graph) for i, (root, g) in enumerate(zip(roots, gradients))]
+        self.roots = [root_of(root) for root in roots]
+        self.seeds = [seed_of(i, root, g, create_graph) for i, (root, g) in enumerate(zip(self.roots, gradients))]
         # As all but one number of what a row of a Jacobian begins with, such a zero means "not asked for".
-        self.partial = any(r.shape and not assume(not_equal(constant(s), 0)) for r, s in zip(roots, self.seeds))
-        self.roots = roots
+        self.partial = any(r.shape and not assume(not_equal(constant(s), 0)) for r, s in zip(self.roots, self.seeds))
         # The class of tensors stands above this file.
-        self.tensor = roots[0].made if roots else TensorBase.made
-        self.useful = None if targets is None else _between(roots, targets)
+        self.tensor = self.roots[0].made if roots else TensorBase.made
+        self.useful = None if targets is None else nodes_between(self.roots, edges)
         # Where a cotangent must go to be wanted.
         self.wanted = None if self.useful is None else self.useful.union(node for node, _ in self.captured)
+        if accumulate and self.wanted is not None:
+            self.useful = self.wanted
+        self.reached: set[Any] | None = None
 
-    def run(self) -> Iterable[tuple[Any, Any]]:
-        """The leaves (or the targets) with their gradients."""
+    def run(self) -> list[Any]:
+        """The gradients by the targets, where they are not accumulated."""
+        token = current_pass.set(self)
         mode = grad_enabled.set(self.create_graph)
         span = current_span.set(None)
         try:
@@ -171,6 +183,18 @@ class _Pass:
         finally:
             current_span.reset(span)
             grad_enabled.reset(mode)
+            current_pass.reset(token)
+
+    def visits(self, node: Node) -> bool:
+        """Whether the pass goes by a node, or ends there."""
+        target = node.variable if isinstance(node, AccumulateGrad) else node
+        if self.wanted is not None:
+            return target in self.wanted
+        if self.reached is None:
+            self.reached = {root.edge[0] for root in self.roots}
+            for passed in ancestors(*self.roots):
+                self.reached.update([passed, *passed.targets])
+        return target in self.reached
 
     def _propagate(self) -> None:
         for root, seed in zip(self.roots, self.seeds):
@@ -179,7 +203,7 @@ class _Pass:
             node = heapq.heappop(self.queue)[1]
             cotangents = self._arrived(node)
             if self.useful is None or node in self.useful:
-                for edge, cotangent in zip(node.edges, self._pull(node, cotangents)):
+                for edge, cotangent in zip(node.edges, self._visit(node, cotangents)):
                     if edge is not None and cotangent is not None:
                         self._send(edge, cotangent)
                 if not self.retain_graph:
@@ -202,12 +226,24 @@ class _Pass:
         if self.budget is not None:
             self.budget.charge_steps(_VISIT_RECORDED if self.create_graph else _VISIT)
         cotangents = self.pending.pop(node)
-        if node.hooks or node.retained:
-            self._call_hooks(node, cotangents)
+        if node.attached is not None:
+            self._call_tensor_hooks(node.attached, cotangents)
         for number, cotangent in enumerate(cotangents) if self.captured else ():
             if (node, number) in self.captured:
                 self.captured[node, number] = cotangent
         return cotangents
+
+    def _visit(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
+        """The cotangents of a node's operands, after its hooks."""
+        attached = node.attached
+        if attached is None or not (attached.before or attached.after):
+            return self._pull(node, cotangents)
+        cotangents = self._after_prehooks(attached, cotangents)
+        reached = any(c is not None for c in cotangents)
+        pulled = self._pull(node, cotangents) if reached else [None] * len(node.edges)
+        for hook in tuple(attached.after.values()):
+            pulled = self._plain(replaced(hook, pulled, self._tensors(pulled), self._tensors(cotangents)))
+        return pulled
 
     def _pull(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
         """The cotangents of a node's operands, guarded against zeros that mean "not taken", for whoever observes."""
@@ -247,76 +283,68 @@ class _Pass:
             mask = logical_or(known, mask)
         self.untaken[target] = mask
 
-    def _call_hooks(self, node: Node, cotangents: list[Any]) -> None:
-        for number, hooks in (node.hooks or {}).items():
+    def _call_tensor_hooks(self, attached: Attached, cotangents: list[Any]) -> None:
+        for number, hooks in attached.tensors.items():
             if cotangents[number] is not None:
                 cotangents[number] = self._after_hooks(hooks, cotangents[number])
-        for number, reference in (node.retained or {}).items():
+        for number, reference in attached.retained.items():
             retained = reference()
             if retained is not None and cotangents[number] is not None:
                 retained.accumulate_grad(self._as_tensor(cotangents[number]), self.create_graph)
 
-    def _after_hooks(self, hooks: Sequence[Hook], cotangent: Any) -> Any:
-        for hook in tuple(hooks):
+    def _after_hooks(self, hooks: Hooks, cotangent: Any) -> Any:
+        for hook in tuple(hooks.values()):
             replacement = hook(self._as_tensor(cotangent))
-            if replacement is None:
-                continue
-            if arrays.shape(operand(replacement)) != arrays.shape(cotangent):
-                raise DifferentiationError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
-            cotangent = operand(replacement)
-        if isinstance(cotangent, TensorBase) and not (self.create_graph or cotangent.dual):
-            return cotangent.inner
+            if replacement is not None:
+                (cotangent,) = self._plain([checked(hook, replacement, cotangent)])
         return cotangent
 
-    def _results(self) -> Iterable[tuple[Any, Any]]:
-        for leaf, cotangent in self.leaves.items():
-            if leaf._hooks:
-                self.leaves[leaf] = self._after_hooks(leaf._hooks, cotangent)
-        return [(t, _gradient(self._found(t), t)) for t in self.targets or self.leaves]
+    def _after_prehooks(self, attached: Attached, cotangents: Sequence[Any]) -> Sequence[Any]:
+        for hook in tuple(attached.before.values()):
+            cotangents = self._plain(replaced(hook, cotangents, self._tensors(cotangents)))
+        return cotangents
 
-    def _found(self, target: TensorBase) -> Any:
-        return self.leaves.get(target) if target.grad_fn is None else self.captured[target.edge]
+    def _results(self) -> list[Any]:
+        for leaf, cotangent in self.leaves.items():
+            node = leaf._accumulator
+            if node is not None and node.attached is not None:
+                self.leaves[leaf] = self._after_hooks(node.attached.of_output(0), cotangent)
+        if not self.accumulate:
+            return self._tensors([as_gradient(self._found(target), target) for target in self.targets or ()])
+        for leaf, cotangent in self.leaves.items():
+            if leaf.requires_grad and (self.useful is None or leaf in self.useful):
+                self._accumulate(leaf, cotangent)
+        return []
+
+    def _accumulate(self, leaf: TensorBase, cotangent: Any) -> None:
+        """Add a cotangent to the gradient of a leaf, with the hooks of the node that stands for that."""
+        node = leaf._accumulator
+        if node is not None and node.attached is not None:
+            (cotangent,) = self._after_prehooks(node.attached, [cotangent])
+        if cotangent is None:
+            return
+        gradient = as_gradient(cotangent, leaf)
+        leaf.accumulate_grad(gradient, self.create_graph)
+        if node is None:
+            return
+        for hook in tuple(node.accumulated.values()):
+            if hook(leaf) is not None:
+                raise DifferentiationError("Tensor post accumulate grad hooks should return None.")
+        for hook in tuple(node.attached.after.values()) if node.attached is not None else ():
+            replaced(hook, (), (), [gradient])
+
+    def _found(self, target: Target) -> Any:
+        edge = edge_of(target)
+        return self.captured[edge] if isinstance(edge[0], Node) else self.leaves.get(edge[0])
+
+    def _tensors(self, cotangents: Sequence[Any]) -> list[Any]:
+        return [None if c is None else self._as_tensor(c) for c in cotangents]
+
+    def _plain(self, cotangents: Sequence[Any]) -> Sequence[Any]:
+        """Cotangents as they go through this pass."""
+        if self.create_graph:
+            return cotangents
+        return [c.inner if isinstance(c, TensorBase) and not c.dual else c for c in cotangents]
 
     def _as_tensor(self, cotangent: Any) -> Any:
         return cotangent if isinstance(cotangent, TensorBase) else self.tensor(cotangent)
-
-
-def _gradient(cotangent: Any, tensor: TensorBase) -> Any:
-    """A cotangent as the gradient of `tensor`, in its dtype."""
-    if cotangent is None:
-        return None
-    gradient = cotangent if isinstance(cotangent, TensorBase) else tensor.made(cotangent)
-    return gradient if gradient.dtype == tensor.dtype else cast(gradient, tensor.dtype)
-
-
-def _seed(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
-    """The cotangent of a root: what was given, or 1 for a scalar."""
-    if not isinstance(root, TensorBase) or not root.requires_grad:
-        raise DifferentiationError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-    if gradient is None:
-        if root.size != 1:
-            raise DifferentiationError("grad can be implicitly created only for scalar outputs")
-        gradient = arrays.ones_like(root.inner)
-    if not isinstance(gradient, Kind):
-        gradient = arrays.beside(arrays.asarray(gradient), root.inner)
-    if arrays.shape(gradient) != root.shape:
-        raise DifferentiationError(
-            f"Mismatch in shape: grad_output[{i}] has a shape of {list(arrays.shape(gradient))} "
-            f"and output[{i}] has a shape of {list(root.shape)}."
-        )
-    if create_graph or (isinstance(gradient, TensorBase) and gradient.dual):
-        return _gradient(gradient, root)
-    inner = gradient.inner if isinstance(gradient, TensorBase) else gradient
-    return inner if arrays.dtype_name(inner) == root.dtype else cast(inner, root.dtype)
-
-
-def _between(roots: Sequence[TensorBase], targets: Sequence[TensorBase]) -> set[Any]:
-    """The targets that are leaves, and the nodes that a cotangent must pass to reach a target."""
-    useful: set[Any] = {t for t in targets if t.grad_fn is None}
-    captured = {t.grad_fn for t in targets if t.grad_fn is not None}
-    for node in reversed(ancestors(*roots, after=beginning(targets))):
-        for edge in node.edges:
-            if edge is not None and (edge[0] in useful or edge[0] in captured):
-                useful.add(node)
-                break
-    return useful

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.autograd.function_node import FunctionCtx, FunctionNode
 from gradcli.autograd.function_outputs import attach
 from gradcli.autograd.modes import grad_enabled, no_grad
-from gradcli.autograd.node import Node, recorder
+from gradcli.autograd.node import Node, NodeName, recorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import components, constant
@@ -48,7 +48,8 @@ class Function:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionNode,), {"__slots__": (), "function": cls})
+        name = NodeName(f"{cls.__name__}Backward")
+        cls._backward_cls = type(name, (FunctionNode,), {"__slots__": (), "function": cls, "name": name})
 
     @staticmethod
     def forward(*_inputs: Any) -> Any:
@@ -176,9 +177,10 @@ class _Once(Node):
     """What a `once_differentiable` backward came from."""
 
     __slots__ = ()
+    name = NodeName("Error")
 
     def __init__(self, outputs: int) -> None:
-        super().__init__("Error", (), outputs)
+        super().__init__((), outputs)
 
     def pull(self, *_arguments: Any, **_options: Any) -> NoReturn:
         raise DifferentiationError("trying to differentiate twice a function that was marked with @once_differentiable")

@@ -94,16 +94,17 @@ class FunctionNode(Node):
     It has the attributes of the context too.
     """
 
-    __slots__ = ("context", "inputs", "zeros")
+    __slots__ = ("context", "inputs", "shapes", "zeros")
     # The Function; its class stands above this file.
     function: ClassVar[Any]
 
     def __init__(
         self, context: FunctionCtx, edges: tuple[Edge | None, ...], inputs: Sequence[Any], outputs: Sequence[Any]
     ) -> None:
-        super().__init__(type(self).__name__, edges, len(outputs))
+        super().__init__(edges, len(outputs))
         self.context = context
         self.inputs = tuple(shape_only(i.inner) if isinstance(i, Tensor) else None for i in inputs)
+        self.shapes = tuple(arrays.shape(o.inner) if isinstance(o, Tensor) else () for o in outputs)
         self.zeros = tuple(_zeros(constant(o.inner)) if self._gets_zeros(o) else None for o in outputs)
         context._node = weakref.ref(self)
 
@@ -181,6 +182,9 @@ class FunctionNode(Node):
         for saved, _ in self.context._saved or ():
             if isinstance(saved, SavedOutput) and saved.number == number:
                 saved.modified(version)
+
+    def shape_of(self, number: int) -> Shape:
+        return self.shapes[number]
 
     def release(self) -> None:
         if self.context._saved:

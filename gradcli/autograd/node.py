@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
-from gradcli.autograd.modes import current_span
-from gradcli.errors import Span
+from gradcli import arrays
+from gradcli.arrays.shapes import Shape
+from gradcli.autograd.hooks import Attached, Hook, HookHandle
+from gradcli.autograd.modes import current_span, grad_enabled
+from gradcli.errors import CallError, Span
 
-# Called with the gradient as a Tensor; gives another one, or None.
-Hook = Callable[[Any], Any]
 # Where a cotangent goes next: a node or a leaf Tensor, and the number of the node's output.
 Edge = tuple[Any, int]
 
@@ -22,30 +22,84 @@ next_sequence = itertools.count(1).__next__
 recorder: ContextVar[Callable[[Node, Any], None] | None] = ContextVar("gradcli_recorder", default=None)
 
 
+class NodeName(str):
+    """The name of a node: a text, and called it gives itself, since a node of PyTorch has a method `name()`."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return str(self)
+
+
 class Node:
     """A recorded operation.
 
     `edges` say where the cotangent of each operand goes, None where there is none. `sequence`
     rises with time, so an operation always has a higher one than those that it depends on.
     `guarded` says that zeros in its cotangents may mean "not taken", see `gradcli.autograd.selection`.
+    `attached` is what users attached to it. Nodes of one name are of one class, which has that name too.
     """
 
-    __slots__ = ("__weakref__", "edges", "guarded", "hooks", "name", "outputs", "retained", "sequence", "span")
+    __slots__ = ("__weakref__", "attached", "edges", "guarded", "outputs", "sequence", "span")
+    name: ClassVar[NodeName] = NodeName("Node")
+    named: ClassVar[Named]
 
-    def __init__(self, name: str, edges: tuple[Edge | None, ...], outputs: int = 1) -> None:
-        self.name = name
+    def __init__(self, edges: tuple[Edge | None, ...], outputs: int = 1) -> None:
         self.edges = edges
         self.outputs = outputs
         self.sequence: int = next_sequence()
         self.span: Span | None = current_span.get()
         self.guarded = False
-        self.hooks: dict[int, list[Hook]] | None = None
-        self.retained: dict[int, weakref.ref[Any]] | None = None
+        self.attached: Attached | None = None
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """Where the cotangents go: a node and the number of its output, or a leaf and 0."""
-        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """Where the cotangents go: a node, that which accumulates them for a leaf, and the number of its output."""
+        return tuple(
+            (None, 0) if e is None else e if isinstance(e[0], Node) else (e[0].accumulator(), 0) for e in self.edges
+        )
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """For users to keep what they like with this node."""
+        return self.attach().metadata
+
+    def rename(self, name: str) -> None:
+        self.__class__ = self.named[name]
+
+    def attach(self) -> Attached:
+        if self.attached is None:
+            self.attached = Attached()
+        return self.attached
+
+    def register_hook(self, hook: Hook) -> HookHandle:
+        """Call `hook(grad_inputs, grad_outputs)` once a backward pass has been here; a tuple that it returns replaces
+        the first, the gradients of the operands. The handle's `remove()` takes it away."""
+        return self.attach().after.register(hook)
+
+    def register_prehook(self, hook: Hook) -> HookHandle:
+        """Call `hook(grad_outputs)` before a backward pass goes on from here, after the hooks of the tensors; a tuple
+        that it returns replaces the gradients of the results. The handle's `remove()` takes it away."""
+        return self.attach().before.register(hook)
+
+    def __call__(self, *gradients: Any) -> Any:
+        """The gradients of the operands from those of the results, each a tensor or None, without hooks: a tensor, or a
+        tuple of them for several operands. Raises CallError for another number of gradients."""
+        if len(gradients) != self.outputs:
+            raise CallError(f"expected {self.outputs} arguments, got {len(gradients)} instead")
+        made = next((g.made for g in gradients if g is not None), None)
+        recorded = grad_enabled.get()
+        wanted = [edge is not None for edge in self.edges]
+        with arrays.quiet():
+            pulled = self.pull(
+                [g if g is None or recorded else g.inner for g in gradients],
+                wanted,
+                lift=made if recorded else None,
+                guarded=self.guarded,
+                mask=None,
+            )
+        found = tuple(p if p is None or made is None or hasattr(p, "made") else made(p) for p in pulled)
+        return found[0] if len(found) == 1 else found
 
     @property
     def targets(self) -> list[Any]:
@@ -78,6 +132,10 @@ class Node:
         """Which zeros of `pulled`, the cotangent of operand `i`, were computed, as a mask of what was taken; None where
         none were, or nobody knows. `mask` is that of the result's cotangent."""
 
+    def shape_of(self, _number: int) -> Shape:
+        """The shape of an output. Raises DifferentiationError where the graph was released."""
+        raise NotImplementedError
+
     def keeps_results(self) -> bool:
         """Whether `pull` needs results of the operation as they were."""
         return True
@@ -91,3 +149,23 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+class Named(dict[str, Any]):
+    """The classes of the nodes of a kind, by name, made when they are first needed."""
+
+    def __init__(self, kind: type[Node]) -> None:
+        self._kind = kind
+
+    def __missing__(self, name: str) -> Any:
+        members = {"__slots__": (), "__module__": self._kind.__module__, "name": NodeName(name), "named": self}
+        self[name] = made = type(name, (self._kind,), members)
+        return made
+
+
+class GradientEdge(NamedTuple):
+    """An output of a node, which a gradient comes by: what a tensor is for `grad` and `backward`, whatever becomes of the
+    tensor."""
+
+    node: Node
+    output_nr: int

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.node import Edge, Node
+from gradcli.arrays.shapes import Shape
+from gradcli.autograd.node import Edge, Named, Node
 from gradcli.autograd.saved import RELEASED, SAVED_INFERENCE, ModifiedResult, ShapeOnly, check_version, shape_only
 from gradcli.autograd.selection import drop_untaken, has_zeros, mask_unless_plain, same_zeros, taken_of
 from gradcli.autograd.tensor_base import TensorBase
@@ -45,8 +46,7 @@ class PrimitiveNode(Node):
                 edges.append(None)
                 versions.append(0)
                 saved.append(arrays.owned(item) if keep[i] else shape_only(item))
-        name = primitive.node_name
-        Node.__init__(self, name if isinstance(name, str) else name(operands, params), tuple(edges))
+        Node.__init__(self, tuple(edges))
         self.primitive = primitive
         self.params = params
         self.saved: list[Any] | None = saved
@@ -131,10 +131,19 @@ class PrimitiveNode(Node):
         elif self.result is not None and self.keeps_results():
             self.result = ModifiedResult(self.result, version)
 
+    def shape_of(self, _number: int) -> Shape:
+        if self.saved is None:
+            raise DifferentiationError(RELEASED)
+        return arrays.shape(self.result)
+
     def keeps_results(self) -> bool:
         # A result of another kind may be there for its shape.
         wanted = sum(1 << i for i, edge in enumerate(self.edges) if edge is not None)
         return self.primitive.saved(wanted, len(self.edges))[0]
+
+
+# The classes of the nodes of recorded primitives.
+PRIMITIVE_NODES = Named(PrimitiveNode)
 
 
 def fit(cotangent: Any, like: Any) -> Any:

@@ -10,9 +10,9 @@ from gradcli import arrays, limits
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import grad_enabled, inference
 from gradcli.autograd.node import Node, recorder
-from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.primitive_node import PRIMITIVE_NODES
 from gradcli.autograd.tensor_base import TensorBase
-from gradcli.autograd.views import find_history, find_numbers, join_view, note_one_of_several, note_view
+from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
 from gradcli.primitives.bind import Kind, bind, together
@@ -62,7 +62,9 @@ class Tensor(TensorBase):
                 limits.charge_steps(_RECORD)
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
-                node = PrimitiveNode(primitive, operands, params, result, wanted)
+                name = primitive.node_name
+                kind = PRIMITIVE_NODES[name if isinstance(name, str) else name(operands, params)]
+                node = kind(primitive, operands, params, result, wanted)
                 record = recorder.get()
                 if record is not None:
                     record(node, result)
@@ -211,7 +213,7 @@ class Tensor(TensorBase):
 
     def made_together(self, number: int, node_name: str) -> None:
         if self.grad_fn is not None:
-            self.grad_fn.name = node_name
+            self.grad_fn.rename(node_name)
         note_one_of_several(self, number)
 
     def _in_place(self, operation: Callable[..., Any], *arguments: Any, **params: Any) -> Tensor:
@@ -231,7 +233,12 @@ class Tensor(TensorBase):
             self._check_recorded(given)
         if self.version is None and not inference.get():
             raise DifferentiationError(_INFERENCE_IN_PLACE)
-        return Tensor(self.inner, self.grad_fn, self.output_nr)
+        node, number = self.grad_fn, self.output_nr
+        if node is not None and node.attached is not None and self.place is not None and self.place.viewed is not None:
+            # The hooks of a view are for what goes on from it, and not for the change of its base.
+            seen = made_again(self.place, self.place.viewed)
+            node, number = seen.grad_fn, seen.output_nr
+        return Tensor(self.inner, node, number)
 
     def _check_recorded(self, given: Sequence[Any]) -> None:
         place, leaf = self.place, None

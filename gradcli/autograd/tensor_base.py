@@ -9,8 +9,10 @@ from threading import RLock
 from typing import Any, ClassVar, Self
 
 from gradcli import arrays
+from gradcli.autograd.accumulate_grad import AccumulateGrad
+from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.modes import inference
-from gradcli.autograd.node import Edge, Hook, Node, next_sequence
+from gradcli.autograd.node import Edge, Node, next_sequence
 from gradcli.autograd.views import Counter, Place, place_of, settle, write
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, flag
 from gradcli.kinds.order import TENSOR
@@ -42,8 +44,8 @@ class TensorBase(Operators):
 
     __slots__ = (
         "__weakref__",
+        "_accumulator",
         "_grad",
-        "_hooks",
         "_leaf_requires_grad",
         "_retained",
         "_tangent",
@@ -69,12 +71,12 @@ class TensorBase(Operators):
         self._leaf_requires_grad = False
         self._retained = False
         self._grad: Self | None = None
-        self._hooks: list[Hook] | None = None
+        self._accumulator: AccumulateGrad | None = None
 
     def __getstate__(self) -> Any:
-        """Pickled, and copied deeply, as one that shares its numbers with none."""
+        """Pickled, and copied deeply, as one that shares its numbers with none and has no hooks."""
         state: Any = super().__getstate__()
-        return state[0], {**state[1], "place": None}
+        return state[0], {**state[1], "place": None, "_accumulator": None}
 
     def __setstate__(self, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
         """Unpickle as by default, but a sequence number of another process means nothing here."""
@@ -131,10 +133,8 @@ class TensorBase(Operators):
         if self.grad_fn is None or self._retained:
             return
         self._retained = True
-        if self.grad_fn.retained is None:
-            self.grad_fn.retained = {}
         # A weak reference: a tensor owns its node, and a cycle would outlive both.
-        self.grad_fn.retained[self.output_nr] = weakref.ref(self)
+        self.grad_fn.attach().retained[self.output_nr] = weakref.ref(self)
 
     @property
     def grad(self) -> Self | None:
@@ -159,30 +159,43 @@ class TensorBase(Operators):
         self._grad = None
 
     def accumulate_grad(self, cotangent: Self, create_graph: bool) -> None:
-        """Add a cotangent to `.grad`, which stays the same Tensor unless a graph is kept."""
+        """Add a cotangent to `.grad`, which stays the same Tensor unless a graph is kept; it is the cotangent itself at
+        first."""
         with _accumulating:
             known = self._grad
             if known is None:
-                self._grad = (
-                    cotangent.clone() if cotangent.requires_grad or cotangent.dual else self.made(cotangent.inner)
-                )
+                if create_graph:
+                    cotangent = (
+                        cotangent.clone() if cotangent.requires_grad or cotangent.dual else self.made(cotangent.inner)
+                    )
+                self._grad = cotangent
             elif create_graph or known.requires_grad:
                 self._grad = known + cotangent
             else:
                 known._become(known + cotangent)
+
+    def accumulator(self) -> AccumulateGrad:
+        """What accumulates the gradient of this leaf."""
+        if self._accumulator is None:
+            self._accumulator = AccumulateGrad(self)
+        return self._accumulator
 
     def register_hook(self, hook: Callable[[Self], Self | None]) -> HookHandle:
         """Call `hook(grad)` when the gradient of this tensor is known; what it returns, if
         anything, replaces the gradient. The handle's `remove()` takes the hook away."""
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
-        if self.grad_fn is None:
-            if self._hooks is None:
-                self._hooks = []
-            return HookHandle(self._hooks, hook)
-        if self.grad_fn.hooks is None:
-            self.grad_fn.hooks = {}
-        return HookHandle(self.grad_fn.hooks.setdefault(self.output_nr, []), hook)
+        node = self.grad_fn or self.accumulator()
+        return node.attach().of_output(self.output_nr).register(hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Self], None]) -> HookHandle:
+        """Call `hook(tensor)` whenever backward has accumulated a gradient in `.grad` of this leaf. The handle's
+        `remove()` takes the hook away. Raises DifferentiationError where this is no leaf, or requires no gradient."""
+        if not self.requires_grad:
+            raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is not None:
+            raise DifferentiationError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return self.accumulator().accumulated.register(hook)
 
     def clone(self) -> Self:
         """The same values as a tensor of its own, in the same graph."""
@@ -265,11 +278,7 @@ class TensorBase(Operators):
             write(self, result if result.dtype == self.dtype else cast(result, self.dtype))
             return self
         self.inner = arrays.astype(result.inner, self.dtype)
-        if self.version is None:
-            return self
-        self.version += 1
-        if self.grad_fn is not None:
-            self.grad_fn.output_modified(self.output_nr, self.version)
+        self.count_change()
         if result.grad_fn is not None:
             self.move_to(result.grad_fn, result.output_nr)
         return self
@@ -286,6 +295,17 @@ class TensorBase(Operators):
         """This one, which is dual, as that output of a node."""
         raise NotImplementedError
 
+    def count_change(self) -> None:
+        """Have a version more, without other numbers."""
+        if self.place is not None:
+            self.place.count_change()
+            return
+        if self.version is None:
+            return
+        self.version += 1
+        if self.grad_fn is not None:
+            self.grad_fn.output_modified(self.output_nr, self.version)
+
     def move_to(self, node: Node | None, number: int) -> None:
         """Become output `number` of `node`, where the gradient is then retained, if it was."""
         self.leave_node()
@@ -296,18 +316,5 @@ class TensorBase(Operators):
 
     def leave_node(self) -> None:
         """Have the gradient retained there no longer."""
-        if self._retained and self.grad_fn is not None and self.grad_fn.retained:
-            self.grad_fn.retained.pop(self.output_nr, None)
-
-
-class HookHandle:
-    """Removes a hook again."""
-
-    def __init__(self, hooks: list[Hook], hook: Hook) -> None:
-        self._hooks = hooks
-        self._hook = hook
-        hooks.append(hook)
-
-    def remove(self) -> None:
-        if self._hook in self._hooks:
-            self._hooks.remove(self._hook)
+        if self._retained and self.grad_fn is not None:
+            self.grad_fn.attach().retained.pop(self.output_nr, None)

@@ -218,6 +218,11 @@ class Place:
             tensor.leave_node()
             del tensor.grad_fn
 
+    def count_change(self) -> None:
+        """Have all who share the numbers count a change of them."""
+        self.counter.count()
+        self.storage.change(self.storage.numbers)
+
     def check_written(self) -> None:
         """Raise where several elements would be one and the same."""
         if self.primitive is not None and strides.overlaps(self.layout()):
@@ -312,16 +317,21 @@ def find_history(view: Any) -> Node | None:
         if place.refusal is not None and not grad_enabled.get():
             return None
         place.check_recorded(indirectly=True)
-        token = grad_enabled.set(True)
-        try:
-            seen = place.seen_in(base, place.origin)
-        finally:
-            grad_enabled.reset(token)
+        seen = made_again(place, base)
         node, number = seen.grad_fn, seen.output_nr
     place.version = place.counter.version
     view.grad_fn = None
     view.move_to(node, number)
     return node
+
+
+def made_again(place: Place, base: Any) -> Any:
+    """The view at a place as its base, which requires grad, has it now."""
+    token = grad_enabled.set(True)
+    try:
+        return place.seen_in(base, place.origin)
+    finally:
+        grad_enabled.reset(token)
 
 
 def write(tensor: Any, part: Any) -> None:
@@ -347,5 +357,5 @@ def _recorded_in_base(place: Place, part: Any) -> Any:
     before = base.made(base.inner, base.grad_fn, base.output_nr)
     whole = place.put_into(before, part, place.origin)
     if whole is not before:
-        whole.grad_fn.name = "CopySlices"
+        whole.grad_fn.rename("CopySlices")
     return whole

@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd import engine
+from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.mapping import vmap
 from gradcli.errors import ArgumentError, DifferentiationError
@@ -56,7 +57,7 @@ def grad(
 
 def _of_each(found: Callable[[Any], tuple[Any, ...]], outputs: Any, grad_outputs: Any) -> tuple[Any, ...]:
     """What is `found` for the cotangents of each row; None for an input that none of them reaches."""
-    roots, cotangents = (tuple(g) if isinstance(g, (list, tuple)) else (g,) for g in (outputs, grad_outputs))
+    roots, cotangents = as_tuple(outputs), as_tuple(grad_outputs)
     for i, (root, cotangent) in enumerate(zip(roots, cotangents)):
         shape = arrays.shape(operand(cotangent)) if cotangent is not None else (0, *root.shape)
         if not shape or shape[1:] != root.shape:

@@ -85,8 +85,7 @@ def _rows_at_once(value: Tensor, leaves: Sequence[Tensor]) -> int:
 
 def _takes_batches(target: Any) -> bool:
     """Whether a node, or a leaf, does with all rows at once what it would do with each."""
-    if isinstance(target, Tensor):
-        return not target._hooks
     if isinstance(target, FunctionNode) and not target.function.generate_vmap_rule:
         return False
-    return not (target.hooks or target.retained)
+    node = target._accumulator if isinstance(target, Tensor) else target
+    return node is None or node.attached is None or not node.attached.acts

@@ -135,7 +135,7 @@ def _vertices(
         vertices.append(
             Vertex(
                 operation=called or _operation(node),
-                grad_fn=node.name,
+                grad_fn=node.name(),
                 name=log.names.get(node),
                 span=node.span and places.get(node.span, node.span),
                 shape=arrays.shape(result),
@@ -151,7 +151,7 @@ def _vertices(
 def _operation(node: Node) -> str:
     if isinstance(node, PrimitiveNode):
         return "pow" if node.primitive is whole_power else node.primitive.name
-    return node.function.__name__ if isinstance(node, FunctionNode) else node.name
+    return node.function.__name__ if isinstance(node, FunctionNode) else node.name()
 
 
 def _leaves(value: Any, nodes: Sequence[Node]) -> list[Tensor]:

@@ -325,6 +325,6 @@ def _node_row(name: str, value: Any) -> dict[str, Any]:
         "requires_grad": tensor.requires_grad,
         "is_leaf": tensor.is_leaf,
         "retains_grad": tensor.retains_grad,
-        "grad_fn": tensor.grad_fn.name if tensor.grad_fn else None,
+        "grad_fn": tensor.grad_fn.name() if tensor.grad_fn else None,
         "grad": plain(_grad(tensor)),
     }

@@ -1,0 +1,51 @@
+"""The end of the graph at a leaf, as users see it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.arrays.shapes import Shape
+from gradcli.autograd.hooks import Hooks
+from gradcli.autograd.node import Node, NodeName
+
+
+class AccumulateGrad(Node):
+    """What accumulates the gradients of a leaf, `variable`.
+
+    The edges of the graph lead to the leaf itself, which has this one for its hooks: `accumulated` are those that are
+    called with the leaf once its gradient is there.
+    """
+
+    __slots__ = ("_leaf", "accumulated")
+    name = NodeName("AccumulateGrad")
+
+    def __init__(self, leaf: Any) -> None:
+        super().__init__(())
+        # A weak reference: the leaf owns this.
+        self._leaf = weakref.ref(leaf)
+        self.accumulated = Hooks()
+
+    @property
+    def variable(self) -> Any:
+        return self._leaf()
+
+    def pull(
+        self,
+        cotangents: Sequence[Any],
+        wanted: Sequence[bool],
+        *,
+        lift: Callable[..., Any] | None,
+        guarded: bool,
+        mask: Any,
+    ) -> Sequence[Any]:
+        (cotangent,) = cotangents
+        if cotangent is not None:
+            leaf = self.variable
+            leaf.accumulate_grad(leaf.made(cotangent) if lift is None else cotangent, lift is not None)
+        return ()
+
+    def shape_of(self, _number: int) -> Shape:
+        shape: Shape = self.variable.shape
+        return shape

@@ -1,0 +1,111 @@
+"""The graph of recorded operations, under the names of `torch.autograd.graph`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+from gradcli.autograd.accumulate_grad import AccumulateGrad
+from gradcli.autograd.engine import Pass, current_pass
+from gradcli.autograd.hooks import HookHandle
+from gradcli.autograd.node import GradientEdge, Node
+from gradcli.autograd.targets import as_tuple
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import ArgumentError, DifferentiationError
+
+__all__ = [
+    "AccumulateGrad",
+    "GradientEdge",
+    "Node",
+    "current_graph_task_id",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "will_engine_execute_node",
+]
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Where the gradient of a tensor goes, which `grad` and `backward` take in its place, also when the tensor was changed
+    in place since. Raises DifferentiationError for one that requires no gradient."""
+    if not tensor.requires_grad:
+        raise DifferentiationError(
+            "It is not possible to get the gradient edge for a Tensor that does not require gradients"
+        )
+    return GradientEdge(tensor.grad_fn or tensor.accumulator(), tensor.output_nr)
+
+
+def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
+    """Count a tensor, or several, as changed in place: backward refuses to use what was saved of it before."""
+    for item in as_tuple(tensor):
+        item.count_change()
+
+
+def current_graph_task_id() -> int:
+    """The number of the backward pass that is running, one higher for each; -1 where none is."""
+    running = current_pass.get()
+    return -1 if running is None else running.number
+
+
+def will_engine_execute_node(node: Node) -> bool:
+    """Whether the backward pass that is running goes by a node. Raises DifferentiationError where none is running, and for
+    what is no node."""
+    running = current_pass.get()
+    if running is None:
+        raise DifferentiationError("will_engine_execute_node is to be called during the backward pass")
+    if not isinstance(node, Node):
+        raise DifferentiationError(f"will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+    return running.visits(node)
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor],
+    fn: Callable[[Any], None],
+    *,
+    mode: Literal["all", "any"] = "all",
+) -> HookHandle:
+    """Call `fn` in every backward pass that reaches some of `tensors`: with "all" once the gradients of all that it
+    reaches are known, with a list of them, None for each of the others; with "any" with the first gradient alone.
+
+    The handle's `remove()` takes the hook away. Raises ArgumentError for another mode, and DifferentiationError for a
+    tensor that requires no gradient, which "any" leaves out.
+    """
+    if mode not in ("all", "any"):
+        raise ArgumentError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    if mode == "any":
+        once = _first(fn)
+        return HookHandle.joined(tensor.register_hook(once) for tensor in tensors if tensor.requires_grad)
+    nodes = [get_gradient_edge(tensor).node for tensor in tensors]
+    known: WeakKeyDictionary[Pass, dict[int, Tensor]] = WeakKeyDictionary()
+
+    def hook_of(place: int) -> Callable[[Tensor], None]:
+        def hook(gradient: Tensor) -> None:
+            running = _running()
+            found = known.setdefault(running, {})
+            found[place] = gradient
+            if len(found) == sum(map(running.visits, nodes)):
+                fn([found.get(i) for i in range(len(nodes))])
+
+        return hook
+
+    return HookHandle.joined(tensor.register_hook(hook_of(i)) for i, tensor in enumerate(tensors))
+
+
+def _first(fn: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
+    """A hook that calls `fn` once in each backward pass."""
+    seen: WeakKeyDictionary[Pass, bool] = WeakKeyDictionary()
+
+    def hook(gradient: Tensor) -> None:
+        if not seen.setdefault(_running(), False):
+            seen[_running()] = True
+            fn(gradient)
+
+    return hook
+
+
+def _running() -> Pass:
+    running = current_pass.get()
+    if running is None:
+        raise DifferentiationError("expected this hook to be called inside a backward call")
+    return running

@@ -1,0 +1,115 @@
+"""Hooks of the user's: what they are attached to, and what becomes of what they return."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from gradcli import arrays
+from gradcli.errors import CallError, DifferentiationError
+from gradcli.primitives.operators import operand
+
+# Called with gradients as Tensors, or with a Tensor; gives others, or None.
+Hook = Callable[..., Any]
+
+_next_number = itertools.count().__next__
+
+
+class Hooks(dict[int, Hook]):
+    """Hooks in the order in which they were registered."""
+
+    __slots__ = ("__weakref__",)
+
+    def register(self, hook: Hook) -> HookHandle:
+        number = _next_number()
+        self[number] = hook
+        return HookHandle(self, number)
+
+
+class HookHandle:
+    """Removes hooks again, by `remove` or at the end of a block; they live no longer for it."""
+
+    __slots__ = ("_places",)
+
+    def __init__(self, hooks: Hooks, number: int) -> None:
+        self._places = [(weakref.ref(hooks), number)]
+
+    @classmethod
+    def joined(cls, handles: Iterable[HookHandle]) -> HookHandle:
+        """One that removes the hooks of several."""
+        handle = cls.__new__(cls)
+        handle._places = [place for part in handles for place in part._places]
+        return handle
+
+    def remove(self) -> None:
+        for reference, number in self._places:
+            hooks = reference()
+            if hooks is not None:
+                hooks.pop(number, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.remove()
+
+
+class Attached:
+    """What users attach to a node.
+
+    `tensors` are the hooks of each of its outputs, `retained` those whose gradient is kept, `before` and `after` the
+    hooks of the node itself, and `metadata` whatever they like.
+    """
+
+    __slots__ = ("after", "before", "metadata", "retained", "tensors")
+
+    def __init__(self) -> None:
+        self.tensors: dict[int, Hooks] = {}
+        self.retained: dict[int, weakref.ref[Any]] = {}
+        self.before = Hooks()
+        self.after = Hooks()
+        self.metadata: dict[Any, Any] = {}
+
+    def of_output(self, number: int) -> Hooks:
+        return self.tensors.setdefault(number, Hooks())
+
+    @property
+    def acts(self) -> bool:
+        """Whether a backward pass has something to do for it."""
+        return bool(any(self.tensors.values()) or self.retained or self.before or self.after)
+
+
+def replaced(hook: Hook, cotangents: Sequence[Any], *given: Sequence[Any]) -> Sequence[Any]:
+    """The cotangents after a hook of a node, which is given tuples of tensors.
+
+    Raises CallError where it returns no tuple, and DifferentiationError for one of another length or of other
+    shapes.
+    """
+    returned = hook(*map(tuple, given))
+    if returned is None:
+        return cotangents
+    if not isinstance(returned, tuple):
+        raise CallError(f"expected tuple, but hook returned '{type(returned).__name__}'")
+    if len(returned) != len(cotangents):
+        raise DifferentiationError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values "
+            f"(got {len(returned)}, but expected {len(cotangents)})"
+        )
+    return [None if new is None else checked(hook, new, old) for new, old in zip(returned, cotangents)]
+
+
+def checked(hook: Hook, new: Any, old: Any) -> Any:
+    """What a hook gave for a cotangent. Raises DifferentiationError where it has another shape."""
+    new = operand(new)
+    if old is not None and arrays.shape(new) != arrays.shape(old):
+        raise DifferentiationError(f"hook '{_name(hook)}' has changed the size of value")
+    return new
+
+
+def _name(hook: Hook) -> Any:
+    return getattr(hook, "__name__", hook)

@@ -1,0 +1,113 @@
+"""What a backward pass begins at and ends at: tensors, and edges of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.accumulate_grad import AccumulateGrad
+from gradcli.autograd.ancestors import ancestors, beginning
+from gradcli.autograd.node import Edge, GradientEdge, Node
+from gradcli.autograd.tensor_base import TensorBase
+from gradcli.errors import DifferentiationError
+from gradcli.primitives.bind import Kind, constant
+from gradcli.primitives.conversions import cast
+
+Target = TensorBase | GradientEdge
+
+
+def cotangents_of(roots: Sequence[TensorBase], given: Any) -> Sequence[Any]:
+    """What is given as a cotangent of each root, None where nothing is."""
+    if given is None:
+        return (None,) * len(roots)
+    cotangents = as_tuple(given)
+    if len(cotangents) != len(roots):
+        raise DifferentiationError(f"got {len(roots)} tensors and {len(cotangents)} gradients")
+    return cotangents
+
+
+def check_targets(targets: Sequence[Any]) -> None:
+    """Raise DifferentiationError for what is no tensor that requires grad, and no edge of the graph."""
+    for target in targets:
+        if isinstance(target, GradientEdge):
+            node: Any = target.node
+            if not isinstance(node, Node):
+                kind = type(node).__name__
+                raise DifferentiationError(f"GradientEdge's first object must be an autograd.graph.Node but got {kind}")
+        elif not isinstance(target, TensorBase) or not target.requires_grad:
+            raise DifferentiationError("One of the differentiated Tensors does not require grad")
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """One or several tensors, or edges of the graph, as a tuple."""
+    several = isinstance(value, (list, tuple)) and not isinstance(value, GradientEdge)
+    return tuple(value) if several else (value,)
+
+
+def edge_of(target: Target) -> Edge:
+    """Where the cotangent of a tensor, or by an edge of the graph, goes."""
+    if not isinstance(target, GradientEdge):
+        return target.edge
+    node, number = target
+    return (node.variable, 0) if isinstance(node, AccumulateGrad) else (node, number)
+
+
+def root_of(root: Target) -> TensorBase:
+    """A tensor to begin at: of an edge of the graph, one like that which had its place there."""
+    if not isinstance(root, GradientEdge):
+        return root
+    node, number = root
+    if isinstance(node, AccumulateGrad):
+        leaf: TensorBase = node.variable
+        return leaf
+    target: Any = node
+    while isinstance(target, Node):
+        target = target.targets[0]
+    numbers = constant(target.inner)
+    namespace = arrays.foreign_namespace((numbers,))
+    made: TensorBase = target.made(
+        arrays.zeros(node.shape_of(number), arrays.dtype_name(numbers), namespace), node, number
+    )
+    return made
+
+
+def as_gradient(cotangent: Any, target: Target) -> Any:
+    """A cotangent as the gradient of a tensor, in its dtype."""
+    if cotangent is None or isinstance(target, GradientEdge):
+        return cotangent
+    gradient = cotangent if isinstance(cotangent, TensorBase) else target.made(cotangent)
+    return gradient if gradient.dtype == target.dtype else cast(gradient, target.dtype)
+
+
+def seed_of(i: int, root: TensorBase, gradient: Any, create_graph: bool) -> Any:
+    """The cotangent of a root: what was given, or 1 for a scalar."""
+    if not isinstance(root, TensorBase) or not root.requires_grad:
+        raise DifferentiationError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+    if gradient is None:
+        if root.size != 1:
+            raise DifferentiationError("grad can be implicitly created only for scalar outputs")
+        gradient = arrays.ones_like(root.inner)
+    if not isinstance(gradient, Kind):
+        gradient = arrays.beside(arrays.asarray(gradient), root.inner)
+    if arrays.shape(gradient) != root.shape:
+        raise DifferentiationError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {list(arrays.shape(gradient))} "
+            f"and output[{i}] has a shape of {list(root.shape)}."
+        )
+    if create_graph or (isinstance(gradient, TensorBase) and gradient.dual):
+        return as_gradient(gradient, root)
+    inner = gradient.inner if isinstance(gradient, TensorBase) else gradient
+    return inner if arrays.dtype_name(inner) == root.dtype else cast(inner, root.dtype)
+
+
+def nodes_between(roots: Sequence[TensorBase], targets: Sequence[Edge]) -> set[Any]:
+    """The targets that are leaves, and the nodes that a cotangent must pass to reach a target."""
+    reached = {target for target, _ in targets}
+    useful: set[Any] = {target for target in reached if not isinstance(target, Node)}
+    for node in reversed(ancestors(*roots, after=beginning(reached))):
+        for edge in node.edges:
+            if edge is not None and (edge[0] in useful or edge[0] in reached):
+                useful.add(node)
+                break
+    return useful
