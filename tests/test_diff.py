@@ -27,6 +27,7 @@ from gradcli.formulas import languages
 from gradcli.formulas import text as as_text
 from gradcli.language import scope
 from gradcli.language.syntax import MAX_LENGTH, parse
+from gradcli.primitives.arithmetic import add
 from gradcli.run.symbolic import derivatives_as_formulas
 
 # A program, the name it is differentiated by, the order, the formula.
@@ -788,7 +789,7 @@ def test_every_language_is_found():
     for name in languages.NAMES:
         language = languages.find(name)
         assert language.name == name
-        assert language.writes("add")
+        assert language.writes(add)
 
 
 def test_derivatives_are_taken_in_every_order_of_the_names(run):

@@ -26,11 +26,12 @@ from gradcli.formulas.writing import (
     Truths,
     calls,
     function,
-    names,
     operators,
     template,
     write,
 )
+from gradcli.primitives import table
+from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Equation, Program
 
 # Keywords of C, of C++ and of GNU's C, what compilers predefine, macros and variables of the standard headers,
@@ -50,7 +51,7 @@ _RESERVED = frozenset(
     alloca assert environ errno fpclassify isfinite isgreater isgreaterequal isinf isless islessequal
     islessgreater isnan isnormal isunordered iszero main math_errhandling offsetof setjmp signbit stderr stdin stdout
     j0 j1 jn y0 y1 yn gamma signgam fmod rint""".split()  # noqa: SIM905
-).union(names("c").values())
+).union(e.spelling["c"] for e in table.entries() if isinstance(e, Primitive) and "c" in e.spelling)
 # What looks like a macro, as M_PI, M_PIf, FP_NAN and INT_MAX do; what errno.h and signal.h may define; HUGE_VALF.
 _MACROS = re.compile(
     r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+(f|l|f\d+x?)?|E[A-Z0-9]{2,}|SIG[A-Z0-9]+|(HUGE_VAL|SNAN)(_?F\d+X?|[FL])?|NZERO|NSIG"
@@ -193,7 +194,6 @@ LANGUAGE = Language(
     comment="//",
     functions={
         **operators("// % @ **"),
-        **calls("c"),
         **FORMULAS,
         "rsqrt": lambda _equation, operands: Piece(f"1.0/sqrt({operands[0].text})", TIMES),
         "negative": negated,
@@ -207,6 +207,7 @@ LANGUAGE = Language(
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
     },
+    others=calls("c", lambda primitive: primitive.spelling.get("c", "")),
     number=number,
     array=_array,
     document=lambda formulas: separate_functions(formulas, c, _NAMING),

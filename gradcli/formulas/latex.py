@@ -218,20 +218,10 @@ def _scaled_erfc(equation: Equation, operands: Sequence[Piece]) -> Piece:
     return Piece(f"\\operatorname{{erfcx}}\\left({operands[0].text}\\right)")
 
 
-class _EveryFunction(dict[str, Any]):
-    """Spellings, where a function without one of its own is called by its name."""
-
-    def __missing__(self, _name: str) -> Any:
-        return _called
-
-    def __contains__(self, _name: object) -> bool:
-        return True
-
-
 LANGUAGE = Language(
     name="latex",
     comment="%",
-    functions=_EveryFunction({
+    functions={
         **operators("* / // % @ **", form=_operator, less_equal=r"\le", greater_equal=r"\ge", equal="=", not_equal=r"\ne"),
         "multiply": _times,
         "erfcx": _scaled_erfc,
@@ -262,7 +252,8 @@ LANGUAGE = Language(
         "index": _indexed,
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
-    }),
+    },
+    others=lambda _primitive: _called,
     number=_number,
     array=_array,
     document=latex,

@@ -6,6 +6,7 @@ import keyword
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli import arrays
@@ -42,18 +43,16 @@ from gradcli.formulas.writing import (
     Language,
     Piece,
     Spelling,
-    SpellingWithPart,
     Truths,
+    calls,
     function,
     infix,
     listed_array,
-    names,
     operators,
-    plain_call,
     template,
-    with_parameters,
     write,
 )
+from gradcli.primitives.primitive import Primitive
 from gradcli.program import constants
 from gradcli.program.ir import Equation, Program
 from gradcli.program.passes import needed_variables
@@ -148,19 +147,22 @@ def _is_taken(name: str) -> bool:
     return keyword.iskeyword(name) or name in ("np", "special", "__debug__")
 
 
-# What NumPy and SciPy call each primitive that they have.
-_NAMES = {**names("scipy", "special.{}".format), **names("numpy", "np.{}".format)}
+def _name(primitive: Primitive) -> str:
+    """What NumPy or SciPy call a primitive that they have."""
+    known = primitive.spelling
+    return f"np.{known['numpy']}" if "numpy" in known else f"special.{known['scipy']}" if "scipy" in known else ""
 
 
-def _of_symmetric_part(name: str) -> SpellingWithPart:
+def _named(form: Callable[[str], Spelling]) -> Spelling:
+    """A spelling with that name."""
+    return lambda equation, operands: form(_name(equation.primitive))(equation, operands)
+
+
+def _of_symmetric_part(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
     """A function of a symmetric matrix: of another, NumPy reads one triangle."""
-
-    def spelling(equation: Equation, operands: Sequence[Piece], part: Callable[[str], str]) -> Piece:
-        x = operands[0].text if operands[0].text.isidentifier() else part(operands[0].text)
-        is_matrix = len(arrays.shape(equation.inputs[0])) == 2
-        return function(name, f"({x} + {f'{x}.T' if is_matrix else f'np.swapaxes({x}, -1, -2)'})/2")
-
-    return spelling
+    x = operands[0].text if operands[0].text.isidentifier() else part(operands[0].text)
+    is_matrix = len(arrays.shape(equation.inputs[0])) == 2
+    return function(_name(equation.primitive), f"({x} + {f'{x}.T' if is_matrix else f'np.swapaxes({x}, -1, -2)'})/2")
 
 
 def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
@@ -170,7 +172,6 @@ def _split_at_zero(operands: Sequence[Piece], below: str) -> Piece:
 
 
 _CALLS: dict[str, Spelling] = {
-    **{name: plain_call("python", text) for name, text in _NAMES.items()},
     "rsqrt": lambda _equation, operands: Piece(f"1/np.sqrt({operands[0].text})", TIMES),
     "softplus": lambda _equation, operands: function("np.logaddexp", "0", operands[0].text),
     "relu": lambda _equation, operands: function("np.maximum", operands[0].text, "0"),
@@ -188,14 +189,10 @@ _CALLS: dict[str, Spelling] = {
     "elu": lambda _equation, operands: _split_at_zero(operands, f"np.expm1({operands[0].text})"),
     "logdet": lambda _equation, operands: Piece(f"np.linalg.slogdet({operands[0].text})[1]"),
     "order_statistic": lambda equation, operands: Piece(f"np.sort({operands[0].text})[..., {equation.params['k']}]"),
-    **{name: with_order(_NAMES[name]) for name in ("polygamma", "bessel_i", "bessel_j", "expn")},
-    **{
-        name: of_order("python", _NAMES[name])
-        for name in ("scaled_i", "k0e", "dawsn", "ellipk", "ellipe", "hurwitz_zeta")
-    },
-    **{p.name: reduction(_NAMES[p.name]) for p in with_parameters("x axis keepdims") if p.name in _NAMES},
-    **{p.name: with_keywords(_NAMES[p.name], "axis") for p in with_parameters("x axis") if p.name in _NAMES},
-    **{p.name: with_keywords(_NAMES[p.name], "k") for p in with_parameters("x k") if p.name in _NAMES},
+    **dict.fromkeys(("polygamma", "bessel_i", "bessel_j", "expn"), _named(with_order)),
+    **dict.fromkeys(
+        ("scaled_i", "k0e", "dawsn", "ellipk", "ellipe", "hurwitz_zeta"), _named(partial(of_order, "python"))
+    ),
     "lambertw": of_branch("special.lambertw({}).real", "special.lambertw({}, -1).real"),
     "positions_in_order": with_keywords("np.argsort", "axis"),
     "roll": with_keywords("np.roll", "shift", "axis"),
@@ -207,6 +204,22 @@ _CALLS: dict[str, Spelling] = {
     "index": indexed,
     "contract": contraction("np.einsum", "np.outer"),
 }
+
+_OTHER_CALLS = calls(
+    "python",
+    _name,
+    {
+        "x axis keepdims": reduction,
+        "x axis": lambda name: with_keywords(name, "axis"),
+        "x k": lambda name: with_keywords(name, "k"),
+    },
+)
+
+
+def _others(primitive: Primitive) -> Spelling | None:
+    spelling = _OTHER_CALLS(primitive)
+    return None if spelling is None else _with_floats(spelling)
+
 
 _NAMING = Naming(lambda name: with_underscores(name, _is_taken))
 
@@ -224,12 +237,13 @@ LANGUAGE = Language(
         "over_one_plus_square": lambda equation, operands: over_one_plus_square(equation, [_of_numpy(operands[0])]),
         "cast": lambda _equation, operands: Piece(f"1.0*{operands[0].at(UNARY)}", TIMES),
     },
+    others=_others,
     number=_number,
     array=_array,
     document=lambda formulas: separate_functions(formulas, python, _NAMING),
     with_parts={
         "sinc": sinc("np.{}({})".format, _number),
-        **{name: _of_symmetric_part(_NAMES[name]) for name in ("cholesky", "eigvalsh")},
+        **dict.fromkeys(("cholesky", "eigvalsh"), _of_symmetric_part),
     },
     truths=Truths(
         lambda truth: Piece(f"1.0*{truth.at(UNARY)}", TIMES),

@@ -147,7 +147,6 @@ LANGUAGE = Language(
     comment="--",
     functions={
         **operators("// % @ **", equal="=", not_equal="<>"),
-        **calls("sql", str.upper),
         "divide": _divided,
         "negative": negated,
         "whole_power": _power,
@@ -192,6 +191,7 @@ LANGUAGE = Language(
         "zeros_like": lambda _equation, _operands: Piece("0.0"),
         "ones_like": lambda _equation, _operands: Piece("1.0"),
     },
+    others=calls("sql", lambda primitive: primitive.spelling.get("sql", "").upper()),
     number=_number,
     array=_array,
     document=sql,

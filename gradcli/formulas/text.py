@@ -25,6 +25,7 @@ from gradcli.formulas.writing import (
     Piece,
     Spelling,
     SpellingWithPart,
+    calls,
     function,
     infix,
     listed,
@@ -33,7 +34,6 @@ from gradcli.formulas.writing import (
     operators,
     plain_call,
     template,
-    with_parameters,
     write,
 )
 from gradcli.primitives import table
@@ -150,13 +150,6 @@ def axis_text(axis: Any) -> str:
     if isinstance(axis, tuple):
         return str(axis[0]) if len(axis) == 1 else sizes(axis)
     return str(axis)
-
-
-def _with_param(name: str) -> Any:
-    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
-        return function(equation.primitive.name, operands[0].text, axis_text(equation.params[name]))
-
-    return spelling
 
 
 def with_keywords(name: str, *params: str) -> Spelling:
@@ -338,6 +331,10 @@ def _result_of(call: str) -> Spelling:
     return lambda _equation, operands: Piece(call.format(operands[0].text))
 
 
+def _with_k(name: str) -> Spelling:
+    return lambda equation, operands: function(name, operands[0].text, axis_text(equation.params["k"]))
+
+
 def _document(formulas: Formulas) -> Document:
     names = names_of(formulas.value, LANGUAGE.naming)
     return separate_formulas(formulas, lambda program: text(program, names.inside(), short=SHORT))
@@ -346,7 +343,6 @@ def _document(formulas: Formulas) -> Document:
 LANGUAGE = Language(
     name="text",
     functions={
-        **{name: plain_call("text", name) for name in table.names()},
         **operators(form=_beside_lists),
         "negative": negated,
         "whole_power": whole_power,
@@ -371,9 +367,6 @@ LANGUAGE = Language(
         "scaled_i": of_order("text", "i0e"),
         "hurwitz_zeta": of_order("text", "zeta"),
         "gamma_density": template("{1}**({0} - 1)*exp(-{1})/gamma({0})", TIMES),
-        **{p.name: reduction(p.name) for p in with_parameters("x axis keepdims")},
-        **{p.name: with_keywords(p.name, "axis") for p in with_parameters("x axis")},
-        **{p.name: _with_param("k") for p in with_parameters("x k")},
         "lambertw": of_branch("lambertw({})", "lambertw({}, -1)"),
         "reshape": shaped("reshape"),
         "broadcast_to": shaped("broadcast_to"),
@@ -390,6 +383,11 @@ LANGUAGE = Language(
         "right_vectors": _result_of("svd({}, full_matrices=False)[2].mT"),
         "contract": contraction("einsum", "outer"),
     },
+    others=calls(
+        "text",
+        lambda primitive: primitive.name if table.find(primitive.name) else "",
+        {"x axis keepdims": reduction, "x axis": lambda name: with_keywords(name, "axis"), "x k": _with_k},
+    ),
     number=number,
     array=array,
     document=_document,

@@ -29,7 +29,6 @@ _LONGEST_WITHOUT_NAMES = 200_000
 # Of an equation, in eighths of steps, and how many characters more take one.
 _EQUATION = 24
 _CHARACTERS = 64
-_PRIMITIVES = [entry for entry in table.entries() if isinstance(entry, Primitive)]
 
 
 class Piece(NamedTuple):
@@ -63,9 +62,9 @@ class Truths(NamedTuple):
 
 class Language(NamedTuple):
     """How a language writes programs. `functions` are its spellings by the name of the primitive,
-    `with_parts` those that name a part; `document` writes derivatives; `parts` says whether a program can
-    give names to its parts, `tensors` whether it has any; `truths` is None where truth values are numbers of the
-    language; a line that begins with `comment` says nothing."""
+    `with_parts` those that name a part, and `others` has those of every other primitive; `document` writes
+    derivatives; `parts` says whether a program can give names to its parts, `tensors` whether it has any; `truths` is
+    None where truth values are numbers of the language; a line that begins with `comment` says nothing."""
 
     name: str
     functions: Mapping[str, Spelling]
@@ -75,21 +74,26 @@ class Language(NamedTuple):
     naming: Naming = Naming()
     parts: bool = True
     with_parts: Mapping[str, SpellingWithPart] = {}
+    others: Callable[[Primitive], Spelling | None] = lambda _primitive: None
     truths: Truths | None = None
     tensors: bool = True
     comment: str = "#"
 
-    def writes(self, primitive: str) -> bool:
+    def spelling(self, primitive: Primitive) -> Spelling | None:
+        """Its spelling for a primitive, where it has one that names no part."""
+        return self.functions.get(primitive.name) or self.others(primitive)
+
+    def writes(self, primitive: Primitive) -> bool:
         """Whether it has a spelling for a primitive."""
-        return primitive in self.functions or primitive in self.with_parts
+        return primitive.name in self.with_parts or self.spelling(primitive) is not None
 
 
 class LackingError(DifferentiationError):
     """A primitive that a language has no text for."""
 
     def __init__(self, equation: Equation, language: str) -> None:
-        self.primitive = equation.primitive.name
-        super().__init__(f"'{self.primitive}' cannot be written as {language}", hint="gradcli eval computes it")
+        self.primitive = equation.primitive
+        super().__init__(f"'{self.primitive.name}' cannot be written as {language}", hint="gradcli eval computes it")
 
 
 class Written(NamedTuple):
@@ -159,15 +163,15 @@ class _TextWriter:
         return self.language.array(atom) if arrays.shape(atom) else self.language.number(atom)
 
     def _spelled(self, equation: Equation, operands: Sequence[Piece]) -> Piece:
-        name = equation.primitive.name
-        if not self.language.writes(name):
-            raise LackingError(equation, self.language.name)
+        name, spelling = equation.primitive.name, self.language.spelling(equation.primitive)
         if name == "cast" and self.language.truths and (_conditions(equation) or _is_truth(equation.inputs[0])):
             (piece,) = operands
         elif name in self.language.with_parts:
             piece = self.language.with_parts[name](equation, operands, self._named)
+        elif spelling is not None:
+            piece = spelling(equation, operands)
         else:
-            piece = self.language.functions[name](equation, operands)
+            raise LackingError(equation, self.language.name)
         return piece._replace(depth=1 + max((o.depth for o in operands), default=0))
 
     def _placed(self, variable: Variable, piece: Piece) -> Piece:
@@ -285,19 +289,20 @@ def template(text: str, level: int = ATOM, *, inner: int = ATOM) -> Spelling:
     return lambda _equation, operands: Piece(text.format(*[o.at(inner) for o in operands]), level)
 
 
-def names(language: str, form: Callable[[str], str] = str) -> dict[str, str]:
-    """What `form` makes of the names of the primitives that a language or library has, by those here."""
-    return {p.name: form(p.spelling[language]) for p in _PRIMITIVES if language in p.spelling}
+def calls(
+    language: str, name: Callable[[Primitive], str], by_signature: Mapping[str, Callable[[str], Spelling]] = {}
+) -> Callable[[Primitive], Spelling | None]:
+    """Calls of the primitives that a language has a `name` for: with the operands and nothing else, but for the functions
+    whose operands and parameters have the names that are in `by_signature`."""
 
+    def spelling(primitive: Primitive) -> Spelling | None:
+        called = name(primitive)
+        signature = "" if primitive.internal else " ".join(p.name for p in primitive.parameters)
+        if signature in by_signature and called:
+            return by_signature[signature](called)
+        return plain_call(language, called) if called else None
 
-def calls(language: str, form: Callable[[str], str] = str) -> dict[str, Spelling]:
-    """Calls of these with their operands."""
-    return {name: plain_call(language, text) for name, text in names(language, form).items()}
-
-
-def with_parameters(signature: str) -> list[Primitive]:
-    """The functions of the language whose operands and parameters have these names."""
-    return [p for p in _PRIMITIVES if not p.internal and " ".join(n.name for n in p.parameters) == signature]
+    return spelling
 
 
 def plain_call(language: str, name: str) -> Spelling:
