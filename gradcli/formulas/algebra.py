@@ -150,9 +150,9 @@ class Algebra:
 
         return self._intern(("call", primitive, tuple(operands), frozen(params)), make)  # type: ignore[no-any-return]
 
-    def function(self, primitive: Primitive, x: Formula) -> Formula:
+    def function(self, primitive: Primitive, x: Formula, **params: Any) -> Formula:
         """An elementwise function of one operand."""
-        return self.call(primitive, [x], {}, x.shape, "float64")
+        return self.call(primitive, [x], params, x.shape, "float64")
 
     def with_operands(self, node: Application, operands: Sequence[Formula]) -> Formula:
         """A call with other operands, which have the same values."""

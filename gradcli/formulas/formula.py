@@ -103,7 +103,7 @@ class _Reader:
         if value in self.logarithms:
             base = decimal(self.logarithms[value], algebra.typed)
             assert base is not None
-            return algebra.call(log, [algebra.number(base)], {}, (), "float64")
+            return algebra.function(log, algebra.number(base))
         return number(algebra, value)
 
     def _equation(self, equation: Equation) -> Formula:

@@ -38,8 +38,7 @@ def number(algebra: Algebra, value: float) -> Formula:
     if root != 1:
         parts.append(algebra.power(algebra.number(root), algebra.number(_HALF)))
     if logarithm:
-        base = algebra.call(log, [algebra.number(n)], {}, (), "float64")
-        parts.append(algebra.power(base, algebra.number(logarithm)))
+        parts.append(algebra.power(algebra.function(log, algebra.number(n)), algebra.number(logarithm)))
     return algebra.multiply(*parts)
 
 
@@ -159,14 +158,11 @@ def _is_generic(node: Formula, of_number: bool) -> bool:
 def _lower_order(primitive: Primitive, sign: int) -> Identity:
     """Bessel functions by those of orders 0 and 1: DLMF 10.6.1 and 10.29.1."""
 
-    def of_order(algebra: Algebra, x: Formula, n: int) -> Formula:
-        return algebra.call(primitive, [x], {"n": n}, x.shape, "float64")
-
     def identity(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
         x, n = operands[0], params["n"]
         if n < 2:
             return None
-        below, at = of_order(algebra, x, 0), of_order(algebra, x, 1)
+        below, at = algebra.function(primitive, x, n=0), algebra.function(primitive, x, n=1)
         for k in range(1, n):
             step = algebra.multiply(algebra.number(2 * k * sign), algebra.divide(at, x))
             below, at = at, algebra.add(step, algebra.scale(-sign, below))
@@ -181,9 +177,9 @@ def _sinc(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, An
     if n == 0:
         return None
     angle = algebra.multiply(algebra.pi, x)
-    before = algebra.call(sinc, [x], {"n": 0}, x.shape, "float64")
+    before = algebra.function(sinc, x, n=0)
     for k in range(1, n + 1):
-        wave = algebra.call((sin, cos)[k % 2], [angle], {}, x.shape, "float64")
+        wave = algebra.function((sin, cos)[k % 2], angle)
         scale = algebra.multiply(
             algebra.number((1, 1, -1, -1)[k % 4]), algebra.power(algebra.pi, algebra.number(k - 1))
         )

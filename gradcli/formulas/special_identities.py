@@ -41,8 +41,7 @@ def _by_recurrence(first: _First, following: _Next) -> Any:
             return None
 
         def named(other: str) -> Formula:
-            params = {"n": 0} if other in _FAMILIES else {}
-            return algebra.call(_primitive(other), [x], params, x.shape, "float64")
+            return algebra.function(_primitive(other), x, **({"n": 0} if other in _FAMILIES else {}))
 
         before, value = first(algebra, x, named)
         for k in range(2, n + 1):
@@ -123,7 +122,7 @@ def _exponential_integral(algebra: Algebra, operands: Sequence[Formula], params:
 
 def _gamma_density(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula:
     a, x = operands
-    gamma = algebra.call(_primitive("gamma"), [a], {}, a.shape, "float64")
+    gamma = algebra.function(_primitive("gamma"), a)
     power = algebra.power(x, algebra.add(a, algebra.number(-1)))
     return algebra.multiply(
         power, algebra.power(algebra.euler, algebra.negative(x)), algebra.power(gamma, algebra.number(-1))
