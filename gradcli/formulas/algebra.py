@@ -296,9 +296,9 @@ class Algebra:
             return self.number(value ** int(n))
         if base is self.euler and is_call(exponent, "log"):
             return exponent.children[0]
-        if is_call(base, "abs") and self._is_even(exponent):
+        if is_call(base, "abs") and self.is_even(exponent):
             return self.power(base.children[0], exponent)
-        if is_call(base, "hypot") and n is not None and self._is_even(exponent):
+        if is_call(base, "hypot") and n is not None and self.is_even(exponent):
             return self.power(
                 self.add(*[self.power(side, self.number(2)) for side in base.children]), self.number(n / 2)
             )
@@ -325,7 +325,7 @@ class Algebra:
         raised: dict[Formula, Formula] = {}
         others: dict[Formula, Formula] = {}
         for inner, a in self.powers(rest).items():
-            if n is not None and n.denominator == 2 and self._is_even(a):
+            if n is not None and n.denominator == 2 and self.is_even(a):
                 inner = self._magnitude(inner)
             elif not self._is_positive(inner, a):
                 others[inner] = a
@@ -354,7 +354,7 @@ class Algebra:
             return Fraction(1), base
         return root ** int(2 * n), self.scale(coefficient / root**2, rest)
 
-    def _is_even(self, exponent: Formula) -> bool:
+    def is_even(self, exponent: Formula) -> bool:
         n = self.as_number(exponent)
         return n is not None and n % 2 == 0
 
@@ -362,7 +362,7 @@ class Algebra:
         """abs(node), or itself where no term of it is negative."""
         powers = [power for term in self.terms(node) for power in self.powers(term).items()]
         signed = any(c < 0 for c in self.terms(node).values())
-        if signed or not all(is_call(b, "cosh") or self._is_even(e) or self._is_positive(b, e) for b, e in powers):
+        if signed or not all(is_call(b, "cosh") or self.is_even(e) or self._is_positive(b, e) for b, e in powers):
             return self.function(absolute, node)
         return node
 

@@ -60,17 +60,13 @@ def _logarithm(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[s
 
 
 def _absolute(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
-    value = algebra.as_number(operands[0])
+    x = operands[0]
+    value = algebra.as_number(x)
     if value is not None:
         return algebra.number(abs(value))
-    if isinstance(operands[0], Product) and all(_is_even(algebra, *pair) for pair in operands[0].powers.items()):
-        return operands[0]
+    if isinstance(x, Product) and all(b is algebra.euler or algebra.is_even(e) for b, e in x.powers.items()):
+        return x
     return None
-
-
-def _is_even(algebra: Algebra, base: Formula, exponent: Formula) -> bool:
-    n = algebra.as_number(exponent)
-    return base is algebra.euler or (n is not None and n.denominator == 1 and n % 2 == 0)
 
 
 def _hypotenuse(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
