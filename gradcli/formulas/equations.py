@@ -10,7 +10,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, in_order
-from gradcli.formulas.numbers import Decimal
+from gradcli.formulas.numbers import over_bar
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, subtract
 from gradcli.primitives.exponential import exp
 from gradcli.primitives.powers import general_power, sqrt, whole_power
@@ -114,11 +114,7 @@ class EquationWriter:
                 below.append(self._power(base, self.algebra.negative(exponent)))
             else:
                 above.append(self._power(base, exponent))
-        p: Fraction | int
-        if isinstance(coefficient, Decimal):
-            p, q = coefficient.split()
-        else:
-            p, q = coefficient.numerator, coefficient.denominator
+        p, q = over_bar(coefficient)
         if max(p, q) > _LARGEST_FRACTION and q != 1:
             above.insert(0, _as_float(coefficient))
         else:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gradcli import arrays
 from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, in_order
-from gradcli.formulas.numbers import Decimal
+from gradcli.formulas.numbers import Decimal, over_bar
 from gradcli.formulas.writing import ATOM, POWER, PRODUCT, SUM, UNARY
 from gradcli.primitives import table
 from gradcli.program.ir import Variable
@@ -105,8 +105,7 @@ class Lengths:
                 below.append(self._power(base, self.algebra.negative(exponent)))
             else:
                 above.append(self._power(base, exponent))
-        p: Fraction | int
-        p, q = coefficient.split() if isinstance(coefficient, Decimal) else coefficient.as_integer_ratio()
+        p, q = over_bar(coefficient)
         if q != 1:
             below.append(_digits(q))
         if p != 1 or not above:

@@ -43,14 +43,6 @@ class Decimal(Fraction):
 
     __slots__ = ()
 
-    def split(self) -> tuple[Fraction, int]:
-        """What has an end as a decimal, and what it is to be divided by: 0.2 and 3 for a third of 0.2."""
-        below = self.denominator
-        for prime in (2, 5):
-            while below % prime == 0:
-                below //= prime
-        return Fraction(self) * below, below
-
 
 def _keeping(name: str) -> Any:
     operation = getattr(Fraction, name)
@@ -64,6 +56,18 @@ def _keeping(name: str) -> Any:
 
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "neg", "pos", "abs"):
     setattr(Decimal, f"__{_name}__", _keeping(f"__{_name}__"))
+
+
+def over_bar(number: Fraction) -> tuple[Fraction | int, int]:
+    """What of a number stands above a bar, and what below: whole numbers; of a decimal above what has an end as one, 0.2
+    and 3 for a third of 0.2."""
+    if not isinstance(number, Decimal):
+        return number.as_integer_ratio()
+    below = number.denominator
+    for prime in (2, 5):
+        while below % prime == 0:
+            below //= prime
+    return Fraction(number) * below, below
 
 
 def decimal(value: float, typed: Collection[float]) -> Decimal | None:
