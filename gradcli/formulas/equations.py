@@ -39,6 +39,21 @@ def _as_float(number: Fraction | int) -> float:
     return value
 
 
+def turned(algebra: Algebra, coefficient: Fraction, powers: Mapping[Formula, Formula]) -> Sequence[Sum]:
+    """The sums among the factors of a term that are written with the opposite signs: those of negative terms, and one that
+    takes the minus of the coefficient, as x - 1 does."""
+    found = []
+    negative = coefficient < 0
+    for base, exponent in powers.items():
+        n = algebra.as_number(exponent)
+        if not isinstance(base, Sum) or len(base.terms) < 2 or n is None or n.denominator != 1 or n % 2 == 0:
+            continue
+        if algebra.is_negative(base) or (negative and any(c < 0 for c in base.terms.values())):
+            found.append(base)
+            negative = not negative
+    return found
+
+
 class EquationWriter:
     """Writes expressions as equations. Raises NoFloatError for a number that no float holds."""
 
@@ -146,15 +161,9 @@ class EquationWriter:
     ) -> tuple[Fraction, Mapping[Formula, Formula]]:
         """A coefficient and powers without a sum of negative terms, and without a minus that a sum can take."""
         changed = dict(powers)
-        for base, exponent in powers.items():
-            n = self.algebra.as_number(exponent)
-            if not isinstance(base, Sum) or len(base.terms) < 2 or n is None or n.denominator != 1 or n % 2 == 0:
-                continue
-            positive = [c > 0 for c in base.terms.values()]
-            if not any(positive) or (coefficient < 0 and not all(positive)):
-                del changed[base]
-                changed[self.algebra.negative(base)] = exponent
-                coefficient = -coefficient
+        for base in turned(self.algebra, coefficient, powers):
+            changed[self.algebra.negative(base)] = changed.pop(base)
+            coefficient = -coefficient
         return coefficient, changed
 
     def _product(self, factors: Sequence[Atom]) -> Atom:

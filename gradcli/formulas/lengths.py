@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from gradcli import arrays
-from gradcli.formulas.algebra import Algebra, Application, Formula, Sum, Symbol, in_order
+from gradcli.formulas.algebra import Algebra, Application, Formula, Symbol, in_order
+from gradcli.formulas.equations import turned
 from gradcli.formulas.numbers import Decimal, over_bar
 from gradcli.formulas.writing import ATOM, POWER, PRODUCT, SUM, UNARY
 from gradcli.primitives import table
@@ -83,15 +84,8 @@ class Lengths:
 
     def _has_sign(self, coefficient: Fraction, term: Formula) -> bool:
         """Whether a term is written with a minus: none that a factor such as x - 1 can take."""
-        negative = coefficient < 0
-        for base, exponent in self.algebra.powers(term).items():
-            n = self.algebra.as_number(exponent)
-            if isinstance(base, Sum) and len(base.terms) > 1 and n is not None and n.denominator == 1 and n % 2:
-                if self.algebra.is_negative(base):
-                    negative = not negative
-                elif negative and any(c < 0 for c in base.terms.values()):
-                    negative = False
-        return negative
+        signs = (coefficient < 0) + len(turned(self.algebra, coefficient, self.algebra.powers(term)))
+        return signs % 2 == 1
 
     def _term(self, coefficient: Fraction, term: Formula) -> Written:
         """A positive coefficient times a product."""
