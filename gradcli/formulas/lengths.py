@@ -20,9 +20,9 @@ _OPERATORS = {name: len(symbol) for name, symbol in table.operators().items()}
 _HALF = Fraction(1, 2)
 
 
-class Written(NamedTuple):
-    """A text: how many characters it has, from how many names and numbers, how tightly it holds together, and whether
-    something in it is below a bar."""
+class Length(NamedTuple):
+    """That of a text: how many characters it has, from how many names and numbers, how tightly it holds together, and
+    whether something in it is below a bar."""
 
     characters: int
     parts: int = 1
@@ -39,7 +39,7 @@ class Lengths:
 
     def __init__(self, algebra: Algebra) -> None:
         self.algebra = algebra
-        self._known: dict[Formula, Written] = {}
+        self._known: dict[Formula, Length] = {}
 
     def of(self, root: Formula) -> tuple[int, int]:
         """The characters of a formula, and, for two that have as many, its parts. A bar beside a bar, which is hard
@@ -47,35 +47,35 @@ class Lengths:
         if root not in self._known:
             for node in in_order(root):
                 if node not in self._known:
-                    self._known[node] = self._written(node)
+                    self._known[node] = self._length(node)
         return self._known[root][:2]
 
-    def _written(self, node: Formula) -> Written:
+    def _length(self, node: Formula) -> Length:
         if isinstance(node, Symbol):
-            return Written(len(node.value.name or "") if isinstance(node.value, Variable) else 2)
+            return Length(len(node.value.name or "") if isinstance(node.value, Variable) else 2)
         if isinstance(node, Application):
             return self._call(node)
         return self._sum(self.algebra.terms(node).items())
 
-    def _call(self, node: Application) -> Written:
+    def _call(self, node: Application) -> Length:
         if node.primitive is None:
-            return Written(min(_ELEMENT * arrays.size(node.array), _LONGEST_ARRAY))
+            return Length(min(_ELEMENT * arrays.size(node.array), _LONGEST_ARRAY))
         name, operands = node.primitive.name, [self._known[c] for c in node.children]
         parts = sum(o.parts for o in operands)
         if name == "permute":
-            return Written(operands[0].at(ATOM) + 2, parts)
+            return Length(operands[0].at(ATOM) + 2, parts)
         if name in _OPERATORS and len(operands) == 2:
-            return Written(sum(o.at(PRODUCT) for o in operands) + _OPERATORS[name], parts, PRODUCT)
-        return Written(len(name) + 1 + sum(o.characters + 1 for o in operands), parts)
+            return Length(sum(o.at(PRODUCT) for o in operands) + _OPERATORS[name], parts, PRODUCT)
+        return Length(len(name) + 1 + sum(o.characters + 1 for o in operands), parts)
 
-    def _sum(self, terms: Iterable[tuple[Formula, Fraction]]) -> Written:
+    def _sum(self, terms: Iterable[tuple[Formula, Fraction]]) -> Length:
         products = [(self._term(abs(c), t), self._has_sign(c, t)) for t, c in terms]
         if not products:
-            return Written(1)
+            return Length(1)
         signs = len(products) - (not all(negative for _, negative in products))
         if len(products) == 1 and not signs:
             return products[0][0]
-        return Written(
+        return Length(
             sum(product.at(PRODUCT) for product, _ in products) + signs,
             sum(product.parts for product, _ in products),
             SUM if len(products) > 1 else UNARY,
@@ -87,14 +87,14 @@ class Lengths:
         signs = (coefficient < 0) + len(turned(self.algebra, coefficient, self.algebra.powers(term)))
         return signs % 2 == 1
 
-    def _term(self, coefficient: Fraction, term: Formula) -> Written:
+    def _term(self, coefficient: Fraction, term: Formula) -> Length:
         """A positive coefficient times a product."""
-        above: list[Written] = []
-        below: list[Written] = []
+        above: list[Length] = []
+        below: list[Length] = []
         for base, exponent in self.algebra.powers(term).items():
             if base is self.algebra.euler and exponent is not self.algebra.one:
                 known = self._known[exponent]
-                above.append(Written(5 + known.characters, known.parts))
+                above.append(Length(5 + known.characters, known.parts))
             elif self.algebra.is_negative(exponent):
                 below.append(self._power(base, self.algebra.negative(exponent)))
             else:
@@ -110,35 +110,35 @@ class Lengths:
         denominator = _product(below)
         nested = numerator.bars + denominator.bars
         characters = numerator.at(PRODUCT) + 1 + denominator.at(UNARY) + nested
-        return Written(characters, numerator.parts + denominator.parts + 2 * nested, PRODUCT, bars=True)
+        return Length(characters, numerator.parts + denominator.parts + 2 * nested, PRODUCT, bars=True)
 
-    def _power(self, base: Formula, exponent: Formula) -> Written:
+    def _power(self, base: Formula, exponent: Formula) -> Length:
         inner, n = self._known[base], self.algebra.as_number(exponent)
         if n == 1:
             return inner
         if n == _HALF:
-            return Written(6 + inner.characters, inner.parts)
+            return Length(6 + inner.characters, inner.parts)
         written = self._sum(self.algebra.terms(exponent).items()) if n is None else _number(n)
         parts = inner.parts + written.parts
-        return Written(inner.at(ATOM) + 2 + written.at(UNARY), parts, POWER, inner.bars)
+        return Length(inner.at(ATOM) + 2 + written.at(UNARY), parts, POWER, inner.bars)
 
 
-def _number(n: Fraction) -> Written:
+def _number(n: Fraction) -> Length:
     if isinstance(n, Decimal):
         return _digits(n)
-    return Written(len(str(n)), 1, ATOM if n.denominator == 1 else PRODUCT)
+    return Length(len(str(n)), 1, ATOM if n.denominator == 1 else PRODUCT)
 
 
-def _digits(number: Fraction | int) -> Written:
+def _digits(number: Fraction | int) -> Length:
     """A whole number, or one that has an end as a decimal: as a float where it has a point, which may be too large for one."""
     try:
-        return Written(len(str(number if number.denominator == 1 else float(number))))
+        return Length(len(str(number if number.denominator == 1 else float(number))))
     except OverflowError:
-        return Written(len(str(number)))
+        return Length(len(str(number)))
 
 
-def _product(factors: Sequence[Written]) -> Written:
+def _product(factors: Sequence[Length]) -> Length:
     if len(factors) == 1:
         return factors[0]
     characters = sum(f.at(PRODUCT) for f in factors) + len(factors) - 1
-    return Written(characters, sum(f.parts for f in factors), PRODUCT, any(f.bars for f in factors))
+    return Length(characters, sum(f.parts for f in factors), PRODUCT, any(f.bars for f in factors))
