@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from gradcli.formulas import angles
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, in_order, is_call
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Unit, in_order, is_call
 from gradcli.formulas.expansion import MOST_TERMS, expanded
 from gradcli.formulas.identities import chosen
 from gradcli.formulas.lengths import Lengths
@@ -133,9 +133,9 @@ class Forms:
     def _factored(self, node: Sum, takes: Callable[[Fraction, bool], bool]) -> Formula:
         """A sum with the powers that all its terms have taken out."""
         algebra = self.algebra
-        common: dict[tuple[Formula, Formula], Fraction] | None = None
+        common: dict[Unit, Fraction] | None = None
         for term in node.terms:
-            powers = dict(part for b, e in algebra.powers(term).items() for part in algebra.units(b, e))
+            powers = self.quotients.units(term)
             if common is None:
                 common = powers
             else:

@@ -90,11 +90,15 @@ def _is_short(value: float) -> bool:
 
 
 def common_factor(coefficients: Collection[Fraction]) -> Fraction:
-    """The largest positive factor that leaves whole coefficients; of decimals, which are to stay as they are, one that
-    all have."""
+    """`content`; of decimals, which are to stay as they are, a factor that all have."""
     if any(isinstance(c, Decimal) for c in coefficients):
         first, *others = {abs(c) for c in coefficients}
         return Fraction(1) if others else first
+    return content(coefficients)
+
+
+def content(coefficients: Collection[Fraction]) -> Fraction:
+    """The largest positive factor that leaves whole coefficients."""
     return Fraction(math.gcd(*[c.numerator for c in coefficients]), math.lcm(*[c.denominator for c in coefficients]))
 
 

@@ -13,7 +13,7 @@ from gradcli.formulas import polynomials
 from gradcli.formulas.algebra import Algebra, Formula, Product, Sum, Unit, in_order, is_constant
 from gradcli.formulas.angles import with_other_squares
 from gradcli.formulas.expansion import expanded
-from gradcli.formulas.numbers import Decimal
+from gradcli.formulas.numbers import Decimal, content
 from gradcli.formulas.polynomials import Polynomial
 
 # Polynomials in more variables, with larger exponents or coefficients, are left as they are.
@@ -56,7 +56,7 @@ class Quotients:
     def _over_one_bar(self, node: Formula) -> Formula:
         algebra = self.algebra
         if isinstance(node, Sum):
-            return self.together(algebra.add(*[algebra.scale(c, self._flat[t]) for t, c in node.terms.items()]))
+            return self._together(algebra.add(*[algebra.scale(c, self._flat[t]) for t, c in node.terms.items()]))
         if isinstance(node, Product):
             return self._cancelled(algebra.multiply(*[self._flat_power(b, e) for b, e in node.powers.items()]))
         return node
@@ -69,7 +69,7 @@ class Quotients:
         n = self.algebra.as_number(exponent)
         return int(n) if n is not None and n.denominator == 1 else 0
 
-    def together(self, node: Formula) -> Formula:
+    def _together(self, node: Formula) -> Formula:
         """A sum over its common denominator."""
         algebra = self.algebra
         least: dict[Formula, Fraction] = {}
@@ -205,7 +205,7 @@ class Quotients:
         units: dict[Unit, int] = {}
         rows = []
         for node in nodes:
-            terms = [(self._units(term), c) for term, c in self.algebra.terms(node).items()]
+            terms = [(self.units(term), c) for term, c in self.algebra.terms(node).items()]
             for powers, _ in terms:
                 for unit, n in powers.items():
                     units[unit] = math.lcm(units.get(unit, 1), n.denominator)
@@ -218,7 +218,8 @@ class Quotients:
                 return None
         return read
 
-    def _units(self, term: Formula) -> dict[Unit, Fraction]:
+    def units(self, term: Formula) -> dict[Unit, Fraction]:
+        """The powers of a term as units with coefficients."""
         powers = self.algebra.powers(term)
         return dict(unit for base, exponent in powers.items() for unit in self.algebra.units(base, exponent))
 
@@ -241,7 +242,7 @@ class Quotients:
 def _append(read: _Read, terms: Sequence[tuple[Sequence[Fraction | int], Fraction]]) -> bool:
     """Add a sum of powers with coefficients to what is read, unless its numbers are too large."""
     lowest = [int(min(column)) for column in zip(*(exponents for exponents, _ in terms))]
-    number = Fraction(math.gcd(*[c.numerator for _, c in terms]), math.lcm(*[c.denominator for _, c in terms]))
+    number = content([c for _, c in terms])
     if any(isinstance(c, Decimal) for _, c in terms):
         number = Decimal(number)
     polynomial: dict[tuple[int, ...], int] = {}
