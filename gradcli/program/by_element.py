@@ -18,6 +18,7 @@ from gradcli.primitives.indexing import scatter
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import mean
 from gradcli.program.ir import Atom, Element, Equation, Program, Variable
+from gradcli.program.positions import moved, spread, targets
 
 # A program of more equations is none that anybody reads by its elements.
 _MOST_EQUATIONS = 5_000
@@ -74,7 +75,7 @@ class _Split:
             return self._each(equation, operands)
         shapes = [arrays.shape(a) for a in inputs]
         if primitive.moves:
-            return self._moved(equation, operands, shapes)
+            return self._moved(equation, operands)
         if primitive is scatter:
             return self._scattered(operands[0], shapes[0], params, output)
         if primitive.reduces is not None:
@@ -116,27 +117,20 @@ class _Split:
     def _spread(self, elements: _Elements, given: Shape, wanted: Shape) -> _Elements:
         if given == wanted:
             return elements
-        places = arrays.numpy_namespace().broadcast_to(_places(given), wanted)
-        return [elements[i] for i in places.ravel().tolist()]
+        return [elements[i] for i in spread(given, wanted).ravel().tolist()]
 
-    def _moved(self, equation: Equation, operands: Sequence[_Elements], shapes: Sequence[Shape]) -> _Elements:
-        """Find out where the elements go by sending their numbers; 0 is for a zero that comes in."""
+    def _moved(self, equation: Equation, operands: Sequence[_Elements]) -> _Elements:
         self._check(math.prod(equation.output.shape))
         zero = arrays.asarray(0.0, equation.output.dtype)
         everything = [zero, *itertools.chain.from_iterable(operands)]
-        firsts = itertools.accumulate(map(len, operands), initial=1)
-        numbers = [_places(shape) + first for shape, first in zip(shapes, firsts)]
-        xp = arrays.numpy_namespace()
-        places = xp.asarray(equation.primitive.forward(xp, *numbers, **equation.params))
-        return [everything[i] for i in places.ravel().tolist()]
+        return [everything[i] for i in moved(equation).ravel().tolist()]
 
     def _scattered(self, elements: _Elements, given: Shape, params: Mapping[str, Any], output: Variable) -> _Elements:
         self._check(math.prod(output.shape))
-        xp = arrays.numpy_namespace()
-        targets = xp.asarray(_places(params["shape"])[params["key"]])
-        sources = self._spread(elements, given, targets.shape)
+        places = targets(params)
+        sources = self._spread(elements, given, places.shape)
         found: list[_Elements] = [[] for _ in range(math.prod(output.shape))]
-        for target, source in zip(targets.ravel().tolist(), sources):
+        for target, source in zip(places.ravel().tolist(), sources):
             found[target].append(source)
         return [self.total(parts) for parts in found]
 
@@ -167,11 +161,9 @@ class _Split:
     def groups(self, elements: _Elements, shape: Shape, axes: Sequence[int] | None) -> list[_Elements]:
         """The elements beside each other along the axes, for each place in the others."""
         axes = range(len(shape)) if axes is None else axes
-        kept = tuple(1 if a in axes else s for a, s in enumerate(shape))
-        targets = arrays.numpy_namespace().broadcast_to(_places(kept), shape).ravel().tolist()
-        found: list[_Elements] = [[] for _ in range(math.prod(kept))]
-        for target, element in zip(targets, elements):
-            found[target].append(element)
+        found: list[_Elements] = [[] for _ in range(math.prod(s for a, s in enumerate(shape) if a not in axes))]
+        for group, element in zip(_groups(shape, axes), elements):
+            found[group].append(element)
         return found
 
     def _contracted(
@@ -228,6 +220,13 @@ class _Split:
         return [[self.apply(divide, cofactor(i, j), determinant) for j in size] for i in size]
 
 
+def _groups(shape: Shape, axes: Sequence[int]) -> Sequence[int]:
+    """For each element the number of those that it is beside along the axes."""
+    kept = tuple(1 if a in axes else s for a, s in enumerate(shape))
+    found: Sequence[int] = spread(kept, shape).ravel().tolist()
+    return found
+
+
 _Rule = Callable[[_Split, Sequence[_Elements], Sequence[Shape], Mapping[str, Any]], _Elements]
 
 
@@ -235,14 +234,14 @@ def _accumulated(join: Primitive) -> _Rule:
     def rule(
         split: _Split, operands: Sequence[_Elements], shapes: Sequence[Shape], params: Mapping[str, Any]
     ) -> _Elements:
-        places, axis = _places(shapes[0]), params["axis"]
+        places, axis = [*range(len(operands[0]))], params["axis"]
         found: dict[int, Atom] = {}
-        for group in split.groups(places.ravel().tolist(), shapes[0], [axis % len(shapes[0])]):
+        for group in split.groups(places, shapes[0], [axis % len(shapes[0])]):
             for before, place in itertools.pairwise([None, *group]):
                 assert isinstance(place, int)
                 element = operands[0][place]
                 found[place] = element if before is None else split.apply(join, found[before], element)
-        return [found[place] for place in range(len(operands[0]))]
+        return [found[place] for place in places]
 
     return rule
 
@@ -250,12 +249,11 @@ def _accumulated(join: Primitive) -> _Rule:
 def _softmax(
     split: _Split, operands: Sequence[_Elements], shapes: Sequence[Shape], params: Mapping[str, Any]
 ) -> _Elements:
-    axis, shape = params["axis"], shapes[0]
+    shape = shapes[0]
+    axes = [params["axis"] % len(shape)]
     powers: _Elements = [split.apply(exp, e) for e in operands[0]]
-    totals = [split.total(group) for group in split.groups(powers, shape, [axis % len(shape)])]
-    kept = tuple(1 if a == axis % len(shape) else s for a, s in enumerate(shape))
-    places = arrays.numpy_namespace().broadcast_to(_places(kept), shape).ravel().tolist()
-    return [split.apply(divide, power, totals[place]) for power, place in zip(powers, places)]
+    totals = [split.total(group) for group in split.groups(powers, shape, axes)]
+    return [split.apply(divide, power, totals[group]) for power, group in zip(powers, _groups(shape, axes))]
 
 
 def _rows(elements: _Elements, shape: Shape) -> Sequence[_Elements]:
@@ -290,7 +288,3 @@ _RULES: Mapping[str, _Rule] = {
     ],
     "solve": _solved,
 }
-
-
-def _places(shape: Shape) -> Any:
-    return arrays.numpy_namespace().arange(math.prod(shape)).reshape(shape)

@@ -17,6 +17,7 @@ from gradcli.arrays.sparsity_patterns import Pattern
 from gradcli.errors import LimitError
 from gradcli.primitives import batching, indexing, linear
 from gradcli.program.ir import Atom, Equation, Program, Variable
+from gradcli.program.positions import moved, positions, spread, targets
 
 # Of any intermediate result.
 _MOST_ENTRIES = 2**24
@@ -68,7 +69,8 @@ class _Propagation:
         if primitive.elementwise:
             return self._united([self._spread(self.known[o], o.shape, equation.output.shape) for o in operands])
         if primitive.moves:
-            return self._moved(equation)
+            parts = [sparsity_patterns.nothing(1, self.size), *map(self._pattern, equation.inputs)]
+            return self._taken(sparsity_patterns.joined(parts), moved(equation))
         if primitive is indexing.scatter:
             return self._scattered(equation)
         if primitive is linear.matmul:
@@ -86,33 +88,21 @@ class _Propagation:
         """The pattern of a tensor that is broadcast to a shape."""
         if given == wanted:
             return pattern
-        return self._taken(pattern, arrays.numpy_namespace().broadcast_to(_positions(given), wanted))
+        return self._taken(pattern, spread(given, wanted))
 
-    def _taken(self, pattern: Pattern, positions: Any) -> Pattern:
-        _charge(sparsity_patterns.taken_entries(pattern, positions))
-        return sparsity_patterns.taken(pattern, positions)
+    def _taken(self, pattern: Pattern, places: Any) -> Pattern:
+        _charge(sparsity_patterns.taken_entries(pattern, places))
+        return sparsity_patterns.taken(pattern, places)
 
     def _united(self, parts: Sequence[Pattern]) -> Pattern:
         _charge(sum(p.nnz for p in parts))
         return sparsity_patterns.united(parts)
 
-    def _moved(self, equation: Equation) -> Pattern:
-        """Find out where the elements go by sending their numbers; 0 is for a zero that comes in."""
-        rows, numbers, first = [sparsity_patterns.nothing(1, self.size)], [], 1
-        for atom in equation.inputs:
-            sizes = arrays.shape(atom)
-            rows.append(self._pattern(atom))
-            numbers.append(_positions(sizes) + first)
-            first += math.prod(sizes)
-        xp = arrays.numpy_namespace()
-        positions = xp.asarray(equation.primitive.forward(xp, *numbers, **equation.params))
-        return self._taken(sparsity_patterns.joined(rows), positions)
-
     def _scattered(self, equation: Equation) -> Pattern:
         (operand,), params = equation.inputs, equation.params
-        targets = arrays.numpy_namespace().asarray(_positions(params["shape"])[params["key"]])
-        sources = arrays.numpy_namespace().broadcast_to(_positions(operand.shape), targets.shape)
-        return sparsity_patterns.merged(self.known[operand], sources, targets, math.prod(params["shape"]))
+        places = targets(params)
+        sources = spread(operand.shape, places.shape)
+        return sparsity_patterns.merged(self.known[operand], sources, places, math.prod(params["shape"]))
 
     def _along_axes(self, operand: Variable, wanted: Shape, axis: int | tuple[int, ...]) -> Pattern:
         """Every element of the result depends on all that stand beside it along the axes."""
@@ -123,8 +113,7 @@ class _Propagation:
 
     def _merged(self, pattern: Pattern, given: Shape, kept: Shape) -> Pattern:
         """The pattern of a tensor that is reduced along the axes which have the size 1 in `kept`."""
-        targets = arrays.numpy_namespace().broadcast_to(_positions(kept), given)
-        return sparsity_patterns.merged(pattern, _positions(given), targets, math.prod(kept))
+        return sparsity_patterns.merged(pattern, positions(given), spread(kept, given), math.prod(kept))
 
     def _contracted(self, equation: Equation, terms: Sequence[Sequence[Any]], result: Sequence[Any]) -> Pattern:
         """A sum of products, the axes of whose operands and result are named by letters."""
@@ -133,20 +122,14 @@ class _Propagation:
             if self._depends(operand):
                 kept = tuple(s if letter in result else 1 for s, letter in zip(operand.shape, term))
                 found = self._merged(self.known[operand], operand.shape, kept)
-                positions = _by_letters(_positions(kept), term, result)
-                parts.append(
-                    self._taken(found, arrays.numpy_namespace().broadcast_to(positions, equation.output.shape))
-                )
+                places = _by_letters(positions(kept), term, result)
+                parts.append(self._taken(found, arrays.numpy_namespace().broadcast_to(places, equation.output.shape)))
         return self._united(parts)
 
     def _dense(self, operands: Sequence[Variable], equation: Equation) -> Pattern:
         """All elements of the result depend on everything that an operand depends on."""
         parts = [self._merged(self.known[o], o.shape, (1,) * len(o.shape)) for o in operands]
         return self._spread(self._united(parts), (1,), (math.prod(equation.output.shape),))
-
-
-def _positions(sizes: Shape) -> Any:
-    return arrays.numpy_namespace().arange(math.prod(sizes)).reshape(sizes)
 
 
 def _by_letters(x: Any, term: Sequence[Any], result: Sequence[Any]) -> Any:
