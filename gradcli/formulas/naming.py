@@ -7,10 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gradcli.arrays.shapes import Shape
-from gradcli.program.ir import Element, Program, Variable, element_name
-
-# Of an element of a tensor.
-Key = tuple[int, ...]
+from gradcli.program.ir import Element, Key, Program, Variable, element_name
 
 
 def with_underscores(name: str, taken: Callable[[str], bool] = lambda _name: False) -> Iterator[str]:

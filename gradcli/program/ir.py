@@ -24,7 +24,11 @@ class Variable:
         return f"{self.name or 'v'}:{self.dtype}{list(self.shape)}"
 
 
-def element_name(name: str, key: tuple[int, ...]) -> str:
+# The place of an element in a tensor, a number for each axis.
+Key = tuple[int, ...]
+
+
+def element_name(name: str, key: Key) -> str:
     """What an element of a tensor is called."""
     return f"{name}[{', '.join(map(str, key))}]"
 
@@ -34,7 +38,7 @@ class Element(Variable):
 
     __slots__ = ("base", "key")
 
-    def __init__(self, base: Variable, key: tuple[int, ...]) -> None:
+    def __init__(self, base: Variable, key: Key) -> None:
         super().__init__((), base.dtype, element_name(base.name or "", key))
         self.base = base
         self.key = key

@@ -21,7 +21,7 @@ from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.conversions import cast
 from gradcli.program.courses import Course, courses, joined
-from gradcli.program.ir import Element, Program, Variable, element_name
+from gradcli.program.ir import Element, Key, Program, Variable, element_name
 from gradcli.program.passes import optimise, separated
 from gradcli.program.record import Recorded
 
@@ -32,8 +32,6 @@ _STEP = 0.0728771355234467
 
 # What a derivative is by: the names of inputs, each as often as it is by it.
 By = tuple[str, ...]
-# Of an element of a tensor.
-Key = tuple[int, ...]
 
 
 def derivation(

@@ -17,7 +17,7 @@ from gradcli.language.reading import read
 from gradcli.language.syntax import tree
 from gradcli.primitives.axes import MOST_AXES
 from gradcli.program.by_element import TensorsNeededError, by_element
-from gradcli.program.ir import Equation, Program, Variable, element_name
+from gradcli.program.ir import Equation, Key, Program, Variable, element_name
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
 from gradcli.run.derivation import By, derivation, example, value_of
@@ -69,7 +69,7 @@ def parsed_formula(text: str, like: Program) -> Program:
     program = read(text)
 
     def run(**given: Any) -> list[Any]:
-        def element(name: str, key: tuple[int, ...]) -> Any:
+        def element(name: str, key: Key) -> Any:
             return given[element_name(name, key)]
 
         names = {name: name.partition("[")[0] for name in given}
