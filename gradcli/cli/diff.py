@@ -20,6 +20,7 @@ from gradcli.formulas.documents import Formulas
 from gradcli.language import scope
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.program.ir import owner_name
 from gradcli.run.diagnose import Warning, unused_parts
 from gradcli.run.symbolic import derivatives_as_formulas
 
@@ -76,8 +77,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         simplified = _by_sympy(formulas) if options.simplify else None
         document = languages.document(options.to, simplified or formulas)
         point = {n: bindings[n] for n in wrt if n in bindings and not arrays.shape(bindings[n])}
-        # An input is a name, or an element of it.
-        read = [(v.name or "").partition("[")[0] for v in formulas.value.inputs] if point else []
+        read = [owner_name(v.name or "") for v in formulas.value.inputs] if point else []
         missing = [name for name in read if name not in bindings]
         if missing:
             warnings.append(_no_value(program, point, missing[0]))

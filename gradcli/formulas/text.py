@@ -39,7 +39,7 @@ from gradcli.formulas.writing import (
 from gradcli.primitives import table
 from gradcli.primitives.linear import latin
 from gradcli.program import constants
-from gradcli.program.ir import Equation, Program
+from gradcli.program.ir import Equation, Program, owner_name
 
 # Characters of a program that can be read back, as `gradcli.language.syntax` has it.
 LONGEST = 1_000_000
@@ -61,7 +61,7 @@ def text(program: Program, names: Names | None = None, *, short: int = 0) -> str
 
     Raises LimitError also for a text that is longer than what can be read back.
     """
-    named = {(v.name or "").partition("[")[0] for v in program.inputs} & set(_NAMELESS)
+    named = {owner_name(v.name or "") for v in program.inputs} & set(_NAMELESS)
     language = LANGUAGE._replace(number=_without_names) if named else LANGUAGE
     written = write(program, language, names, short=short)
     # Some words of Python stand for an input, but not alone.

@@ -33,6 +33,11 @@ def element_name(name: str, key: Key) -> str:
     return f"{name}[{', '.join(map(str, key))}]"
 
 
+def owner_name(name: str) -> str:
+    """What the tensor of an element is called by the name of the element; of another input its name."""
+    return name.partition("[")[0]
+
+
 class Element(Variable):
     """An input that is the element at `key` of the tensor `base`."""
 

@@ -17,7 +17,7 @@ from gradcli.language.reading import read
 from gradcli.language.syntax import tree
 from gradcli.primitives.axes import MOST_AXES
 from gradcli.program.by_element import TensorsNeededError, by_element
-from gradcli.program.ir import Equation, Key, Program, Variable, element_name
+from gradcli.program.ir import Equation, Key, Program, Variable, element_name, owner_name
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
 from gradcli.run.derivation import By, derivation, example, value_of
@@ -72,7 +72,7 @@ def parsed_formula(text: str, like: Program) -> Program:
         def element(name: str, key: Key) -> Any:
             return given[element_name(name, key)]
 
-        names = {name: name.partition("[")[0] for name in given}
+        names = {name: owner_name(name) for name in given}
         values = {of: given[name] if of == name else InParts(of, None, element) for name, of in names.items()}
         return [value_of(program, values)]
 
