@@ -11,8 +11,8 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.formulas.documents import Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Naming, names_of
-from gradcli.formulas.numbers import simple_fraction
-from gradcli.formulas.text import LONG, OUTER, key_text, sizes
+from gradcli.formulas.numbers import written_fraction
+from gradcli.formulas.text import OUTER, key_text, sizes
 from gradcli.formulas.writing import (
     ATOM,
     COMPARE,
@@ -106,8 +106,8 @@ def _number(value: Any) -> Piece:
     named = {math.pi: r"\pi", math.e: "e", math.inf: r"\infty"}
     if value in named:
         return Piece(named[value])
-    fraction = simple_fraction(value)
-    if fraction is not None and fraction.numerator / fraction.denominator == value and len(repr(value)) > LONG:
+    fraction = written_fraction(value)
+    if fraction is not None:
         return Piece(f"\\frac{{{fraction.numerator}}}{{{fraction.denominator}}}", POWER)
     mantissa, _, exponent = repr(value).removesuffix(".0").partition("e")
     return Piece(f"{mantissa} \\cdot 10^{{{int(exponent)}}}", TIMES) if exponent else Piece(mantissa)

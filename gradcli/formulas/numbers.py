@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 _SHORT = 15
 # Of one with more, rounding to this many shows what it was before it was computed with.
 _ROUNDED = 13
+# A decimal with more characters may be written as a fraction.
+_LONG = 10
 _LARGEST = 1000
 _CLOSE = 4e-16
 # The powers of pi that turn up in formulas, each with the square roots that go with them.
@@ -150,6 +152,12 @@ def simple_fraction(value: float) -> Fraction | None:
     if found == 0 or abs(found.numerator) > _LARGEST:
         return None
     return found if abs(float(found) - value) <= _CLOSE * abs(value) else None
+
+
+def written_fraction(value: float) -> Fraction | None:
+    """The fraction that a decimal with many digits is written as, if it is that float."""
+    found = simple_fraction(value) if len(repr(value)) > _LONG else None
+    return found if found is not None and found.numerator / found.denominator == value else None
 
 
 def square_part(n: int) -> int:

@@ -11,7 +11,7 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError, LimitError
 from gradcli.formulas.documents import SHORT, Document, Formulas, separate_formulas
 from gradcli.formulas.naming import Names, names_of
-from gradcli.formulas.numbers import simple_fraction
+from gradcli.formulas.numbers import written_fraction
 from gradcli.formulas.writing import (
     ATOM,
     COMPARE,
@@ -43,8 +43,6 @@ from gradcli.program.ir import Equation, Program, owner_name
 
 # Characters of a program that can be read back, as `gradcli.language.syntax` has it.
 LONGEST = 1_000_000
-# A decimal with more characters may be a fraction.
-LONG = 10
 # The contraction that is the outer product of two vectors.
 OUTER = "a,b->ab"
 # A text of a higher one doubles with each.
@@ -86,8 +84,8 @@ def number(value: Any) -> Piece:
         return minus(number(-value))
     if value in _NAMED:
         return Piece(_NAMED[value])
-    fraction = simple_fraction(value)
-    if fraction is not None and fraction.numerator / fraction.denominator == value and len(repr(value)) > LONG:
+    fraction = written_fraction(value)
+    if fraction is not None:
         return Piece(str(fraction), TIMES)
     return Piece(repr(value).removesuffix(".0"))
 
