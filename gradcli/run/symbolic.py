@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
@@ -16,7 +16,6 @@ from gradcli.language.cells import InParts
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
 from gradcli.primitives.axes import MOST_AXES
-from gradcli.program.by_element import TensorsNeededError, by_element
 from gradcli.program.ir import Equation, Key, Program, Variable, element_name, owner_name
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
@@ -52,11 +51,10 @@ def derivatives_as_formulas(
         programs = derivation(program, bindings, wrt, order)
         formulas = _simplified(programs, typed) if tensors and not _takes_apart(programs[()], wrt) else {}
         if not formulas or any(e.primitive.name in _MOVING for f in formulas.values() for e in f.equations):
-            try:
-                programs = dict(_by_element(programs, typed))
-            except TensorsNeededError:
-                formulas = formulas or _simplified(programs, typed)
-            else:
+            parts = _by_element(programs, typed)
+            if parts is not None:
+                programs, formulas = parts, _simplified(parts, typed)
+            elif not formulas:
                 formulas = _simplified(programs, typed)
     if not formulas:
         raise UsageError(f"there is nothing to differentiate by: {' and '.join(map(repr, wrt))} has no elements")
@@ -120,18 +118,23 @@ def _takes_elements(equation: Equation) -> bool:
     )
 
 
-def _by_element(programs: Mapping[By, Program], typed: Collection[float]) -> Iterator[tuple[By, Program]]:
-    """The same in the elements of all tensors. Raises TensorsNeededError."""
+def _by_element(programs: Mapping[By, Program], typed: Collection[float]) -> Mapping[By, Program] | None:
+    """The same in the elements of all tensors; None where that cannot be."""
+    # What most formulas do without.
+    from gradcli.program.by_element import TensorsNeededError, by_element
+
     shapes = {v.name: v.shape for v in programs[()].inputs}
     order = {name: i for i, name in enumerate(dict.fromkeys(itertools.chain.from_iterable(programs)))}
     found = {}
     for by, program in programs.items():
-        split = by_element(formula(program, typed))
+        try:
+            split = by_element(formula(program, typed))
+        except TensorsNeededError:
+            return None
         keys = itertools.product(*(itertools.product(*map(range, shapes.get(name, ()))) for name in by))
         for key, output in zip(keys, split.outputs):
             places = [(order[name], k) for name, k in zip(by, key)]
             if sorted(places) == places:
                 names = tuple(element_name(n, k) if k else n for n, k in zip(by, key))
                 found[tuple(places)] = names, split._replace(outputs=(output,))
-    for _, (names, program) in sorted(found.items()):
-        yield names, optimise(program)
+    return {names: optimise(program) for _, (names, program) in sorted(found.items())}
