@@ -164,7 +164,7 @@ def truth(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool
             hint="len(…) > 0 asks whether it has items",
             span=node.span,
         )
-    if isinstance(condition, (*_NO_NUMBERS, tuple)):
+    if isinstance(condition, _NO_NUMBERS):
         raise EvaluationError("a condition needs a number", span=node.span)
     if type(condition) in arrays.PLAIN:
         return bool(condition)
