@@ -38,19 +38,17 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
 
     Raises CallError where PyTorch and NumPy mean different ones, and the program speaks both languages.
     """
+    if call.name == "log" and call.module in ("", "math") and _has_base(call):
+        return table.find("log", "base")
     if call.module:
         if (call.module, call.name) in _OTHERWISE:
             raise CallError(f"'{call.module}.{call.name}' {_OTHERWISE[call.module, call.name]}", span=call.name_span)
-        if call.name == "log" and call.module == "math" and _has_base(call):
-            return table.find("log", "base")
         return table.find(call.name, *_families(call.module))
     if call.receiver is not None and call.name == "where":
         # Of a tensor alone: what is chosen stands before the condition.
         return table.find("where", "method")
     if call.receiver is not None and call.name in _METHODS_OF_TORCH:
         return table.find(call.name, "torch")
-    if call.name == "log" and _has_base(call):
-        return table.find("log", "base")
     if dialect == "both" and table.differs(call.name):
         raise CallError(
             f"'{call.name}' means one thing in PyTorch and another in NumPy, and the program has prefixes of both",
