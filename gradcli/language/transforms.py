@@ -111,10 +111,7 @@ def _derivative(
 
 def _by_leaves(value: Value) -> Value:
     """An argument with every tensor in it as one that is differentiated by."""
-    limits.charge_steps(_A_PART)
-    if isinstance(value, Items):
-        return Items([_by_leaves(v) for v in value.items], value.span, value.made)
-    return inside.tracked(number(value, "what is differentiated by"))
+    return _through(value, lambda v: inside.tracked(number(v, "what is differentiated by")))
 
 
 def _through(value: Value, rule: Callable[[Value], Value]) -> Value:
