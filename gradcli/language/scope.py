@@ -258,8 +258,16 @@ def differentiation_targets(program: tree.Module, inputs: Collection[str]) -> fr
 def differentiates(program: tree.Module) -> bool:
     """Whether a program may take derivatives itself."""
     takes = TRANSFORMS | DERIVATIVES.keys()
-    calls = (n for n in tree.everything(program) if isinstance(n, (tree.Call, tree.Name)))
-    return any((n.name if isinstance(n, tree.Call) else n.id) in takes for n in calls)
+    return any(name in takes for name in mentions(tree.everything(program)))
+
+
+def mentions(nodes: Iterable[tree.SyntaxNode]) -> Iterator[str]:
+    """The names that are read or called."""
+    for node in nodes:
+        if isinstance(node, tree.Call):
+            yield node.name
+        elif isinstance(node, tree.Name):
+            yield node.id
 
 
 def _targets(call: tree.Call) -> Iterator[tree.SyntaxNode]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gradcli.errors import Span
@@ -54,10 +54,10 @@ def _functions(program: tree.Module) -> Iterator[Unused]:
     defined = [*_defined(program)]
     if not defined:
         return
-    mentioned = Counter(_mentions(tree.everything(program)))
+    mentioned = Counter(scope.mentions(tree.everything(program)))
     for name, place, statement in defined:
         # A function that calls itself is not called by that.
-        if mentioned[name] == Counter(_mentions(tree.walk(statement)))[name]:
+        if mentioned[name] == Counter(scope.mentions(tree.walk(statement)))[name]:
             yield Unused(place, f"'{name}' is defined and never called")
 
 
@@ -68,15 +68,6 @@ def _defined(program: tree.Module) -> Iterator[tuple[str, Span, tree.SyntaxNode]
             yield node.name, node.name_span, node
         elif isinstance(node, tree.Assign) and isinstance(node.value, tree.Lambda):
             yield from ((t.name, t.span, node) for t in node.targets if isinstance(t, tree.BoundName))
-
-
-def _mentions(nodes: Iterable[tree.SyntaxNode]) -> Iterator[str]:
-    """The names that are read or called."""
-    for node in nodes:
-        if isinstance(node, tree.Call):
-            yield node.name
-        elif isinstance(node, tree.Name):
-            yield node.id
 
 
 def _lines(program: tree.Module) -> Iterator[Unused]:
@@ -95,5 +86,5 @@ def _lines(program: tree.Module) -> Iterator[Unused]:
     names = {before.name} if isinstance(before, tree.Define) else set()
     if isinstance(before, tree.Assign):
         names = set().union(*map(scope.names_of, before.targets))
-    if names and not names.intersection(_mentions(tree.walk(last))):
+    if names and not names.intersection(scope.mentions(tree.walk(last))):
         yield Unused(last.span, _OF_ITS_OWN)
