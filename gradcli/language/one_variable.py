@@ -76,8 +76,7 @@ class Reader:
     def __init__(self, program: tree.Module, own: Collection[str], bound: Collection[str]) -> None:
         self._program = program
         self._own = own
-        parameters = {n.name for n in tree.everything(program) if isinstance(n, tree.Parameter)}
-        self._names = scope.known_names(program, bound) | parameters
+        self._names = scope.inner_names(program) | set(bound)
         self._products: dict[tree.Expression, Product] = {}
         self._parts: dict[str, _Part] = {}
 

@@ -291,7 +291,7 @@ def check(program: tree.Module, bound: Collection[str]) -> None:
     _check_leaving(program)
     for node in tree.everything(program):
         if isinstance(node, tree.Call) and not is_function(node.name, functions) and not _is_method(node):
-            values = _may_be_functions(program) if values is None else values
+            values = inner_names(program) if values is None else values
             if node.module or node.receiver is not None or node.name not in values:
                 raise _unknown_function(node, functions, bound, program.source)
 
@@ -331,8 +331,8 @@ def is_update(call: tree.Call) -> bool:
     return isinstance(at, tree.Attribute) and at.name == "at"
 
 
-def _may_be_functions(program: tree.Module) -> set[str]:
-    """The names that may stand for functions: parameters, and what is assigned."""
+def inner_names(program: tree.Module) -> set[str]:
+    """The names that a program itself gives values to: its parameters, and what it assigns."""
     parameters = {n.name for n in tree.everything(program) if isinstance(n, tree.Parameter)}
     return parameters | _assigned(program)
 
