@@ -8,6 +8,7 @@ import re
 from functools import cache
 
 from gradcli.errors import Span
+from gradcli.language.syntax.layout import within_brackets
 from gradcli.language.syntax.words import FOREIGN_WORDS
 from gradcli.primitives import table
 
@@ -160,7 +161,7 @@ def of_name(name: str, source: str, span: Span) -> str | None:
     behind = source[span.end : span.end + _AROUND]
     found = function(name) if behind[:1] == "[" else None
     if found is not None:
-        return f"write {found}({_within(behind)})"
+        return f"write {found}({within_brackets(behind)})"
     called = re.match(r"(?:\.\w+)*\.(\w+)\s*\(", behind)
     if called is not None and table.find(called[1]) is not None:
         return f"leave the prefix out: write {called[1]}(…)"
@@ -169,13 +170,3 @@ def of_name(name: str, source: str, span: Span) -> str | None:
     ):
         return f"write {power[1] if power[1] != ')' else '(…)'}.T"
     return f"write {_VALUES[name]}" if name in _VALUES else None
-
-
-def _within(text: str) -> str:
-    """What stands in the brackets that a text begins with."""
-    depth = 0
-    for place, character in enumerate(text):
-        depth += {"[": 1, "]": -1}.get(character, 0)
-        if not depth:
-            return text[1:place]
-    return "…"

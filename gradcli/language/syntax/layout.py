@@ -221,3 +221,14 @@ def _no_suite(colon: Token) -> ProgramSyntaxError:
     return ProgramSyntaxError(
         "an indented block should follow ':'", hint="write its lines with more blanks in front", span=place(colon)
     )
+
+
+def within_brackets(text: str) -> str:
+    """What stands in the brackets that a text begins with; an ellipsis where they are not closed."""
+    steps = {text[0]: 1, CLOSING[text[0]]: -1}
+    depth = 0
+    for end, character in enumerate(text):
+        depth += steps.get(character, 0)
+        if not depth:
+            return text[1:end]
+    return "…"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.language.syntax.layout import within_brackets
 from gradcli.language.syntax.lexer import Token
 from gradcli.language.syntax.readings import two_readings
 
@@ -53,18 +54,8 @@ def _is_factor(number: Token, token: Token, source: str) -> bool:
     return not exponent and not re.fullmatch(_OTHER_NUMBER, written)
 
 
-def _argument(source: str, opening: Token) -> str:
-    """The text in a pair of brackets, with them."""
-    depth = 0
-    for place in range(opening.start_pos, len(source)):
-        depth += {"(": 1, ")": -1}.get(source[place], 0)
-        if not depth:
-            return source[opening.start_pos : place + 1]
-    return "(…)"
-
-
 def _unclear(source: str, left: Token | None, operator: Token, number: Token, token: Token) -> ProgramSyntaxError:
-    factor = _argument(source, token) if token.type == "LPAR" else token.value
+    factor = f"({within_brackets(source[token.start_pos :])})" if token.type == "LPAR" else token.value
     product = f"{number.value}*{factor}"
     function = re.search(r"([^\W\d]\w*)\s*$", source[: operator.start_pos])
     if token.type == "LPAR" and operator.value in ("^", "**") and function is not None:
