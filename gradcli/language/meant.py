@@ -124,15 +124,20 @@ _OTHERWISE = {
 _AROUND = 1_000
 
 
+def _letters(name: str) -> str:
+    """A name as it is looked up: in small letters without '_'."""
+    return name.casefold().replace("_", "")
+
+
 def function(name: str) -> str | None:
     """The function of the language that people mean by a name, in whatever letters."""
-    key = name.casefold().replace("_", "")
+    key = _letters(name)
     return _MEANT.get(key) or _MEANT.get(name) or _by_letters().get(key) or _with_its_type(key)
 
 
 @cache
 def _by_letters() -> dict[str, str]:
-    return {name.casefold().replace("_", ""): name for name in reversed(table.names())}
+    return {_letters(name): name for name in reversed(table.names())}
 
 
 def _with_its_type(key: str) -> str | None:
@@ -145,7 +150,7 @@ def _with_its_type(key: str) -> str | None:
 
 def of_function(name: str, source: str, span: Span) -> str | None:
     """The hint for the call of an unknown function, whose name stands at `span` in the text."""
-    key = name.casefold().replace("_", "")
+    key = _letters(name)
     if name in _VALUES and re.match(r"\(\s*\)", source[span.end : span.end + _AROUND]):
         return f"write {_VALUES[name]}"
     found = function(name)
