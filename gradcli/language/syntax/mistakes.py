@@ -9,6 +9,7 @@ from gradcli.errors import ProgramSyntaxError, Span
 from gradcli.language.syntax.lalr import UnexpectedToken
 from gradcli.language.syntax.layout import CLOSING
 from gradcli.language.syntax.lexer import END, Token, place
+from gradcli.language.syntax.notations import WITHOUT_BRACKETS
 from gradcli.language.syntax.surroundings import Mistake, surroundings
 from gradcli.language.syntax.words import FOREIGN_WORDS
 
@@ -268,33 +269,6 @@ def _bad_number(m: Mistake) -> Finding | None:
     return Finding(f"'{shown}' is not a number", hint, Span(*match.span()))
 
 
-# What print writes without brackets.
-_FUNCTIONS = frozenset(
-    [
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "sec",
-        "csc",
-        "asin",
-        "acos",
-        "atan",
-        "arcsin",
-        "arccos",
-        "arctan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "exp",
-        "log",
-        "ln",
-        "sqrt",
-        "abs",
-    ]
-)
-
-
 def _bars(m: Mistake) -> Finding | None:
     if m.token.value != "|" or not m.wants_expression:
         return None
@@ -309,7 +283,7 @@ def _side_by_side(m: Mistake) -> Finding | None:
     if m.previous is None or not begins or m.wants_expression or m.wants_name:
         return None
     factors = {"NAME", "NUMBER"}
-    if m.previous.value in _FUNCTIONS and m.previous.type == "NAME":
+    if m.previous.value in WITHOUT_BRACKETS and m.previous.type == "NAME":
         return Finding(
             f"'{m.previous.value}' is a function, and its argument stands in brackets",
             f"write {m.previous.value}({_short(m.token)})",

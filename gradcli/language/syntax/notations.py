@@ -51,32 +51,12 @@ def _statement(source: str, place: int) -> Span:
     return Span(start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
 
 
-_FUNCTIONS = [
-    "sin",
-    "cos",
-    "tan",
-    "cot",
-    "sec",
-    "csc",
-    "asin",
-    "acos",
-    "atan",
-    "arcsin",
-    "arccos",
-    "arctan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "coth",
-    "exp",
-    "log",
-    "ln",
-    "log2",
-    "log10",
-    "sqrt",
-    "abs",
-    "erf",
-]
+# Functions whose arguments print writes without brackets.
+WITHOUT_BRACKETS = (
+    "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
+    "exp", "log", "ln", "sqrt", "abs",
+)  # fmt: skip
+_FUNCTIONS = (*WITHOUT_BRACKETS, "coth", "log2", "log10", "erf")
 _FUNCTION = rf"(?<![\w.])({'|'.join(sorted(_FUNCTIONS, key=len, reverse=True))})"
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 # An argument without brackets around it: a name or number with what print puts around it.
