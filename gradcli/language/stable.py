@@ -258,8 +258,14 @@ def _operands(node: Any) -> Sequence[tree.SyntaxNode]:
 def _likely(root: str, outline: _Outline) -> Sequence[tuple[StableForm, tree.Expression]]:
     """The rules that may fit an expression of such an outline, each with its pattern in the order that may, the
     first one last: hardly any, as a rule."""
+    return [(rule, order) for rule, order, expected in reversed(_ordered(root)) if _may_fit(expected, outline)]
+
+
+@cache
+def _ordered(root: str) -> Sequence[tuple[StableForm, tree.Expression, _Outline]]:
+    """The rules of a root, each with its pattern in every order, and the outlines of these."""
     orders = [(rule, order) for rule in _RULES_BY_ROOT[root] for order in _orders(_parsed(rule.pattern))]
-    return [(rule, order) for rule, order in reversed(orders) if _may_fit(_outline(order), outline)]
+    return [(rule, order, _outline(order)) for rule, order in orders]
 
 
 def _orders(pattern: Any) -> list[Any]:
