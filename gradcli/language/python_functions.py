@@ -14,7 +14,7 @@ from gradcli.language.lists import Items, item_of, taken
 from gradcli.language.statements import elements, listed
 from gradcli.language.syntax import tree
 from gradcli.language.values import Value, length_of, number, truth
-from gradcli.primitives.axes import whole
+from gradcli.primitives.axes import one_number, whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.signature import parse_signature
@@ -87,7 +87,7 @@ def _int(node: tree.Call, value: Value) -> float:
     numbers = concrete(number(value, "'int'"))
     if arrays.shape(numbers):
         raise EvaluationError("'int' needs a number", span=node.span)
-    plain = float(arrays.to_numpy(numbers).item() if type(numbers) not in arrays.PLAIN else numbers)
+    plain = float(one_number(numbers, "'int'"))
     if not math.isfinite(plain):
         raise EvaluationError(f"'int' needs a whole number, and this is {plain}", span=node.span)
     return float(int(plain))
