@@ -26,7 +26,6 @@ from gradcli.primitives.indexing import index
 from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Operation
 from gradcli.primitives.special import gamma
-from gradcli.primitives.taylor_series import taylor_series
 
 
 def _list(machine: Machine, node: tree.List, _scope: Scope) -> Task:
@@ -226,6 +225,9 @@ def _stable_form(machine: Machine, node: Fitting, scope: Scope) -> Task:
 
 
 def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
+    # Loaded by programs with such expressions.
+    from gradcli.primitives.taylor_series import taylor_series
+
     series, (first, times) = node.series, node.places[0]
     given = yield first
     value = number(given, f"'{node.rule.pattern}'")

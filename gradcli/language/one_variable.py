@@ -18,12 +18,11 @@ from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Operation, Primitive
 from gradcli.primitives.refusals import FOREIGN
 
-# An expression with more parts is not looked at, but its parts are; nor is one with a longer name of a part.
-_MOST_PARTS, _LONGEST = 40, 200
+# The longest text that names a part; one with a longer text is a part of its own.
+_LONGEST = 200
 _MOST_OPERATIONS = 1000
 # So many expressions are tried as the variable.
 _MOST_VARIABLES = 12
-_SINGULAR = frozenset({"divide", "reciprocal", "pow", "cot", "csc", "coth", "csch"})
 _OPERATORS = ("+", "-", "*", "/", "**")
 # Powers that are products have exponents up to this.
 _MOST_FACTORS = 12
@@ -79,24 +78,6 @@ class Reader:
         self._names = scope.inner_names(program) | set(bound)
         self._products: dict[tree.Expression, Product] = {}
         self._parts: dict[str, _Part] = {}
-
-    def singular(self) -> Iterator[tree.Expression]:
-        """The expressions that may have a singularity, the innermost first."""
-        nodes = tree.everything(self._program)
-        if not any(map(_may_be_singular, nodes)):
-            return
-        # How many parts expressions have, and which of them have such a one.
-        parts: dict[tree.SyntaxNode, int] = {}
-        found: set[tree.SyntaxNode] = set()
-        for node in reversed(nodes):
-            below = self._operands(node)
-            if below is None:
-                continue
-            parts[node] = 1 + sum(parts.get(b, 1) for b in below)
-            if _may_be_singular(node) or not found.isdisjoint(below):
-                found.add(node)
-                if parts[node] <= _MOST_PARTS:
-                    yield node  # type: ignore[misc]
 
     def in_one_variable(self, node: tree.Expression) -> Iterator[OneVariable]:
         """An expression as functions of something in it."""
@@ -161,7 +142,7 @@ class Reader:
         forms = [self._form(o, variable) for o in operands]
         return None if None in forms else (operation, tuple(forms))
 
-    def _operands(self, node: tree.SyntaxNode) -> Sequence[tree.Expression] | None:
+    def operands(self, node: tree.SyntaxNode) -> Sequence[tree.Expression] | None:
         """What an elementwise operation is applied to, none of a number; None for anything else."""
         if isinstance(node, (tree.Number, tree.Name)):
             return None if self._constant(node) is None else ()
@@ -185,7 +166,7 @@ class Reader:
 
     def _inside(self, node: tree.Expression) -> Iterator[tree.Expression]:
         yield node
-        for operand in self._operands(node) or ():
+        for operand in self.operands(node) or ():
             yield from self._inside(operand)
 
     def _product(self, node: tree.Expression) -> Product:
@@ -198,7 +179,7 @@ class Reader:
         value = self._constant(node)
         if value is not None:
             return Product(value, ())
-        below = self._operands(node)
+        below = self.operands(node)
         if below is None:
             text = self._program.source[node.span.start : min(node.span.end, node.span.start + _LONGEST)]
             text = "".join(text.split()) if len(text) < _LONGEST else f"#{id(node)}"
@@ -247,12 +228,6 @@ class Reader:
             if operation is None and terms:
                 return [_scaled(term, product.factor) for term in terms]
         return (product,)
-
-
-def _may_be_singular(node: tree.SyntaxNode) -> bool:
-    if isinstance(node, tree.Binary):
-        return (node.operator == "/" or node.operator == "**") and not isinstance(node.right, tree.Number)
-    return isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") in _SINGULAR
 
 
 def _operation(node: tree.Expression) -> Operation:

@@ -10,18 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli import limits
 from gradcli.errors import GradcliError, LimitError
 from gradcli.language import scope, stable
-from gradcli.language.one_variable import Form, Place, Reader
 from gradcli.language.stable import Rewritten, StableForm
 from gradcli.language.syntax import tree
+from gradcli.primitives import table
 from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.powers import power
-from gradcli.primitives.taylor_series import Series, taylor_series
 
+if TYPE_CHECKING:
+    from gradcli.language.one_variable import Form, Place, Reader
+    from gradcli.primitives.taylor_series import Series
+
+# What may be nan where its operands are numbers.
+_SINGULAR = frozenset({"divide", "reciprocal", "pow", "cot", "csc", "coth", "csch"})
+# An expression with more parts is not looked at, but its parts are.
+_MOST_PARTS = 40
 _MOST_FORMS = 10_000
 # To look at an expression, in eighths of steps.
 _LOOK = 16
@@ -63,11 +70,16 @@ def _removable(
 ) -> dict[tree.SyntaxNode, Rewritten]:
     """The expressions of a program with a removable singularity, where `own` are the functions that it defines, and
     `known` the stable forms that they have elsewhere."""
+    if not any(map(_may_be_singular, tree.everything(program))):
+        return {}
+    # Loaded by programs with such expressions.
+    from gradcli.language.one_variable import Reader
+
     reader = Reader(program, own, bound)
     found: dict[tree.SyntaxNode, Rewritten] = {}
     # What may still be nan.
     left: set[tree.SyntaxNode] = set()
-    for node in reader.singular():
+    for node in _singular(program, reader):
         limits.charge_steps(_LOOK)
         if _multiplies(node) and left.isdisjoint(tree.children(node)):
             continue
@@ -82,6 +94,28 @@ def _removable(
         if node not in found:
             left.add(node)
     return found
+
+
+def _singular(program: tree.Module, reader: Reader) -> Iterator[tree.Expression]:
+    """The expressions that may have a singularity, the innermost first."""
+    # How many parts expressions have, and which of them have such a one.
+    parts: dict[tree.SyntaxNode, int] = {}
+    found: set[tree.SyntaxNode] = set()
+    for node in reversed(tree.everything(program)):
+        below = reader.operands(node)
+        if below is None:
+            continue
+        parts[node] = 1 + sum(parts.get(b, 1) for b in below)
+        if _may_be_singular(node) or not found.isdisjoint(below):
+            found.add(node)
+            if parts[node] <= _MOST_PARTS:
+                yield node  # type: ignore[misc]
+
+
+def _may_be_singular(node: tree.SyntaxNode) -> bool:
+    if isinstance(node, tree.Binary):
+        return (node.operator == "/" or node.operator == "**") and not isinstance(node.right, tree.Number)
+    return isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") in _SINGULAR
 
 
 def _multiplies(node: tree.Expression) -> bool:
@@ -170,6 +204,7 @@ def _series(form: Form, point: float) -> Series | None:
     """The Taylor series of a function at a point where it is nan as it stands; None where it has none."""
     # Most programs do without.
     from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
+    from gradcli.primitives.taylor_series import Series
 
     known: list[float] = []
 
@@ -202,6 +237,8 @@ def _series(form: Form, point: float) -> Series | None:
 
 def _agrees(form: Form, series: Series) -> bool:
     """Whether a series is that of a function on both sides, as far as the function itself has digits there."""
+    from gradcli.primitives.taylor_series import taylor_series
+
     sides = [side * series.radius for side in (-1.0, -0.5, 0.5, 1.0)]
     values = [taylor_series(series.point + t, series) for t in sides]
     most = max(map(abs, values))
