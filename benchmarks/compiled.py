@@ -12,8 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from measure import Row, arguments, circumstances, show, write_json, write_readme
-from processes import Comparison, Run, measure
+from processes import Comparison, Run, compare
 
 PROGRAM = "log(x**q)*sin(x)+exp(-x*x)"
 NETWORK = "h = tanh(X@A + a); mean((h@B + b - Y)**2)"
@@ -220,32 +219,12 @@ TABLES = {
     f"{PROGRAM} at scalars, per call": Comparison(
         "scalars", "SymPy lambdify", 2000, ("µs", 1e-6), "value and gradients"
     ),
-    f"sum({PROGRAM}) of {ELEMENTS:,} elements": Comparison("arrays", "PyTorch", 1, ("ms", 1e-3), "value and gradients"),
+    f"sum({PROGRAM}) of {ELEMENTS:,} elements": Comparison(
+        "arrays", "PyTorch", 1, ("ms", 1e-3), "value and gradients", given=4 * ELEMENTS * 8 / 2**20
+    ),
     "a network of two layers": Comparison("network", "PyTorch", 10, ("ms", 1e-3), "value and gradients"),
 }
 
 
-def main() -> None:
-    options = arguments(__doc__, rounds=30)
-    rows: dict[str, list[Row]] = {}
-    tables = {}
-    for title, comparison in TABLES.items():
-        measured = measure(LIBRARIES, comparison, options.rounds)
-        rows[title] = measured.rows
-        tables[f"{title}, {options.rounds} rounds"] = measured.table
-        if comparison.kind == "arrays":
-            beyond = {name: used - 4 * ELEMENTS * 8 / 2**20 for name, used in measured.memory.items()}
-            lines = [f"| {name} | {max(mebibytes, 0):.0f} |" for name, mebibytes in beyond.items()]
-            tables["its memory at the first call, beyond inputs and outputs"] = "\n".join(
-                ["| | MiB |", "|---|---:|", *lines]
-            )
-    about = circumstances(PACKAGES)
-    show(about, tables)
-    if options.write:
-        write_readme("compiled", about, tables)
-    if options.json:
-        write_json(options.json, about, rows, ["value and gradients"])
-
-
 if __name__ == "__main__":
-    main()
+    compare(__doc__, "compiled", LIBRARIES, TABLES, PACKAGES, column="value and gradients")

@@ -19,7 +19,7 @@ import bandwidth
 import conformance
 from jobs import Failure, Job, Send, explanation, run
 from libraries import LIBRARIES
-from measure import circumstances, parser, show, write_readme
+from measure import circumstances, parser, publish
 
 PROGRAMS = Path(__file__).parent.parent / "tests" / "data" / "torch-float64.jsonl"
 ELEMENTS = {"cuda": 200_000_000, "cpu": 2_000_000}
@@ -188,10 +188,8 @@ def main() -> None:
         report.whole["finished"] = True
     finally:
         report.write()
-    show(about, tables)
+    publish(options, "devices", about, tables)
     print(f"\n{report.elapsed():.0f} s")
-    if options.write:
-        write_readme("devices", about, tables)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from measure import Row, arguments, circumstances, interleaved, show, table, write_json, write_readme
+from measure import Row, arguments, circumstances, interleaved, publish, table, write_json
 from startup import PEERS, gradcli, run, timed
 
 PROGRAM = "sum(log(x**q)*sin(x)+exp(-x*x))"
@@ -74,9 +74,7 @@ def main() -> None:
         rows = [Row(n, times) for n, times in interleaved(timers, options.rounds, warmups=1).items()] + missing
     about = circumstances([package for package, _ in SCRIPTS.values()] + ["numpy"])
     tables = {f"Files to file, {options.rounds} rounds": table(rows, ["process"], ("ms", 1e-3), BASELINE)}
-    show(about, tables)
-    if options.write:
-        write_readme("files", about, tables)
+    publish(options, "files", about, tables)
     if options.json:
         write_json(options.json, about, {"files": rows}, ["process"])
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from measure import circumstances, show, write_readme
+from measure import circumstances, publish
 
 import gradcli
 from gradcli.formulas import languages
@@ -208,9 +208,7 @@ def main() -> None:
                 print(f"  {length(text):4d} {name:16s} {text}{'  WRONG' if name in wrong else ''}")
     about = circumstances(["sympy"])
     tables = {"printed derivatives": summary(found), "where another text is shorter": longer(wanted, found)}
-    show(about, tables)
-    if options.write:
-        write_readme("formulas", about, tables)
+    publish(options, "formulas", about, tables)
 
 
 if __name__ == "__main__":

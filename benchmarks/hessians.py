@@ -6,8 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from measure import Row, arguments, circumstances, show, write_json, write_readme
-from processes import Comparison, Run, measure
+from processes import Comparison, Run, compare
 
 SERIES = "sin(x**2)*exp(x)/x"
 ORDERS = (5, 10, 20, 40, 80)
@@ -92,21 +91,5 @@ TABLES = {
 }
 
 
-def main() -> None:
-    options = arguments(__doc__, rounds=30)
-    rows: dict[str, list[Row]] = {}
-    tables = {}
-    for title, comparison in TABLES.items():
-        measured = measure(LIBRARIES, comparison, options.rounds)
-        rows[title] = measured.rows
-        tables[f"{title}, {options.rounds} rounds"] = measured.table
-    about = circumstances(PACKAGES)
-    show(about, tables)
-    if options.write:
-        write_readme("hessians", about, tables)
-    if options.json:
-        write_json(options.json, about, rows, ["time"])
-
-
 if __name__ == "__main__":
-    main()
+    compare(__doc__, "hessians", LIBRARIES, TABLES, PACKAGES)

@@ -134,6 +134,13 @@ def write_readme(place: str, about: Mapping[str, str], tables: Mapping[str, str]
     readme.write_text(f"{before}{begin}{text}\n{rest[rest.index('<!-- end -->') :]}", encoding="utf-8")
 
 
+def publish(options: argparse.Namespace, place: str, about: Mapping[str, str], tables: Mapping[str, str]) -> None:
+    """Print the tables, and put them into README.md where that is asked for."""
+    show(about, tables)
+    if options.write:
+        write_readme(place, about, tables)
+
+
 def show(about: Mapping[str, str], tables: Mapping[str, str]) -> None:
     print(", ".join(f"{name} {value}" for name, value in about.items()))
     for title, text in tables.items():

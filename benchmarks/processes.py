@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from measure import Row, interleaved, table
+from measure import Row, arguments, circumstances, interleaved, publish, table, write_json
 
 # What is measured: it gives numbers or arrays.
 Run = Callable[[], Sequence[Any]]
@@ -18,13 +18,15 @@ Run = Callable[[], Sequence[Any]]
 
 class Comparison(NamedTuple):
     """A table: `kind` is the method of a library that makes its jobs, `baseline` the row that ratios are
-    to, `calls` how many there are in a round, `what` is computed."""
+    to, `calls` how many there are in a round, `what` is computed. Where `given` says how many MiB inputs and outputs
+    take, the memory beyond them is a table too."""
 
     kind: str
     baseline: str
     calls: int
     unit: tuple[str, float]
     what: str
+    given: float | None = None
 
 
 def serve(connection: Connection, make: Callable[[], Any], kind: str) -> None:
@@ -118,3 +120,35 @@ def measure(libraries: Mapping[str, Callable[[], Any]], comparison: Comparison, 
     rows = [Row(n, t) for n, t in interleaved(timers, rounds, warmups=3).items()] + peers.missing
     peers.close()
     return Measured(rows, table(rows, [comparison.what], comparison.unit, comparison.baseline), peers.memory)
+
+
+def compare(
+    description: str | None,
+    place: str,
+    libraries: Mapping[str, Callable[[], Any]],
+    comparisons: Mapping[str, Comparison],
+    packages: Sequence[str],
+    column: str = "time",
+) -> None:
+    """A whole benchmark: a table of the libraries for each comparison, by its title. `place` is where the tables stand
+    in README.md, `packages` are those whose versions matter, `column` is what a time is called in JSON."""
+    options = arguments(description, rounds=30)
+    rows: dict[str, list[Row]] = {}
+    tables = {}
+    for title, comparison in comparisons.items():
+        measured = measure(libraries, comparison, options.rounds)
+        rows[title] = measured.rows
+        tables[f"{title}, {options.rounds} rounds"] = measured.table
+        if comparison.given is not None:
+            tables["its memory at the first call, beyond inputs and outputs"] = _beyond(
+                comparison.given, measured.memory
+            )
+    about = circumstances(packages)
+    publish(options, place, about, tables)
+    if options.json:
+        write_json(options.json, about, rows, [column])
+
+
+def _beyond(given: float, memory: Mapping[str, float]) -> str:
+    lines = [f"| {name} | {max(used - given, 0):.0f} |" for name, used in memory.items()]
+    return "\n".join(["| | MiB |", "|---|---:|", *lines])
