@@ -26,7 +26,7 @@ class Library:
     func: Any
 
     def tensors(self) -> tuple[Any, Any]:
-        raise NotImplementedError
+        return self.functions.tensor(points(0)), self.functions.tensor(points(1))
 
     def done(self, value: Any) -> Any:
         return value
@@ -59,9 +59,6 @@ class Gradcli(Library):
     def __init__(self) -> None:
         self.functions, self.func = importlib.import_module("gradcli"), importlib.import_module("gradcli.func")
 
-    def tensors(self) -> tuple[Any, Any]:
-        return self.functions.tensor(points(0)), self.functions.tensor(points(1))
-
     def done(self, value: Any) -> Any:
         return value.numpy()
 
@@ -72,9 +69,6 @@ class PyTorch(Library):
     def __init__(self) -> None:
         self.functions = importlib.import_module("torch")
         self.func = self.functions.func
-
-    def tensors(self) -> tuple[Any, Any]:
-        return self.functions.tensor(points(0)), self.functions.tensor(points(1))
 
 
 class Jax(Library):
@@ -95,7 +89,7 @@ class Jax(Library):
         return self.func.block_until_ready(value)
 
 
-LIBRARIES = {"gradcli": Gradcli, "PyTorch": PyTorch, "JAX jit": Jax}
+LIBRARIES = {library.name: library for library in (Gradcli, PyTorch, Jax)}
 OF = f"sum(sin(x)*exp(-x*x)) of {ROWS:,} rows of {COLUMNS}"
 TABLES = {
     f"vmap(grad), {OF}": Comparison("gradients", "PyTorch", 5, ("ms", 1e-3), "gradients"),
