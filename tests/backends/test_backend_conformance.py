@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,29 @@ from gradcli.language import scope
 from gradcli.language.syntax import parse
 from gradcli.run import session
 
-# The strict library has no arithmetic of truth values, which the rule of `multiply` uses.
-_TRUTHS = "(x<y)*x"
+
+def each_of(cases: Sequence[dict[str, Any]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases, ids=[c["id"] for c in cases])
 
 
-@pytest.mark.parametrize("case", CASES, ids=[c["id"] for c in CASES])
+def with_truths(case: dict[str, Any]) -> bool:
+    return "(x<y)*x" in case["program"]
+
+
+@each_of([c for c in CASES if not with_truths(c)])
 def test_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
-    if xp.name == "standard" and _TRUTHS in case["program"]:
-        pytest.skip("the Python array API does not compute with truth values as numbers")
+    check_value_and_gradients(case, xp)
+
+
+# The Python array API has no arithmetic of truth values, which the rule of `multiply` uses, so that the strict library
+# is not among these.
+@pytest.mark.parametrize("xp", ["torch", "jax", "cupy"], indirect=True)
+@each_of([c for c in CASES if with_truths(c)])
+def test_value_and_gradients_with_truth_values(case: dict[str, Any], xp: Any) -> None:
+    check_value_and_gradients(case, xp)
+
+
+def check_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
     program = gradcli.compile(case["program"])
     given = {name: xp.asarray(numbers(v), "float64") for name, v in case["bindings"].items()}
     read = {name: v for name, v in given.items() if name in case["program"]}
@@ -36,7 +52,7 @@ def test_value_and_gradients(case: dict[str, Any], xp: Any) -> None:
         assert_same(None if found is None else arrays.on_host(found), expected, scale)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[c["id"] for c in CASES])
+@each_of(CASES)
 def test_compiled(case: dict[str, Any], backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not case["id"].startswith("edge"):
         # At the edges, where there may be something to warn of, eager evaluation steps in.

@@ -18,6 +18,8 @@ from gradcli.run import compiled
 PROGRAM = "sum(log(x**q)*sin(x) + exp(-x*x))"
 X = "x=linspace(0.5, 2, 4)"
 EXECUTORS = ("eager", "compiled")
+# CuPy compiles its kernels one by one, and no program as a whole.
+where_programs_are_compiled_whole = pytest.mark.parametrize("backend", ["torch", "jax"], indirect=True)
 
 
 def worth(monkeypatch: pytest.MonkeyPatch, backend: str, *sizes: int) -> None:
@@ -165,12 +167,11 @@ class TestEval:
         assert outcome.status == 1
         assert "--executor eager" in outcome.err
 
+    @where_programs_are_compiled_whole
     def test_a_compiler_that_fails(self, run, backend, monkeypatch):
         def fail(*_):
             raise OSError("no compiler\nat all")
 
-        if backend == "cupy":
-            pytest.skip("CuPy compiles its kernels one by one, and no program as a whole")
         monkeypatch.setattr(type(backends.namespace(backend)), "compiled", fail)
         words = ("eval", "sum(x**2)", "x=[1,2]", "--backend", backend)
         outcome = run(*words, "--executor", "compiled")
@@ -310,9 +311,8 @@ class TestPython:
                 assert float(value) == pytest.approx(sum(2 * math.log(abs(x)) for x in numbers))
                 np.testing.assert_allclose(arrays.on_host(found["x"]), 2 / np.array(numbers))
 
+    @where_programs_are_compiled_whole
     def test_a_compiler_that_fails_is_asked_once(self, backend, monkeypatch):
-        if backend == "cupy":
-            pytest.skip("CuPy compiles its kernels one by one, and no program as a whole")
         asked = []
         worth(monkeypatch, backend, 0, 0, 0)
         monkeypatch.setattr(type(backends.namespace(backend)), "compiled", lambda *_: asked.append(1) or 1 / 0)
