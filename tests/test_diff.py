@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from gradcli.language import scope
 from gradcli.language.syntax import MAX_LENGTH, parse
 from gradcli.primitives.arithmetic import add
 from gradcli.run.symbolic import derivatives_as_formulas
+from tests.printed_code import NEEDS_GCC, STRICT, database, in_c
 
 # A program, the name it is differentiated by, the order, the formula.
 GOLDEN = [
@@ -444,7 +444,7 @@ def test_python_names_and_texts_cannot_escape(run):
     assert "np_*" in diff(run, "np*x", "--wrt", "x", "--to", "python") + "*"
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+@NEEDS_GCC
 def test_c(run, tmp_path):
     """All formulas in one file, compiled once."""
     parts, cases = [], []
@@ -455,17 +455,11 @@ def test_c(run, tmp_path):
         code = diff(run, program, "--wrt", wrt, "--order", str(order), "--to", "c")
         parts.append(code.replace(f"double {name}(", f"double f{number}("))
         cases.append((number, program, wrt, order))
-    source, library = tmp_path / "f.c", tmp_path / "f.so"
-    source.write_text("\n".join(parts), encoding="utf-8")
-    flags = ["-std=c99", "-Wall", "-Wno-unused-parameter", "-Werror", "-O1", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *flags, str(source), "-lm", "-o", str(library)], check=True)
-    functions = ctypes.CDLL(str(library))
+    functions = in_c("\n".join(parts), tmp_path, *STRICT, "-O1")
     for number, program, wrt, order in cases:
-        function = getattr(functions, f"f{number}")
-        function.restype = ctypes.c_double
         inputs = inputs_of(program, POINTS[0 if "acosh" not in program else 2])
         expected = derivative(program, wrt, order, inputs)
-        found = function(*(ctypes.c_double(v) for v in inputs.values()))
+        found = functions(f"f{number}")(*map(ctypes.c_double, inputs.values()))
         assert math.isfinite(expected or 0.0)
         assert found == pytest.approx(expected or 0.0, rel=1e-9, abs=1e-12), program
 
@@ -503,20 +497,15 @@ def test_python_at_edges(run, program):
             assert is_close(called(codes[by], f"derivative_{by}", inputs), expected), (by, inputs)
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+@NEEDS_GCC
 def test_c_at_edges(run, tmp_path):
-    source, library = tmp_path / "f.c", tmp_path / "f.so"
     codes = [run("diff", program, "--to", "c", "--json").json["derivatives"] for program in AT_EDGES]
     named = (c.replace(f" derivative_{by}(", f" {by}{i}(") for i, of in enumerate(codes) for by, c in of.items())
-    source.write_text("\n".join(named), encoding="utf-8")
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-O1", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *flags, str(source), "-lm", "-o", str(library)], check=True)
-    functions = ctypes.CDLL(str(library))
+    functions = in_c("\n".join(named), tmp_path, *STRICT, "-Wextra", "-O1")
     for i, program in enumerate(AT_EDGES):
         for by, inputs, expected in at_edges(program):
-            function = getattr(functions, f"{by}{i}")
-            function.restype = ctypes.c_double
-            assert is_close(function(*map(ctypes.c_double, inputs.values())), expected), (program, by, inputs)
+            found = functions(f"{by}{i}")(*map(ctypes.c_double, inputs.values()))
+            assert is_close(found, expected), (program, by, inputs)
 
 
 # What is left of them where steps are too few for a short form.
@@ -524,11 +513,9 @@ SINC = ("sinc(x)", "diff(diff(sinc(2*x + q), x), x)", "diff(sinc(x)*q, x, 4)")
 
 
 @pytest.mark.parametrize("program", SINC)
-@pytest.mark.parametrize("language", ["text", "python", "c"])
+@pytest.mark.parametrize("language", ["text", "python", pytest.param("c", marks=NEEDS_GCC)])
 def test_derivatives_of_sinc_in_few_steps(run, tmp_path, program, language):
     """A language that has sinc alone has its derivatives too."""
-    if language == "c" and shutil.which("gcc") is None:
-        pytest.skip("gcc is not installed")
     inputs = {n: v for n, v in {"x": 1.3, "q": 0.4}.items() if n in program}
     words = [program, "--wrt", ",".join(inputs), "--to", language, "--max-steps", "2000"]
     code = run("diff", *words, "--json").json["derivatives"]["x"]
@@ -537,13 +524,7 @@ def test_derivatives_of_sinc_in_few_steps(run, tmp_path, program, language):
     elif language == "python":
         found = called(code, "derivative_x", inputs)
     else:
-        source, library = tmp_path / "f.c", tmp_path / "f.so"
-        source.write_text(code, encoding="utf-8")
-        flags = ["-std=c99", "-Wall", "-Wno-unused-parameter", "-Werror", "-shared", "-fPIC"]
-        subprocess.run(["gcc", *flags, str(source), "-lm", "-o", str(library)], check=True)
-        function = ctypes.CDLL(str(library)).derivative_x
-        function.restype = ctypes.c_double
-        found = function(*map(ctypes.c_double, inputs.values()))
+        found = in_c(code, tmp_path, *STRICT)("derivative_x")(*map(ctypes.c_double, inputs.values()))
     assert found == pytest.approx(gradcli.compile(program).value_and_grad(inputs)[1]["x"], rel=1e-9)
 
 
@@ -574,34 +555,22 @@ def test_truth_values_are_numbers(run, language):
         assert float(found) == pytest.approx(expected, rel=1e-14), (program, inputs)
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+@NEEDS_GCC
 def test_truth_values_are_numbers_in_c(run, tmp_path):
-    source, library = tmp_path / "f.c", tmp_path / "f.so"
     codes = [run("diff", p, "--wrt", "q", "--to", "c", "--json").json["derivatives"]["q"] for p in TRUTHS]
-    source.write_text("\n".join(c.replace("derivative_q(", f"f{i}(") for i, c in enumerate(codes)), encoding="utf-8")
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *flags, str(source), "-lm", "-o", str(library)], check=True)
-    functions = ctypes.CDLL(str(library))
+    named = "\n".join(c.replace("derivative_q(", f"f{i}(") for i, c in enumerate(codes))
+    functions = in_c(named, tmp_path, *STRICT, "-Wextra")
     for program, inputs, expected in truths():
-        function = getattr(functions, f"f{TRUTHS.index(program)}")
-        function.restype = ctypes.c_double
+        function = functions(f"f{TRUTHS.index(program)}")
         assert function(*map(ctypes.c_double, inputs.values())) == pytest.approx(expected, rel=1e-14), (program, inputs)
 
 
 def test_truth_values_are_numbers_in_sql(run):
-    database = sqlite3.connect(":memory:")
-    for name, function in {
-        "power": math.pow,
-        "exp": math.exp,
-        "sqrt": math.sqrt,
-        "sin": math.sin,
-        "floor": math.floor,
-    }.items():
-        database.create_function(name, 2 if name == "power" else 1, function)
+    connection = database()
     selects = {p: diff(run, p, "--wrt", "q", "--to", "sql") for p in TRUTHS}
     for program, inputs, expected in truths():
         columns = ", ".join(f"{v!r} AS {name}" for name, v in inputs.items())
-        (row,) = database.execute(f"{selects[program]} FROM (SELECT {columns})").fetchall()
+        (row,) = connection.execute(f"{selects[program]} FROM (SELECT {columns})").fetchall()
         assert row == pytest.approx((value(program, inputs), expected), rel=1e-14), (program, inputs)
 
 
@@ -626,21 +595,14 @@ def test_names_in_c_are_ascii(run):
 
 
 def test_sql(run):
-    database = sqlite3.connect(":memory:")
-    for name, function in {
-        "power": math.pow, "ln": math.log, "exp": math.exp, "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos,
-        "tan": math.tan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asin": math.asin,
-        "acos": math.acos, "atan": math.atan, "atan2": math.atan2, "asinh": math.asinh, "acosh": math.acosh,
-        "atanh": math.atanh, "floor": math.floor, "ceil": math.ceil, "sign": lambda x: (x > 0) - (x < 0),
-    }.items():  # fmt: skip
-        database.create_function(name, 2 if name in ("power", "atan2") else 1, function)
+    connection = database()
     for program, wrt, order in SCALARS:
         if program in LACKING["sql"]:
             continue
         select = diff(run, program, "--wrt", wrt, "--order", str(order), "--to", "sql")
         inputs = inputs_of(program, POINTS[1 if "acosh" not in program else 2])
         columns = ", ".join(f"{v!r} AS {name}" for name, v in inputs.items())
-        (row,) = database.execute(f"{select} FROM (SELECT {columns})").fetchall()
+        (row,) = connection.execute(f"{select} FROM (SELECT {columns})").fetchall()
         expected = [value(program, inputs), derivative(program, wrt, order, inputs)]
         assert row == pytest.approx(expected, rel=1e-9, abs=1e-12), program
 
@@ -648,8 +610,8 @@ def test_sql(run):
 def test_sql_of_whole_numbers_and_words(run):
     text = diff(run, "x/order + N*x", "--wrt", "x", "--to", "sql")
     assert text == 'SELECT\n    1.0*x/"order" + x*"N" AS value,\n    "N" + 1.0/"order" AS d_x'
-    database = sqlite3.connect(":memory:")
-    assert database.execute(f'{text} FROM (SELECT 1 AS x, 2 AS "order", 3 AS "N")').fetchall() == [(3.5, 3.5)]
+    connection = sqlite3.connect(":memory:")
+    assert connection.execute(f'{text} FROM (SELECT 1 AS x, 2 AS "order", 3 AS "N")').fetchall() == [(3.5, 3.5)]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-import shutil
-import sqlite3
-import subprocess
 import types
 from typing import Any
 
@@ -17,6 +14,7 @@ import pytest
 import gradcli
 from gradcli.language import scope
 from gradcli.language.syntax import parse
+from tests.printed_code import NEEDS_GCC, STRICT, database, in_c
 
 X = [0.7, -1.3, 2.1]
 P = [0.4, 1.7]
@@ -87,9 +85,7 @@ def gradient(program: str, values: dict[str, Any]) -> dict[str, float]:
     inputs = {name: np.asarray(v, float) if isinstance(v, list) else v for name, v in values.items()}
     found = {}
     for name, derivative in gradcli.compile(program).value_and_grad(inputs)[1].items():
-        whole = np.zeros(np.shape(values[name])) if derivative is None else np.asarray(derivative)
-        for key in np.ndindex(whole.shape):
-            found[f"{name}[{', '.join(map(str, key))}]" if key else name] = float(whole[key])
+        found |= in_parts(name, np.zeros(np.shape(values[name])) if derivative is None else np.asarray(derivative))
     return found
 
 
@@ -139,7 +135,7 @@ def test_python(run, program, values, given):
     check(found, gradient(program, values), given)
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+@NEEDS_GCC
 def test_c(run, tmp_path):
     """All functions in one file, compiled once."""
     parts, cases = [], []
@@ -148,19 +144,13 @@ def test_c(run, tmp_path):
         for j, code in enumerate(codes.values()):
             parts.append(re.sub(r"double derivative_\w+\(", f"double f{i}_{j}(", code))
         cases.append(codes)
-    source, library = tmp_path / "f.c", tmp_path / "f.so"
-    source.write_text("\n".join(parts), encoding="utf-8")
-    flags = ["-std=c99", "-Wall", "-Wno-unused-parameter", "-Werror", "-O1", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *flags, str(source), "-lm", "-o", str(library)], check=True)
-    functions = ctypes.CDLL(str(library))
+    functions = in_c("\n".join(parts), tmp_path, *STRICT, "-O1")
     for i, ((program, values, given), codes) in enumerate(zip(PROGRAMS, cases, strict=True)):
         found = {}
         for j, (by, code) in enumerate(codes.items()):
-            function = getattr(functions, f"f{i}_{j}")
-            function.restype = ctypes.c_double
             parameters = re.search(r"derivative_\w+\((.*)\)", code)[1]
             names = [re.sub(r".*double |\[.*", "", p) for p in parameters.split(",")]
-            found[by] = function(*(_c_argument(values[n]) for n in names))
+            found[by] = functions(f"f{i}_{j}")(*(_c_argument(values[n]) for n in names))
         check(found, gradient(program, values), given)
 
 
@@ -175,19 +165,13 @@ def _c_argument(value: Any) -> Any:
 def test_sql(run, program, values, given):
     outcome = run("diff", *words_of(program, values, given), "--to", "sql", "--json")
     assert outcome.status == 0, outcome.err
-    database = sqlite3.connect(":memory:")
-    for name in ("EXP", "LN", "SIN", "COS", "TANH", "SQRT"):
-        database.create_function(name, 1, {"LN": math.log}.get(name) or getattr(math, name.lower()))
-    database.create_function("POWER", 2, math.pow)
-    database.create_function("ABS", 1, abs)
-    database.create_function("SIGN", 1, lambda x: (x > 0) - (x < 0))
     columns = {
         "_".join([name, *map(str, key)]): float(np.asarray(v)[key])
         for name, v in values.items()
         for key in np.ndindex(np.shape(v))
     }
     given_columns = ", ".join(f'{v!r} AS "{name}"' for name, v in columns.items())
-    cursor = database.execute(f"{outcome.json['select'].split('/*')[0]} FROM (SELECT {given_columns})")
+    cursor = database().execute(f"{outcome.json['select'].split('/*')[0]} FROM (SELECT {given_columns})")
     (row,) = cursor.fetchall()
     value, *derivatives = row
     inputs = {name: np.asarray(v, float) if isinstance(v, list) else v for name, v in values.items()}

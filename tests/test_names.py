@@ -8,7 +8,6 @@ import math
 import re
 import shutil
 import sqlite3
-import subprocess
 import types
 import unicodedata
 
@@ -22,6 +21,7 @@ from gradcli.language import scope
 from gradcli.language.syntax import parse
 from gradcli.program.ir import Variable
 from gradcli.run.symbolic import derivatives_as_formulas
+from tests.printed_code import STRICT, in_c
 
 # Words and macros of C and C++, of GNU's C, and of the headers that may stand around the text.
 OF_C = """M_PI M_E M_PIf M_PIl M_SQRT1_2 M_2_SQRTPIf64x linux unix asm typeof FP_NAN FP_FAST_FMA MATH_ERRNO
@@ -130,15 +130,10 @@ def test_c(formulas, tmp_path, standard):
     text = languages.document("c", formulas).text
     header = re.search(r"double (derivative_z\w*)\(.*\)", text)
     assert header is not None
-    source, library = tmp_path / "f.c", tmp_path / "f.so"
     before = "".join(f"#include <{name}.h>\n" for name in (HEADERS if plus else [*HEADERS, "complex", "tgmath"]))
     linkage = f'extern "C" {header[0]};\n' if plus else f"{header[0]};\n"
-    source.write_text(before + linkage + text, encoding="utf-8")
-    flags = ["-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wno-unused-parameter", "-shared", "-fPIC", "-O0"]
-    command = [compiler, "-x", language, f"-std={standard}", *flags, str(source), "-lm", "-o", str(library)]
-    subprocess.run(command, check=True)
-    found = getattr(ctypes.CDLL(str(library)), header[1])
-    found.restype = ctypes.c_double
+    flags = ["-x", language, *STRICT, "-Wextra", "-Wshadow", "-O0"]
+    found = in_c(before + linkage + text, tmp_path, *flags, compiler=compiler, standard=standard)(header[1])
     values = VALUES | {"z": 1.0}
     inputs = [values[name] for name in spelled(formulas, "c")]
     assert found(*map(ctypes.c_double, inputs)) == pytest.approx(EXPECTED)

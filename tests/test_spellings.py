@@ -5,10 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
-import math
-import shutil
-import sqlite3
-import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -31,6 +27,7 @@ from gradcli.primitives.comparisons import greater
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.ir import Program
 from gradcli.program.record import record
+from tests.printed_code import NEEDS_GCC, database, in_c
 from tests.test_primitives import CASES, PRIMITIVES
 
 NAMES = ("x", "y", "z", "w", "v")
@@ -138,7 +135,7 @@ def test_python(samples):
             assert_number(eval(result, known), made)
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+@NEEDS_GCC
 def test_c(tmp_path):
     samples = [s for p in by_name("c", SCALARS) for s in p.values[0]]
     names: dict[str, str] = {}
@@ -148,28 +145,10 @@ def test_c(tmp_path):
         parameters = ", ".join(f"double {n}" for n in made.inputs)
         body = f"({parameters}) {{ {' '.join(f'double {p};' for p in parts)} return {result}; }}"
         called.append(names.setdefault(body, f"f{len(names)}"))
-    source, library = tmp_path / "f.c", tmp_path / "f.so"
-    source.write_text(
-        "\n".join(["#include <math.h>", *(f"double {name}{body}" for body, name in names.items())]), encoding="utf-8"
-    )
-    subprocess.run(["gcc", "-std=c99", "-O0", "-shared", "-fPIC", str(source), "-lm", "-o", str(library)], check=True)
-    functions = ctypes.CDLL(str(library))
+    text_in_c = "\n".join(["#include <math.h>", *(f"double {name}{body}" for body, name in names.items())])
+    functions = in_c(text_in_c, tmp_path, "-O0")
     for name, made in zip(called, samples):
-        function = getattr(functions, name)
-        function.restype = ctypes.c_double
-        assert_number(function(*map(ctypes.c_double, made.inputs.values())), made)
-
-
-def database() -> sqlite3.Connection:
-    """With the functions that SQLite has where it was compiled with them."""
-    made = sqlite3.connect(":memory:")
-    for name in "exp sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh floor ceil".split():  # noqa: SIM905
-        made.create_function(name, 1, getattr(math, name))
-    made.create_function("ln", 1, math.log)
-    made.create_function("power", 2, math.pow)
-    made.create_function("atan2", 2, math.atan2)
-    made.create_function("sign", 1, lambda x: (x > 0) - (x < 0))
-    return made
+        assert_number(functions(name)(*map(ctypes.c_double, made.inputs.values())), made)
 
 
 @pytest.mark.parametrize("samples", by_name("sql", SCALARS))

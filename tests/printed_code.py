@@ -1,0 +1,46 @@
+"""What runs the code that is printed in C and SQL: gcc, and SQLite with the functions of other databases."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NEEDS_GCC = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+# No warning but that of a number that a derivative does not depend on.
+STRICT = ("-Wall", "-Wno-unused-parameter", "-Werror")
+
+
+def in_c(text: str, folder: Path, *flags: str, compiler: str = "gcc", standard: str = "c99") -> Callable[[str], Any]:
+    """The functions of a text, each of which gives a double, by name."""
+    source, library = folder / "f.c", folder / "f.so"
+    source.write_text(text, encoding="utf-8")
+    command = [compiler, f"-std={standard}", *flags, "-shared", "-fPIC", str(source), "-lm", "-o", str(library)]
+    subprocess.run(command, check=True)
+    functions = ctypes.CDLL(str(library))
+
+    def function(name: str) -> Any:
+        found = getattr(functions, name)
+        found.restype = ctypes.c_double
+        return found
+
+    return function
+
+
+def database() -> sqlite3.Connection:
+    """With the functions that SQLite has where it was compiled with them."""
+    made = sqlite3.connect(":memory:")
+    for name in "exp sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh floor ceil".split():  # noqa: SIM905
+        made.create_function(name, 1, getattr(math, name))
+    made.create_function("ln", 1, math.log)
+    made.create_function("power", 2, math.pow)
+    made.create_function("atan2", 2, math.atan2)
+    made.create_function("sign", 1, lambda x: (x > 0) - (x < 0))
+    return made
