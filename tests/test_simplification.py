@@ -12,6 +12,7 @@ import pytest
 
 import gradcli
 from gradcli.formulas import polynomials
+from tests.test_diff import diff, words_of
 
 LIST = Path(__file__).parents[1] / "benchmarks" / "derivatives.jsonl"
 DERIVATIVES = [json.loads(line) for line in LIST.read_text(encoding="utf-8").splitlines()]
@@ -49,10 +50,7 @@ SHORT = [
 
 
 def formula(run: Any, program: str, wrt: str, **tensors: Any) -> str:
-    words = [f"{name}={np.asarray(value).tolist()}" for name, value in tensors.items()]
-    outcome = run("diff", program, *words, "--wrt", wrt)
-    assert outcome.status == 0, outcome.err
-    return str(outcome.out).removesuffix("\n")
+    return diff(run, program, *words_of(tensors), "--wrt", wrt)
 
 
 def same_values(program: str, wrt: str, text: str, **tensors: Any) -> None:
