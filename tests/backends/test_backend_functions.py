@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools as functools_of_python
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -128,7 +128,7 @@ def float_operands(case: Case) -> bool:
 def unless_lacking(test: Any) -> Any:
     """A test of functions some of which only NumPy and SciPy have: elsewhere they are an error that says so."""
 
-    @functools_of_python.wraps(test)
+    @functools.wraps(test)
     def run(*arguments: Any, **named: Any) -> None:
         try:
             test(*arguments, **named)
@@ -163,7 +163,6 @@ def test_samples(case: Case, dtype: str, xp: Any) -> None:
 
 
 def leaf(array: Any) -> Any:
-
     return Tensor(array).requires_grad_()
 
 
