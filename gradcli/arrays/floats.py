@@ -274,12 +274,11 @@ def __getattr__(name: str) -> Callable[..., float]:
     spelling = spellings.of(name)
     if not spelling.elementwise:
         raise spellings.MissingFunctionError("numpy", name)
-    function = getattr(namespaces.numpy_namespace(), name)
-
-    quiet = namespaces.numpy_namespace().errstate
+    xp = namespaces.numpy_namespace()
+    function = getattr(xp, name)
 
     def scalar(*operands: float) -> float:
-        with quiet(all="ignore"):
+        with xp.quiet():
             return function(*operands).item()  # type: ignore[no-any-return]
 
     return scalar
