@@ -15,7 +15,7 @@ Array = Any
 # Its square is far below 1, and is a number in single precision too.
 SMALL = 2.0**-54
 # Beyond it Stirling's series is exact to rounding.
-_STIRLING = 10.0
+STIRLING = 10.0
 _EULER = 0.57721566490153286
 # Hankel's expansions of j0 and j1 are exact to rounding from here on.
 _HANKEL = 25.0
@@ -244,8 +244,8 @@ def betaln(xp: Any, a: Array, b: Array) -> Array:
     """log(beta(a, b)), without cancellation for large operands: Stirling's series, DLMF 5.11.1."""
     small, large = xp.minimum(a, b), xp.maximum(a, b)
     plain = xp.lgamma(small) + xp.lgamma(large) - xp.lgamma(small + large)
-    one, both = (xp.logical_and(xp.greater(small, low), xp.greater_equal(large, _STIRLING)) for low in (0.0, _STIRLING))
-    s, t = xp.where(both, small, _STIRLING), xp.where(one, large, _STIRLING)
+    one, both = (xp.logical_and(xp.greater(small, low), xp.greater_equal(large, STIRLING)) for low in (0.0, STIRLING))
+    s, t = xp.where(both, small, STIRLING), xp.where(one, large, STIRLING)
     u = xp.where(one, small, 1.0)
     rest = -(t - 0.5) * xp.log1p(u / t) + stirling(t) - stirling(u + t)
     with_one = xp.lgamma(u) - u * xp.log(u + t) + u + rest

@@ -11,13 +11,11 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from gradcli.arrays.definitions import cospi, stirling
+from gradcli.arrays.definitions import STIRLING, cospi, stirling
 from gradcli.arrays.dtypes import PLAIN
 
 Array = Any
 
-# From here on Stirling's series is exact to rounding.
-_STIRLING = 10.0
 _LAST_FACTORIAL = 170
 # Here exp(x) is near its overflow, and so many terms of the series of the exponential integral have all digits.
 _EXP_FAR, _EXP_TERMS = 700.0, 8
@@ -121,8 +119,8 @@ def _as_arrays(xp: Any, *operands: Any) -> Sequence[Array]:
 def gamma_density(xp: Any, a: Array, x: Array) -> Array:
     """x**(a - 1)*exp(-x)/gamma(a); for large a by the distance of x from it, as both logarithms are large there."""
     a, x = _as_arrays(xp, a, x)
-    large, there = xp.greater_equal(a, _STIRLING), xp.greater(x, 0.0)
-    low, high, y = xp.where(large, 1.0, a), xp.where(large, a, _STIRLING), xp.where(there, x, 1.0)
+    large, there = xp.greater_equal(a, STIRLING), xp.greater(x, 0.0)
+    low, high, y = xp.where(large, 1.0, a), xp.where(large, a, STIRLING), xp.where(there, x, 1.0)
     plain = xp.exp((low - 1.0) * xp.log(y) - y - xp.lgamma(low))
     u = (y - high) / high
     near = xp.less(xp.abs(u), 0.5)
