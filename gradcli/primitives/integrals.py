@@ -255,7 +255,7 @@ def _lambertw_call(x: Any, k: Any = 0) -> tuple[Sequence[Any], Mapping[str, Any]
 lambertw = elementwise(
     "lambertw", "x, k=0", "the real w with w*exp(w) = x, at least -1; at most -1 where k = -1",
     time=40,
-    forward=lambda xp, x, *, k: definitions.lambertw(xp, x, k),
+    forward=definitions.lambertw,
     vjp=(lambda g, y, _x, *, k: g * divide(exp(-y), 1.0 + y),),
     prepare=_lambertw_call,
     spelling=spelled("scipy"),
