@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
 from gradcli.arrays import integral_definitions as definitions
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import divide
@@ -15,7 +14,7 @@ from gradcli.primitives.bind import bind
 from gradcli.primitives.comparisons import less, where
 from gradcli.primitives.elementary import cospi, sinpi
 from gradcli.primitives.exponential import exp, log, xlog1py, xlogy
-from gradcli.primitives.families import elementwise
+from gradcli.primitives.families import elementwise, in_precision
 from gradcli.primitives.primitive import Composite, Primitive, not_implemented, spelled
 from gradcli.primitives.special import betaln, digamma, lgamma
 from gradcli.primitives.surcharges import of_betainc, of_derivative
@@ -29,17 +28,6 @@ _BY_PARAMETER = "the derivative of '{}' by {} is not known"
 
 def _value(*operands: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     return operands, {"n": 0}
-
-
-def _in_precision(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a namespace, in single precision where its arrays are: numbers beside them would make it double."""
-
-    def forward(xp: Any, *operands: Any, **params: Any) -> Any:
-        value = function(xp, *operands, **params)
-        given = {arrays.dtype_name(o) for o in operands if type(o) not in arrays.PLAIN}
-        return arrays.astype(value, "float32") if given == {"float32"} else value
-
-    return forward
 
 
 def _exp_over(x: Any) -> Any:
@@ -80,7 +68,7 @@ def _expn_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
 expn: Primitive = elementwise(
     "expn", "n, x", "exponential integral of order n, that of exp(-x*t)/t**n over t > 1, n whole",
     time=60,
-    forward=_in_precision(definitions.expn),
+    forward=in_precision(definitions.expn),
     vjp=(lambda g, _y, x, *, n: -g * bind(expn, (x,), {"n": n - 1}),),
     prepare=_expn_call,
     spelling=spelled("scipy"),
@@ -135,7 +123,7 @@ ellipe = _complete(
 
 gamma_density: Primitive = elementwise(
     "gamma_density", "a, x", "x**(a - 1)*exp(-x)/gamma(a)",
-    internal=True, time=120, forward=_in_precision(definitions.gamma_density),
+    internal=True, time=120, forward=in_precision(definitions.gamma_density),
     vjp=(
         lambda g, y, a, x: g * (y * (log(x) - digamma(a))),
         lambda g, y, a, x: g * (y * (divide(a - 1.0, x) - 1.0)),
@@ -151,7 +139,7 @@ def _incomplete(name: str, alias: str, doc: str, sign: float) -> Primitive:
     return elementwise(
         name, "a, x", doc,
         time=60,
-        forward=_in_precision(lambda xp, a, x: getattr(xp, name)(a, x)),
+        forward=in_precision(lambda xp, a, x: getattr(xp, name)(a, x)),
         vjp=(
             not_implemented(_BY_PARAMETER.format(name, "a")),
             lambda g, _y, a, x: g * (sign * gamma_density(a, x)),
@@ -191,7 +179,7 @@ betainc = elementwise(
 hurwitz_zeta: Primitive = elementwise(
     "hurwitz_zeta", "x, q", "the sum of (k + q)**-x over k = 0, 1, …",
     internal="zeta", time=60, surcharge=of_derivative(150),
-    forward=_in_precision(definitions.hurwitz),
+    forward=in_precision(definitions.hurwitz),
     vjp=(
         lambda g, _y, x, q, *, n: -g * bind(hurwitz_zeta, (x, q), {"n": n + 1}),
         lambda g, _y, x, q, *, n: g * _zeta_by_q(x, q, n),

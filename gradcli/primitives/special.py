@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
 from gradcli.arrays import definitions
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.axes import chosen, whole
 from gradcli.primitives.comparisons import equal, greater, less_equal, logical_and, not_equal, nowhere, where
 from gradcli.primitives.exponential import exp, expm1, sigmoid
-from gradcli.primitives.families import elementwise
+from gradcli.primitives.families import elementwise, in_precision
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.surcharges import of_bessel_i, of_bessel_j, of_digamma, of_digamma_rise
 
@@ -192,16 +191,11 @@ def _polygamma_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     return (x,), {"n": order}
 
 
-def _polygamma(xp: Any, x: Any, *, n: int) -> Any:
-    value = xp.polygamma(n, x) if n else xp.digamma(x)
-    # SciPy's polygamma is always in double precision.
-    return arrays.astype(value, "float32") if arrays.dtype_name(x) == "float32" else value
-
-
 polygamma: Primitive = elementwise(
     "polygamma", "n, x", "the nth derivative of digamma, n whole",
     time=60,
-    forward=_polygamma,
+    # SciPy's is always in double precision.
+    forward=in_precision(lambda xp, x, *, n: xp.polygamma(n, x) if n else xp.digamma(x)),
     vjp=(lambda g, _y, x, *, n: g * polygamma(n + 1, x),),
     prepare=_polygamma_call,
     spelling=spelled("scipy"),
