@@ -81,22 +81,11 @@ def has_arrays(key: Key) -> bool:
 
 def _taken_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int:
     """The size of the result: index arrays are broadcast together and replace their axes."""
-    key, ndim = params["key"], len(shapes[0])
+    key = params["key"]
     gathered = [item.shape for item in key if hasattr(item, "dtype")]
-    kept = (
-        len(range(*i.indices(size)))
-        for size, i in zip(shapes[0], _one_for_each_axis(key, ndim))
-        if isinstance(i, slice)
-    )
+    own = (item for item in strides.for_each_axis(key, len(shapes[0])) if item is not None)
+    kept = (len(range(*i.indices(size))) for size, i in zip(shapes[0], own) if isinstance(i, slice))
     return broadcast_elements(gathered, {}) * math.prod(kept)
-
-
-def _one_for_each_axis(key: Key, ndim: int) -> Key:
-    """The index without new axes, with whole slices for the axes that it leaves out."""
-    items = [item for item in key if item is not None]
-    dots = next((i for i, item in enumerate(items) if item is Ellipsis), len(items))
-    rest = (slice(None),) * (ndim - sum(item is not Ellipsis for item in items))
-    return (*items[:dots], *rest, *items[dots + 1 :])
 
 
 def _take(xp: Any, x: Any, *, key: Key) -> Any:

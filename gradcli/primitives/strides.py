@@ -28,17 +28,21 @@ def overlaps(layout: Layout) -> bool:
     return any(size > 1 and step == 0 for size, step in zip(*layout))
 
 
+def for_each_axis(key: Sequence[Any], ndim: int) -> Sequence[Any]:
+    """A key with whole slices for the axes that it leaves out; None stands for a new axis still."""
+    dots = next((i for i, item in enumerate(key) if item is Ellipsis), len(key))
+    taken = sum(item is not None and item is not Ellipsis for item in key)
+    return (*key[:dots], *(slice(None),) * (ndim - taken), *key[dots + 1 :])
+
+
 def of_index(layout: Layout, *, key: Sequence[Any]) -> Layout:
     """Of `x[key]`, for a key without arrays, or with the two that say where a diagonal is."""
     if key and hasattr(key[0], "shape"):
         (_, _, *sizes), (down, right, *steps) = layout
         return (*key[0].shape, *sizes), (down + right, *steps)
-    dots = next((i for i, item in enumerate(key) if item is Ellipsis), len(key))
-    taken = sum(item is not None and item is not Ellipsis for item in key)
-    whole = (slice(None),) * (len(layout[0]) - taken)
     axes = zip(*layout)
     found = []
-    for item in (*key[:dots], *whole, *key[dots + 1 :]):
+    for item in for_each_axis(key, len(layout[0])):
         if item is None:
             found.append((1, 0))
             continue
