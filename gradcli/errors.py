@@ -228,6 +228,12 @@ def expect(value: object, kinds: type | tuple[type, ...], what: str) -> None:
         raise CallError(f"{what}, not {type(value).__name__}")
 
 
+def expect_function(value: object) -> None:
+    """Raise CallError where what is to be differentiated, or mapped, cannot be called."""
+    if not callable(value):
+        raise CallError(f"the first argument is a function of tensors, not {type(value).__name__}")
+
+
 def flag(value: object, what: str) -> bool:
     """A truth value. Raises CallError for what is none, such as an array of several."""
     try:

@@ -24,7 +24,7 @@ from gradcli.calculus import containers
 from gradcli.calculus.derivatives import jacobians, zeros
 from gradcli.calculus.mapping import vmap
 from gradcli.calculus.readings import coefficient_of, comes_from_series_alone, series_of
-from gradcli.errors import CallError, DifferentiationError, ShapeError, expect
+from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, expect_function
 from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import components
 from gradcli.primitives.conversions import reshape
@@ -32,7 +32,6 @@ from gradcli.primitives.conversions import reshape
 Callback = Callable[..., Any]
 Argnums = int | tuple[int, ...]
 
-_FUNCTION = "the first argument is a function of tensors"
 # Series do not nest: within one, derivatives along a direction are taken another way.
 _within_series: ContextVar[bool] = ContextVar("gradcli_within_series", default=False)
 
@@ -70,7 +69,7 @@ def grad(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Cal
 
 def grad_and_value(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Callback:
     """The function that gives `(gradient, value)`; with `has_aux`, `(gradient, (value, aux))`. See `grad`."""
-    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+    expect_function(function)
 
     @functools.wraps(function)
     def both(*arguments: Any, **keywords: Any) -> Any:
@@ -95,7 +94,7 @@ def vjp(function: Callback, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     The cotangent has the structure and the shapes of the value, and may come in as many arguments as that is a tuple
     of. With `has_aux` the second result of `function` comes third. Raises ShapeError for a cotangent of another shape.
     """
-    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+    expect_function(function)
     call = _called(function, primals, has_aux)
 
     def pull(*cotangents: Any) -> tuple[Any, ...]:
@@ -118,7 +117,7 @@ def jvp(
     With `strict`, a value that does not depend on the primals is a DifferentiationError. With `has_aux` the second
     result of `function` comes third. Raises ShapeError for tangents of other shapes than the primals.
     """
-    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+    expect_function(function)
     for given, what in ((primals, "primals"), (tangents, "tangents")):
         expect(given, (tuple, list), f"the {what} are a tuple, of one value for each argument")
     points = [_tensor(x) for x in containers.leaves(primals)]
@@ -138,7 +137,7 @@ def linearize(function: Callback, *primals: Any) -> tuple[Any, Callback]:
 
     `function` runs once, however many tangents there are.
     """
-    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+    expect_function(function)
     call = _called(function, primals, False)
     push = _pushed(call, False)
 
@@ -155,7 +154,7 @@ def jacrev(function: Callback, argnums: Argnums = 0, *, has_aux: bool = False) -
     For one tensor of another it has shape value.shape + argument.shape; else the structure of the value, and in it
     that of the arguments.
     """
-    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+    expect_function(function)
 
     @functools.wraps(function)
     def jacobian(*arguments: Any, **keywords: Any) -> Any:
@@ -173,7 +172,7 @@ def jacrev(function: Callback, argnums: Argnums = 0, *, has_aux: bool = False) -
 def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Callback:
     """The function that gives the Jacobian of `function`, forward; as that of `jacrev`, and faster where the arguments
     have fewer elements than the value."""
-    expect(function, Callable, _FUNCTION)  # type: ignore[arg-type]
+    expect_function(function)
 
     @functools.wraps(function)
     def jacobian(*arguments: Any, **keywords: Any) -> Any:

@@ -11,7 +11,7 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians, zeros
 from gradcli.calculus.higher_orders import derivatives
-from gradcli.errors import DifferentiationError, expect
+from gradcli.errors import DifferentiationError, expect_function
 
 
 def jacobian(function: Callable[..., Any], inputs: Any) -> Any:
@@ -20,7 +20,7 @@ def jacobian(function: Callable[..., Any], inputs: Any) -> Any:
     For one input a Tensor of shape function(x).shape + x.shape, for a tuple of inputs a tuple of
     such; zeros where the result does not depend on an input. Raises what `function` raises.
     """
-    expect(function, Callable, "the first argument is a function of tensors")  # type: ignore[arg-type]
+    expect_function(function)
     leaves = _leaves(inputs)
     with enable_grad():
         value = function(*leaves)
@@ -36,7 +36,7 @@ def hessian(function: Callable[..., Any], inputs: Any) -> Any:
     [i][j] of shape inputs[i].shape + inputs[j].shape. Raises DifferentiationError where the
     result is no scalar.
     """
-    expect(function, Callable, "the first argument is a function of tensors")  # type: ignore[arg-type]
+    expect_function(function)
     leaves = {str(i): leaf for i, leaf in enumerate(_leaves(inputs))}
 
     def scalar(named: Mapping[str, Any]) -> Any:

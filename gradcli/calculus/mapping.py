@@ -11,7 +11,7 @@ from gradcli.autograd.factory import tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import containers
 from gradcli.calculus.readings import batch_of, rows_of
-from gradcli.errors import CallError, ShapeError, expect
+from gradcli.errors import CallError, ShapeError, expect, expect_function
 from gradcli.kinds import batch
 from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.shape import moveaxis
@@ -25,7 +25,7 @@ def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> C
     arguments are sliced along axis 0. Raises ShapeError where the numbers of slices differ, and NotBatchableError
     where what is computed depends on the numbers of a row, as with `if`: `where(condition, a, b)` chooses.
     """
-    expect(function, Callable, "the first argument is a function of tensors")  # type: ignore[arg-type]
+    expect_function(function)
 
     @functools.wraps(function)
     def mapped(*arguments: Any, **keywords: Any) -> Any:
