@@ -7,7 +7,7 @@ a derivative is a function that can be differentiated, by others too, and mapped
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -73,8 +73,8 @@ def grad_and_value(function: Callback, argnums: Argnums = 0, has_aux: bool = Fal
 
     @functools.wraps(function)
     def both(*arguments: Any, **keywords: Any) -> Any:
-        chosen, rest = _chosen(arguments, argnums)
-        call = _called(lambda *given: function(*rest(given), **keywords), chosen, has_aux)
+        chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
+        call = _called(of_chosen, chosen, has_aux)
         if not isinstance(call.value, Tensor) or call.value.shape:
             raise DifferentiationError(
                 f"a gradient is that of a scalar, and the function gives {_described(call.value)}",
@@ -158,8 +158,8 @@ def jacrev(function: Callback, argnums: Argnums = 0, *, has_aux: bool = False) -
 
     @functools.wraps(function)
     def jacobian(*arguments: Any, **keywords: Any) -> Any:
-        chosen, rest = _chosen(arguments, argnums)
-        call = _called(lambda *given: function(*rest(given), **keywords), chosen, has_aux)
+        chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
+        call = _called(of_chosen, chosen, has_aux)
         blocks = [
             _one_or_all(containers.filled(chosen, _jacobian(call, value)), argnums) for value in _tensors(call.value)
         ]
@@ -176,17 +176,13 @@ def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> C
 
     @functools.wraps(function)
     def jacobian(*arguments: Any, **keywords: Any) -> Any:
-        chosen, rest = _chosen(arguments, argnums)
+        chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
         points = [_tensor(x) for x in containers.leaves(chosen)]
 
         def along(place: int, direction: Tensor) -> Any:
             directions = [direction if i == place else zeros_like(x) for i, x in enumerate(points)]
-            _, *found = jvp(
-                lambda *given: function(*rest(given), **keywords),
-                containers.filled(chosen, points),
-                containers.filled(chosen, directions),
-                has_aux=has_aux,
-            )
+            primals, tangents = containers.filled(chosen, points), containers.filled(chosen, directions)
+            _, *found = jvp(of_chosen, primals, tangents, has_aux=has_aux)
             return tuple(found)
 
         columns, structure, aux = [], None, None
@@ -326,21 +322,23 @@ def _units(x: Tensor) -> Tensor:
 # --- arguments and results
 
 
-def _chosen(arguments: Sequence[Any], argnums: Argnums) -> tuple[tuple[Any, ...], Callable[..., list[Any]]]:
-    """The arguments to differentiate by, and what puts others in their places."""
+def _chosen(
+    function: Callback, arguments: Sequence[Any], keywords: Mapping[str, Any], argnums: Argnums
+) -> tuple[tuple[Any, ...], Callback]:
+    """The arguments to differentiate by, and `function` as one of these alone."""
     places = argnums if isinstance(argnums, tuple) else (argnums,)
     for place in places:
         expect(place, int, "argnums is the number of an argument, or a tuple of numbers")
         if not -len(arguments) <= place < len(arguments):
             raise CallError(f"argnums names argument {place}, and {len(arguments)} are given")
 
-    def rest(given: Sequence[Any]) -> list[Any]:
+    def of_chosen(*given: Any) -> Any:
         all_of_them = [*arguments]
         for place, value in zip(places, given):
             all_of_them[place] = value
-        return all_of_them
+        return function(*all_of_them, **keywords)
 
-    return tuple(arguments[place] for place in places), rest
+    return tuple(arguments[place] for place in places), of_chosen
 
 
 def _one_or_all(found: tuple[Any, ...], argnums: Argnums) -> Any:
