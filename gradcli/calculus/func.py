@@ -123,7 +123,7 @@ def jvp(
     points = [_tensor(x) for x in containers.leaves(primals)]
     directions = [_fitting(_tensor(v), x) for x, v in zip(points, containers.aligned(primals, tangents))]
     found = None
-    if not _within_series.get() and all(len(components(x.inner)) == 1 for x in (*points, *directions)):
+    if not _within_series.get() and not any(map(_is_inside, (*points, *directions))):
         found = _along_by_series(function, primals, points, directions, has_aux, strict)
     if found is None:
         call = _called(function, containers.filled(primals, points), has_aux)
@@ -277,7 +277,7 @@ def _along_by_series(
     if not comes_from_series_alone(_tensors(value)):
         return None
     if strict:
-        _check_depends(len(components(y.inner)) > 1 for y in _tensors(value))
+        _check_depends(map(_is_inside, _tensors(value)))
     first, second = (containers.mapped(lambda y, k=k: coefficient_of(_tensor(y), k), value) for k in (0, 1))
     return first, second, containers.mapped(_plain, aux)
 
@@ -296,7 +296,7 @@ def _pushed(call: _Call, strict: bool) -> Callable[[Sequence[Tensor]], list[Tens
     values = _tensors(call.value)
     if strict:
         _check_depends(value.requires_grad for value in values)
-    seeds = [Tensor(zeros_like(Tensor(y.inner)).inner).requires_grad_() for y in values]
+    seeds = [Tensor(zeros_like(y.inner)).requires_grad_() for y in values]
     pulled = _pulled(call, values, seeds, create_graph=True)
     turned = _Call(pulled, seeds, None, call.recorded)
 
