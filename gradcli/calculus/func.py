@@ -24,6 +24,7 @@ from gradcli.calculus import containers
 from gradcli.calculus.derivatives import jacobians, zeros
 from gradcli.calculus.mapping import vmap
 from gradcli.calculus.readings import coefficient_of, comes_from_series_alone, series_of
+from gradcli.calculus.rows import units
 from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, expect_function
 from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import components
@@ -187,7 +188,8 @@ def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> C
 
         columns, structure, aux = [], None, None
         for place, point in enumerate(points):
-            slopes, *further = vmap(functools.partial(along, place), out_dims=-1)(_units(point))
+            single = Tensor(arrays.beside(units(point, 0, point.size), point.inner))
+            slopes, *further = vmap(functools.partial(along, place), out_dims=-1)(single)
             structure, aux = slopes, further
             columns.append([reshape(c, (*c.shape[:-1], *point.shape)) for c in containers.leaves(slopes)])
         blocks = [_one_or_all(containers.filled(chosen, row), argnums) for row in zip(*columns)]
@@ -310,13 +312,6 @@ def _pushed(call: _Call, strict: bool) -> Callable[[Sequence[Tensor]], list[Tens
 def _check_depends(depends: Iterator[bool]) -> None:
     if not all(depends):
         raise DifferentiationError("the value does not depend on the primals, and strict says that it must")
-
-
-def _units(x: Tensor) -> Tensor:
-    """The directions of the elements of `x`, along a first axis."""
-    xp = arrays.numpy_namespace()
-    units = xp.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape)
-    return Tensor(arrays.beside(units, x.inner))
 
 
 # --- arguments and results

@@ -11,6 +11,7 @@ from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import Function
+from gradcli.calculus.rows import units
 from gradcli.errors import EvaluationError, LimitError
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
@@ -58,9 +59,9 @@ def _forward(function: Function, name: str, point: Any, size: int) -> Any:
     variables, at_once = math.prod(shape), max(1, batch.MOST_ELEMENTS // size)
     parts = []
     for start in range(0, variables, at_once):
-        rows = _units(range(start, min(start + at_once, variables)), variables, arrays.dtype_name(point))
+        rows = units(point, start, min(start + at_once, variables))
         nesting = batch.new_nesting()
-        step = batch.Batched(rows.reshape(len(rows), *shape), nesting)
+        step = batch.Batched(rows, nesting)
         with batch.row_by_row(nesting):
             found = _derivative(function({name: Jet([point, step], 1)}), nesting, len(rows))
         if found is None:
@@ -85,8 +86,3 @@ def _with_leaf_last(rows: Any, shape: Sequence[int]) -> Any:
     axes = range(len(arrays.shape(rows)))
     moved = permute(rows, (*axes[1:], 0))
     return reshape(moved, (*arrays.shape(moved)[:-1], *shape))
-
-
-def _units(numbers: range, size: int, dtype: str) -> Any:
-    xp = arrays.numpy_namespace()
-    return xp.eye(len(numbers), size, numbers.start, dtype=dtype)

@@ -38,17 +38,17 @@ def _in_batches(value: Tensor, leaves: Sequence[Tensor], create_graph: bool, at_
     parts = []
     for start in range(0, value.size, at_once):
         stop = min(start + at_once, value.size)
-        units = _units(value, start, stop)
+        rows = arrays.beside(units(value, start, stop), value.inner)
         nesting = batch.new_nesting()
         with batch.row_by_row(nesting):
-            found = _gradients(value, leaves, batch.Batched(units, nesting), create_graph)
+            found = _gradients(value, leaves, batch.Batched(rows, nesting), create_graph)
         parts.append([None if f is None else rows_of(f, nesting, stop - start) for f in found])
     return tuple(_joined(concat, of_leaf) for of_leaf in zip(*parts))
 
 
 def _one_by_one(value: Tensor, leaves: Sequence[Tensor], create_graph: bool) -> tuple[Any, ...]:
-    units = (_units(value, i, i + 1)[0] for i in range(value.size))
-    parts = [_gradients(value, leaves, unit, create_graph) for unit in units]
+    rows = (arrays.beside(units(value, i, i + 1)[0], value.inner) for i in range(value.size))
+    parts = [_gradients(value, leaves, row, create_graph) for row in rows]
     return tuple(_joined(stack, of_leaf) for of_leaf in zip(*parts))
 
 
@@ -56,12 +56,10 @@ def _gradients(value: Tensor, leaves: Sequence[Tensor], cotangent: Any, create_g
     return grad([value], leaves, [cotangent], create_graph=create_graph, retain_graph=True, allow_unused=True)
 
 
-def _units(value: Tensor, start: int, stop: int) -> Any:
-    """The cotangents that pick one element each, of those numbered from `start` to `stop`."""
-    xp = arrays.numpy_namespace()
-    units = xp.zeros((stop - start, value.size), value.dtype)
-    units[xp.arange(stop - start), xp.arange(start, stop)] = 1.0
-    return arrays.beside(units.reshape(stop - start, *value.shape), value.inner)
+def units(x: Any, start: int, stop: int) -> Any:
+    """For each element of `x`, of those numbered from `start` to `stop`, what is 1 there and 0 elsewhere, along a first axis."""
+    rows = arrays.numpy_namespace().eye(stop - start, arrays.size(x), start, dtype=arrays.dtype_name(x))
+    return rows.reshape(stop - start, *arrays.shape(x))
 
 
 def _joined(join: Any, parts: Sequence[Any]) -> Any:
