@@ -16,13 +16,12 @@ from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.dual import Dual, with_tangent
 from gradcli.autograd.engine import grad as gradients_of
-from gradcli.autograd.factory import tensor
 from gradcli.autograd.modes import enable_grad, grad_enabled
 from gradcli.autograd.node import next_sequence
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import containers
 from gradcli.calculus.derivatives import jacobians, zeros
-from gradcli.calculus.mapping import vmap
+from gradcli.calculus.mapping import as_tensor, vmap
 from gradcli.calculus.readings import coefficient_of, comes_from_series_alone, series_of
 from gradcli.calculus.rows import units
 from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, expect_function
@@ -100,7 +99,7 @@ def vjp(function: Callback, *primals: Any, has_aux: bool = False) -> tuple[Any, 
 
     def pull(*cotangents: Any) -> tuple[Any, ...]:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
-        seeds = [_fitting(_tensor(c), y) for y, c in zip(_tensors(call.value), containers.aligned(call.value, given))]
+        seeds = [_fitting(as_tensor(c), y) for y, c in zip(_tensors(call.value), containers.aligned(call.value, given))]
         again = call.recorded or any(map(_is_inside, seeds)) or any(s.requires_grad for s in seeds)
         found = _pulled(call, _tensors(call.value), seeds, create_graph=again and grad_enabled.get())
         filled: tuple[Any, ...] = containers.filled(primals, found)
@@ -121,8 +120,8 @@ def jvp(
     expect_function(function)
     for given, what in ((primals, "primals"), (tangents, "tangents")):
         expect(given, (tuple, list), f"the {what} are a tuple, of one value for each argument")
-    points = [_tensor(x) for x in containers.leaves(primals)]
-    directions = [_fitting(_tensor(v), x) for x, v in zip(points, containers.aligned(primals, tangents))]
+    points = [as_tensor(x) for x in containers.leaves(primals)]
+    directions = [_fitting(as_tensor(v), x) for x, v in zip(points, containers.aligned(primals, tangents))]
     found = None
     if not _within_series.get() and not any(map(_is_inside, (*points, *directions))):
         found = _along_by_series(function, primals, points, directions, has_aux, strict)
@@ -144,7 +143,7 @@ def linearize(function: Callback, *primals: Any) -> tuple[Any, Callback]:
 
     def along(*tangents: Any) -> Any:
         given = containers.aligned(primals, tangents)
-        return containers.filled(call.value, push([_fitting(_tensor(v), x) for x, v in zip(call.inputs, given)]))
+        return containers.filled(call.value, push([_fitting(as_tensor(v), x) for x, v in zip(call.inputs, given)]))
 
     return call.released(call.value), along
 
@@ -178,7 +177,7 @@ def jacfwd(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> C
     @functools.wraps(function)
     def jacobian(*arguments: Any, **keywords: Any) -> Any:
         chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
-        points = [_tensor(x) for x in containers.leaves(chosen)]
+        points = [as_tensor(x) for x in containers.leaves(chosen)]
 
         def along(place: int, direction: Tensor) -> Any:
             directions = [direction if i == place else zeros_like(x) for i, x in enumerate(points)]
@@ -212,7 +211,7 @@ def _called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> _Cal
     """Run `function` on tensors that stand for its arguments, so that only what it does itself is differentiated."""
     outside, began = grad_enabled.get(), next_sequence()
     with enable_grad():
-        inputs = [_standing_for(_tensor(x), outside) for x in containers.leaves(arguments)]
+        inputs = [_standing_for(as_tensor(x), outside) for x in containers.leaves(arguments)]
         returned = function(*containers.filled(arguments, inputs))
     value, aux = _with_aux(returned) if has_aux else (returned, None)
     recorded = outside and _reaches_others(_tensors(value), began)
@@ -280,7 +279,7 @@ def _along_by_series(
         return None
     if strict:
         _check_depends(map(_is_inside, _tensors(value)))
-    first, second = (containers.mapped(lambda y, k=k: coefficient_of(_tensor(y), k), value) for k in (0, 1))
+    first, second = (containers.mapped(functools.partial(coefficient_of, number=k), value) for k in (0, 1))
     return first, second, containers.mapped(_plain, aux)
 
 
@@ -344,10 +343,6 @@ def _with_aux(returned: Any) -> tuple[Any, Any]:
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise CallError("with has_aux, the function returns a tuple of what is differentiated and of anything else")
     return returned
-
-
-def _tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else tensor(x)
 
 
 def _tensors(value: Any) -> list[Tensor]:

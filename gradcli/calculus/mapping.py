@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from gradcli import arrays
 from gradcli.autograd.factory import tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import containers
@@ -15,6 +14,11 @@ from gradcli.errors import CallError, ShapeError, expect, expect_function
 from gradcli.kinds import batch
 from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.shape import moveaxis
+
+
+def as_tensor(x: Any) -> Tensor:
+    """A tensor as it is, and numbers as one."""
+    return x if isinstance(x, Tensor) else tensor(x)
 
 
 def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
@@ -39,9 +43,7 @@ def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> C
             each = [x if axis is None else batch_of(x, nesting) for x, axis in zip(given, axes)]
             positional, named = containers.filled((arguments, keywords), each)
             returned = function(*positional, **named)
-            rows = [
-                rows_of(y if isinstance(y, Tensor) else tensor(y), nesting, size) for y in containers.leaves(returned)
-            ]
+            rows = [rows_of(as_tensor(y), nesting, size) for y in containers.leaves(returned)]
         places = containers.spread(out_dims, returned)
         if None in places:
             raise CallError("out_dims says for each result along which axis its rows stand, and None is no axis")
@@ -60,10 +62,10 @@ def _axes(in_dims: Any, arguments: tuple[Any, ...]) -> list[Any]:
 
 def _sliced(x: Any, axis: int) -> Tensor:
     """An argument with the axis of its slices first."""
-    value = x if isinstance(x, Tensor) else tensor(x)
+    value = as_tensor(x)
     if not value.shape:
         raise ShapeError("a number has no rows", hint="in_dims=None gives it to every row whole")
-    moved: Tensor = moveaxis(value, normalize_axis(axis, len(arrays.shape(value))), 0)
+    moved: Tensor = moveaxis(value, normalize_axis(axis, value.ndim), 0)
     return moved
 
 
