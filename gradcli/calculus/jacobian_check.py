@@ -11,6 +11,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from gradcli.autograd.function import Function
+from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.gradient import grad
@@ -34,10 +35,6 @@ _BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient com
 _PERTURBED = (
     "Expected `func` to return outputs with the same {} when inputs are perturbed on index {}, but got:\n {} and {}."
 )
-
-
-def as_tuple(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def differentiable(values: Sequence[Any]) -> list[Tensor]:

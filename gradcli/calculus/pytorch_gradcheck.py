@@ -12,9 +12,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.gradient import grad
-from gradcli.calculus.jacobian_check import JacobianCheck, as_tuple, differentiable, random_like
+from gradcli.calculus.jacobian_check import JacobianCheck, differentiable, random_like
 from gradcli.errors import ArgumentError, DifferentiationError, ExpectationError, GradcheckError
 from gradcli.primitives import strides
 
