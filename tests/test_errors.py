@@ -59,7 +59,7 @@ CASES = {
     "a value with a name": (["x", "x=y+1"], 2, "name", (1, 3), "'y'", ""),
     "a value that is none": (["x", "x=1+"], 2, "syntax", (1, 5), "ends", ""),
     "two statements as a value": (["x", "x=1;2"], 2, "syntax", (1, 4), "';'", ""),
-    "an endless loop": (["while 1 { x = x + 1 }", "x=1", "--max-steps", "5000"], 1, "limit", (1, 1), "5,000 steps", "--max-steps"),
+    "an endless loop": (["while 1 { x = x + 1 }", "x=1", "--max-steps", "5002"], 1, "limit", (1, 1), "5,002 steps", "--max-steps"),
     "endless recursion": (["f(a) = f(a); f(x)", "x=1", "--max-steps", "5000"], 1, "limit", (1, 8), "steps", "--max-steps"),
     "a derivative of too high an order": (["diff(x**0.5*log(x), x, 20)", "x=1", "--max-steps", "20000"], 1, "limit", (1, 1), "steps", "--max-steps"),
     "an order that takes too long": (["sum(sin(x))", "x=[1,2,3,4,5,6]", "--order", "12", "--max-steps", "200"], 1, "limit", (1, 1), "steps", "--max-steps"),

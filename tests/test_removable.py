@@ -169,3 +169,9 @@ def test_a_program_is_looked_through_once(monkeypatch):
     looked.clear()
     evaluate(parse("a*x**2/3 + b"), {"x": 1.0, "a": 1.0, "b": 1.0})
     assert not looked
+
+
+@pytest.mark.parametrize("program", ["x*log(x)", "x**x"])
+def test_a_warning_of_a_form_names_what_is_typed(run, program):
+    (warning,) = run("eval", program, "x=0", "--json").json["warnings"]
+    assert warning["message"] == f"the derivative of '{program}' is -inf"

@@ -152,7 +152,13 @@ class Watch:
             return
         name, operands = self.seen[span]
         number, where = _first_nonfinite(bad)
-        message = f"{text.format(name, _kind(number, where))} for {_describe(operands, where)}"
+        written_there = operation_at(self.program, span)
+        if written_there in (None, name):
+            message = f"{text.format(name, _kind(number, where))} for {_describe(operands, where)}"
+        else:
+            # Another form computes this: its last operation is none that the program has.
+            name, expression = written_there, self.program.source[span.start : span.end]
+            message = text.format(" ".join(expression.split()), _kind(number, where))
         written = "backward" if phase == "backward" else "forward"
         self.nonfinite[phase] = Warning("nonfinite", written, name, span, message)
 
