@@ -52,6 +52,8 @@ _HOMES = {
     "tensor": "gradcli.autograd.factory",
 }
 
+_MODULES = ("autograd", "func", "nn")
+
 __all__ = [
     "AccuracyWarning",
     "CompiledProgram",
@@ -80,8 +82,8 @@ def __getattr__(name: str) -> Any:
 
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name == "func":
-        return import_module("gradcli.func")
+    if name in _MODULES:
+        return import_module(f"gradcli.{name}")
     # A part of the package that is not loaded yet: the import statement that asks here finds it.
     if not name.startswith("_") and PathFinder.find_spec(f"{__name__}.{name}", __path__) is None:
         from gradcli.primitives import table

@@ -1,0 +1,22 @@
+"""A tensor that a module is fitted by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.autograd.factory import tensor
+from gradcli.autograd.tensor import Tensor
+
+
+class Parameter(Tensor):
+    """A leaf that requires grad, with a copy of numbers as `tensor` takes them; as an attribute of a module it is one of
+    its parameters. Raises DifferentiationError for integers, unless `requires_grad` is False."""
+
+    __slots__ = ()
+
+    def __init__(self, data: Any, requires_grad: bool = True) -> None:
+        super().__init__(tensor(data).inner)
+        self.requires_grad = requires_grad
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"

@@ -1,0 +1,143 @@
+"""`gradcli.nn`: modules, their parameters, and a network that is trained."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import nn
+from gradcli.errors import ArgumentError
+
+
+class Branches(nn.Module):
+    """Two layers, one of them under two names, and a parameter of its own."""
+
+    def __init__(self):
+        self.scale = nn.Parameter(2.0)
+        self.first = nn.Linear(3, 2)
+        self.again = self.first
+        self.rest = nn.ModuleList([nn.Sequential(nn.ReLU(), nn.Linear(2, 1, bias=False))])
+
+    def forward(self, x, shift=0.0):
+        y = self.first(x) * self.scale + shift
+        for module in self.rest:
+            y = module(y)
+        return y
+
+
+class TestParameters:
+    def test_are_leaves_that_require_grad(self):
+        p = nn.Parameter([1.0, 2.0])
+        assert isinstance(p, gradcli.Tensor)
+        assert p.requires_grad
+        assert p.is_leaf
+        assert repr(p) == "Parameter containing:\ntensor([1., 2.], requires_grad=True)"
+        assert not nn.Parameter([1, 2], requires_grad=False).requires_grad
+        assert type(p * 2) is gradcli.Tensor
+
+    def test_have_numbers_of_their_own(self):
+        x = gradcli.tensor([1.0, 2.0])
+        nn.Parameter(x).data.zero_()
+        assert x.tolist() == [1.0, 2.0]
+
+    def test_are_found_once_by_their_first_names(self):
+        names = [name for name, _ in Branches().named_parameters()]
+        assert names == ["scale", "first.weight", "first.bias", "rest.0.1.weight"]
+        assert [name for name, _ in Branches().named_parameters(recurse=False)] == ["scale"]
+
+    def test_of_a_linear_layer_are_drawn_by_random(self):
+        random.seed(1)
+        one = nn.Linear(4, 3)
+        random.seed(1)
+        other = nn.Linear(4, 3)
+        assert one.weight.tolist() == other.weight.tolist()
+        assert one.weight.shape == (3, 4)
+        assert one.bias.shape == (3,)
+        assert abs(one.weight.detach().numpy()).max() <= 0.5
+
+
+class TestModules:
+    def test_compute(self):
+        model = Branches()
+        x = gradcli.tensor([[1.0, 2.0, 3.0]])
+        first = x.numpy() @ model.first.weight.detach().numpy().T + model.first.bias.detach().numpy()
+        expected = np.maximum(2 * first + 1, 0) @ model.rest[0][1].weight.detach().numpy().T
+        assert np.allclose(model(x, shift=1.0).detach().numpy(), expected)
+        assert model(x).shape == (1, 1)
+
+    def test_without_forward_say_so(self):
+        with pytest.raises(
+            NotImplementedError, match=r'^Module \[Module\] is missing the required "forward" function$'
+        ):
+            nn.Module()(1.0)
+
+    def test_name_their_parts(self):
+        model = Branches()
+        assert [name for name, _ in model.named_modules()] == ["", "first", "rest", "rest.0", "rest.0.0", "rest.0.1"]
+        assert [*model.children()] == [model.first, model.rest]
+        assert len(model.rest[0]) == 2
+        assert repr(model.rest[0]) == (
+            "Sequential(\n  (0): ReLU()\n  (1): Linear(in_features=2, out_features=1, bias=False)\n)"
+        )
+
+    def test_train_and_evaluate_together(self):
+        model = Branches()
+        assert model.training
+        assert model.eval() is model
+        assert not any(module.training for module in model.modules())
+        assert model.train().rest[0].training
+
+    def test_are_applied_to_the_innermost_first(self):
+        seen = []
+        Branches().apply(lambda module: seen.append(type(module).__name__))
+        assert seen[-1] == "Branches"
+        assert seen.index("ReLU") < seen.index("Sequential") < seen.index("ModuleList")
+
+    def test_forget_gradients_and_need_none(self):
+        model = Branches()
+        model(gradcli.tensor([1.0, 1.0, 1.0])).sum().backward()
+        model.zero_grad(set_to_none=False)
+        assert model.scale.grad.item() == 0.0
+        model.zero_grad()
+        assert model.scale.grad is None
+        assert not model.requires_grad_(False)(gradcli.tensor([1.0, 1.0, 1.0])).requires_grad
+
+    def test_give_and_take_their_numbers(self):
+        model, other = Branches(), Branches()
+        x = gradcli.tensor([0.5, 1.0, 2.0])
+        other.load_state_dict(model.state_dict())
+        assert other(x).tolist() == model(x).tolist()
+        assert other.first.weight is not model.first.weight
+        with pytest.raises(ArgumentError, match=r"missing \['bias'\], unexpected \['scale'\]$"):
+            nn.Linear(1, 1).load_state_dict({"weight": gradcli.tensor([[1.0]]), "scale": gradcli.tensor(1.0)})
+
+    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+    def test_are_copied_and_pickled(self, copied):
+        model = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Sigmoid())
+        other = copied(model)
+        x = gradcli.tensor([0.5, 1.0])
+        assert other(x).tolist() == model(x).tolist()
+        other(x).sum().backward()
+        assert isinstance(other[0].weight, nn.Parameter)
+        assert model[0].weight.grad is None
+
+
+def test_a_network_of_two_layers_learns_exclusive_or():
+    random.seed(0)
+    model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    x = gradcli.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    target = gradcli.tensor([[0.0], [1.0], [1.0], [0.0]])
+    for _ in range(200):
+        loss = nn.MSELoss()(model(x), target)
+        model.zero_grad()
+        loss.backward()
+        with gradcli.no_grad():
+            for parameter in model.parameters():
+                parameter -= 0.3 * parameter.grad
+    assert loss.item() < 1e-2
+    assert np.round(model(x).detach().numpy()).tolist() == target.tolist()
