@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.language.cells import Cell
 from gradcli.language.lists import Items
@@ -80,6 +81,9 @@ def length_of(numbers: range) -> int:
 def number(value: Value, what: str) -> Value:
     """A value as a number or tensor; lists and ranges become tensors. Raises EvaluationError for what is neither."""
     kind = type(value)
+    # What nearly all are is seen first.
+    if kind is Tensor or kind in arrays.PLAIN:
+        return value
     if isinstance(value, Cell):
         return value.value
     if kind is Items:
