@@ -1311,7 +1311,9 @@ class TestJacobiansAndHessians:
         assert x.grad is None
 
     def test_a_hessian_needs_a_scalar(self):
-        with pytest.raises(DifferentiationError, match=r"needs a scalar, and the function gives shape \[2\]"):
+        with pytest.raises(
+            DifferentiationError, match=r"given to hessian should contain a single element, and has shape \[2\]"
+        ):
             gradcli.hessian(lambda x: x * 2, tensor([1.0, 2.0]))
 
 

@@ -48,7 +48,7 @@ class Level:
         for reference in self._known:
             dual = reference()
             if isinstance(dual, Dual):
-                dual.drop_tangent()
+                dual._drop_tangent()
 
 
 # Both are of the context, so that threads and tasks have their own.
@@ -106,26 +106,26 @@ class Dual(Tensor):
     def parts(self) -> tuple[Any, ...]:
         return self.inner, self._tangent
 
-    def primal(self) -> Tensor:
+    def _primal(self) -> Tensor:
         """The tensor without its tangent, for what is computed with it."""
         if self._leaf_requires_grad and self.grad_fn is None:
             made: Tensor = Tensor.read(identity, (self,), _NO_PARAMS)
             return made
         return Tensor(self.inner, self.grad_fn, self.output_nr)
 
-    def drop_tangent(self) -> None:
+    def _drop_tangent(self) -> None:
         del self._tangent
         self.__class__ = self.plain  # type: ignore[assignment]
 
     def detach_(self) -> Any:
         super().detach_()
-        self.drop_tangent()
+        self._drop_tangent()
         return self
 
-    def apart(self) -> Tensor:
+    def _apart(self) -> Tensor:
         return with_tangent(Tensor(self.inner), self._tangent)
 
-    def as_output(self, node: Any, number: int) -> Tensor:
+    def _as_output(self, node: Any, number: int) -> Tensor:
         """A dual that was saved without its place in the graph, there again."""
         return with_tangent(Tensor(self.inner, node, number), self._tangent)
 
@@ -136,7 +136,7 @@ class Dual(Tensor):
 
     def _become(self, result: Any) -> Any:
         tangent = result._tangent if isinstance(result, Dual) else None
-        super()._become(result.primal() if tangent is not None else result)
+        super()._become(result._primal() if tangent is not None else result)
         if not forward_enabled.get():
             return self
         if tangent is None:
@@ -145,8 +145,8 @@ class Dual(Tensor):
             self._tangent.copy_(tangent)
         return self
 
-    def given_to(self, target: Tensor) -> None:
-        target._become(self.primal())
+    def _given_to(self, target: Tensor) -> None:
+        target._become(self._primal())
         if forward_enabled.get():
             give_tangent(target, self._tangent)
 
@@ -200,7 +200,7 @@ def _tangent_of_result(
     result = Pair([Tensor(made.inner, made.grad_fn, made.output_nr)], 1)
     series = []
     for operand, varies in zip(operands, varied):
-        value = operand.primal() if isinstance(operand, Dual) else operand
+        value = operand._primal() if isinstance(operand, Dual) else operand
         series.append(Pair([value, operand._tangent], 1) if varies else result.lift(value))
     try:
         result.begin(primitive.jet(primitive, result, *series, **params))

@@ -79,7 +79,7 @@ def _restored(saved: Any, version: int | None, node: FunctionNode | None) -> Any
         assert node is not None
         numbers = saved.numbers(node)
         return (
-            numbers.as_output(node, saved.number)
+            numbers._as_output(node, saved.number)
             if isinstance(numbers, Tensor)
             else Tensor(numbers, node, saved.number)
         )
@@ -122,7 +122,7 @@ class FunctionNode(Node):
     def save(self, outputs: Sequence[Any]) -> None:
         """Keep what `forward` wants kept, now that it and its outputs are what they are."""
         kept = [
-            SavedOutput(saved.apart() if saved.dual else saved.inner, saved.output_nr)
+            SavedOutput(saved._apart() if saved.dual else saved.inner, saved.output_nr)
             if _is_of(saved, self) and among(saved, outputs)
             else saved
             for saved in self.context.to_save

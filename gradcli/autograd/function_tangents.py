@@ -56,7 +56,9 @@ def apply_to_duals(function: Any, inputs: tuple[Any, ...], keywords: Mapping[str
 def _give_tangents(function: Any, context: FunctionCtx, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     tangents = [_given(i, context) for i in inputs]
     versions = [None if t is None else t.version for t in tangents]
-    context.saved_for_forward = tuple(t.primal() if isinstance(t, Dual) else t for t in context.saved_for_forward or ())
+    context.saved_for_forward = tuple(
+        t._primal() if isinstance(t, Dual) else t for t in context.saved_for_forward or ()
+    )
     returned = function.jvp(context, *tangents)
     context.saved_for_forward = None
     found = returned if isinstance(returned, tuple) else (returned,)

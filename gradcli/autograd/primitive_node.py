@@ -84,7 +84,7 @@ class PrimitiveNode(Node):
         if isinstance(result, ModifiedResult):
             result.refuse(self)
         if isinstance(result, TensorBase):
-            result = result if lift is None else result.as_output(self, 0)
+            result = result if lift is None else result._as_output(self, 0)
         elif lift is not None and not isinstance(result, ShapeOnly):
             result = lift(result, self)
         pulled: list[Any] = []

@@ -266,7 +266,7 @@ class TensorBase(Operators):
         Raises ShapeError for another shape, EvaluationError for floats that were to become integers.
         """
         if result.dual:
-            result.given_to(self)
+            result._given_to(self)
             return self
         if result.shape != self.shape:
             raise ShapeError(
@@ -283,15 +283,15 @@ class TensorBase(Operators):
             self.move_to(result.grad_fn, result.output_nr)
         return self
 
-    def given_to(self, _target: Any) -> None:
+    def _given_to(self, _target: Any) -> None:
         """Have a tensor become this one, which is dual."""
         raise NotImplementedError
 
-    def apart(self) -> Any:
+    def _apart(self) -> Any:
         """This one, which is dual, outside of the graph."""
         raise NotImplementedError
 
-    def as_output(self, _node: Node, _number: int) -> Any:
+    def _as_output(self, _node: Node, _number: int) -> Any:
         """This one, which is dual, as that output of a node."""
         raise NotImplementedError
 

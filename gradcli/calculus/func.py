@@ -10,16 +10,13 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.ancestors import ancestors
-from gradcli.autograd.dual import Dual, with_tangent
-from gradcli.autograd.engine import grad as gradients_of
-from gradcli.autograd.modes import enable_grad, grad_enabled
-from gradcli.autograd.node import next_sequence
+from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import containers
+from gradcli.calculus.calls import Call, Callback, called, pulled, tensors_in, with_aux
 from gradcli.calculus.derivatives import jacobians, zeros
 from gradcli.calculus.mapping import as_tensor, vmap
 from gradcli.calculus.readings import coefficient_of, comes_from_series_alone, series_of
@@ -29,25 +26,10 @@ from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import components
 from gradcli.primitives.conversions import reshape
 
-Callback = Callable[..., Any]
 Argnums = int | tuple[int, ...]
 
 # Series do not nest: within one, derivatives along a direction are taken another way.
 _within_series: ContextVar[bool] = ContextVar("gradcli_within_series", default=False)
-
-
-class _Call(NamedTuple):
-    """What a function gave, and the tensors by which that can be differentiated."""
-
-    value: Any
-    inputs: Sequence[Tensor]
-    aux: Any
-    # Whether the value depends on tensors outside as well, so that its derivatives must be differentiable.
-    recorded: bool
-
-    def released(self, value: Any) -> Any:
-        """A result without the graph that was needed for its derivatives alone."""
-        return value if self.recorded else containers.mapped(_detached, value)
 
 
 def grad(function: Callback, argnums: Argnums = 0, has_aux: bool = False) -> Callback:
@@ -74,13 +56,13 @@ def grad_and_value(function: Callback, argnums: Argnums = 0, has_aux: bool = Fal
     @functools.wraps(function)
     def both(*arguments: Any, **keywords: Any) -> Any:
         chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
-        call = _called(of_chosen, chosen, has_aux)
+        call = called(of_chosen, chosen, has_aux)
         if not isinstance(call.value, Tensor) or call.value.shape:
             raise DifferentiationError(
                 f"a gradient is that of a scalar, and the function gives {_described(call.value)}",
                 hint="jacrev and jacfwd differentiate what has a shape",
             )
-        found = _pulled(call, [call.value], None, create_graph=call.recorded)
+        found = pulled(call, [call.value], None, create_graph=call.recorded)
         slopes = containers.filled(chosen, found)
         value = call.released(call.value)
         return _one_or_all(slopes, argnums), ((value, call.released(call.aux)) if has_aux else value)
@@ -95,13 +77,15 @@ def vjp(function: Callback, *primals: Any, has_aux: bool = False) -> tuple[Any, 
     of. With `has_aux` the second result of `function` comes third. Raises ShapeError for a cotangent of another shape.
     """
     expect_function(function)
-    call = _called(function, primals, has_aux)
+    call = called(function, primals, has_aux)
 
     def pull(*cotangents: Any) -> tuple[Any, ...]:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
-        seeds = [_fitting(as_tensor(c), y) for y, c in zip(_tensors(call.value), containers.aligned(call.value, given))]
+        seeds = [
+            _fitting(as_tensor(c), y) for y, c in zip(tensors_in(call.value), containers.aligned(call.value, given))
+        ]
         again = call.recorded or any(map(_is_inside, seeds)) or any(s.requires_grad for s in seeds)
-        found = _pulled(call, _tensors(call.value), seeds, create_graph=again and grad_enabled.get())
+        found = pulled(call, tensors_in(call.value), seeds, create_graph=again and grad_enabled.get())
         filled: tuple[Any, ...] = containers.filled(primals, found)
         return filled
 
@@ -126,7 +110,7 @@ def jvp(
     if not _within_series.get() and not any(map(_is_inside, (*points, *directions))):
         found = _along_by_series(function, primals, points, directions, has_aux, strict)
     if found is None:
-        call = _called(function, containers.filled(primals, points), has_aux)
+        call = called(function, containers.filled(primals, points), has_aux)
         along = containers.filled(call.value, _pushed(call, strict)(directions))
         found = call.released(call.value), along, call.released(call.aux)
     return found if has_aux else found[:2]
@@ -138,7 +122,7 @@ def linearize(function: Callback, *primals: Any) -> tuple[Any, Callback]:
     `function` runs once, however many tangents there are.
     """
     expect_function(function)
-    call = _called(function, primals, False)
+    call = called(function, primals, False)
     push = _pushed(call, False)
 
     def along(*tangents: Any) -> Any:
@@ -159,9 +143,9 @@ def jacrev(function: Callback, argnums: Argnums = 0, *, has_aux: bool = False) -
     @functools.wraps(function)
     def jacobian(*arguments: Any, **keywords: Any) -> Any:
         chosen, of_chosen = _chosen(function, arguments, keywords, argnums)
-        call = _called(of_chosen, chosen, has_aux)
+        call = called(of_chosen, chosen, has_aux)
         blocks = [
-            _one_or_all(containers.filled(chosen, _jacobian(call, value)), argnums) for value in _tensors(call.value)
+            _one_or_all(containers.filled(chosen, _jacobian(call, value)), argnums) for value in tensors_in(call.value)
         ]
         found = containers.filled(call.value, blocks)
         return (found, call.released(call.aux)) if has_aux else found
@@ -207,50 +191,7 @@ def hessian(function: Callback, argnums: Argnums = 0) -> Callback:
 # --- reverse mode
 
 
-def _called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> _Call:
-    """Run `function` on tensors that stand for its arguments, so that only what it does itself is differentiated."""
-    outside, began = grad_enabled.get(), next_sequence()
-    with enable_grad():
-        inputs = [_standing_for(as_tensor(x), outside) for x in containers.leaves(arguments)]
-        returned = function(*containers.filled(arguments, inputs))
-    value, aux = _with_aux(returned) if has_aux else (returned, None)
-    recorded = outside and _reaches_others(_tensors(value), began)
-    return _Call(value, inputs, aux, recorded)
-
-
-def _standing_for(x: Tensor, recorded: bool) -> Tensor:
-    """A tensor with the numbers of `x`, which depends on it where that is recorded."""
-    if recorded and x.requires_grad:
-        return x.clone()
-    return _with_tangent_of(x, Tensor(x.inner).requires_grad_())
-
-
-def _reaches_others(values: Sequence[Tensor], began: int) -> bool:
-    """Whether the graph of `values` has leaves that were there before its beginning."""
-    targets = [edge[0] for node in ancestors(*values) for edge in node.edges if edge is not None]
-    targets += [value for value in values if value.is_leaf and value.requires_grad]
-    return any(isinstance(t, Tensor) and t.since < began for t in targets)
-
-
-def _pulled(
-    call: _Call, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, *, create_graph: bool
-) -> list[Tensor]:
-    """The gradients of `values` by the inputs of a call; zeros where they do not depend on them."""
-    depending = [i for i, value in enumerate(values) if value.requires_grad]
-    found: Sequence[Any] = [None] * len(call.inputs)
-    if depending and call.inputs:
-        found = gradients_of(
-            [values[i] for i in depending],
-            [*call.inputs],
-            None if seeds is None else [seeds[i] for i in depending],
-            create_graph=create_graph,
-            retain_graph=True,
-            allow_unused=True,
-        )
-    return [zeros_like(Tensor(x.inner)) if g is None else g for g, x in zip(found, call.inputs)]
-
-
-def _jacobian(call: _Call, value: Tensor) -> list[Any]:
+def _jacobian(call: Call, value: Tensor) -> list[Any]:
     found = jacobians(value, call.inputs, create_graph=call.recorded)
     return [zeros(value.shape + x.shape, x) if f is None else f for f, x in zip(found, call.inputs)]
 
@@ -274,11 +215,11 @@ def _along_by_series(
             returned = function(*containers.filled(primals, series))
     except NotImplementedError:
         return None
-    value, aux = _with_aux(returned) if has_aux else (returned, None)
-    if not comes_from_series_alone(_tensors(value)):
+    value, aux = with_aux(returned) if has_aux else (returned, None)
+    if not comes_from_series_alone(tensors_in(value)):
         return None
     if strict:
-        _check_depends(map(_is_inside, _tensors(value)))
+        _check_depends(map(_is_inside, tensors_in(value)))
     first, second = (containers.mapped(functools.partial(coefficient_of, number=k), value) for k in (0, 1))
     return first, second, containers.mapped(_plain, aux)
 
@@ -292,18 +233,18 @@ def _series_inside() -> Iterator[None]:
         _within_series.reset(token)
 
 
-def _pushed(call: _Call, strict: bool) -> Callable[[Sequence[Tensor]], list[Tensor]]:
+def _pushed(call: Call, strict: bool) -> Callable[[Sequence[Tensor]], list[Tensor]]:
     """Derivatives along directions, from the gradient: it is linear in its cotangent, and by that it is differentiated."""
-    values = _tensors(call.value)
+    values = tensors_in(call.value)
     if strict:
         _check_depends(value.requires_grad for value in values)
     seeds = [Tensor(zeros_like(y.inner)).requires_grad_() for y in values]
-    pulled = _pulled(call, values, seeds, create_graph=True)
-    turned = _Call(pulled, seeds, None, call.recorded)
+    slopes = pulled(call, values, seeds, create_graph=True)
+    turned = Call(slopes, seeds, None, call.recorded)
 
     def push(directions: Sequence[Tensor]) -> list[Tensor]:
         again = call.recorded or any(v.requires_grad for v in directions)
-        return _pulled(turned, pulled, directions, create_graph=again and grad_enabled.get())
+        return pulled(turned, slopes, directions, create_graph=again and grad_enabled.get())
 
     return push
 
@@ -321,6 +262,8 @@ def _chosen(
 ) -> tuple[tuple[Any, ...], Callback]:
     """The arguments to differentiate by, and `function` as one of these alone."""
     places = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not places:
+        raise CallError("argnums names no argument to differentiate by")
     for place in places:
         expect(place, int, "argnums is the number of an argument, or a tuple of numbers")
         if not -len(arguments) <= place < len(arguments):
@@ -339,31 +282,10 @@ def _one_or_all(found: tuple[Any, ...], argnums: Argnums) -> Any:
     return found if isinstance(argnums, tuple) else found[0]
 
 
-def _with_aux(returned: Any) -> tuple[Any, Any]:
-    if not isinstance(returned, tuple) or len(returned) != 2:
-        raise CallError("with has_aux, the function returns a tuple of what is differentiated and of anything else")
-    return returned
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    found = containers.leaves(value)
-    for leaf in found:
-        expect(leaf, Tensor, "what is differentiated returns tensors, and containers of them")
-    return found
-
-
 def _fitting(tangent: Tensor, x: Tensor) -> Tensor:
     if tangent.shape != x.shape:
         raise ShapeError(f"a derivative of shape {list(tangent.shape)} does not fit a value of shape {list(x.shape)}")
     return tangent
-
-
-def _detached(leaf: Any) -> Any:
-    return _with_tangent_of(leaf, leaf.detach()) if isinstance(leaf, Tensor) else leaf
-
-
-def _with_tangent_of(x: Tensor, made: Tensor) -> Tensor:
-    return with_tangent(made, x.tangent) if isinstance(x, Dual) else made
 
 
 def _plain(leaf: Any) -> Any:

@@ -1,76 +1,200 @@
-"""Jacobians and Hessians of Python functions of tensors."""
+"""Derivatives of Python functions at a point, with the names of `torch.autograd.functional`.
+
+Inputs and results are one tensor or a tuple of them. They are what functions of functions give, see
+`gradcli.calculus.func`, with a graph by the inputs where `create_graph` asks for it, and without one else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from gradcli import arrays
-from gradcli.autograd.factory import tensor
-from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.derivatives import jacobians, zeros
-from gradcli.calculus.higher_orders import derivatives
-from gradcli.errors import DifferentiationError, expect_function
+from gradcli.calculus import containers, func
+from gradcli.calculus.calls import Callback
+from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.strictness import check_dependence
+from gradcli.errors import CallError, DifferentiationError, expect_function
+from gradcli.primitives.arithmetic import ones_like
+from gradcli.primitives.conversions import reshape
+
+_STRATEGIES = ("forward-mode", "reverse-mode")
+_STRATEGY = (
+    'Expected {} to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
+    '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+)
 
 
-def jacobian(function: Callable[..., Any], inputs: Any) -> Any:
+def vjp(
+    function: Callback, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The value of `function`, and the product of `v`, in the structure of the value, with its Jacobian.
+
+    `v` may be left out where the value is one element. Raises DifferentiationError where `v` does not fit; with
+    `strict` where the value does not depend on every input, too.
+    """
+    points, single = _points(function, inputs)
+    if strict:
+        check_dependence(function, points, create_graph)
+    with _graph(create_graph):
+        value, pull = func.vjp(function, *points)
+        found = pull(*_along(v, value, "the user-provided function returns"))
+    return value, found[0] if single else found
+
+
+def jvp(
+    function: Callback, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The value of `function`, and the product of its Jacobian with `v`, in the structure of the inputs.
+
+    `v` may be left out where the input is one element. Raises as `vjp`.
+    """
+    points, _ = _points(function, inputs)
+    if strict:
+        check_dependence(function, points, create_graph)
+    with _graph(create_graph):
+        value, along = func.jvp(function, points, _along(v, inputs, "the input to the user-provided function is"))
+    return value, along
+
+
+def vhp(
+    function: Callback, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The value of `function`, which is one element, and the product of `v`, in the structure of the inputs, with its
+    Hessian. Raises as `jvp`, and where the value has several elements."""
+    points, single = _points(function, inputs)
+    scalar = _scalar(function, "vhp")
+    if strict:
+        check_dependence(scalar, points, create_graph, second=True)
+    with _graph(create_graph):
+        _, pull, value = func.vjp(func.grad_and_value(scalar, _argnums(points, single)), *points, has_aux=True)
+        found = pull(*_along(v, inputs, "the input to the user-provided function is"))
+    return value, found[0] if single else found
+
+
+def hvp(
+    function: Callback, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The value of `function`, which is one element, and the product of its Hessian with `v`, forward. As `vhp`."""
+    points, single = _points(function, inputs)
+    scalar = _scalar(function, "hvp")
+    if strict:
+        check_dependence(scalar, points, create_graph, second=True)
+    with _graph(create_graph):
+        along = _along(v, inputs, "the input to the user-provided function is")
+        _, found, value = func.jvp(func.grad_and_value(scalar, _argnums(points, single)), points, along, has_aux=True)
+    return value, found
+
+
+def jacobian(
+    function: Callback,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """The Jacobian of `function` at `inputs`, one tensor or a tuple of them.
 
-    For one input a Tensor of shape function(x).shape + x.shape, for a tuple of inputs a tuple of
-    such; zeros where the result does not depend on an input. Raises what `function` raises.
+    For one input and one result a Tensor of shape result.shape + input.shape, for a tuple of either a tuple of such,
+    for tuples of both a tuple for each result; zeros where a result does not depend on an input, which with `strict`
+    is a DifferentiationError. All rows are computed at once, whether to `vectorize` or not. Raises CallError for
+    another `strategy` than "reverse-mode" and "forward-mode".
     """
-    expect_function(function)
-    leaves = _leaves(inputs)
-    with enable_grad():
-        value = function(*leaves)
-        found = jacobians(value, leaves)
-    filled = tuple(_filled(f, arrays.shape(value) + leaf.shape, leaf) for f, leaf in zip(found, leaves))
-    return filled if isinstance(inputs, (list, tuple)) else filled[0]
+    points, single = _points(function, inputs)
+    mode = _mode(strategy, "strategy")
+    if strict:
+        check_dependence(function, points, create_graph, each=True)
+    with _graph(create_graph):
+        return mode(function, _argnums(points, single))(*points)
 
 
-def hessian(function: Callable[..., Any], inputs: Any) -> Any:
-    """The second derivatives of the scalar `function` at `inputs`, one tensor or a tuple of them.
+def hessian(
+    function: Callback,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "forward-mode",
+) -> Any:
+    """The second derivatives of `function`, which gives one element, at `inputs`, one tensor or a tuple of them.
 
-    For one input a Tensor of shape x.shape + x.shape; for a tuple a tuple of rows, the one at
-    [i][j] of shape inputs[i].shape + inputs[j].shape. Raises DifferentiationError where the
-    result is no scalar.
+    For one input a Tensor of shape x.shape + x.shape; for a tuple a tuple of rows, the one at [i][j] of shape
+    inputs[i].shape + inputs[j].shape. Raises DifferentiationError where the result has several elements; see
+    `jacobian` for the rest.
     """
-    expect_function(function)
-    leaves = {str(i): leaf for i, leaf in enumerate(_leaves(inputs))}
+    points, single = _points(function, inputs)
+    scalar = _scalar(function, "hessian")
+    outer = _mode(outer_jacobian_strategy, "outer_jacobian_strategy")
+    if strict:
+        check_dependence(scalar, points, create_graph, second=True)
+    argnums = _argnums(points, single)
+    with _graph(create_graph):
+        return outer(func.jacrev(scalar, argnums), argnums)(*points)
 
-    def scalar(named: Mapping[str, Any]) -> Any:
-        value = function(*named.values())
-        if arrays.shape(value):
+
+def _points(function: Callback, inputs: Any) -> tuple[tuple[Tensor, ...], bool]:
+    """The inputs as tensors, and whether it is one that stands for itself."""
+    expect_function(function)
+    single = not isinstance(inputs, (list, tuple))
+    points = tuple(as_tensor(x) for x in ((inputs,) if single else inputs))
+    if not points:
+        raise CallError("there is no input to differentiate by")
+    return points, single
+
+
+def _argnums(points: Sequence[Tensor], single: bool) -> int | tuple[int, ...]:
+    return 0 if single else tuple(range(len(points)))
+
+
+def _graph(create_graph: bool) -> Any:
+    return enable_grad() if create_graph else no_grad()
+
+
+def _mode(strategy: str, name: str) -> Any:
+    if strategy not in _STRATEGIES:
+        raise CallError(_STRATEGY.format(name))
+    return func.jacfwd if strategy == "forward-mode" else func.jacrev
+
+
+def _along(v: Any, like: Any, what: str) -> tuple[Any, ...]:
+    """`v` in a tuple as long as that of `like` is; ones where it is None, for one tensor with one element."""
+    several = isinstance(like, (list, tuple))
+    wanted = [as_tensor(x) for x in (like if several else (like,))]
+    if v is None:
+        if len(wanted) != 1 or wanted[0].size != 1:
             raise DifferentiationError(
-                f"a Hessian needs a scalar, and the function gives shape {list(arrays.shape(value))}"
+                f"The vector v can only be None if {what} a single Tensor with a single element."
             )
-        return value
-
-    with enable_grad():
-        _, found = derivatives(scalar, {name: leaf.inner for name, leaf in leaves.items()}, 2)
-    if not isinstance(inputs, (list, tuple)):
-        return _filled(found["0,0"], leaves["0"].shape * 2, leaves["0"])
-    return tuple(tuple(_block(found, leaves, i, j) for j in leaves) for i in leaves)
-
-
-def _leaves(inputs: Any) -> Sequence[Tensor]:
-    items = inputs if isinstance(inputs, (list, tuple)) else (inputs,)
-    return [tensor(i, requires_grad=True) for i in items]
-
-
-def _filled(found: Any, shape: tuple[int, ...], leaf: Tensor) -> Tensor:
-    if found is None:
-        return zeros(shape, leaf)
-    return found.detach() if isinstance(found, Tensor) else tensor(found)
+        return (ones_like(wanted[0]),)
+    given = [as_tensor(x) for x in (v if isinstance(v, (list, tuple)) else (v,))]
+    if len(given) != len(wanted):
+        if several:
+            raise DifferentiationError(f"v is a tuple of invalid length: should be {len(wanted)} but got {len(given)}.")
+        raise DifferentiationError("The given v should contain a single Tensor.")
+    for i, (one, other) in enumerate(zip(given, wanted)):
+        if one.shape != other.shape:
+            entry = f"Entry {i} in " if several else ""
+            raise DifferentiationError(
+                f"{entry}v has invalid size: should be {list(other.shape)} but got {list(one.shape)}."
+            )
+    return tuple(given)
 
 
-def _block(found: Mapping[str, Any], leaves: dict[str, Tensor], i: str, j: str) -> Tensor:
-    """The second derivatives by inputs i and j; each mixed one was computed once."""
-    if int(i) <= int(j):
-        return _filled(found[f"{i},{j}"], leaves[i].shape + leaves[j].shape, leaves[i])
-    known = _filled(found[f"{j},{i}"], leaves[j].shape + leaves[i].shape, leaves[j])
-    first = leaves[j].ndim
-    order = (*range(first, known.ndim), *range(first))
-    moved: Tensor = known.permute(order) if known.ndim else known
-    return moved
+def _scalar(function: Callback, name: str) -> Callback:
+    """`function`, which must give one element, with a scalar for it."""
+
+    def scalar(*given: Tensor) -> Tensor:
+        found = containers.leaves(function(*given))
+        if len(found) != 1 or not isinstance(found[0], Tensor):
+            raise CallError(f"The function given to {name} should return a single Tensor")
+        value = found[0]
+        if value.size != 1:
+            raise DifferentiationError(
+                f"The Tensor returned by the function given to {name} should contain a single element, and has shape "
+                f"{list(value.shape)}"
+            )
+        return reshape(value, ()) if value.shape else value
+
+    return scalar

@@ -1,0 +1,102 @@
+"""Calls of Python functions whose tensors are recorded from their arguments on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.dual import Dual, with_tangent
+from gradcli.autograd.engine import grad as gradients_of
+from gradcli.autograd.modes import enable_grad, grad_enabled
+from gradcli.autograd.node import next_sequence
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus import containers
+from gradcli.calculus.mapping import as_tensor
+from gradcli.errors import CallError, expect
+from gradcli.primitives.arithmetic import zeros_like
+
+Callback = Callable[..., Any]
+
+
+class Call(NamedTuple):
+    """What a function gave, and the tensors by which that can be differentiated."""
+
+    value: Any
+    inputs: Sequence[Tensor]
+    aux: Any
+    # Whether the value depends on tensors outside as well, so that its derivatives must be differentiable.
+    recorded: bool
+
+    def released(self, value: Any) -> Any:
+        """A result without the graph that was needed for its derivatives alone."""
+        return value if self.recorded else containers.mapped(_detached, value)
+
+
+def called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> Call:
+    """Run `function` on tensors that stand for its arguments, so that only what it does itself is differentiated."""
+    outside, began = grad_enabled.get(), next_sequence()
+    with enable_grad():
+        inputs = [_standing_for(as_tensor(x), outside) for x in containers.leaves(arguments)]
+        returned = function(*containers.filled(arguments, inputs))
+    value, aux = with_aux(returned) if has_aux else (returned, None)
+    recorded = outside and _reaches_others(tensors_in(value), began)
+    return Call(value, inputs, aux, recorded)
+
+
+def _standing_for(x: Tensor, recorded: bool) -> Tensor:
+    """A tensor with the numbers of `x`, which depends on it where that is recorded."""
+    if recorded and x.requires_grad:
+        return x.clone()
+    return _with_tangent_of(x, Tensor(x.inner).requires_grad_())
+
+
+def _reaches_others(values: Sequence[Tensor], began: int) -> bool:
+    """Whether the graph of `values` has leaves that were there before its beginning."""
+    targets = [edge[0] for node in ancestors(*values) for edge in node.edges if edge is not None]
+    targets += [value for value in values if value.is_leaf and value.requires_grad]
+    return any(isinstance(t, Tensor) and t.since < began for t in targets)
+
+
+def pulled(call: Call, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, *, create_graph: bool) -> list[Tensor]:
+    """The gradients of `values` by the inputs of a call; zeros where they do not depend on them."""
+    found = gradients(call, values, seeds, create_graph=create_graph)
+    return [zeros_like(Tensor(x.inner)) if g is None else g for g, x in zip(found, call.inputs)]
+
+
+def gradients(
+    call: Call, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, *, create_graph: bool
+) -> Sequence[Tensor | None]:
+    """The gradients of `values` by the inputs of a call; None where they do not depend on them."""
+    depending = [i for i, value in enumerate(values) if value.requires_grad]
+    if not depending or not call.inputs:
+        return [None] * len(call.inputs)
+    return gradients_of(
+        [values[i] for i in depending],
+        [*call.inputs],
+        None if seeds is None else [seeds[i] for i in depending],
+        create_graph=create_graph,
+        retain_graph=True,
+        allow_unused=True,
+    )
+
+
+def with_aux(returned: Any) -> tuple[Any, Any]:
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise CallError("with has_aux, the function returns a tuple of what is differentiated and of anything else")
+    return returned
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    found = containers.leaves(value)
+    for leaf in found:
+        expect(leaf, Tensor, "what is differentiated returns tensors, and containers of them")
+    return found
+
+
+def _detached(leaf: Any) -> Any:
+    return _with_tangent_of(leaf, leaf.detach()) if isinstance(leaf, Tensor) else leaf
+
+
+def _with_tangent_of(x: Tensor, made: Tensor) -> Tensor:
+    return with_tangent(made, x.tangent) if isinstance(x, Dual) else made
