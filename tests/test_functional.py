@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -214,6 +217,11 @@ def test_without_strict_there_are_zeros():
     assert jvp(lambda x: tensor(1.0), tensor(X), tensor(V))[1].item() == 0.0
     assert vjp(lambda x, y: y * 1, BOTH)[1][0].tolist() == [0.0, 0.0]
     assert hvp(lambda x: x.sum(), tensor(X), tensor(V))[1].tolist() == [0.0, 0.0]
+
+
+def test_they_are_there_without_further_imports():
+    line = "import gradcli; print(gradcli.autograd.functional.hvp.__name__, gradcli.autograd.forward_ad._current_level)"
+    assert subprocess.run([sys.executable, "-c", line], capture_output=True, text=True).stdout == "hvp -1\n"
 
 
 def test_they_are_those_of_gradcli():

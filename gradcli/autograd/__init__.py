@@ -21,6 +21,8 @@ _HOMES = {
     "set_grad_enabled": "gradcli.autograd.modes",
     "set_multithreading_enabled": "gradcli.autograd.modes",
 }
+# Files that are modules of PyTorch too.
+_MODULES = ("forward_ad", "function", "functional", "graph")
 
 
 def __getattr__(name: str) -> Any:
@@ -28,8 +30,10 @@ def __getattr__(name: str) -> Any:
 
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"gradcli.autograd.{name}")
     raise AttributeError(f"module 'gradcli.autograd' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOMES)
+    return sorted({*_HOMES, *_MODULES})
