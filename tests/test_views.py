@@ -482,7 +482,7 @@ class TestData:
 
     def test_what_cannot_be_it(self):
         x = leaf([1.0])
-        with pytest.raises(DifferentiationError, match=r"^Variable data has to be a tensor, but got int$"):
+        with pytest.raises(TypeError, match=r"^Variable data has to be a tensor, but got int$"):
             x.data = 3
         message = "^data set to a tensor that requires gradients must be floating point"
         with pytest.raises(DifferentiationError, match=message):

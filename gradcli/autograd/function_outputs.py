@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.function_node import FunctionCtx, FunctionNode, among
 from gradcli.autograd.tensor import Tensor
-from gradcli.autograd.views import forbid_in_function
+from gradcli.autograd.views import forbid_in_function, note_one_of_several
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.conversions import reshape
 
@@ -40,10 +40,15 @@ def attach(
     """
     if not all(among(tensor, outputs) for tensor in context.dirty_tensors):
         raise DifferentiationError(_NOT_RETURNED)
-    return tuple(
+    attached = tuple(
         _attached(output, number, len(outputs), inputs, context, node) if isinstance(output, Tensor) else output
         for number, output in enumerate(outputs)
     )
+    differentiable = [output for output in attached if isinstance(output, Tensor) and output.grad_fn is not None]
+    for output in differentiable if len(differentiable) > 1 else ():
+        if output.place is not None and output.place.refusal is not None:
+            note_one_of_several(output, output.output_nr)
+    return attached
 
 
 def _attached(
@@ -62,7 +67,7 @@ def _attached(
         return output
     if given:
         output = _as_it_is(output)
-    elif output.requires_grad and node is None:
+    elif output.requires_grad and node is None and not output._is_view():
         output = output.detach()
     if node is not None:
         output.move_to(node, number)

@@ -11,7 +11,7 @@ from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import grad_enabled, inference
 from gradcli.autograd.node import Node, recorder
 from gradcli.autograd.primitive_node import PRIMITIVE_NODES
-from gradcli.autograd.tensor_base import TensorBase
+from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
@@ -25,12 +25,16 @@ _INFERENCE_IN_PLACE = (
     "Inplace update to inference tensor outside InferenceMode is not allowed. "
     "You can make a clone to get a normal tensor before doing inplace update."
 )
+# In-place operations that move no number, but see the memory otherwise.
+_IN_PLACE_VIEWS = frozenset(
+    ["as_strided_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"],
+)
 
 # Of a node, in eighths of steps.
 _RECORD = 6
 
 
-class Tensor(TensorBase):
+class Tensor(TensorSurface):
     """An array with an optional place in the graph of recorded operations; made by `tensor` and by operations."""
 
     __slots__ = ()
@@ -203,13 +207,19 @@ class Tensor(TensorBase):
         if name.endswith("_") and not name.startswith("_"):
             found = table.find(name[:-1])
             if found is not None:
-                return functools.partial(self._in_place, found)
+                return functools.partial(self._see_otherwise if name in _IN_PLACE_VIEWS else self._in_place, found)
         raise AttributeError(f"'Tensor' object has no attribute {name!r}")
 
     # --- in-place operations
 
     def made_as_view(self, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
         join_view(self, operand, primitive, params)
+
+    def in_memory(self) -> Any:
+        place = self.place
+        if place is None or place.primitive is None:
+            return None
+        return place.positions()
 
     def made_together(self, number: int, node_name: str) -> None:
         if self.grad_fn is not None:

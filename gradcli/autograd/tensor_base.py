@@ -14,7 +14,7 @@ from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.modes import inference
 from gradcli.autograd.node import Edge, Node, next_sequence
 from gradcli.autograd.views import Counter, Place, place_of, settle, write
-from gradcli.errors import DifferentiationError, EvaluationError, ShapeError, flag
+from gradcli.errors import CallError, DifferentiationError, EvaluationError, ShapeError, flag
 from gradcli.kinds.order import TENSOR
 from gradcli.primitives.arithmetic import identity
 from gradcli.primitives.conversions import cast
@@ -107,6 +107,10 @@ class TensorBase(Operators):
         if value and not self.since:
             self.since = next_sequence()
         self._leaf_requires_grad = value
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise DifferentiationError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set `requires_grad` and return self. Raises DifferentiationError for integers and booleans."""
@@ -227,7 +231,7 @@ class TensorBase(Operators):
     @data.setter
     def data(self, value: Self) -> None:
         if not isinstance(value, TensorBase):
-            raise DifferentiationError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+            raise CallError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self.requires_grad and not arrays.is_floating(value.inner):
             raise DifferentiationError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
@@ -236,6 +240,10 @@ class TensorBase(Operators):
         own.watch(self.grad_fn, self.output_nr)
         self.inner = value.inner
         settle(self, place_of(value).alias(own))
+
+    @data.deleter
+    def data(self) -> None:
+        raise DifferentiationError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     @property
     def _base(self) -> Any:
@@ -247,9 +255,10 @@ class TensorBase(Operators):
 
     @property
     def _version(self) -> int:
-        if self.version is None:
+        version = self.version if self.place is None else self.place.counter.version
+        if version is None:
             raise DifferentiationError("Inference tensors do not track version counter.")
-        return self.version
+        return version
 
     def is_inference(self) -> bool:
         """Whether it was made in `inference_mode`, and is no view of a tensor from outside."""

@@ -18,6 +18,7 @@ from gradcli.autograd.node import Node
 from gradcli.errors import DifferentiationError
 from gradcli.primitives import strides
 from gradcli.primitives.bind import bind
+from gradcli.primitives.indexing import index
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import Layout
 
@@ -40,9 +41,11 @@ _IN_FUNCTION = (
     "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
     "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
+_GONE = "The base of this view was itself changed in place by as_strided_(), and has not all its elements any more."
 
 # How a view was made, with a place for what is done to it, and why that must not be.
 Refusal = tuple[str, str]
+_UNRECORDED = "created in"
 _NO_GRAD = (
     "A view was created in no_grad mode and {} inplace with grad mode enabled",
     _AMBIGUOUS.format("no_grad"),
@@ -176,7 +179,10 @@ class Place:
     @property
     def viewed(self) -> Any:
         """The tensor that this is a part of in the graph; None where there is none, or it got other numbers."""
-        return self.base if self.base is not None and self.base.place is self.origin else None
+        base = self.base
+        if base is None or base.place is self.origin:
+            return base
+        return base if base.place.storage is self.storage else None
 
     def layout(self) -> Layout:
         """Where the elements lie in the storage."""
@@ -201,14 +207,12 @@ class Place:
             numbers = bind(primitive, (numbers,), params)
         return numbers
 
-    def put_into(self, whole: Any, part: Any, origin: Place | None = None) -> Any:
-        """`whole`, which is at `origin` or the whole storage, with `part` here."""
-        if self is origin or self.primitive is None:
-            return part
+    def positions(self) -> Any:
+        """Which elements of the storage are here, counted from 0 row by row."""
         # Loaded by programs that change tensors alone.
-        from gradcli.primitives.replacing import positions, put
+        from gradcli.primitives.replacing import positions
 
-        return put(whole, arrays.to_numpy(self.seen_in(positions(arrays.shape(whole)), origin)), part)
+        return arrays.to_numpy(self.seen_in(positions(arrays.shape(self.storage.numbers))))
 
     def forget(self, tensor: Any) -> None:
         """Have a tensor here ask for its numbers again, and a view for its place in the graph."""
@@ -279,9 +283,14 @@ def join_view(made: Any, operand: Any, primitive: Primitive, params: Mapping[str
 def _refusal_of(view: Any, inherited: Refusal | None) -> Refusal | None:
     if not grad_enabled.get():
         return _INFERENCE if inference.get() else _NO_GRAD
-    if inherited in (None, _NO_GRAD, _INFERENCE):
-        return inherited
-    return _refusal(view, inherited[1])
+    if inherited is None:
+        return None
+    made, why = inherited
+    if view.grad_fn is not None and _UNRECORDED in made:
+        # It is recorded, and what it was seen of was not.
+        mode = made[made.index(_UNRECORDED) :]
+        return f"Output 0 of {view.grad_fn.name} is a view of a view which was {mode}", why
+    return _refusal(view, why)
 
 
 def note_one_of_several(view: Any, number: int) -> None:
@@ -298,7 +307,7 @@ def forbid_in_function(output: Any) -> None:
 
 def _refusal(view: Any, why: str, number: int = 0) -> Refusal:
     if view.grad_fn is None:
-        return "A view was created in no_grad mode and {} inplace with grad mode enabled", why
+        return _NO_GRAD[0], why
     return f"Output {number} of {view.grad_fn.name} is a view and {{}} inplace", why
 
 
@@ -329,9 +338,36 @@ def made_again(place: Place, base: Any) -> Any:
     """The view at a place as its base, which requires grad, has it now."""
     token = grad_enabled.set(True)
     try:
-        return place.seen_in(base, place.origin)
+        return _seen_of(base, place)
     finally:
         grad_enabled.reset(token)
+
+
+def _put(whole: Any, places: Any, part: Any) -> Any:
+    # Loaded by programs that change tensors alone.
+    from gradcli.primitives.replacing import put
+
+    return put(whole, places, part)
+
+
+def _seen_of(base: Any, place: Place) -> Any:
+    """What is at a place of a base."""
+    if base.place is place.origin:
+        return place.seen_in(base, place.origin)
+    key = arrays.numpy_namespace().unravel_index(_among_elements_of(base, place), base.shape)
+    return bind(index, (base,), {"key": key})
+
+
+def _among_elements_of(base: Any, place: Place) -> Any:
+    """The places of elements among those of a base, counted row by row."""
+    if base.place.primitive is None:
+        return place.positions()
+    from gradcli.primitives.replacing import numbers_among
+
+    numbers = numbers_among(base.place.positions(), place.positions())
+    if (numbers < 0).any():
+        raise DifferentiationError(_GONE)
+    return numbers
 
 
 def write(tensor: Any, part: Any) -> None:
@@ -341,7 +377,7 @@ def write(tensor: Any, part: Any) -> None:
     if whole is not None and changed.place.primitive is None:
         numbers = whole.inner
     else:
-        numbers = place.put_into(place.storage.numbers, part.inner)
+        numbers = part.inner if place.primitive is None else _put(place.storage.numbers, place.positions(), part.inner)
     place.counter.count()
     place.counter.watch(part.grad_fn, part.output_nr)
     place.storage.change(numbers)
@@ -355,7 +391,7 @@ def _recorded_in_base(place: Place, part: Any) -> Any:
     if not grad_enabled.get() or not (part.requires_grad or base.requires_grad):
         return None
     before = base.made(base.inner, base.grad_fn, base.output_nr)
-    whole = place.put_into(before, part, place.origin)
+    whole = _put(before, _among_elements_of(base, place), part)
     if whole is not before:
         whole.grad_fn.rename("CopySlices")
     return whole

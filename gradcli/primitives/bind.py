@@ -59,6 +59,9 @@ class Kind:
     def made_as_view(self, operand: Any, primitive: Primitive, params: Params) -> None:
         """Take note that this, which a primitive made, is a view of the operand, though it could be a copy."""
 
+    def in_memory(self) -> Any:
+        """The places of the elements in the memory that they may share with others; None where they lie row by row."""
+
     def made_together(self, number: int, node_name: str) -> None:
         """Take note that this is one of several results of a function, which are changed in place together."""
 

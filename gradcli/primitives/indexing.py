@@ -31,9 +31,11 @@ _INDEX_ARRAY = 16
 def normalize_key(key: Any) -> Key:
     """An index as a tuple of ints, slices of ints, None, Ellipsis and integer arrays.
 
-    A boolean mask becomes the positions at which it is true.
+    A boolean mask becomes the positions at which it is true, and a list with what only a tuple may have is one.
     """
     items = key if isinstance(key, tuple) else (key,)
+    if isinstance(key, list) and any(item is None or item is Ellipsis or isinstance(item, slice) for item in key):
+        items = tuple(key)
     return tuple(part for item in items for part in _normalize_item(concrete(item)))
 
 

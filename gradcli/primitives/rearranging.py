@@ -11,14 +11,14 @@ from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import add, multiply
-from gradcli.primitives.axes import chosen, normalize_axis, whole, whole_array, whole_numbers
-from gradcli.primitives.bind import concrete, together
+from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array, whole_numbers
+from gradcli.primitives.bind import Kind, concrete, together
 from gradcli.primitives.comparisons import not_equal, where
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.indexing import along, at_places, index, side_with_diagonal
 from gradcli.primitives.indexing import scatter as put_at
 from gradcli.primitives.primitive import Composite
-from gradcli.primitives.replacing import replaced
+from gradcli.primitives.replacing import numbers_among, positions, replaced
 from gradcli.primitives.shape import flip, moveaxis, ravel, take, transpose
 
 _VECTOR = [1.0, 2.5, -3.0]
@@ -165,9 +165,19 @@ def _of_gather(x: Any, axis: Any, indices: Any, name: str) -> tuple[Any, ...]:
     return at_places(places.shape, number, places)
 
 
+def _gather(x: Any, axis: Any, index: Any, sparse_grad: Any = False) -> Any:
+    truth(sparse_grad, "'sparse_grad'")
+    shape = arrays.shape(concrete(index))
+    if shape and arrays.shape(x):
+        return _taken(x, _of_gather(x, axis, index, "gather"))
+    # Numbers are vectors of one here.
+    vector, places = (reshape(part, -1 if arrays.shape(part) else 1) for part in (x, concrete(index)))
+    return reshape(_gather(vector, axis, places), shape)
+
+
 gather = Composite(
-    "gather", "x, axis, index", "the elements at the places in index along an axis",
-    lambda x, axis, index: _taken(x, _of_gather(x, axis, index, "gather")),
+    "gather", "x, axis, index, sparse_grad=False",
+    "the elements at the places in index along an axis; gradients are dense, whatever sparse_grad says", _gather,
     derivative="g added up at the places, 0 elsewhere",
     samples=((_MATRIX, 1, _PLACES), (_MATRIX, 0, [[1, 0]])),
 )  # fmt: skip
@@ -265,6 +275,43 @@ one_hot = Composite(
 
 
 # --- into another shape
+
+
+def _at_distances(xp: Any, first: int, sizes: Shape, steps: Shape) -> Any:
+    """The places that so many steps along each axis come to, from a first one on."""
+    grid = xp.ogrid[tuple(slice(size) for size in sizes)]
+    return xp.broadcast_to(sum((numbers * step for numbers, step in zip(grid, steps)), first), sizes)
+
+
+def _as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    sizes, steps = whole_numbers(size, "a size"), whole_numbers(stride, "a stride")
+    if len(sizes) != len(steps) or min((*sizes, *steps), default=0) < 0:
+        raise ShapeError(f"sizes {list(sizes)} and strides {list(steps)} are not as many numbers of at least 0")
+    limits.charge(math.prod(sizes))
+    known = x.in_memory() if isinstance(x, Kind) else None
+    places = positions(arrays.shape(x)) if known is None else known
+    first = places.flat[0] if storage_offset is None and places.size else whole(storage_offset or 0, "an offset")
+    wanted = arrays.to_numpy(arrays.guard_memory(lambda xp: _at_distances(xp, first, sizes, steps)))
+    numbers = numbers_among(places, wanted)
+    if (numbers < 0).any():
+        raise ShapeError(
+            f"sizes {list(sizes)}, strides {list(steps)} and offset {int(first)} are out of bounds for the "
+            f"{places.size} elements of the tensor"
+        )
+    own = x if arrays.shape(x) else reshape(x, 1)
+    key = arrays.numpy_namespace().unravel_index(numbers, arrays.shape(own))
+    taken = index(own, key)
+    if isinstance(taken, Kind):
+        taken.made_as_view(own, index, {"key": key})
+    return taken
+
+
+as_strided = Composite(
+    "as_strided", "x, size, stride, storage_offset=None",
+    "a view of the elements as they lie in memory, so many apart along each axis", _as_strided,
+    derivative="g added up at the places of the elements",
+    samples=((_VECTOR, (2, 2), (1, 1)), (_MATRIX, (3, 2), (1, 3)), (_MATRIX, (2,), (2,), 1)),
+)  # fmt: skip
 
 
 def _unflatten(x: Any, axis: Any, sizes: Any) -> Any:

@@ -42,3 +42,12 @@ def positions(shape: tuple[int, ...], key: Any = ...) -> Any:
     xp = arrays.numpy_namespace()
     places = xp.arange(math.prod(shape)).reshape(shape)
     return arrays.to_numpy(index(places, normalize_key(key)))
+
+
+def numbers_among(places: Any, wanted: Any) -> Any:
+    """For each wanted place its number among `places`, counted row by row; -1 for one that is not there."""
+    xp = arrays.numpy_namespace()
+    last = places.max(initial=-1)
+    numbers = xp.full(last + 2, -1)
+    numbers[places.reshape(-1)] = xp.arange(places.size)
+    return numbers[xp.clip(wanted, -1, last + 1)]

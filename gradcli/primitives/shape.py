@@ -46,7 +46,7 @@ transpose = Composite(
         x, _transpose_axes(len(arrays.shape(x)), order if axes is None else (axes,))
     ),
     derivative="transpose(g)",
-    aliases=("swapaxes", "t"),
+    aliases=("swapaxes", "swapdims", "t"),
     samples=((_MATRIX,), ([_MATRIX], 0, 2)),
 )  # fmt: skip
 

@@ -36,10 +36,11 @@ def for_each_axis(key: Sequence[Any], ndim: int) -> Sequence[Any]:
 
 
 def of_index(layout: Layout, *, key: Sequence[Any]) -> Layout:
-    """Of `x[key]`, for a key without arrays, or with the two that say where a diagonal is."""
+    """Of `x[key]`, for a key without arrays, or with arrays of one shape for the first axes, in equal distances."""
     if key and hasattr(key[0], "shape"):
-        (_, _, *sizes), (down, right, *steps) = layout
-        return (*key[0].shape, *sizes), (down + right, *steps)
+        sizes, steps = layout
+        places = sum(part * step for part, step in zip(key, steps))
+        return (*places.shape, *sizes[len(key) :]), (*_distances(places), *steps[len(key) :])
     axes = zip(*layout)
     found = []
     for item in for_each_axis(key, len(layout[0])):
@@ -50,6 +51,17 @@ def of_index(layout: Layout, *, key: Sequence[Any]) -> Layout:
         if isinstance(item, slice):
             found.append((len(range(*item.indices(size))), step * (item.step or 1)))
     return _of(found)
+
+
+def _distances(places: Any) -> list[int]:
+    """The distances between neighbours along each axis of an array of places."""
+    if not places.size:
+        return [1] * int(places.ndim)
+    first = places[(0,) * places.ndim]
+    return [
+        int(places[(*(0,) * axis, 1, *(0,) * (places.ndim - axis - 1))] - first) if size > 1 else 1
+        for axis, size in enumerate(places.shape)
+    ]
 
 
 def of_permute(layout: Layout, *, axes: Sequence[int]) -> Layout:

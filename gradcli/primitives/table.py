@@ -68,7 +68,8 @@ _LATER = {
     "rearranging": (
         "shape",
         "split chunk unbind meshgrid nonzero take_along_axis take_along_dim gather scatter scatter_add index_select "
-        "index_add masked_fill masked_select one_hot unflatten diag_embed rot90",
+        "index_add masked_fill masked_select one_hot unflatten diag_embed rot90 "
+        "as_strided",
     ),
     "sampling": ("shape", "interp searchsorted bincount convolve pad unfold"),
     "matrices": ("linear algebra", "inv det logdet solve matrix_power kron cross tensordot dot inner vdot"),

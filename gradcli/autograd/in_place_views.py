@@ -1,0 +1,38 @@
+"""In-place operations that change no number, but how a tensor sees its memory: `transpose_`, `squeeze_` and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli.autograd.views import Place
+from gradcli.primitives.primitive import Operation
+
+
+def see_otherwise(tensor: Any, operation: Operation, arguments: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """Have a tensor become the view of it that an operation makes: the same memory in other sizes.
+
+    One that is a view of another stays one, and is recorded as what it is now of its base.
+    """
+    before = tensor._before(())
+    made = operation(before, *arguments, **params)
+    place: Place | None = tensor.place
+    if place is None:
+        tensor.inner = made.inner
+    else:
+        tensor.place = _moved(place, made.place, before.place)
+    tensor.count_change()
+    if made.grad_fn is not None and (place is None or place.base is None):
+        tensor.move_to(made.grad_fn, made.output_nr)
+    return tensor
+
+
+def _moved(place: Place, made: Place | None, before: Place | None) -> Place:
+    """What is at a place, seen as one at `before` is seen at `made`."""
+    steps = []
+    while made is not before and made is not None:
+        steps.append((made.primitive, made.params))
+        made = made.parent
+    for primitive, params in reversed(steps):
+        place = Place(place.storage, place.counter, place, primitive, params, place.base, place.origin, place.refusal)
+    return place

@@ -1,0 +1,310 @@
+"""What PyTorch's users find on a tensor beside the functions of the table: sizes, parts, dtypes, devices, memory."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any, Self
+
+from gradcli import arrays
+from gradcli.arrays.shapes import Shape
+from gradcli.autograd.tensor_base import TensorBase
+from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, flag
+from gradcli.primitives import strides, table
+from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.axes import gathered, normalize_axes, normalize_axis, whole
+from gradcli.primitives.conversions import broadcast_to, cast, reshape
+from gradcli.primitives.indexing import along, index
+from gradcli.primitives.primitive import Operation
+from gradcli.primitives.shape import concat, squeeze, tile
+
+# Python's and PyTorch's names of dtypes that are called otherwise here.
+_TYPES = {float: "float64", int: "int64"}
+_DTYPES = {"float": "float32", "double": "float64", "long": "int64", "int": "int32", "short": "int16"}
+_NAMES = frozenset(["float64", "float32", "int64", "int32", "int16", "int8", "uint8", "bool"])
+
+
+class TensorSurface(TensorBase):
+    """A tensor with the methods that describe it, take parts of it, convert it and make others like it."""
+
+    __slots__ = ()
+    is_sparse = False
+
+    # --- comparisons
+
+    eq = TensorBase.__eq__
+    ne = TensorBase.__ne__
+    lt = TensorBase.__lt__
+    le = TensorBase.__le__
+    gt = TensorBase.__gt__
+    ge = TensorBase.__ge__
+
+    # --- sizes and memory
+
+    def dim(self) -> builtins.int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    ndimension = dim
+
+    def numel(self) -> builtins.int:
+        """How many elements there are."""
+        return self.size
+
+    nelement = numel
+
+    def is_floating_point(self) -> builtins.bool:
+        return arrays.is_floating(self.inner)
+
+    def is_complex(self) -> builtins.bool:
+        return False
+
+    def stride(self, dim: builtins.int | None = None) -> Any:
+        """The distances, in elements, between neighbours along each axis, or along one."""
+        steps = self._layout()[1]
+        return steps if dim is None else steps[normalize_axis(dim, len(steps))]
+
+    def storage_offset(self) -> builtins.int:
+        """Where in the memory that it may share the first element lies."""
+        places = self.in_memory()
+        return 0 if places is None or not places.size else builtins.int(places.reshape(-1)[0])
+
+    def is_contiguous(self) -> builtins.bool:
+        """Whether the elements lie in memory row by row."""
+        sizes, steps = self._layout()
+        wanted = strides.contiguous(sizes)[1]
+        return not self.size or all(size == 1 or have == want for size, have, want in zip(sizes, steps, wanted))
+
+    def contiguous(self, memory_format: Any = None) -> Any:
+        """This tensor, or a copy where its elements do not lie row by row."""
+        return self if self.is_contiguous() else self.clone()
+
+    def to_dense(self) -> Self:
+        """This tensor: there are no others."""
+        return self
+
+    def _layout(self) -> strides.Layout:
+        return strides.contiguous(self.shape) if self.place is None else self.place.layout()
+
+    # --- parts, and other shapes
+
+    def select(self, dim: builtins.int, index: builtins.int) -> Any:
+        """The slice at a position along an axis, as a view."""
+        return self[along(normalize_axis(dim, self.ndim), whole(index, "an index"))]
+
+    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Any:
+        """So many slices along an axis, from one on, as a view."""
+        number = normalize_axis(dim, self.ndim)
+        first, count = whole(start, "a start"), whole(length, "a length")
+        first += self.shape[number] if first < 0 else 0
+        if count < 0 or not 0 <= first <= self.shape[number] - count:
+            raise ShapeError(
+                f"start ({first}) + length ({count}) exceeds dimension size ({self.shape[number]})."
+                if count >= 0
+                else "narrow(): length must be non-negative."
+            )
+        return self[along(number, slice(first, first + count))]
+
+    def split(self, split_size: Any, dim: builtins.int = 0) -> Any:
+        """The parts of a size along an axis, or of the sizes in a list, as views. `gradcli.split` is NumPy's."""
+        return _of_torch("split")(self, split_size, dim)
+
+    def split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> Any:
+        """The parts of the sizes in a list along an axis, as views."""
+        return _of_torch("split")(self, split_sizes, dim)
+
+    def unsafe_split(self, split_size: Any, dim: builtins.int = 0) -> Any:
+        """As `split`, with parts of their own memory, which may be changed in place."""
+        return tuple(map(identity, self.split(split_size, dim)))
+
+    def unsafe_split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> Any:
+        """As `split_with_sizes`, with parts of their own memory, which may be changed in place."""
+        return tuple(map(identity, self.split_with_sizes(split_sizes, dim)))
+
+    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> Any:
+        """As `chunk`, with parts of their own memory, which may be changed in place."""
+        return tuple(map(identity, table.known("chunk")(self, chunks, dim)))
+
+    def repeat(self, *repeats: Any) -> Any:
+        """Copies of the whole tensor side by side. `gradcli.repeat` is NumPy's, which repeats each element."""
+        return tile(self, *repeats)
+
+    def view_as(self, other: TensorBase) -> Any:
+        """The same elements in the shape of another tensor."""
+        return reshape(self, arrays.shape(other))
+
+    reshape_as = view_as
+
+    def expand_as(self, other: TensorBase) -> Any:
+        """Repeated up to the shape of another tensor."""
+        return broadcast_to(self, arrays.shape(other))
+
+    def resize_(self, *sizes: Any) -> Self:
+        """Have other sizes: the elements row by row as they were, without the last ones or with zeros behind them.
+
+        Raises DifferentiationError for one that requires grad, or shares its numbers.
+        """
+        shape = gathered(sizes, "a size")
+        if shape == self.shape:
+            return self
+        if self.requires_grad and not self.is_inference():
+            raise DifferentiationError("cannot resize variables that require grad")
+        if self.place is not None:
+            raise DifferentiationError("cannot resize a tensor that shares its numbers with others")
+        kept = index(reshape(self.inner, (math.prod(self.shape),)), (slice(math.prod(shape)),))
+        behind = self._zeros((math.prod(shape) - arrays.size(kept),))
+        self.inner = reshape(concat([kept, behind]), shape)
+        self.count_change()
+        return self
+
+    def resize_as_(self, other: TensorBase) -> Self:
+        """Have the sizes of another tensor; see `resize_`."""
+        return self.resize_(arrays.shape(other))
+
+    def squeeze_(self, dim: Any = None) -> Any:
+        """Lose the axes of size 1, all or some, in place; those of another size stay."""
+        axes = normalize_axes(dim, self.ndim)
+        return self._see_otherwise(squeeze, tuple(axis for axis in axes if self.shape[axis] == 1))
+
+    def _see_otherwise(self, operation: Operation, *arguments: Any, **params: Any) -> Any:
+        # Loaded by programs that change tensors alone.
+        from gradcli.autograd.in_place_views import see_otherwise
+
+        return see_otherwise(self, operation, arguments, params)
+
+    # --- others like it
+
+    def new_zeros(self, *size: Any, **options: Any) -> Any:
+        """Zeros of a shape, of this dtype and in this place; `dtype`, `device` and `requires_grad` say otherwise."""
+        return self._like_it(self._zeros(gathered(size, "a size") if size else ()), **options)
+
+    new_empty = new_zeros
+
+    def new_ones(self, *size: Any, **options: Any) -> Any:
+        """Ones of a shape; see `new_zeros`."""
+        return self.new_full(size[0] if len(size) == 1 else size, 1, **options)
+
+    def new_full(self, size: Any, fill_value: Any, **options: Any) -> Any:
+        """A tensor of a shape with one value everywhere; see `new_zeros`."""
+        zeros = self._zeros(gathered((size,), "a size"))
+        return self._like_it(self.made(zeros).fill_(fill_value).inner, **options)
+
+    def new_tensor(self, data: Any, **options: Any) -> Any:
+        """A copy of numbers as a tensor of this dtype and in this place; see `new_zeros`."""
+        array = arrays.asarray(data.inner if isinstance(data, TensorBase) else data)
+        return self._like_it(arrays.beside(arrays.astype(array, self.dtype), self.inner), **options)
+
+    def new(self, *size: Any, **options: Any) -> Any:
+        """PyTorch's old name of `new_zeros`, and where a list is given of `new_tensor`."""
+        return (
+            self.new_tensor(*size, **options)
+            if size and isinstance(size[0], list)
+            else self.new_zeros(*size, **options)
+        )
+
+    def _like_it(self, array: Any, dtype: Any = None, device: Any = None, requires_grad: Any = False) -> Any:
+        return self.made(array).to(dtype=dtype, device=device).requires_grad_(requires_grad)
+
+    def _zeros(self, shape: Shape) -> Any:
+        return arrays.zeros(shape, self.dtype, arrays.foreign_namespace((self.inner,)))
+
+    # --- conversions
+
+    def to(
+        self, *wanted: Any, dtype: Any = None, device: Any = None, copy: builtins.bool = False, **_ignored: Any
+    ) -> Any:
+        """This tensor in a dtype, on a device, or in those of another tensor; itself where it is that already.
+
+        Another floating dtype is an operation of the graph; integers are outside of it. Raises CallError for a dtype
+        that there is not, and DifferentiationError for one that requires grad and is on another device.
+        """
+        for item in wanted:
+            if isinstance(item, TensorBase):
+                dtype, device = item.dtype, _device(item)
+            elif _dtype(item) is not None:
+                dtype = item
+            elif not isinstance(item, builtins.bool):
+                device = item
+        found = self._in_dtype(dtype)._on_device(device)
+        return found.clone() if flag(copy, "copy") and found is self else found
+
+    def _in_dtype(self, dtype: Any) -> Any:
+        name = _dtype(dtype)
+        if name is None and dtype is not None:
+            raise CallError(f"there is no dtype {dtype!r}", hint=f"the dtypes are {', '.join(sorted(_NAMES))}")
+        if name is None or name == self.dtype:
+            return self
+        return cast(self if name.startswith("float") and self.is_floating_point() else self.detach(), name)
+
+    def _on_device(self, device: Any) -> Any:
+        if device is None or _same_device(str(device), _device(self)):
+            return self
+        if self.requires_grad:
+            raise DifferentiationError("a tensor that requires grad stays on its device", hint="use x.detach().to(…)")
+        return self.made(arrays.moved(self.inner, None, str(device)))
+
+    def type_as(self, other: TensorBase) -> Any:
+        """In the dtype of another tensor."""
+        expect(other, TensorBase, "the other one is a tensor")
+        return self._in_dtype(other.dtype)
+
+    @property
+    def device(self) -> str:
+        """Where it is, as "cpu" or "cuda:0"."""
+        return _device(self)
+
+    @property
+    def is_cuda(self) -> builtins.bool:
+        return _device(self).startswith("cuda")
+
+    def cpu(self) -> Any:
+        """On the CPU."""
+        return self._on_device("cpu")
+
+    def cuda(self, device: Any = "cuda") -> Any:
+        """On a GPU."""
+        return self._on_device(device if isinstance(device, str) else f"cuda:{device}")
+
+    def double(self) -> Any:
+        """As float64, in the graph."""
+        return self._in_dtype("float64")
+
+    def long(self) -> Any:
+        """As int64, without a gradient."""
+        return self._in_dtype("int64")
+
+    def float(self) -> Any:
+        """As float32, in the graph."""
+        return self._in_dtype("float32")
+
+    def int(self) -> Any:
+        """As int32, without a gradient."""
+        return self._in_dtype("int32")
+
+    def bool(self) -> Any:
+        """Whether each element is other than 0."""
+        return self._in_dtype("bool")
+
+
+def _of_torch(name: str) -> Any:
+    return table.find(name, "torch")
+
+
+def _dtype(given: Any) -> str | None:
+    """The name here of a dtype, given as PyTorch, NumPy or Python have it; None where it is none."""
+    if isinstance(given, type):
+        name = _TYPES.get(given, given.__name__)
+    else:
+        name = str(given).rpartition(".")[2]
+        name = _DTYPES.get(name, name)
+    return name if name in _NAMES else None
+
+
+def _device(tensor: TensorBase) -> str:
+    namespace = arrays.foreign_namespace((tensor.inner,))
+    return "cpu" if namespace is None else namespace.device_name
+
+
+def _same_device(asked: str, here: str) -> bool:
+    """Whether a device, which may be named without its number, is this one."""
+    return asked == here or (":" not in asked and here.partition(":")[0] == asked)
