@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 # Loaded when first asked for.
 _HOMES = {
     "Function": "gradcli.autograd.function",
+    "SavedTensor": "gradcli.autograd.packed",
     "backward": "gradcli.autograd.engine",
+    "detect_anomaly": "gradcli.autograd.anomaly",
     "enable_grad": "gradcli.autograd.modes",
     "grad": "gradcli.calculus.gradient",
     "gradcheck": "gradcli.calculus.pytorch_gradcheck",
@@ -18,6 +20,7 @@ _HOMES = {
     "inference_mode": "gradcli.autograd.modes",
     "is_multithreading_enabled": "gradcli.autograd.modes",
     "no_grad": "gradcli.autograd.modes",
+    "set_detect_anomaly": "gradcli.autograd.anomaly",
     "set_grad_enabled": "gradcli.autograd.modes",
     "set_multithreading_enabled": "gradcli.autograd.modes",
 }

@@ -39,6 +39,7 @@ class AccumulateGrad(Node):
         lift: Callable[..., Any] | None,
         guarded: bool,
         mask: Any,
+        masks: list[Any] | None = None,
     ) -> Sequence[Any]:
         (cotangent,) = cotangents
         if cotangent is not None:

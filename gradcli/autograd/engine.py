@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.hooks import Attached, Hooks, checked, replaced
 from gradcli.autograd.modes import current_span, grad_enabled
-from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence
+from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence, recorders
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.selection import everything, has_zeros
 from gradcli.autograd.targets import (
@@ -38,6 +39,12 @@ AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 # Called with each node, its cotangents and the operands' cotangents that came of them.
 Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
+
+# A visit of a node with its cotangents, and what is called in its place, with it.
+Visit = Callable[[Node, Sequence[Any]], Sequence[Any]]
+watcher: ContextVar[Callable[[Visit, Node, Sequence[Any]], Sequence[Any]] | None] = ContextVar(
+    "gradcli_watcher", default=None
+)
 
 # The one that is running.
 current_pass: ContextVar[Pass | None] = ContextVar("gradcli_current_pass", default=None)
@@ -176,11 +183,14 @@ class Pass:
         token = current_pass.set(self)
         mode = grad_enabled.set(self.create_graph)
         span = current_span.set(None)
+        # Hooks for what is saved that a hook of the pass leaves behind end with it.
+        known = recorders.set(recorders.get())
         try:
             with arrays.quiet():
                 self._propagate()
                 return self._results()
         finally:
+            recorders.reset(known)
             current_span.reset(span)
             grad_enabled.reset(mode)
             current_pass.reset(token)
@@ -199,11 +209,13 @@ class Pass:
     def _propagate(self) -> None:
         for root, seed in zip(self.roots, self.seeds):
             self._send(root.edge, seed)
+        watch = watcher.get()
+        visit = self._visit if watch is None else functools.partial(watch, self._visit)
         while self.queue:
             node = heapq.heappop(self.queue)[1]
             cotangents = self._arrived(node)
             if self.useful is None or node in self.useful:
-                for edge, cotangent in zip(node.edges, self._visit(node, cotangents)):
+                for edge, cotangent in zip(node.edges, visit(node, cotangents)):
                     if edge is not None and cotangent is not None:
                         self._send(edge, cotangent)
                 if not self.retain_graph:
@@ -257,8 +269,11 @@ class Pass:
         lift = self.tensor if self.create_graph else None
         current_span.set(node.span)
         began = next_sequence()
+        masks: list[Any] | None = [None] * len(wanted) if guarded or selects else None
         try:
-            pulled = node.pull(cotangents, wanted, lift=lift, guarded=guarded, mask=mask)
+            pulled = node.pull(
+                cotangents, wanted, lift=lift, guarded=guarded, mask=mask, masks=None if node.guarded else masks
+            )
         except GradcliError as error:
             error.locate(node.span)
             raise
@@ -268,10 +283,10 @@ class Pass:
                 made.guarded = True
         if self.observe is not None:
             self.observe(node, cotangents, pulled)
-        if guarded or selects:
-            for i, (edge, cotangent) in enumerate(zip(node.edges, pulled)):
+        if masks is not None:
+            for edge, cotangent, behind in zip(node.edges, pulled, masks):
                 if edge is not None and cotangent is not None and isinstance(edge[0], Node):
-                    self._mark(edge[0], None if node.guarded else node.mask_behind(i, cotangents, mask, cotangent))
+                    self._mark(edge[0], behind)
         return pulled
 
     def _mark(self, target: Node, mask: Any) -> None:

@@ -11,7 +11,7 @@ from gradcli import limits
 from gradcli.autograd.function_node import FunctionCtx, FunctionNode
 from gradcli.autograd.function_outputs import attach
 from gradcli.autograd.modes import grad_enabled, no_grad
-from gradcli.autograd.node import Node, NodeName, recorder
+from gradcli.autograd.node import Node, NodeName, recorders
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import components, constant
@@ -120,9 +120,9 @@ class Function:
                 output = cls.forward(context, *inputs, **keywords)
         outputs = output if isinstance(output, tuple) else (output,)
         node = cls._backward_cls(context, edges, inputs, outputs) if any(needs) and grad_enabled.get() else None
-        record = recorder.get()
-        if node is not None and record is not None:
-            record(node, output)
+        if node is not None:
+            for record in recorders.get():
+                record(node, output)
         attached = attach(outputs, inputs, context, node)
         if push is not None:
             push(context, attached)

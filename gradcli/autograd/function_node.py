@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.autograd.node import Edge, Node
+from gradcli.autograd.packed import Pack, Packed, SavedTensor, Unpack, edge_of_saved
 from gradcli.autograd.primitive_node import fit
 from gradcli.autograd.saved import RELEASED, SAVED_INFERENCE, SavedOutput, check_version, shape_only
+from gradcli.autograd.saved_hooks import innermost
 from gradcli.autograd.selection import drop_if_untaken
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, ShapeError
@@ -75,6 +77,9 @@ class FunctionCtx:
 
 
 def _restored(saved: Any, version: int | None, node: FunctionNode | None) -> Any:
+    if isinstance(saved, Packed):
+        assert node is not None
+        return saved.tensor(node)
     if isinstance(saved, SavedOutput):
         assert node is not None
         numbers = saved.numbers(node)
@@ -131,6 +136,38 @@ class FunctionNode(Node):
             raise DifferentiationError(SAVED_INFERENCE)
         self.context._saved = [(saved, saved.version if isinstance(saved, Tensor) else 0) for saved in kept]
         self.context.to_save = ()
+        packer = innermost()
+        if packer is not None:
+            for place in range(len(kept)):
+                self.pack(place, packer.pack, packer.unpack)
+
+    # --- what is saved, as users see it
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
+        if self.is_released():
+            raise DifferentiationError(RELEASED)
+        return tuple(SavedTensor(self, place) for place in range(len(self.context._saved or ())))
+
+    def is_released(self) -> bool:
+        return self.context._saved is None
+
+    def kept(self, place: int) -> Any:
+        """What is kept of one of the saved tensors."""
+        assert self.context._saved is not None
+        return self.context._saved[place][0]
+
+    def pack(self, place: int, pack: Pack, unpack: Unpack) -> None:
+        """Keep what `pack` makes of a saved tensor."""
+        kept = self.kept(place)
+        assert self.context._saved is not None
+        if isinstance(kept, SavedOutput):
+            packed = Packed(Tensor(kept.numbers(self)), (None, kept.number), pack, unpack)
+        elif isinstance(kept, Tensor):
+            packed = Packed(kept, edge_of_saved(kept, self), pack, unpack)
+        else:
+            return
+        self.context._saved[place] = packed, None
 
     def pull(
         self,
@@ -140,6 +177,7 @@ class FunctionNode(Node):
         lift: Callable[..., Any] | None,
         guarded: bool,
         mask: Any,
+        masks: list[Any] | None = None,
     ) -> Sequence[Any]:
         grads = [_cotangent(c, zeros) for c, zeros in zip(cotangents, self.zeros)]
         returned = self.function.pulled_back(self.context, *grads)

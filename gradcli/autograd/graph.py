@@ -9,7 +9,15 @@ from weakref import WeakKeyDictionary
 from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.engine import Pass, current_pass
 from gradcli.autograd.hooks import HookHandle
+from gradcli.autograd.mutation import allow_mutation_on_saved_tensors
 from gradcli.autograd.node import GradientEdge, Node
+from gradcli.autograd.packed import SavedTensor
+from gradcli.autograd.saved_hooks import (
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+    saved_tensors_hooks_is_enabled,
+)
 from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, DifferentiationError
@@ -18,10 +26,16 @@ __all__ = [
     "AccumulateGrad",
     "GradientEdge",
     "Node",
+    "SavedTensor",
+    "allow_mutation_on_saved_tensors",
     "current_graph_task_id",
+    "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
     "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "saved_tensors_hooks_is_enabled",
     "will_engine_execute_node",
 ]
 
@@ -33,13 +47,13 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise DifferentiationError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )
-    return GradientEdge(tensor.grad_fn or tensor.accumulator(), tensor.output_nr)
+    return GradientEdge(tensor.grad_fn or tensor._end(), tensor.output_nr)
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
     """Count a tensor, or several, as changed in place: backward refuses to use what was saved of it before."""
     for item in as_tuple(tensor):
-        item.count_change()
+        item._count_change()
 
 
 def current_graph_task_id() -> int:

@@ -19,7 +19,7 @@ Edge = tuple[Any, int]
 next_sequence = itertools.count(1).__next__
 
 # Called with each operation as it is recorded, and its result.
-recorder: ContextVar[Callable[[Node, Any], None] | None] = ContextVar("gradcli_recorder", default=None)
+recorders: ContextVar[tuple[Callable[[Node, Any], None], ...]] = ContextVar("gradcli_recorders", default=())
 
 
 class NodeName(str):
@@ -55,9 +55,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Where the cotangents go: a node, that which accumulates them for a leaf, and the number of its output."""
-        return tuple(
-            (None, 0) if e is None else e if isinstance(e[0], Node) else (e[0].accumulator(), 0) for e in self.edges
-        )
+        return tuple((None, 0) if e is None else e if isinstance(e[0], Node) else (e[0]._end(), 0) for e in self.edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -106,6 +104,13 @@ class Node:
         """The nodes and leaves that the cotangents go to."""
         return [edge[0] for edge in self.edges if edge is not None]
 
+    def leaf(self) -> Any:
+        """One of the leaves that it depends on."""
+        target: Any = self
+        while isinstance(target, Node):
+            target = target.targets[0]
+        return target
+
     def is_smooth(self) -> bool:
         """Whether the function is differentiable at its operands, as far as is known of it and of them."""
         return True
@@ -118,19 +123,17 @@ class Node:
         lift: Callable[..., Any] | None,
         guarded: bool,
         mask: Any,
+        masks: list[Any] | None = None,
     ) -> Sequence[Any]:
         """The operands' cotangents from those of the results; None for those not wanted.
 
         Where the work itself is recorded, cotangents are Tensors, and `lift` makes a Tensor of data,
         a node and the number of its output; else it is None. Where `guarded`, a zero in a cotangent
-        may mean "not taken", unless it is in the `mask`, where there is one. Raises DifferentiationError where the graph was released or a saved
+        may mean "not taken", unless it is in the `mask`, where there is one; `masks` is where those behind the operands
+        are then put, as far as they are known. Raises DifferentiationError where the graph was released or a saved
         tensor was modified since.
         """
         raise NotImplementedError
-
-    def mask_behind(self, _i: int, _cotangents: Sequence[Any], _mask: Any, _pulled: Any) -> Any:
-        """Which zeros of `pulled`, the cotangent of operand `i`, were computed, as a mask of what was taken; None where
-        none were, or nobody knows. `mask` is that of the result's cotangent."""
 
     def shape_of(self, _number: int) -> Shape:
         """The shape of an output. Raises DifferentiationError where the graph was released."""

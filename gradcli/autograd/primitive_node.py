@@ -8,7 +8,16 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.node import Edge, Named, Node
-from gradcli.autograd.saved import RELEASED, SAVED_INFERENCE, ModifiedResult, ShapeOnly, check_version, shape_only
+from gradcli.autograd.packed import Pack, Packed, SavedTensor, Unpack, edge_of_saved
+from gradcli.autograd.saved import (
+    DETACHED,
+    RELEASED,
+    SAVED_INFERENCE,
+    ModifiedResult,
+    ShapeOnly,
+    check_version,
+    shape_only,
+)
 from gradcli.autograd.selection import drop_untaken, has_zeros, mask_unless_plain, same_zeros, taken_of
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import DifferentiationError
@@ -17,6 +26,7 @@ from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.comparisons import not_equal, where
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_to
+from gradcli.primitives.signature import rename
 
 
 class PrimitiveNode(Node):
@@ -56,7 +66,7 @@ class PrimitiveNode(Node):
     @property
     def operands(self) -> list[Any]:
         """The numbers of the operands, as far as they were saved; none where they were freed."""
-        return [constant(o) for o in self.saved or ()]
+        return [constant(o.tensor(self) if type(o) is Packed else o) for o in self.saved or ()]
 
     def is_smooth(self) -> bool:
         smooth = self.primitive.smooth
@@ -70,20 +80,29 @@ class PrimitiveNode(Node):
         lift: Callable[..., Any] | None,
         guarded: bool,
         mask: Any,
+        masks: list[Any] | None = None,
     ) -> Sequence[Any]:
         # In this order, as another thread may release them meanwhile.
         result, kept = self.result, self.saved
         if kept is None:
             raise DifferentiationError(RELEASED)
         operands = []
-        for item, version in zip(kept, self.versions):
-            if isinstance(item, TensorBase):
+        for item, version, edge in zip(kept, self.versions, self.edges):
+            if type(item) is Packed:
+                item = item.tensor(self)
+            elif isinstance(item, TensorBase):
                 check_version(item, version)
-                item = item.inner if lift is None and not item.dual else item
+                if item.grad_fn is None and edge is not None and isinstance(edge[0], Node):
+                    raise DifferentiationError(DETACHED)
+            if lift is None and isinstance(item, TensorBase) and not item.dual:
+                item = item.inner
             operands.append(item)
         if isinstance(result, ModifiedResult):
             result.refuse(self)
-        if isinstance(result, TensorBase):
+        if type(result) is Packed:
+            result = result.tensor(self)
+            result = result if lift is not None or result.dual else result.inner
+        elif isinstance(result, TensorBase):
             result = result if lift is None else result._as_output(self, 0)
         elif lift is not None and not isinstance(result, ShapeOnly):
             result = lift(result, self)
@@ -98,11 +117,16 @@ class PrimitiveNode(Node):
                     self.primitive, i, cotangents[0], mask, cotangent, result, operands, self.params
                 )
             pulled.append(fit(cotangent, operands[i]))
+        if masks is not None:
+            for i, cotangent in enumerate(pulled):
+                masks[i] = self._mask_behind(i, cotangents[0], mask, cotangent, result, operands)
         return pulled
 
-    def mask_behind(self, i: int, cotangents: Sequence[Any], mask: Any, pulled: Any) -> Any:
-        assert self.saved is not None
-        (cotangent,) = cotangents
+    def _mask_behind(self, i: int, cotangent: Any, mask: Any, pulled: Any, result: Any, operands: Sequence[Any]) -> Any:
+        """Which zeros of `pulled`, the cotangent of operand `i`, were computed, as a mask of what was taken; None where
+        none were, or nobody knows. `mask` is that of the result's cotangent."""
+        if pulled is None or not isinstance((self.edges[i] or (None,))[0], Node):
+            return None
         if pulled is cotangent:
             return mask
         if mask is None and self.primitive.elementwise and same_zeros(cotangent, pulled):
@@ -110,8 +134,8 @@ class PrimitiveNode(Node):
         # Zeros that are made by what selects, of what was not taken itself, say it for all of them.
         if (self.primitive.selects and mask is None) or not has_zeros(pulled):
             return None
-        operands = [o.inner if isinstance(o, TensorBase) else o for o in self.saved]
-        result = self.result.inner if isinstance(self.result, TensorBase) else self.result
+        operands = [o.inner if isinstance(o, TensorBase) else o for o in operands]
+        result = result.inner if isinstance(result, TensorBase) else result
         taken = taken_of(self.primitive, i, cotangent, mask, result, operands, self.params)
         if taken is None:
             return None
@@ -128,7 +152,7 @@ class PrimitiveNode(Node):
     def output_modified(self, _number: int, version: int) -> None:
         if isinstance(self.result, ModifiedResult):
             self.result.version = version
-        elif self.result is not None and self.keeps_results():
+        elif self.result is not None and type(self.result) is not Packed and self.keeps_results():
             self.result = ModifiedResult(self.result, version)
 
     def shape_of(self, _number: int) -> Shape:
@@ -141,6 +165,65 @@ class PrimitiveNode(Node):
         wanted = sum(1 << i for i, edge in enumerate(self.edges) if edge is not None)
         return self.primitive.saved(wanted, len(self.edges))[0]
 
+    # --- what is saved, as users see it
+
+    def is_released(self) -> bool:
+        return self.saved is None
+
+    def kept(self, place: int) -> Any:
+        """What is saved of an operand, or of the result at the place -1; None where its numbers are not."""
+        if self.saved is None:
+            raise DifferentiationError(RELEASED)
+        kept = self.result if place < 0 else self.saved[place]
+        return None if type(kept) is ShapeOnly else kept
+
+    def pack(self, place: int, pack: Pack, unpack: Unpack) -> None:
+        """Keep what `pack` makes of a tensor, where one is saved at a place."""
+        kept = self.kept(place)
+        if place < 0 and kept is not None and not isinstance(kept, (Packed, Kind)):
+            self.result = Packed(self.leaf().made(kept), (None, 0), pack, unpack)
+        elif isinstance(kept, TensorBase) and self.saved is not None:
+            packed = Packed(kept, edge_of_saved(kept, self), pack, unpack)
+            if place < 0:
+                self.result = packed
+            else:
+                self.saved[place] = packed
+
+    def pack_all(self, pack: Pack, unpack: Unpack) -> None:
+        for place in range(-1, len(self.edges)):
+            self.pack(place, pack, unpack)
+
+    def __getattr__(self, name: str) -> Any:
+        """`_saved_self`, `_saved_other` and `_saved_result` are tensors that are saved, or None, `_saved_` before the name
+        of an option is that option, and with `_raw` before it all is as it is kept."""
+        raw, _, saved = name.partition("_saved_")
+        place = _PLACES.get(saved)
+        if raw not in ("", "_raw") or not saved or (place is not None and place >= len(self.edges)):
+            raise AttributeError(f"'{self.name}' object has no attribute {name!r}")
+        if place is None:
+            option = rename(saved, self.primitive.parameters)
+            if option not in self.params or raw:
+                raise AttributeError(f"'{self.name}' object has no attribute {name!r}")
+            return self.params[option]
+        return SavedTensor(self, place) if raw else self._saved_tensor(place)
+
+    def _saved_tensor(self, place: int) -> Any:
+        kept = self.kept(place)
+        if type(kept) is Packed:
+            return kept.tensor(self)
+        if isinstance(kept, ModifiedResult):
+            kept.refuse(self)
+        if place >= 0:
+            if isinstance(kept, TensorBase):
+                check_version(kept, self.versions[place])
+            return kept
+        if kept is None:
+            return None
+        return kept._as_output(self, 0) if isinstance(kept, TensorBase) else self.leaf().made(kept, self, 0)
+
+
+# The places of what is saved, by PyTorch's names for it.
+_PLACES = {"self": 0, "other": 1, "result": -1}
 
 # The classes of the nodes of recorded primitives.
 PRIMITIVE_NODES = Named(PrimitiveNode)

@@ -23,6 +23,11 @@ SAVED_INFERENCE = (
     "use `no_grad()` instead of `inference_mode()`."
 )
 
+DETACHED = (
+    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, please "
+    "use out-of-place `.detach()` instead"
+)
+
 _MODIFIED = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: "
     "{} is at version {}; expected version {} instead."

@@ -61,12 +61,10 @@ def root_of(root: Target) -> TensorBase:
     if isinstance(node, AccumulateGrad):
         leaf: TensorBase = node.variable
         return leaf
-    target: Any = node
-    while isinstance(target, Node):
-        target = target.targets[0]
-    numbers = constant(target.inner)
+    below = node.leaf()
+    numbers = constant(below.inner)
     namespace = arrays.foreign_namespace((numbers,))
-    made: TensorBase = target.made(
+    made: TensorBase = below.made(
         arrays.zeros(node.shape_of(number), arrays.dtype_name(numbers), namespace), node, number
     )
     return made

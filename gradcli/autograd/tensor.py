@@ -9,7 +9,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import grad_enabled, inference
-from gradcli.autograd.node import Node, recorder
+from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.primitive_node import PRIMITIVE_NODES
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
@@ -69,8 +69,7 @@ class Tensor(TensorSurface):
                 name = primitive.node_name
                 kind = PRIMITIVE_NODES[name if isinstance(name, str) else name(operands, params)]
                 node = kind(primitive, operands, params, result, wanted)
-                record = recorder.get()
-                if record is not None:
+                for record in recorders.get():
                     record(node, result)
                 made = Tensor(result, node)
                 if primitive.strides is not None:

@@ -178,8 +178,8 @@ class TensorBase(Operators):
             else:
                 known._become(known + cotangent)
 
-    def accumulator(self) -> AccumulateGrad:
-        """What accumulates the gradient of this leaf."""
+    def _end(self) -> AccumulateGrad:
+        """What accumulates the gradient of this leaf: the end of the graph there."""
         if self._accumulator is None:
             self._accumulator = AccumulateGrad(self)
         return self._accumulator
@@ -189,7 +189,7 @@ class TensorBase(Operators):
         anything, replaces the gradient. The handle's `remove()` takes the hook away."""
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
-        node = self.grad_fn or self.accumulator()
+        node = self.grad_fn or self._end()
         return node.attach().of_output(self.output_nr).register(hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Self], None]) -> HookHandle:
@@ -199,7 +199,7 @@ class TensorBase(Operators):
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
         if self.grad_fn is not None:
             raise DifferentiationError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        return self.accumulator().accumulated.register(hook)
+        return self._end().accumulated.register(hook)
 
     def clone(self) -> Self:
         """The same values as a tensor of its own, in the same graph."""
@@ -287,7 +287,7 @@ class TensorBase(Operators):
             write(self, result if result.dtype == self.dtype else cast(result, self.dtype))
             return self
         self.inner = arrays.astype(result.inner, self.dtype)
-        self.count_change()
+        self._count_change()
         if result.grad_fn is not None:
             self.move_to(result.grad_fn, result.output_nr)
         return self
@@ -304,7 +304,7 @@ class TensorBase(Operators):
         """This one, which is dual, as that output of a node."""
         raise NotImplementedError
 
-    def count_change(self) -> None:
+    def _count_change(self) -> None:
         """Have a version more, without other numbers."""
         if self.place is not None:
             self.place.count_change()

@@ -154,7 +154,7 @@ class TensorSurface(TensorBase):
         kept = index(reshape(self.inner, (math.prod(self.shape),)), (slice(math.prod(shape)),))
         behind = self._zeros((math.prod(shape) - arrays.size(kept),))
         self.inner = reshape(concat([kept, behind]), shape)
-        self.count_change()
+        self._count_change()
         return self
 
     def resize_as_(self, other: TensorBase) -> Self:

@@ -9,7 +9,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.engine import observing
 from gradcli.autograd.function_node import FunctionNode
-from gradcli.autograd.node import Node, recorder
+from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, Span, pointing_into
@@ -81,11 +81,11 @@ def run(request: GraphRequest) -> Graph:
     leaves = {n: Tensor(v).requires_grad_(n in wrt) for n, v in request.bindings.items()}
     log = Log()
     results: dict[Any, Any] = {}
-    token = recorder.set(results.__setitem__)
+    token = recorders.set((results.__setitem__, *recorders.get()))
     try:
         evaluation = evaluate(request.program, leaves, rewrite=request.rewrite, provenance=log)
     finally:
-        recorder.reset(token)
+        recorders.reset(token)
     value = evaluation.value
     nodes = ancestors(value)[::-1]
     limits.charge_steps(_VERTEX * len(nodes))

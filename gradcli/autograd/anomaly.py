@@ -1,0 +1,145 @@
+"""Anomaly mode: where the forward operation was made whose backward fails, or makes nan."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from gradcli.autograd.engine import Visit, watcher
+from gradcli.autograd.node import Node, recorders
+from gradcli.errors import DifferentiationError
+from gradcli.primitives.bind import assume, components
+from gradcli.primitives.comparisons import equal
+
+# The keys in the metadata of a node: where it was recorded, and the node whose backward recorded it.
+TRACEBACK, PARENT = "traceback_", "parent_"
+
+_ENABLED = (
+    "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
+)
+_NOTHING_KNOWN = (
+    "No forward pass information available. Enable detect anomaly during forward pass for more information."
+)
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+class Anomaly:
+    """The mode, where it is on."""
+
+    def __init__(self, check_nan: bool) -> None:
+        self.check_nan = check_nan
+
+    def watched(self, visit: Visit, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
+        """What a visit of a node by a backward pass gives. Where it fails, a warning tells where the node was recorded;
+        nan is a DifferentiationError."""
+        token = _visited.set(node)
+        try:
+            pulled = visit(node, cotangents)
+            for i, cotangent in enumerate(pulled if self.check_nan else ()):
+                if cotangent is not None and not all(assume(equal(c, c)) for c in components(_numbers(cotangent))):
+                    raise DifferentiationError(f"Function '{node.name}' returned nan values in its {i}th output.")
+        except Exception:
+            _tell(node)
+            raise
+        finally:
+            _visited.reset(token)
+        return pulled
+
+
+# The mode is of the context, so that threads and tasks have their own, and so is the node that is visited.
+current: ContextVar[Anomaly | None] = ContextVar("gradcli_anomaly", default=None)
+_visited: ContextVar[Node | None] = ContextVar("gradcli_anomaly_node", default=None)
+
+
+def _numbers(cotangent: Any) -> Any:
+    return getattr(cotangent, "inner", cotangent)
+
+
+def _note(node: Node, _result: Any) -> None:
+    """Keep with a node that is recorded where that is, without the frames of this package."""
+    frames = traceback.extract_stack()
+    while frames and frames[-1].filename.startswith(_PACKAGE):
+        frames.pop()
+    node.metadata[TRACEBACK] = frames.format()
+    parent = _visited.get()
+    if parent is not None:
+        node.metadata[PARENT] = parent
+
+
+def _tell(node: Node) -> None:
+    """Warn of a failure of a node, with where it and those that it comes from were recorded."""
+    _warn(f"Error detected in {node.name}. ", "Traceback of forward call that caused the error:", node)
+    parent = node.metadata.get(PARENT)
+    while parent is not None:
+        what = "Traceback of forward call that induced the previous calculation:"
+        _warn(f"\n\nPrevious calculation was induced by {parent.name}. ", what, parent)
+        parent = parent.metadata.get(PARENT)
+
+
+def _warn(begin: str, what: str, node: Node) -> None:
+    known = node.metadata.get(TRACEBACK)
+    message = begin + (_NOTHING_KNOWN if known is None else f"{what}\n{''.join(known)}")
+    try:
+        warnings.warn(message, UserWarning, stacklevel=2)
+    except UserWarning:
+        # The error of which this tells is on its way, and must not be replaced.
+        print(message, file=sys.stderr)
+
+
+def _set(anomaly: Anomaly | None) -> None:
+    current.set(anomaly)
+    watcher.set(None if anomaly is None else anomaly.watched)
+    others = tuple(record for record in recorders.get() if record is not _note)
+    recorders.set(others if anomaly is None else (*others, _note))
+
+
+class set_detect_anomaly:
+    """Turns anomaly mode on or off, from here on, or as a block until its end."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._before = current.get()
+        _set(Anomaly(check_nan) if mode else None)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _set(self._before)
+
+
+class detect_anomaly:
+    """Within the block a backward pass that fails warns of where the forward operation was made, if that was within such a
+    block too; with `check_nan` it fails where it makes nan. For debugging: it takes time."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        warnings.warn(_ENABLED, UserWarning, stacklevel=2)
+        self._anomaly = Anomaly(check_nan)
+        self._before: list[Anomaly | None] = []
+
+    def __enter__(self) -> None:
+        self._before.append(current.get())
+        _set(self._anomaly)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _set(self._before.pop())
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on here."""
+    return current.get() is not None
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether nan is an error here, in anomaly mode."""
+    anomaly = current.get()
+    return anomaly is not None and anomaly.check_nan
