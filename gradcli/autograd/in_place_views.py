@@ -21,7 +21,7 @@ def see_otherwise(tensor: Any, operation: Operation, arguments: Sequence[Any], p
         tensor.inner = made.inner
     else:
         tensor.place = _moved(place, made.place, before.place)
-    tensor.count_change()
+    tensor._count_change()
     if made.grad_fn is not None and (place is None or place.base is None):
         tensor.move_to(made.grad_fn, made.output_nr)
     return tensor
