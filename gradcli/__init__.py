@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gradcli.run.check import gradcheck
     from gradcli.run.compiled import CompiledProgram
     from gradcli.run.programs import compile
+    from gradcli.utils.checkpoint import checkpoint
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,7 @@ _HOMES = {
     "Function": "gradcli.autograd.function",
     "GradcliError": "gradcli.errors",
     "Tensor": "gradcli.autograd.tensor",
+    "checkpoint": "gradcli.utils.checkpoint",
     "compile": "gradcli.run.programs",
     "enable_grad": "gradcli.autograd.modes",
     "grad": "gradcli.calculus.gradient",
@@ -52,7 +54,7 @@ _HOMES = {
     "tensor": "gradcli.autograd.factory",
 }
 
-_MODULES = ("autograd", "func", "nn")
+_MODULES = ("autograd", "func", "nn", "utils")
 
 __all__ = [
     "AccuracyWarning",
@@ -60,6 +62,7 @@ __all__ = [
     "Function",
     "GradcliError",
     "Tensor",
+    "checkpoint",
     "compile",
     "enable_grad",
     "grad",

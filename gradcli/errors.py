@@ -278,6 +278,10 @@ class DtypeError(DifferentiationError, ValueError):
     """Numbers of a dtype that has no derivatives."""
 
 
+class CheckpointError(DifferentiationError):
+    """A checkpoint that computes something else the second time, or is used where it cannot be."""
+
+
 class GradcheckError(DifferentiationError):
     """A derivative that is not what a check says it is."""
 

@@ -53,8 +53,8 @@ class Packed(ShapeOnly):
             raise DifferentiationError(_IN_PLACE)
         self._is_itself = self._held is tensor
 
-    def tensor(self, node: Node) -> Any:
-        """The tensor again, outside of the graph where it had no place there, for the node that saved it.
+    def tensor(self, node: Node | None) -> Any:
+        """The tensor again, outside of the graph where it had no place there, for the node that saved it, if one did.
 
         Raises CallError where the hook gives no tensor.
         """
@@ -70,6 +70,7 @@ class Packed(ShapeOnly):
         if target is not None and not isinstance(target, Node):
             target = _alias_of(target)
         target = target or node
+        assert target is not None
         return found._as_output(target, number) if found.dual else found.made(found.inner, target, number)
 
 

@@ -1,0 +1,1 @@
+"""What stands beside the engine, under the names of `torch.utils`."""

@@ -1,0 +1,158 @@
+"""Checkpoints: what a function computes is not kept for backward but computed again there, as in
+`torch.utils.checkpoint`.
+
+Without re-entrance the saved tensors of the function are packed as slots of a frame, which holds the arguments alone.
+The first of them that a backward pass asks for has the function run again, under hooks that put what it saves in the
+slots, in the same order. Each pass does so anew, and takes what is in a slot once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any
+
+from gradcli.autograd.graph import saved_tensors_hooks
+from gradcli.autograd.modes import is_grad_enabled
+from gradcli.errors import ArgumentError
+from gradcli.utils.checkpoint_frame import CheckpointFrame
+from gradcli.utils.reentrant_checkpoint import ReentrantCheckpoint
+
+__all__ = [
+    "checkpoint",
+    "checkpoint_sequential",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
+
+_EXPLICIT = (
+    "gradcli.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
+    "recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True."
+)
+_ONLY_WITHOUT = "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+_CHECKS = ("default", "none")
+
+_early_stop: ContextVar[bool | None] = ContextVar("gradcli_checkpoint_early_stop", default=None)
+_debug: ContextVar[bool | None] = ContextVar("gradcli_checkpoint_debug", default=None)
+
+Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
+
+
+def noop_context_fn() -> Contexts:
+    """Two blocks that do nothing."""
+    return nullcontext(), nullcontext()
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], Contexts] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """`function(*args, **kwargs)`, of which backward keeps the arguments, and computes the rest again.
+
+    With `use_reentrant` (which is to be said) the second run is recorded and differentiated within the first pass: it
+    takes no keywords, and works with `backward()` without `inputs` alone. Without, arguments and results may be
+    anything. Then `context_fn` gives the blocks in which both runs take place, `early_stop` ends the second one when all
+    that was saved is known, and tensors of other shapes and dtypes than in the first are an error, unless
+    `determinism_check` is "none"; `debug` lists the operations of both runs in it. The function must compute the same
+    again: `preserve_rng_state` is taken as PyTorch has it, and random numbers are those of whoever draws them.
+
+    Raises ArgumentError for arguments that exclude each other, and CheckpointError where both runs differ.
+    """
+    reentrant = _is_reentrant(use_reentrant)
+    if reentrant:
+        if kwargs:
+            raise ArgumentError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug:
+            raise ArgumentError(_ONLY_WITHOUT)
+        return ReentrantCheckpoint.apply(function, *args)
+    if determinism_check not in _CHECKS:
+        raise ArgumentError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}")
+    if not is_grad_enabled():
+        return function(*args, **kwargs)
+    around, around_again = context_fn()
+
+    def again(*given: Any) -> None:
+        with around_again:
+            function(*given, **kwargs)
+
+    frame = CheckpointFrame(
+        again,
+        args,
+        early_stop=_chosen(_early_stop, early_stop),
+        compares=determinism_check == "default",
+        debug=_chosen(_debug, debug),
+    )
+    with frame.logging("original"), saved_tensors_hooks(frame.pack, frame.unpack), around:
+        returned = function(*args, **kwargs)
+    frame.complete = True
+    return returned
+
+
+def checkpoint_sequential(
+    functions: Sequence[Callable[..., Any]],
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """What `functions`, a list or a `Sequential`, make of `input` one after the other, in `segments` of them that are
+    checkpoints, but for the last one. Keywords are those of `checkpoint`."""
+    reentrant = _is_reentrant(use_reentrant)
+    unknown = kwargs.keys() - {"preserve_rng_state"}
+    if unknown:
+        raise ArgumentError("Unexpected keyword arguments: " + ",".join(sorted(unknown)))
+    parts = list(functions)
+    size = len(parts) // segments
+    for start in range(0, size * (segments - 1), size or 1):
+        input = checkpoint(_one_after_the_other(parts[start : start + size]), input, use_reentrant=reentrant)
+    return _one_after_the_other(parts[size * (segments - 1) :])(input)
+
+
+def _one_after_the_other(functions: Sequence[Callable[..., Any]]) -> Callable[[Any], Any]:
+    def composed(value: Any) -> Any:
+        for function in functions:
+            value = function(value)
+        return value
+
+    return composed
+
+
+def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager[None]:
+    """Says within a block of all checkpoints whether their second run stops early; that of the outermost counts."""
+    return _set(_early_stop, enable)
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager[None]:
+    """Says within a block of all checkpoints whether they list operations, and None that each says so itself."""
+    return _set(_debug, enabled)
+
+
+@contextmanager
+def _set(variable: ContextVar[bool | None], value: bool | None) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def _chosen(variable: ContextVar[bool | None], own: bool) -> bool:
+    value = variable.get()
+    return own if value is None else value
+
+
+def _is_reentrant(use_reentrant: bool | None) -> bool:
+    if use_reentrant is None:
+        warnings.warn(_EXPLICIT, UserWarning, stacklevel=3)
+        return True
+    return use_reentrant
