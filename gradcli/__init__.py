@@ -84,7 +84,9 @@ def __getattr__(name: str) -> Any:
     from importlib.machinery import PathFinder
 
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        # Kept here, where it is found from now on.
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found
     if name in _MODULES:
         return import_module(f"gradcli.{name}")
     # A part of the package that is not loaded yet: the import statement that asks here finds it.
@@ -93,6 +95,7 @@ def __getattr__(name: str) -> Any:
 
         found = table.find(name)
         if found is not None:
+            globals()[name] = found
             return found
     raise AttributeError(f"module 'gradcli' has no attribute {name!r}")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
 import gradcli
-from gradcli import func, tensor
+from gradcli import func, grad, tensor
 
 X = np.array([0.3, -1.2, 2.0])
 V = np.array([1.0, 0.5, -2.0])
@@ -264,3 +266,30 @@ def test_at_kinks_forward_and_reverse_agree():
 def test_errors(run, message):
     with pytest.raises(gradcli.GradcliError, match=message):
         run()
+
+
+def test_a_gradient_frees_what_it_needs_no_more():
+    kept = []
+
+    class First(gradcli.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            kept.append(kept[0]())
+            return g
+
+    def energy(x):
+        middle = gradcli.sin(First.apply(x))
+        kept.append(weakref.ref(middle))
+        return (middle * middle).sum()
+
+    func.grad(energy)(tensor([1.0, 2.0]))
+    assert kept[1] is None
+    # With a tensor outside the gradient can be differentiated, so that nothing is freed.
+    kept.clear()
+    w = tensor(2.0, requires_grad=True)
+    (slope,) = grad(func.grad(lambda x: energy(x * w))(tensor([1.0, 2.0])).sum(), w)
+    assert slope.item() != 0.0

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import gradcli
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -68,3 +70,8 @@ def test_linear_algebra_of_the_command_uses_one_core_unless_somebody_says_otherw
     code = "import os\nfrom gradcli.__main__ import run\ntry: run()\nfinally: print(os.environ.get('OPENBLAS_NUM_THREADS'))"
     others = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     assert run(sys.executable, "-c", code, "--version", env=others | given).splitlines()[-1] == expected
+
+
+def test_a_function_is_looked_up_once() -> None:
+    assert gradcli.erfinv(0.0) == 0.0
+    assert vars(gradcli)["erfinv"] is gradcli.erfinv

@@ -58,14 +58,26 @@ def _reaches_others(values: Sequence[Tensor], began: int) -> bool:
     return any(isinstance(t, Tensor) and t.since < began for t in targets)
 
 
-def pulled(call: Call, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, *, create_graph: bool) -> list[Tensor]:
+def pulled(
+    call: Call,
+    values: Sequence[Tensor],
+    seeds: Sequence[Tensor] | None,
+    *,
+    create_graph: bool,
+    retain_graph: bool = True,
+) -> list[Tensor]:
     """The gradients of `values` by the inputs of a call; zeros where they do not depend on them."""
-    found = gradients(call, values, seeds, create_graph=create_graph)
+    found = gradients(call, values, seeds, create_graph=create_graph, retain_graph=retain_graph)
     return [zeros_like(Tensor(x.inner)) if g is None else g for g, x in zip(found, call.inputs)]
 
 
 def gradients(
-    call: Call, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, *, create_graph: bool
+    call: Call,
+    values: Sequence[Tensor],
+    seeds: Sequence[Tensor] | None,
+    *,
+    create_graph: bool,
+    retain_graph: bool = True,
 ) -> Sequence[Tensor | None]:
     """The gradients of `values` by the inputs of a call; None where they do not depend on them."""
     depending = [i for i, value in enumerate(values) if value.requires_grad]
@@ -76,7 +88,7 @@ def gradients(
         [*call.inputs],
         None if seeds is None else [seeds[i] for i in depending],
         create_graph=create_graph,
-        retain_graph=True,
+        retain_graph=retain_graph,
         allow_unused=True,
     )
 

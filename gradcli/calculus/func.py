@@ -62,7 +62,8 @@ def grad_and_value(function: Callback, argnums: Argnums = 0, has_aux: bool = Fal
                 f"a gradient is that of a scalar, and the function gives {_described(call.value)}",
                 hint="jacrev and jacfwd differentiate what has a shape",
             )
-        found = pulled(call, [call.value], None, create_graph=call.recorded)
+        # What is not recorded is not needed again, and memory that is free early is used again.
+        found = pulled(call, [call.value], None, create_graph=call.recorded, retain_graph=call.recorded)
         slopes = containers.filled(chosen, found)
         value = call.released(call.value)
         return _one_or_all(slopes, argnums), ((value, call.released(call.aux)) if has_aux else value)

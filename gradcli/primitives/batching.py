@@ -44,10 +44,10 @@ def _size(operands: Operands, batched: Flags) -> int:
     return int(next(arrays.shape(o)[0] for o, b in zip(operands, batched) if b))
 
 
-def _aligned(operands: Operands, batched: Flags) -> list[Any]:
+def _aligned(operands: Operands, ranks: Sequence[int], batched: Flags) -> list[Any]:
     """The operands so that the batch axes meet when they are broadcast together."""
-    rank = max(_ranks(operands, batched))
-    return [with_rank(o, rank) if b else o for o, b in zip(operands, batched)]
+    rank = max(ranks)
+    return [with_rank(o, rank) if b and r < rank else o for o, r, b in zip(operands, ranks, batched)]
 
 
 def _all_batched(operands: Operands, batched: Flags) -> list[Any]:
@@ -62,14 +62,16 @@ def _all_batched(operands: Operands, batched: Flags) -> list[Any]:
 
 
 def elementwise(primitive: Primitive, operands: Operands, batched: Flags, params: Params) -> Any:
-    return bind(primitive, _aligned(_in_one_dtype(operands, batched), batched), params)
+    if len(operands) > 1:
+        ranks = _ranks(operands, batched)
+        if not all(ranks):
+            operands = _in_one_dtype(operands, ranks, batched)
+        operands = _aligned(operands, ranks, batched)
+    return bind(primitive, operands, params)
 
 
-def _in_one_dtype(operands: Operands, batched: Flags) -> Operands:
+def _in_one_dtype(operands: Operands, ranks: Sequence[int], batched: Flags) -> Operands:
     """Numbers in float64 have no say in the dtype of a result; nor must a column of such numbers."""
-    ranks = _ranks(operands, batched)
-    if len(operands) == 1 or all(ranks):
-        return operands
     dtypes = [arrays.dtype_name(o) for o in operands]
     numbers = [rank == 0 and dtype == "float64" for rank, dtype in zip(ranks, dtypes)]
     others = {dtype for dtype, number in zip(dtypes, numbers) if not number}
@@ -159,7 +161,7 @@ def matmul(primitive: Primitive, operands: Operands, batched: Flags, params: Par
         product = _rows_times(primitive, columns, a if left == 1 else exchange(a, -2, -1))
         return product if left == 1 or right == 1 else exchange(product, -2, -1)
     matrices = [_as_row(a) if left == 1 else a, _as_column(b) if right == 1 else b]
-    product = bind(primitive, _aligned(matrices, batched), params)
+    product = bind(primitive, _aligned(matrices, _ranks(matrices, batched), batched), params)
     *sizes, m, n = arrays.shape(product)
     return reshaped(product, (*sizes, *(m,) * (left > 1), *(n,) * (right > 1)))
 
@@ -195,7 +197,7 @@ def solve(primitive: Primitive, operands: Operands, batched: Flags, params: Para
     if not batched[0] and left == 2:
         solution = _solve_columns(primitive, a, b)
     else:
-        solution = bind(primitive, _aligned((a, b), batched), params)
+        solution = bind(primitive, _aligned((a, b), _ranks((a, b), batched), batched), params)
     return reshaped(solution, arrays.shape(solution)[:-1]) if right == 1 else solution
 
 
