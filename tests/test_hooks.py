@@ -53,13 +53,12 @@ def leaf(value: Any = 2.0) -> Any:
 
 
 class TestNodes:
-    def test_every_grad_fn_is_a_node_of_a_class_with_its_name(self):
+    def test_every_grad_fn_is_a_node_with_a_name(self):
         x = leaf()
         for y, name in ((x * x, "MulBackward0"), (Double.apply(x), "DoubleBackward"), (x.exp(), "ExpBackward0")):
             assert isinstance(y.grad_fn, Node)
-            assert (y.grad_fn.name(), y.grad_fn.name, type(y.grad_fn).__name__) == (name, name, name)
+            assert (y.grad_fn.name(), y.grad_fn.name) == (name, name)
             assert issubclass(type(y.grad_fn), Node)
-        assert type((x * 2).grad_fn) is type((x * 3).grad_fn)
 
     def test_leaves_end_the_graph_at_nodes_that_accumulate(self):
         x, w = leaf(), leaf()

@@ -251,11 +251,8 @@ class TestFromANode:
         assert z.grad_fn._saved_result is not z
         assert z.grad_fn._saved_result.grad_fn is z.grad_fn
         assert (x * tensor(3.0)).grad_fn._saved_self is None
-        assert gradcli.stack([x, x], dim=1).grad_fn._saved_dim == 1
-        with pytest.raises(AttributeError, match=r"^'ExpBackward0' object has no attribute '_saved_other'$"):
+        with pytest.raises(AttributeError, match=r"^ExpBackward0 has no such operand$"):
             _ = z.grad_fn._saved_other
-        with pytest.raises(AttributeError, match=r"^'ExpBackward0' object has no attribute 'nothing'$"):
-            _ = z.grad_fn.nothing
 
     def test_after_they_were_freed_or_changed(self):
         x = leaf([1.0, 2.0])

@@ -8,7 +8,8 @@ from typing import Any
 
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.hooks import Hooks
-from gradcli.autograd.node import Node, NodeName
+from gradcli.autograd.node import Node
+from gradcli.primitives.primitive import NodeName
 
 
 class AccumulateGrad(Node):

@@ -215,7 +215,8 @@ class Pass:
             node = heapq.heappop(self.queue)[1]
             cotangents = self._arrived(node)
             if self.useful is None or node in self.useful:
-                for edge, cotangent in zip(node.edges, visit(node, cotangents)):
+                pull = self._pull if watch is None and node.attached is None else visit
+                for edge, cotangent in zip(node.edges, pull(node, cotangents)):
                     if edge is not None and cotangent is not None:
                         self._send(edge, cotangent)
                 if not self.retain_graph:

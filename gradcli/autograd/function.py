@@ -11,10 +11,11 @@ from gradcli import limits
 from gradcli.autograd.function_node import FunctionCtx, FunctionNode
 from gradcli.autograd.function_outputs import attach
 from gradcli.autograd.modes import grad_enabled, no_grad
-from gradcli.autograd.node import Node, NodeName, recorders
+from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import components, constant
+from gradcli.primitives.primitive import NodeName
 
 F = TypeVar("F", bound=Callable[..., Any])
 

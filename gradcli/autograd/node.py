@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.hooks import Attached, Hook, HookHandle
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.errors import CallError, Span
+from gradcli.primitives.primitive import NodeName
 
 # Where a cotangent goes next: a node or a leaf Tensor, and the number of the node's output.
 Edge = tuple[Any, int]
@@ -22,27 +23,17 @@ next_sequence = itertools.count(1).__next__
 recorders: ContextVar[tuple[Callable[[Node, Any], None], ...]] = ContextVar("gradcli_recorders", default=())
 
 
-class NodeName(str):
-    """The name of a node: a text, and called it gives itself, since a node of PyTorch has a method `name()`."""
-
-    __slots__ = ()
-
-    def __call__(self) -> str:
-        return str(self)
-
-
 class Node:
     """A recorded operation.
 
     `edges` say where the cotangent of each operand goes, None where there is none. `sequence`
     rises with time, so an operation always has a higher one than those that it depends on.
     `guarded` says that zeros in its cotangents may mean "not taken", see `gradcli.autograd.selection`.
-    `attached` is what users attached to it. Nodes of one name are of one class, which has that name too.
+    `attached` is what users attached to it, and `name` its name, of a kind of nodes or of each.
     """
 
     __slots__ = ("__weakref__", "attached", "edges", "guarded", "outputs", "sequence", "span")
-    name: ClassVar[NodeName] = NodeName("Node")
-    named: ClassVar[Named]
+    name: NodeName
 
     def __init__(self, edges: tuple[Edge | None, ...], outputs: int = 1) -> None:
         self.edges = edges
@@ -61,9 +52,6 @@ class Node:
     def metadata(self) -> dict[Any, Any]:
         """For users to keep what they like with this node."""
         return self.attach().metadata
-
-    def rename(self, name: str) -> None:
-        self.__class__ = self.named[name]
 
     def attach(self) -> Attached:
         if self.attached is None:
@@ -152,18 +140,6 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
-
-
-class Named(dict[str, Any]):
-    """The classes of the nodes of a kind, by name, made when they are first needed."""
-
-    def __init__(self, kind: type[Node]) -> None:
-        self._kind = kind
-
-    def __missing__(self, name: str) -> Any:
-        members = {"__slots__": (), "__module__": self._kind.__module__, "name": NodeName(name), "named": self}
-        self[name] = made = type(name, (self._kind,), members)
-        return made
 
 
 class GradientEdge(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
-from gradcli.autograd.node import Edge, Named, Node
+from gradcli.autograd.node import Edge, Node
 from gradcli.autograd.packed import Pack, Packed, SavedTensor, Unpack, edge_of_saved
 from gradcli.autograd.saved import (
     DETACHED,
@@ -24,9 +24,8 @@ from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.comparisons import not_equal, where
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import NodeName, Primitive
 from gradcli.primitives.reductions import sum_to
-from gradcli.primitives.signature import rename
 
 
 class PrimitiveNode(Node):
@@ -35,7 +34,7 @@ class PrimitiveNode(Node):
     Operands are as they were given, and a result is without its place in the graph: a Tensor where it is dual.
     """
 
-    __slots__ = ("params", "primitive", "result", "saved", "versions")
+    __slots__ = ("name", "params", "primitive", "result", "saved", "versions")
 
     def __init__(
         self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any], result: Any, wanted: int
@@ -57,6 +56,8 @@ class PrimitiveNode(Node):
                 versions.append(0)
                 saved.append(arrays.owned(item) if keep[i] else shape_only(item))
         Node.__init__(self, tuple(edges))
+        name = primitive.node_name
+        self.name = name if isinstance(name, NodeName) else NodeName(name(operands, params))
         self.primitive = primitive
         self.params = params
         self.saved: list[Any] | None = saved
@@ -88,15 +89,17 @@ class PrimitiveNode(Node):
             raise DifferentiationError(RELEASED)
         operands = []
         for item, version, edge in zip(kept, self.versions, self.edges):
-            if type(item) is Packed:
-                item = item.tensor(self)
-            elif isinstance(item, TensorBase):
-                check_version(item, version)
+            if isinstance(item, TensorBase):
+                if item.version != version:
+                    check_version(item, version)
                 if item.grad_fn is None and edge is not None and isinstance(edge[0], Node):
                     raise DifferentiationError(DETACHED)
-            if lift is None and isinstance(item, TensorBase) and not item.dual:
-                item = item.inner
-            operands.append(item)
+            elif type(item) is Packed:
+                item = item.tensor(self)
+            else:
+                operands.append(item)
+                continue
+            operands.append(item.inner if lift is None and not item.dual else item)
         if isinstance(result, ModifiedResult):
             result.refuse(self)
         if type(result) is Packed:
@@ -174,6 +177,8 @@ class PrimitiveNode(Node):
         """What is saved of an operand, or of the result at the place -1; None where its numbers are not."""
         if self.saved is None:
             raise DifferentiationError(RELEASED)
+        if place >= len(self.saved):
+            raise AttributeError(f"{self.name} has no such operand")
         kept = self.result if place < 0 else self.saved[place]
         return None if type(kept) is ShapeOnly else kept
 
@@ -193,19 +198,30 @@ class PrimitiveNode(Node):
         for place in range(-1, len(self.edges)):
             self.pack(place, pack, unpack)
 
-    def __getattr__(self, name: str) -> Any:
-        """`_saved_self`, `_saved_other` and `_saved_result` are tensors that are saved, or None, `_saved_` before the name
-        of an option is that option, and with `_raw` before it all is as it is kept."""
-        raw, _, saved = name.partition("_saved_")
-        place = _PLACES.get(saved)
-        if raw not in ("", "_raw") or not saved or (place is not None and place >= len(self.edges)):
-            raise AttributeError(f"'{self.name}' object has no attribute {name!r}")
-        if place is None:
-            option = rename(saved, self.primitive.parameters)
-            if option not in self.params or raw:
-                raise AttributeError(f"'{self.name}' object has no attribute {name!r}")
-            return self.params[option]
-        return SavedTensor(self, place) if raw else self._saved_tensor(place)
+    @property
+    def _saved_self(self) -> Any:
+        """The first operand as it is saved, None where it is not."""
+        return self._saved_tensor(0)
+
+    @property
+    def _saved_other(self) -> Any:
+        return self._saved_tensor(1)
+
+    @property
+    def _saved_result(self) -> Any:
+        return self._saved_tensor(-1)
+
+    @property
+    def _raw_saved_self(self) -> SavedTensor:
+        return SavedTensor(self, 0)
+
+    @property
+    def _raw_saved_other(self) -> SavedTensor:
+        return SavedTensor(self, 1)
+
+    @property
+    def _raw_saved_result(self) -> SavedTensor:
+        return SavedTensor(self, -1)
 
     def _saved_tensor(self, place: int) -> Any:
         kept = self.kept(place)
@@ -220,13 +236,6 @@ class PrimitiveNode(Node):
         if kept is None:
             return None
         return kept._as_output(self, 0) if isinstance(kept, TensorBase) else self.leaf().made(kept, self, 0)
-
-
-# The places of what is saved, by PyTorch's names for it.
-_PLACES = {"self": 0, "other": 1, "result": -1}
-
-# The classes of the nodes of recorded primitives.
-PRIMITIVE_NODES = Named(PrimitiveNode)
 
 
 def fit(cotangent: Any, like: Any) -> Any:

@@ -10,7 +10,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import grad_enabled, inference
 from gradcli.autograd.node import Node, recorders
-from gradcli.autograd.primitive_node import PRIMITIVE_NODES
+from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
@@ -18,7 +18,7 @@ from gradcli.primitives import arithmetic, comparisons, conversions, powers, tab
 from gradcli.primitives.bind import Kind, bind, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
 from gradcli.primitives.operators import operand
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import NodeName, Primitive
 from gradcli.primitives.shape import iter_first_axis
 
 _INFERENCE_IN_PLACE = (
@@ -66,9 +66,7 @@ class Tensor(TensorSurface):
                 limits.charge_steps(_RECORD)
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
-                name = primitive.node_name
-                kind = PRIMITIVE_NODES[name if isinstance(name, str) else name(operands, params)]
-                node = kind(primitive, operands, params, result, wanted)
+                node = PrimitiveNode(primitive, operands, params, result, wanted)
                 for record in recorders.get():
                     record(node, result)
                 made = Tensor(result, node)
@@ -222,7 +220,7 @@ class Tensor(TensorSurface):
 
     def made_together(self, number: int, node_name: str) -> None:
         if self.grad_fn is not None:
-            self.grad_fn.rename(node_name)
+            self.grad_fn.name = NodeName(node_name)  # type: ignore[misc]
         note_one_of_several(self, number)
 
     def _in_place(self, operation: Callable[..., Any], *arguments: Any, **params: Any) -> Tensor:

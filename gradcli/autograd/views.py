@@ -19,7 +19,7 @@ from gradcli.errors import DifferentiationError
 from gradcli.primitives import strides
 from gradcli.primitives.bind import bind
 from gradcli.primitives.indexing import index
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import NodeName, Primitive
 from gradcli.primitives.strides import Layout
 
 _NO_PARAMS: Mapping[str, Any] = {}
@@ -393,5 +393,5 @@ def _recorded_in_base(place: Place, part: Any) -> Any:
     before = base.made(base.inner, base.grad_fn, base.output_nr)
     whole = _put(before, _among_elements_of(base, place), part)
     if whole is not before:
-        whole.grad_fn.rename("CopySlices")
+        whole.grad_fn.name = NodeName("CopySlices")
     return whole

@@ -153,6 +153,15 @@ class Composite(Operation):
             raise
 
 
+class NodeName(str):
+    """The name of a node: a text, and called it gives itself, since a node of PyTorch has a method `name()`."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return str(self)
+
+
 class Primitive(Operation):
     """A function with a derivative rule of its own.
 
@@ -334,7 +343,9 @@ class Primitive(Operation):
         self.shares = shares
         self.time = time
         self.surcharge = surcharge
-        self.node_name = node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0"
+        if not callable(node_name):
+            node_name = NodeName(node_name or "".join(word.capitalize() for word in name.split("_")) + "Backward0")
+        self.node_name = node_name
         rules = (vjp,) if callable(vjp) else vjp or ()
         self._uses = tuple(used_parameters(rule, 2 if variadic else 1) for rule in rules)
         self._differentiable = sum(1 << i for i, rule in enumerate(rules) if rule is not None)
