@@ -274,8 +274,8 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     return np.sum(np.abs(x) ** ord, axis=_axes(axis), keepdims=keepdims) ** (1 / ord)
 
 
-def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-    return np.log(np.sum(np.exp(x), axis=_axes(axis), keepdims=keepdims))
+def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False, b: Any = 1.0) -> Any:
+    return np.log(np.sum(b * np.exp(x), axis=_axes(axis), keepdims=keepdims))
 
 
 def _transpose(x: Any, *axes: Any) -> Any:
@@ -483,10 +483,14 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "reshape": lambda x, *shape: np.reshape(x, *shape),
     "permute": lambda x, *axes: np.transpose(x, *axes),
     "transpose": _transpose,
+    "swapaxes": np.swapaxes,
     "moveaxis": np.moveaxis,
     "squeeze": np.squeeze,
     "expand_dims": np.expand_dims,
     "ravel": np.ravel,
+    "flatten": lambda x, first=0, last=-1: np.reshape(
+        x, (*np.shape(x)[:first], -1, *(np.shape(x)[last + 1 :] if last >= 0 else ()))
+    ),
     "broadcast_to": np.broadcast_to,
     "concat": lambda tensors, axis=0: np.concatenate(tensors, axis=axis),
     "stack": lambda tensors, axis=0: np.stack(tensors, axis=axis),
@@ -506,11 +510,11 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "vdot": np.vdot,
     "outer": lambda a, b: np.multiply.outer(a, b),
     "trace": np.trace,
-    "diagonal": lambda x, k=0: np.diagonal(x, int(k)),
+    "diagonal": np.diagonal,
     "einsum": np.einsum,
     "tensordot": np.tensordot,
     "kron": np.kron,
-    "cross": lambda a, b: np.cross(a, b),
+    "cross": lambda a, b, axis=None, axisa=-1, axisb=-1, axisc=-1: np.cross(a, b, axisa, axisb, axisc, axis),
     "inv": _exact(_inverse),
     "det": _exact(mpmath.det),
     "logdet": _exact(lambda a: mpmath.log(mpmath.det(a))),

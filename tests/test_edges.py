@@ -76,7 +76,7 @@ class TestAxes:
         for program in ("transpose(x, a)", "x.transpose(axes=a)", "permute(x, a)"):
             assert value(program, x=x, a=np.array([2.0, 0.0, 1.0])).shape == (3, 1, 1)
         assert tensor(x).transpose(np.array([2, 0, 1])).shape == (3, 1, 1)
-        assert tensor([[1.0, 2.0]]).swapaxes(np.array([1, 0])).shape == (2, 1)
+        assert tensor([[1.0, 2.0]]).transpose(np.array([1, 0])).shape == (2, 1)
 
     def test_numpy_transposes_a_tensor(self):
         assert np.transpose(tensor([[1.0, 2.0]]), (1, 0)).shape == (2, 1)

@@ -128,7 +128,7 @@ def check_arguments(operation: Operation, positional: Sequence[Value], keywords:
     A text is only for parameters that take one, and None only where it is what stands for an argument left out.
     """
     parameters = operation.parameters
-    if operation.name == "einsum" and not (positional and isinstance(positional[0], str)):
+    if operation.name == "einsum" and len(positional) < 2 and not (positional and isinstance(positional[0], str)):
         raise EvaluationError("the first argument of 'einsum' must be a text such as 'ij,jk->ik'")
     for place, value in enumerate(positional):
         if isinstance(value, _NO_NUMBERS):

@@ -66,6 +66,11 @@ class Kind:
         """Take note that this is one of several results of a function, which are changed in place together."""
 
     @staticmethod
+    def stacked(items: Sequence[Any]) -> Any:
+        """A list in which this is, or is inside an item, as one tensor."""
+        raise NotImplementedError
+
+    @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
         raise NotImplementedError
 

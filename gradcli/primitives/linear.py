@@ -12,6 +12,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import multiply
+from gradcli.primitives.axes import normalize_axis, whole_numbers
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.elements import work
 from gradcli.primitives.indexing import take_diagonal
@@ -115,19 +116,53 @@ outer = Composite(
     samples=((_VECTOR, [0.5, 2.0]),),
 )  # fmt: skip
 
+
+def _in_front(x: Any, axis1: Any, axis2: Any) -> Any:
+    """`x` with the axes of its matrices before all others."""
+    rank = len(arrays.shape(x))
+    if rank < 2:
+        return x
+    first, second = (normalize_axis(axis, rank) for axis in (axis1, axis2))
+    if first == second:
+        raise ShapeError("a diagonal needs two different axes")
+    return x if (first, second) == (0, 1) else moveaxis(x, (first, second), (0, 1))
+
+
 trace = Composite(
-    "trace", "x", "sum of the diagonal of the first two axes",
-    lambda x: sum_(take_diagonal(x), axis=0),
+    "trace", "x, k=0, axis1=0, axis2=1", "sum of diagonal k of two axes, the first ones unless named",
+    lambda x, k=0, axis1=0, axis2=1: sum_(take_diagonal(_in_front(x, axis1, axis2), k), axis=0),
     derivative="g on the diagonal, 0 elsewhere",
-    samples=((_SQUARE,), (_MATRIX,)),
+    samples=((_SQUARE,), (_MATRIX,), ([_MATRIX, _MATRIX], 1, 2, 1)),
 )  # fmt: skip
 
 diagonal = Composite(
-    "diagonal", "x, k=0", "diagonal k of the first two axes, as the last axis of the result",
-    lambda x, k=0: moveaxis(take_diagonal(x, k, view=True), 0, -1),
+    "diagonal", "x, k=0, axis1=0, axis2=1",
+    "diagonal k of two axes, the first ones unless named, as the last axis of the result",
+    lambda x, k=0, axis1=0, axis2=1: moveaxis(take_diagonal(_in_front(x, axis1, axis2), k, view=True), 0, -1),
     derivative="g put back on the diagonal",
-    samples=((_MATRIX,), (_MATRIX, 1), ([_MATRIX, _MATRIX], -1)),
+    samples=((_MATRIX,), (_MATRIX, 1), ([_MATRIX, _MATRIX], -1), ([_MATRIX, _MATRIX], 1, -1, 0)),
 )  # fmt: skip
+
+
+def _with_letters(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The subscripts and the tensors of a call in which the axes of each tensor follow it, as numbers for letters:
+    `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
+    pairs, result = given[: len(given) // 2 * 2], given[len(given) // 2 * 2 :]
+    terms = [_letters(axes) for axes in pairs[1::2]]
+    return ",".join(terms) + "".join(f"->{_letters(axes)}" for axes in result), pairs[::2]
+
+
+def _letters(axes: Any) -> str:
+    if isinstance(axes, (tuple, list)):
+        return "".join("..." if axis is Ellipsis else _letters(axis) for axis in axes)
+    numbers = whole_numbers(axes, "an axis of 'einsum'")
+    if any(not 0 <= number < len(_ALPHABET) for number in numbers):
+        raise EvaluationError(f"the axes of 'einsum' are numbers from 0 to {len(_ALPHABET) - 1}, or a text for all")
+    # The letters of a result that is not said are sorted: the capital ones come first.
+    return "".join(_ALPHABET.swapcase()[number] for number in numbers)
+
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _parse_subscripts(subscripts: Any, ranks: Sequence[int]) -> tuple[list[str], str]:
@@ -186,6 +221,8 @@ def _sum_lone(x: Any, term: str, used: Mapping[str, int]) -> tuple[Any, str]:
 
 
 def _einsum(subscripts: Any, *tensors: Any) -> Any:
+    if not isinstance(subscripts, str) and tensors:
+        subscripts, tensors = _with_letters((subscripts, *tensors))
     terms, result = _parse_subscripts(subscripts, [len(arrays.shape(t)) for t in tensors])
     # In how many tensors each letter stands, and in the result.
     used = Counter(c for term in (*terms, result) for c in set(term))
@@ -270,11 +307,10 @@ def _multiplications(shapes: Sequence[Shape], terms: Sequence[str], result: str,
 
 def latin(terms: Sequence[str], result: str) -> str:
     """The subscripts in the letters that array libraries know."""
-    alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     letters = dict.fromkeys("".join(terms))
-    if len(letters) > len(alphabet):
-        raise EvaluationError(f"'einsum' has more than {len(alphabet)} different letters at once")
-    names = dict(zip(letters, alphabet))
+    if len(letters) > len(_ALPHABET):
+        raise EvaluationError(f"'einsum' has more than {len(_ALPHABET)} different letters at once")
+    names = dict(zip(letters, _ALPHABET))
     return ",".join("".join(names[c] for c in t) for t in terms) + "->" + "".join(names[c] for c in result)
 
 
@@ -304,7 +340,7 @@ contract = Primitive(
 )  # fmt: skip
 
 einsum = Composite(
-    "einsum", "subscripts, *tensors", "sum of products by Einstein's convention, as 'ij,jk->ik'", _einsum,
+    "einsum", "subscripts, *tensors", "sum of products by Einstein's convention, as 'ij,jk->ik', or with lists of numbers for letters behind each tensor", _einsum,
     derivative="einsum of g with the other tensors",
     samples=(("ij,jk->ik", _SQUARE, _MATRIX), ("ii", _SQUARE), ("i,j->ji", _VECTOR, [1.0, 2.0])),
 )  # fmt: skip

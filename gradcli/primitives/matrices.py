@@ -27,7 +27,7 @@ from gradcli.primitives.powers import by_squaring
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import Coefficients, integrated, products
-from gradcli.primitives.shape import matrix_transpose, roll
+from gradcli.primitives.shape import matrix_transpose, moveaxis, roll
 
 _VECTOR = [1.0, 2.5, -3.0]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
@@ -239,18 +239,30 @@ kron = Composite(
 )  # fmt: skip
 
 
-def _cross(a: Any, b: Any, axis: Any = -1) -> Any:
-    for x in (a, b):
-        sizes = arrays.shape(x)
-        if not sizes or sizes[normalize_axis(axis, len(sizes))] != 3:
-            raise ShapeError(f"'cross' needs 3 elements along its axis, and a tensor has shape {list(sizes)}")
-    return subtract(multiply(roll(a, -1, axis), roll(b, -2, axis)), multiply(roll(a, -2, axis), roll(b, -1, axis)))
+def _cross(a: Any, b: Any, axis: Any = None, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = _vectors_last(a, axisa), _vectors_last(b, axisb)
+    product = subtract(multiply(roll(a, -1, -1), roll(b, -2, -1)), multiply(roll(a, -2, -1), roll(b, -1, -1)))
+    return moveaxis(product, -1, axisc)
+
+
+def _vectors_last(x: Any, axis: Any) -> Any:
+    sizes = arrays.shape(x)
+    if not sizes or sizes[normalize_axis(axis, len(sizes))] != 3:
+        raise ShapeError(f"'cross' needs 3 elements along its axis, and a tensor has shape {list(sizes)}")
+    return moveaxis(x, axis, -1)
 
 
 cross = Composite(
-    "cross", "a, b, axis=-1", "the vector product in three dimensions", _cross,
+    "cross", "a, b, axis=None, axisa=-1, axisb=-1, axisc=-1",
+    "the vector product in three dimensions, along the last axes, along those of each and of the result, or along one for all",
+    _cross,
     derivative="cross(b, g), cross(g, a)",
-    samples=((_VECTOR, [0.5, -1.0, 2.0]), ([_VECTOR, [0.1, 0.2, 0.3]], [0.5, -1.0, 2.0])),
+    samples=(
+        (_VECTOR, [0.5, -1.0, 2.0]), ([_VECTOR, [0.1, 0.2, 0.3]], [0.5, -1.0, 2.0]),
+        ([[1.0, 0.1], [2.5, 0.2], [-3.0, 0.3]], [_VECTOR, [0.5, -1.0, 2.0]], None, 0, 1, 0),
+    ),
 )  # fmt: skip
 
 

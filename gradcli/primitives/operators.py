@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -10,7 +10,7 @@ from gradcli.primitives import arithmetic, comparisons, powers
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
-from gradcli.primitives.shape import matrix_transpose, transpose
+from gradcli.primitives.shape import matrix_transpose, stack, transpose
 
 _NO_PARAMS: Mapping[str, Any] = {}
 
@@ -38,6 +38,10 @@ class Operators(Kind):
     @property
     def mT(self) -> Any:
         return matrix_transpose(self)
+
+    @staticmethod
+    def stacked(items: Sequence[Any]) -> Any:
+        return stack(items)
 
     __hash__ = object.__hash__
     # NumPy must leave `array + tensor` to the tensor.

@@ -12,7 +12,7 @@ from gradcli.errors import CallError, MissingRuleError
 from gradcli.primitives.bind import bind
 from gradcli.primitives.elements import broadcast_elements, largest_operand
 from gradcli.primitives.refusals import FOREIGN, refuse
-from gradcli.primitives.signature import parse_signature, rename, used_parameters, with_arrays
+from gradcli.primitives.signature import SEQUENCES, parse_signature, used_parameters, with_arrays, with_own_names
 from gradcli.primitives.strides import Layout
 
 Vjp = Callable[..., Any] | None
@@ -118,7 +118,7 @@ class Operation:
     def _placed(self, operands: tuple[Any, ...], params: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A call with the keywords of other libraries as those that they are here, and those of required arguments
         in their places."""
-        params = {rename(name, self.parameters): value for name, value in params.items()}
+        params = with_own_names(params, self.parameters)
         for parameter in self.parameters[len(operands) :]:
             if parameter.default is not None or parameter.name not in params:
                 break
@@ -144,7 +144,7 @@ class Composite(Operation):
             if params and (len(operands) < self._required or not self._names.issuperset(params)):
                 operands, params = self._placed(operands, params)
             for operand in operands:
-                if type(operand) is list:
+                if type(operand) in SEQUENCES:
                     operands = with_arrays(self.parameters, operands)
                     break
             return self.definition(*operands, **params)
@@ -356,7 +356,7 @@ class Primitive(Operation):
             if params and (len(operands) < self._required or not self._names.issuperset(params)):
                 operands, params = self._placed(operands, params)
             for operand in operands:
-                if type(operand) is list:
+                if type(operand) in SEQUENCES:
                     operands = with_arrays(self.parameters, operands)
                     break
             if self.prepare is not None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.errors import ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import divide, multiply, ones_like, subtract
 from gradcli.primitives.axes import normalize_axis
@@ -19,7 +18,7 @@ from gradcli.primitives.indexing import along, index
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import any_, sum_
 from gradcli.primitives.series import Coefficients, from_derivative, linear, through
-from gradcli.primitives.shape import concat, flip, transpose, triu
+from gradcli.primitives.shape import concat, flip, ravel, transpose, triu
 from gradcli.primitives.statistics import logsumexp
 
 _VECTOR = [1.0, 2.5, -3.0]
@@ -27,12 +26,10 @@ _MATRIX = [[1.0, 2.0, 3.0], [4.0, -5.5, 6.0]]
 _SAMPLES = ((_VECTOR,), (_MATRIX, 0), (_MATRIX, 1))
 
 
-def _scan_call(name: str, default: int | None) -> Any:
+def _scan_call(default: int | None) -> Any:
     def prepare(x: Any, axis: Any = default) -> tuple[Sequence[Any], Mapping[str, Any]]:
-        ndim = len(arrays.shape(x))
-        if axis is None and ndim != 1:
-            raise ShapeError(f"'{name}' of a tensor of {ndim} dimensions needs an axis", hint=f"{name}(x, axis=0)")
-        return (x,), {"axis": normalize_axis(0 if axis is None else axis, ndim)}
+        x, axis = (ravel(x), 0) if axis is None else (x, axis)
+        return (x,), {"axis": normalize_axis(axis, len(arrays.shape(x)))}
 
     return prepare
 
@@ -42,10 +39,10 @@ def _along_axis(taken: Any, *, axis: int) -> Any:
 
 
 cumsum: Primitive = Primitive(
-    "cumsum", "x, axis=None", "cumulative sum along an axis",
+    "cumsum", "x, axis=None", "cumulative sum along an axis, or of all elements one after another",
     vjp=(lambda g, _y, _x, *, axis: flip(cumsum(flip(g, axis), axis), axis),),
     jet=linear,
-    prepare=_scan_call("cumsum", None),
+    prepare=_scan_call(None),
     batch=batching.along_axis,
     spelling=spelled(standard="cumulative_sum"),
     derivative="cumulative sum of g from the end",
@@ -84,11 +81,11 @@ def _doubled(x: Any, axis: int) -> Any:
 
 
 cumprod = Primitive(
-    "cumprod", "x, axis=None", "cumulative product along an axis",
+    "cumprod", "x, axis=None", "cumulative product along an axis, or of all elements one after another",
     vjp=(_cumprod_rule,),
     jet=through(_doubled),
     reach=_along_axis,
-    prepare=_scan_call("cumprod", None),
+    prepare=_scan_call(None),
     batch=batching.along_axis,
     spelling=spelled(standard="cumulative_prod"),
     derivative="cumulative sum of g*y from the end, over x",
@@ -111,7 +108,7 @@ softmax = Primitive(
     vjp=(lambda g, y, _x, *, axis: y * (g - sum_(g * y, axis=axis, keepdims=True)),),
     jet=from_derivative,
     reach=_along_axis,
-    prepare=_scan_call("softmax", -1),
+    prepare=lambda x, axis=-1: ((x,), {"axis": normalize_axis(axis, len(arrays.shape(x)))}),
     batch=batching.along_axis,
     spelling=spelled("scipy"),
     derivative="y*(g - sum(g*y))",
@@ -176,7 +173,7 @@ sort: Primitive = Primitive(
     forward=lambda xp, x, *, axis: xp.sort(x, axis=axis, stable=True),
     vjp=(lambda g, _y, x, *, axis: unsort_by(g, constant(x), axis),),
     jet=_sort_series,
-    prepare=_scan_call("sort", -1),
+    prepare=_scan_call(-1),
     batch=batching.along_axis,
     spelling=spelled("numpy"),
     derivative="g in the old order",

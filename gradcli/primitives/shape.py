@@ -46,8 +46,15 @@ transpose = Composite(
         x, _transpose_axes(len(arrays.shape(x)), order if axes is None else (axes,))
     ),
     derivative="transpose(g)",
-    aliases=("swapaxes", "swapdims", "t"),
+    aliases=("t",),
     samples=((_MATRIX,), ([_MATRIX], 0, 2)),
+)  # fmt: skip
+
+swapaxes = Composite(
+    "swapaxes", "x, axis1, axis2", "two axes exchanged", lambda x, axis1, axis2: transpose(x, axis1, axis2),
+    derivative="swapaxes(g)",
+    aliases=("swapdims",),
+    samples=((_MATRIX, 0, 1), ([_MATRIX], -1, 0)),
 )  # fmt: skip
 
 
@@ -112,8 +119,23 @@ expand_dims = Composite(
 ravel = Composite(
     "ravel", "x", "all elements along one axis", lambda x: reshape(x, -1 if arrays.shape(x) else 1),
     derivative="reshape(g, x.shape)",
-    aliases=("flatten",),
     samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+
+
+def _flatten(x: Any, start_dim: Any = 0, end_dim: Any = -1) -> Any:
+    sizes = arrays.shape(x) or (1,)
+    first, last = (normalize_axis(axis, len(sizes)) for axis in (start_dim, end_dim))
+    if first > last:
+        raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    return reshape(x, (*sizes[:first], math.prod(sizes[first : last + 1]), *sizes[last + 1 :]))
+
+
+flatten = Composite(
+    "flatten", "x, start_dim=0, end_dim=-1", "the elements along several neighbouring axes, all unless named, along one",
+    _flatten,
+    derivative="reshape(g, x.shape)",
+    samples=((_MATRIX,), 0.7, ([_MATRIX, _MATRIX], 1), ([_MATRIX, _MATRIX], 0, 1)),
 )  # fmt: skip
 
 

@@ -3,15 +3,18 @@ which of its parameters a rule reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.primitives.bind import Kind
 
 # inspect.CO_VARARGS, without importing inspect.
 _HAS_VARARGS = 0x04
+# What may stand for a tensor.
+SEQUENCES = frozenset({list, tuple})
 # Parameters that take lists as they are.
 _READ_LISTS = frozenset({"axis", "axes", "shape", "repeats", "shift", "indices", "key", "source", "destination"})
 # The first of the names that a function has is meant.
@@ -33,7 +36,12 @@ _MEANINGS = {
     "diagonal": ("k",),
     "offset": ("k",),
     "p": ("ord",),
+    "dim0": ("axis1",),
+    "dim1": ("axis1",),
+    "dim2": ("axis2",),
 }
+# Keywords of NumPy's that say nothing where they are None, in functions that have none of the name.
+_UNSAID = frozenset({"dtype", "out"})
 # What libraries call the first tensor of a function and the second, and what a first one, and what is before it, are
 # called here.
 _FIRST = frozenset({"input", "a", "x", "A", "x1", "arr", "array", "ary", "m", "mat1"})
@@ -76,6 +84,13 @@ def rename(keyword: str, parameters: Sequence[Parameter]) -> str:
     return next((name for name in _MEANINGS.get(keyword, ()) if name in known), keyword)
 
 
+def with_own_names(keywords: Mapping[str, Any], parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """The keywords of a call under the names that they have here, without those that say nothing."""
+    named = {rename(keyword, parameters): value for keyword, value in keywords.items()}
+    known = {p.name for p in parameters}
+    return {name: value for name, value in named.items() if value is not None or name in known or name not in _UNSAID}
+
+
 def with_arrays(parameters: Sequence[Parameter], operands: Sequence[Any]) -> tuple[Any, ...]:
     """Positional arguments, with arrays for the lists of numbers that stand for operands."""
     # The last parameter stands for all that follow, as in `*tensors`.
@@ -83,18 +98,29 @@ def with_arrays(parameters: Sequence[Parameter], operands: Sequence[Any]) -> tup
 
 
 def _read_list(value: Any, parameter: Parameter) -> Any:
-    """An argument, where it is a list of numbers that stands for an operand, as an array."""
-    if type(value) is not list or parameter.name in _READ_LISTS:
+    """An argument, where it is a list of numbers that stands for an operand, as an array; a tuple where it has tensors."""
+    if type(value) not in SEQUENCES or parameter.name in _READ_LISTS:
         return value
     if parameter.name == "tensors" and not parameter.variadic:
-        return [_as_array(item) if type(item) is list else item for item in value]
-    return _as_array(value)
+        return [_as_array(item) if type(item) in SEQUENCES else item for item in value]
+    return _as_array(value) if type(value) is list or _kind_within(value) is not None else value
 
 
-def _as_array(numbers: list[Any]) -> Any:
-    """A list as an array, of the dtype in use unless its numbers are whole."""
+def _as_array(numbers: Sequence[Any]) -> Any:
+    """A list as an array, of the dtype in use unless its numbers are whole; one with tensors in it as those stacked."""
+    kind = _kind_within(numbers)
+    if kind is not None:
+        return kind.stacked([_as_array(item) if type(item) in SEQUENCES else item for item in numbers])
     found = arrays.asarray(numbers)
     return arrays.astype(found, arrays.default_dtype()) if arrays.is_floating(found) else found
+
+
+def _kind_within(items: Sequence[Any]) -> Kind | None:
+    """One of the tensors of any kind in nested lists, None where there are numbers alone."""
+    if set(map(type, items)) <= arrays.PLAIN:
+        return None
+    inside = (_kind_within(item) if type(item) in SEQUENCES else item for item in items)
+    return next((item for item in inside if isinstance(item, Kind)), None)
 
 
 def used_parameters(rule: Any, first: int) -> frozenset[int]:

@@ -6,13 +6,23 @@ import math
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.shapes import Shape
+from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract
 from gradcli.primitives.axes import normalize_axes, one_number, truth
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal, isfinite, less, not_equal, nowhere, usable_divisor, where
-from gradcli.primitives.conversions import reshape
+from gradcli.primitives.comparisons import (
+    equal,
+    isfinite,
+    less,
+    logical_and,
+    logical_not,
+    not_equal,
+    nowhere,
+    usable_divisor,
+    where,
+)
+from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.powers import power, square
@@ -155,7 +165,9 @@ norm = Composite(
 )  # fmt: skip
 
 
-def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
+def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False, b: Any = None) -> Any:
+    if b is not None:
+        return _weighted_logsumexp(x, b, axis, keepdims)
     axes = normalize_axes(axis, len(arrays.shape(x)))
     if count_along(arrays.shape(x), axes) == 0:
         return log(sum_(exp(x), axes, keepdims))
@@ -168,14 +180,26 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return total if truth(keepdims, "'keepdims'") else reshape(total, _reduced(arrays.shape(x), axes))
 
 
+def _weighted_logsumexp(x: Any, b: Any, axis: Any, keepdims: Any) -> Any:
+    shape = broadcast([arrays.shape(x), arrays.shape(b)])
+    x, axes = broadcast_to(x, shape), normalize_axes(axis, len(shape))
+    # What has no weight may be of any size.
+    weightless = equal(constant(b), 0)
+    largest = max_(where(weightless, -math.inf, constant(x)), axes, True) if count_along(shape, axes) else 0.0
+    shift = where(isfinite(largest), largest, 0.0)
+    lost = logical_and(weightless, logical_not(isfinite(exp(constant(x) - shift))))
+    total = log(sum_(multiply(b, exp(where(lost, shift, x) - shift)), axes, True)) + shift
+    return total if truth(keepdims, "'keepdims'") else reshape(total, _reduced(shape, axes))
+
+
 logsumexp = Composite(
-    "logsumexp", SIGNATURE, "log(sum(exp(x))) over the axes, without overflow", _logsumexp,
-    derivative="g*softmax(x)",
+    "logsumexp", f"{SIGNATURE}, b=None", "log(sum(exp(x))) over the axes, or log(sum(b*exp(x))), without overflow", _logsumexp,
+    derivative="g*softmax(x), with weights g*b*exp(x - y), and g*exp(x - y) by them",
     edges=(
         "of no elements it is -inf",
         "where it is infinite, it is the maximum, and infinite elements that tie share the derivative evenly",
     ),
-    samples=SAMPLES,
+    samples=(*SAMPLES, (_MATRIX, 1, False, [[0.5, 1.0, 2.0], [0.7, 1.5, 3.0]])),
 )  # fmt: skip
 
 
