@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
@@ -120,6 +120,23 @@ class Tensor(TensorSurface):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
         return array.astype(array.dtype if dtype is None else dtype, copy=bool(copy))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        # Only what calls NumPy with tensors loads this.
+        from gradcli.autograd.numpy_protocols import call_ufunc
+
+        return call_ufunc(ufunc, method, inputs, keywords)
+
+    def __array_function__(
+        self,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        arguments: Sequence[Any],
+        keywords: Mapping[str, Any],
+    ) -> Any:
+        from gradcli.autograd.numpy_protocols import call_function
+
+        return call_function(function, types, arguments, keywords)
 
     def __dlpack__(self, **options: Any) -> Any:
         """A copy for another library. Raises DifferentiationError where that would lose the graph."""

@@ -43,7 +43,7 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
     if call.module:
         if (call.module, call.name) in _OTHERWISE:
             raise CallError(f"'{call.module}.{call.name}' {_OTHERWISE[call.module, call.name]}", span=call.name_span)
-        return table.find(call.name, *_families(call.module))
+        return table.find(call.name, *table.families(call.module))
     if call.receiver is not None and call.name == "where":
         # Of a tensor alone: what is chosen stands before the condition.
         return table.find("where", "method")
@@ -84,11 +84,3 @@ _METHODS_OF_TORCH = ("size", "norm", "split")
 def _has_base(call: tree.Call) -> bool:
     """Whether a logarithm is one to a base, as only Python and mathematics have it."""
     return len(tree.positional(call)) + len(call.keywords) > 1
-
-
-def _families(module: str) -> tuple[str, str]:
-    """Whose meaning of names a module has: its own, that of SciPy in JAX's copy of it, and that of those like it."""
-    own = module.removeprefix("jax.") if module.startswith("jax.scipy") else module
-    if module.endswith("linalg"):
-        return own, "linalg"
-    return own, "torch" if module.startswith(_TORCH) else "numpy"

@@ -44,8 +44,8 @@ class Operators(Kind):
         return stack(items)
 
     __hash__ = object.__hash__
-    # NumPy must leave `array + tensor` to the tensor.
-    __array_ufunc__ = None
+    # NumPy must leave `array + kind` to the kind.
+    __array_ufunc__: Any = None
 
     def __add__(self, other: Any) -> Any:
         return bind(arithmetic.add, (self, operand(other)), _NO_PARAMS)

@@ -197,6 +197,14 @@ def find(name: str, *dialects: str) -> Operation | None:
     return found
 
 
+def families(module: str) -> tuple[str, str]:
+    """Whose meaning of names a module has: its own, that of SciPy in JAX's copy of it, and that of those like it."""
+    own = module.removeprefix("jax.") if module.startswith("jax.scipy") else module
+    if module.endswith("linalg"):
+        return own, "linalg"
+    return own, "torch" if module.startswith("torch") else "numpy"
+
+
 def differs(name: str) -> bool:
     """Whether PyTorch means something else by a name than NumPy does."""
     return name in DIFFERING["torch"] or name in DIFFERING["numpy"]

@@ -1,0 +1,158 @@
+"""What a function of NumPy makes of tensors: it is the one of gradcli that NumPy calls so, and thus recorded.
+
+A function that gradcli lacks is NumPy's, of the numbers, where no gradient is lost by that.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.modes import grad_enabled
+from gradcli.autograd.tensor_base import TensorBase
+from gradcli.errors import CallError, DifferentiationError
+from gradcli.primitives import table
+from gradcli.primitives.bind import Kind
+from gradcli.primitives.primitive import Operation
+from gradcli.primitives.signature import rename
+
+# They say something of a tensor that has no gradient, so that they are NumPy's, of the numbers.
+_WITHOUT_GRADIENT = frozenset(
+    """
+    allclose array_equal array_equiv array2string array_repr array_str can_cast iscomplex iscomplexobj isreal isrealobj
+    may_share_memory min_scalar_type ndim result_type shape shares_memory size
+    """.split()  # noqa: SIM905
+)
+_ATTRIBUTES = ("ndim", "shape", "size")
+# Functions of modules that are not those of their names here: they are of the last two axes.
+_OTHERWISE = {("numpy.linalg", "diagonal"), ("numpy.linalg", "trace")}
+# Keywords by the values with which they change nothing.
+_NOTHING: Mapping[str, tuple[Any, ...]] = {
+    "out": (None,),
+    "dtype": (None,),
+    "where": (None, True),
+    "order": (None, "C", "K", "A"),
+    "optimize": (True, False, "greedy", "optimal"),
+}
+_NOT_POSSIBLE = {
+    "out": "a tensor is not written into an array",
+    "where": "a tensor has no elements that are left out",
+}
+
+
+def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """`Tensor.__array_ufunc__`: `ufunc(*inputs)`, or NotImplemented where an operand is of a library with its own way.
+
+    Raises CallError for keywords that are not possible, and DifferentiationError for a function that gradcli lacks and
+    a tensor that requires grad.
+    """
+    if any(map(_is_of_others, inputs)):
+        return NotImplemented
+    name = ufunc.__name__
+    if method != "__call__":
+        return _of_numbers(f"{name}.{method}", getattr(ufunc, method), inputs, keywords)
+    found = _of_ufunc(name)
+    if found is None:
+        return _of_numbers(name, ufunc, inputs, keywords)
+    return found(*inputs, **_possible(name, keywords)) if keywords else found(*inputs)
+
+
+def call_function(
+    function: Callable[..., Any], types: Iterable[type], arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """`Tensor.__array_function__`: `function(*arguments)`. See `call_ufunc`."""
+    if not all(issubclass(kind, TensorBase) or arrays.backend_of(kind) is not None for kind in types):
+        return NotImplemented
+    name = function.__name__
+    if name in _ATTRIBUTES and len(arguments) == 1 and not keywords:
+        return getattr(arguments[0], name)
+    found = _of_module(function.__module__, name)
+    if found is None:
+        return _of_numbers(name, function, arguments, keywords)
+    placed, named = _placed(function, found, arguments)
+    given = _possible(name, {**named, **keywords})
+    for key in given:
+        if not any(parameter.name == rename(key, found.parameters) for parameter in found.parameters):
+            raise CallError(f"NumPy's {name} takes no {key!r} with tensors", hint=f"{found.name}({found.signature})")
+    return found(*placed, **given)
+
+
+@cache
+def _of_ufunc(name: str) -> Operation | None:
+    return table.find(name, "scipy.special", "numpy")
+
+
+@cache
+def _of_module(module: str, name: str) -> Operation | None:
+    return (
+        None if name in _WITHOUT_GRADIENT or (module, name) in _OTHERWISE else table.find(name, *table.families(module))
+    )
+
+
+def _possible(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a call that say something."""
+    given = {key: value for key, value in keywords.items() if not _says_nothing(key, value)}
+    for key, why in _NOT_POSSIBLE.items():
+        if key in given:
+            raise CallError(f"'{key}' of NumPy's {name} is not possible with tensors: {why}")
+    return given
+
+
+def _says_nothing(key: str, value: Any) -> bool:
+    if value is None or isinstance(value, (str, bool)):
+        return value in _NOTHING.get(key, ())
+    return type(value).__name__ == "_NoValueType"
+
+
+def _placed(
+    function: Callable[..., Any], found: Operation, arguments: Sequence[Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Positional arguments of a function of NumPy as those of the one that it is here: by the names that NumPy has for
+    them, from where they have another place."""
+    names, own = _names(function), found.parameters
+    known = [parameter.name for parameter in own]
+    for place, (name, _) in enumerate(zip(names, arguments)):
+        meant = rename(name, own)
+        required = own[-1].variadic or (place < len(own) and own[place].default is None)
+        if known[place : place + 1] != [meant] and (meant in known or not required):
+            return arguments[:place], dict(zip(names[place:], arguments[place:]))
+    return arguments, {}
+
+
+@cache
+def _names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """What the positional parameters of a function are called, as far as each takes one argument."""
+    names = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            break
+        names.append(parameter.name)
+    return tuple(names)
+
+
+def _of_numbers(name: str, function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """A function of NumPy of the numbers of tensors. Raises DifferentiationError where a gradient would be lost."""
+
+    def numbers(value: Any) -> Any:
+        if isinstance(value, TensorBase):
+            if value.requires_grad and grad_enabled.get() and name not in _WITHOUT_GRADIENT:
+                raise DifferentiationError(
+                    f"gradcli has no function {name!r}, and NumPy's would lose the gradient",
+                    hint="detach() gives a tensor without one",
+                )
+            return value.detach().numpy()
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(numbers, value))
+        return value
+
+    return function(*map(numbers, arguments), **{key: numbers(value) for key, value in keywords.items()})
+
+
+def _is_of_others(value: Any) -> bool:
+    """Whether an operand is of a library that has its own way with functions of NumPy."""
+    if isinstance(value, (Kind, float, int, list, tuple)) or arrays.is_array(value):
+        return False
+    return getattr(type(value), "__array_ufunc__", None) is not None
