@@ -19,6 +19,7 @@ from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.powers import general_power, whole_power
 from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.special import digamma, gamma, polygamma
 from gradcli.primitives.trigonometric import sinh, tanh
 
 _NO_PARAMS: Mapping[str, Any] = {}
@@ -160,6 +161,23 @@ def _power(a: Laurent, q: Laurent) -> Laurent:
     return _stripped(0, bind(general_power, (a._shifted(0), q.jet.inner), _NO_PARAMS))
 
 
+def _with_poles(primitive: Primitive, back: Any) -> Any:
+    """The rule of a function with poles at 0, -1, -2 and so on: `back(f, a)` is its value at a, of f, that at a + 1."""
+
+    def rule(a: Laurent, **params: Any) -> Laurent:
+        jet = a._shifted(0)
+        point = jet.inner
+        if point > 0.0 or point != round(point):
+            return _stripped(0, bind(primitive, (jet,), params))
+        further = [a, *(a + k for k in range(1, round(-point) + 1))]
+        found = bind(primitive, (further[-1] + 1.0,), params)
+        for operand in reversed(further):
+            found = back(found, operand, **params)
+        return found  # type: ignore[no-any-return]
+
+    return rule
+
+
 _RULES: Mapping[Primitive, Any] = {
     add: _sum(add),
     subtract: _sum(subtract),
@@ -170,5 +188,8 @@ _RULES: Mapping[Primitive, Any] = {
     whole_power: _whole_power,
     general_power: _power,
     coth: lambda a: 1.0 / tanh(a),
+    gamma: _with_poles(gamma, lambda f, a: f / a),
+    digamma: _with_poles(digamma, lambda f, a: f - 1.0 / a),
+    polygamma: _with_poles(polygamma, lambda f, a, *, n: f + math.factorial(n) * (-a) ** (-n - 1)),
     csch: lambda a: 1.0 / sinh(a),
 }

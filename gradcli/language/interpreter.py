@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from gradcli import arrays, limits
@@ -42,11 +42,13 @@ def evaluate(
     rewrite: bool = True,
     observe: Observer | None = None,
     provenance: Provenance = UNKNOWN,
+    apart: Collection[str] = (),
 ) -> Evaluation:
     """Run `program` with its outer names bound to numbers, arrays or Tensors.
 
     With `rewrite` expressions that have a stable form (see `gradcli.language.stable` and
-    `gradcli.language.removable`) are evaluated in it.
+    `gradcli.language.removable`) are evaluated in it, but no form leaves out a name of `apart`, by which the value is
+    differentiated.
 
     Raises UnknownNameError and CallError for names and calls that cannot be right, LimitError
     past the limits of the run, and EvaluationError or DifferentiationError where an operation fails, each
@@ -54,7 +56,7 @@ def evaluate(
     """
     limits.charge_steps(_CHARACTER * len(program.source))
     scope.check(program, bindings)
-    stable = rewrites(program, bindings) if rewrite else {}
+    stable = rewrites(program, bindings, apart) if rewrite else {}
     return _run(Machine(program, bindings, stable, observe, provenance, _HANDLERS, _SIMPLE))
 
 

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradcli.errors import GradcliError
-from gradcli.language import scope
+from gradcli.language import scope, stable
+from gradcli.language.meanings import meanings
 from gradcli.language.operations import BINARY
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
@@ -69,15 +70,25 @@ class _Part(NamedTuple):
 
 
 class Reader:
-    """Reads the expressions of a program, where `own` are the functions that it defines and `bound` the names with values
-    from outside."""
+    """Reads the expressions of a program, where `own` are the functions that it defines, `bound` the names with values
+    from outside, and `apart` those that stand for themselves alone."""
 
-    def __init__(self, program: tree.Module, own: Collection[str], bound: Collection[str]) -> None:
+    def __init__(
+        self, program: tree.Module, own: Collection[str], bound: Collection[str], apart: Collection[str]
+    ) -> None:
         self._program = program
         self._own = own
         self._names = scope.inner_names(program) | set(bound)
         self._products: dict[tree.Expression, Product] = {}
         self._parts: dict[str, _Part] = {}
+        # What stands for an expression that is read as another one.
+        self._read_as: dict[tree.SyntaxNode, tree.Expression] = {}
+        self._read_as |= meanings(program, apart, self._is_plain)
+
+    @property
+    def reads_names(self) -> bool:
+        """Whether names stand for expressions."""
+        return bool(self._read_as)
 
     def in_one_variable(self, node: tree.Expression) -> Iterator[OneVariable]:
         """An expression as functions of something in it."""
@@ -145,7 +156,10 @@ class Reader:
     def operands(self, node: tree.SyntaxNode) -> Sequence[tree.Expression] | None:
         """What an elementwise operation is applied to, none of a number; None for anything else."""
         if isinstance(node, (tree.Number, tree.Name)):
-            return None if self._constant(node) is None else ()
+            if self._constant(node) is not None:
+                return ()
+            meaning = self._read_as.get(node)
+            return None if meaning is None else (meaning,)
         if isinstance(node, tree.Unary) and node.operator in "+-":
             return (node.operand,)
         if isinstance(node, tree.Binary) and node.operator in _OPERATORS:
@@ -154,6 +168,17 @@ class Reader:
             operation, given = table.find(node.name), tree.positional(node)
             return given if operation is not None and _is_elementwise(operation, len(given)) else None
         return None
+
+    def _is_plain(self, node: tree.Expression) -> bool:
+        """Whether it is an elementwise operation on names and numbers, so that it says the same wherever they do."""
+        waiting, below = [node], self.operands(node)
+        while waiting and below:
+            part = waiting.pop()
+            operands = self.operands(part)
+            if operands is None and not isinstance(part, tree.Name):
+                return False
+            waiting += operands or ()
+        return bool(below)
 
     def _constant(self, node: tree.SyntaxNode) -> float | None:
         """The number that is written, or that a name such as `pi` stands for."""
@@ -166,8 +191,24 @@ class Reader:
 
     def _inside(self, node: tree.Expression) -> Iterator[tree.Expression]:
         yield node
-        for operand in self.operands(node) or ():
+        for operand in self._operands(node) or ():
             yield from self._inside(operand)
+
+    def _operands(self, node: tree.Expression) -> Sequence[tree.Expression] | None:
+        """The operands that an expression is read with: those of x**q are one, that of exp(q*log(x))."""
+        read = self._read_as.get(node)
+        if read is None and isinstance(node, tree.Binary) and node.operator == "**" and self._is_general_power(node):
+            read = self._read_as[node] = _by_logarithm(node)
+        return self.operands(node) if read is None else (read,)
+
+    def _is_general_power(self, node: tree.Binary) -> bool:
+        """Whether base and exponent vary, each by itself."""
+        base, exponent = (
+            {n.id for n in tree.walk(side) if isinstance(n, tree.Name)} for side in (node.left, node.right)
+        )
+        named = all(isinstance(side, tree.Name) or self._is_plain(side) for side in (node.left, node.right))
+        varying = all(self._product(side).factors for side in (node.left, node.right))
+        return named and varying and base.isdisjoint(exponent)
 
     def _product(self, node: tree.Expression) -> Product:
         found = self._products.get(node)
@@ -179,7 +220,7 @@ class Reader:
         value = self._constant(node)
         if value is not None:
             return Product(value, ())
-        below = self.operands(node)
+        below = self._operands(node)
         if below is None:
             text = self._program.source[node.span.start : min(node.span.end, node.span.start + _LONGEST)]
             text = "".join(text.split()) if len(text) < _LONGEST else f"#{id(node)}"
@@ -187,6 +228,8 @@ class Reader:
                 text = text[1:-1]
             return self._of_part(text, _Part(frozenset({text})))
         operands = [self._product(b) for b in below]
+        if node in self._read_as:
+            return operands[0]
         if isinstance(node, tree.Unary):
             return _scaled(operands[0], -1.0 if node.operator == "-" else 1.0)
         if isinstance(node, tree.Binary):
@@ -228,6 +271,15 @@ class Reader:
             if operation is None and terms:
                 return [_scaled(term, product.factor) for term in terms]
         return (product,)
+
+
+def _by_logarithm(node: tree.Binary) -> tree.Expression:
+    """exp(q*log(x)) for x**q."""
+
+    def call(name: str, operand: tree.Expression) -> tree.Call:
+        return tree.Call(node.span, name, node.span, None, (operand,), (), stable.MODULE)
+
+    return call("exp", tree.Binary(node.span, "*", node.span, node.right, call("log", node.left)))
 
 
 def _operation(node: tree.Expression) -> Operation:

@@ -14,21 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import limits
 from gradcli.errors import GradcliError, LimitError
-from gradcli.language import scope, stable
+from gradcli.language import scope, singular, stable
 from gradcli.language.stable import Rewritten, StableForm
 from gradcli.language.syntax import tree
-from gradcli.primitives import table
 from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.powers import power
 
 if TYPE_CHECKING:
-    from gradcli.language.one_variable import Form, Place, Reader
+    from gradcli.language.one_variable import Form, Place
     from gradcli.primitives.taylor_series import Series
 
-# What may be nan where its operands are numbers.
-_SINGULAR = frozenset({"divide", "reciprocal", "pow", "cot", "csc", "coth", "csch"})
-# An expression with more parts is not looked at, but its parts are.
-_MOST_PARTS = 40
 _MOST_FORMS = 10_000
 # To look at an expression, in eighths of steps.
 _LOOK = 16
@@ -48,41 +43,46 @@ class Removable(Rewritten):
     others: tuple[tuple[Place, int], ...]
 
 
-def rewrites(program: tree.Module, bound: Collection[str]) -> Mapping[tree.SyntaxNode, Rewritten]:
-    """The expressions of a program that are evaluated in another form, `bound` being the names with values from outside:
-    those that have a stable form and those with a removable singularity. A program is asked for them again and again."""
+def rewrites(
+    program: tree.Module, bound: Collection[str], apart: Collection[str] = ()
+) -> Mapping[tree.SyntaxNode, Rewritten]:
+    """The expressions of a program that are evaluated in another form, `bound` being the names with values from outside
+    and `apart` those that no form may leave out: the expressions that have a stable form and those with a removable
+    singularity. A program is asked for them again and again."""
     constants = frozenset(name for name in scope.CONSTANTS if name in bound)
+    key = constants, frozenset(apart)
     try:
-        known: dict[frozenset[str], Any] = program._rewrites  # type: ignore[attr-defined]
+        known: dict[tuple[frozenset[str], frozenset[str]], Any] = program._rewrites  # type: ignore[attr-defined]
     except AttributeError:
         known = {}
         object.__setattr__(program, "_rewrites", known)
-    found = known.get(constants)
+    found = known.get(key)
     if found is None:
         own = scope.defined_functions(program)
         stable_forms = stable.rewrites(program, own)
-        found = known[constants] = stable_forms | _removable(program, own, constants, stable_forms)
+        found = known[key] = stable_forms | _removable(program, own, *key, stable_forms)
     return found
 
 
 def _removable(
-    program: tree.Module, own: Collection[str], bound: Collection[str], known: Mapping[tree.SyntaxNode, Rewritten]
+    program: tree.Module,
+    own: Collection[str],
+    bound: Collection[str],
+    apart: Collection[str],
+    known: Mapping[tree.SyntaxNode, Rewritten],
 ) -> dict[tree.SyntaxNode, Rewritten]:
     """The expressions of a program with a removable singularity, where `own` are the functions that it defines, and
     `known` the stable forms that they have elsewhere."""
-    if not any(map(_may_be_singular, tree.everything(program))):
+    if not any(map(singular.may_be, tree.everything(program))):
         return {}
     # Loaded by programs with such expressions.
     from gradcli.language.one_variable import Reader
 
-    reader = Reader(program, own, bound)
+    reader = Reader(program, own, bound, apart)
     found: dict[tree.SyntaxNode, Rewritten] = {}
-    # What may still be nan.
-    left: set[tree.SyntaxNode] = set()
-    for node in _singular(program, reader):
+    search = singular.Search(program, reader)
+    for node in search:
         limits.charge_steps(_LOOK)
-        if _multiplies(node) and left.isdisjoint(tree.children(node)):
-            continue
         for read in reader.in_one_variable(node):
             for series in _all_series(read.form):
                 text = program.source[node.span.start : node.span.end]
@@ -91,36 +91,9 @@ def _removable(
                 found[node] = Removable(node.span, rule, original, series, read.places, read.others)
             if node in found and not read.others:
                 break
-        if node not in found:
-            left.add(node)
+        if node in found:
+            search.removed(node)
     return found
-
-
-def _singular(program: tree.Module, reader: Reader) -> Iterator[tree.Expression]:
-    """The expressions that may have a singularity, the innermost first."""
-    # How many parts expressions have, and which of them have such a one.
-    parts: dict[tree.SyntaxNode, int] = {}
-    found: set[tree.SyntaxNode] = set()
-    for node in reversed(tree.everything(program)):
-        below = reader.operands(node)
-        if below is None:
-            continue
-        parts[node] = 1 + sum(parts.get(b, 1) for b in below)
-        if _may_be_singular(node) or not found.isdisjoint(below):
-            found.add(node)
-            if parts[node] <= _MOST_PARTS:
-                yield node  # type: ignore[misc]
-
-
-def _may_be_singular(node: tree.SyntaxNode) -> bool:
-    if isinstance(node, tree.Binary):
-        return (node.operator == "/" or node.operator == "**") and not isinstance(node.right, tree.Number)
-    return isinstance(node, tree.Call) and getattr(table.find(node.name), "name", "") in _SINGULAR
-
-
-def _multiplies(node: tree.Expression) -> bool:
-    """Whether it has a number as its value wherever its operands have."""
-    return isinstance(node, tree.Unary) or (isinstance(node, tree.Binary) and node.operator == "*")
 
 
 def _all_series(form: Form) -> Iterator[Series]:

@@ -182,7 +182,7 @@ def own_names(node: tree.Define | tree.Lambda) -> frozenset[str]:
         if isinstance(within, tree.Define):
             found.add(within.name)
         elif isinstance(within, tree.Statement):
-            found |= _bound_by(within)
+            found |= bound_by(within)
             stack += [s for s in tree.children(within) if isinstance(s, tree.Statement)]
     if isinstance(node, tree.Define) and node.backward is not None:
         found.add(node.backward.cotangent.name)
@@ -197,7 +197,7 @@ def _body(node: tree.Define | tree.Lambda) -> Sequence[tree.SyntaxNode]:
     return (node.body, *(rule.gradients if rule is not None else ()))
 
 
-def _bound_by(statement: tree.SyntaxNode) -> frozenset[str]:
+def bound_by(statement: tree.SyntaxNode) -> frozenset[str]:
     """The names that a statement itself gives values to."""
     if isinstance(statement, tree.Assign):
         return frozenset().union(*map(names_of, statement.targets))
@@ -215,7 +215,7 @@ def inputs(program: tree.Module, bound: Iterable[str]) -> frozenset[str]:
             and isinstance(statement.value, tree.Name)
             and statement.value.id in found
         ):
-            found |= _bound_by(statement)
+            found |= bound_by(statement)
     return frozenset(found)
 
 
@@ -342,7 +342,7 @@ def known_names(program: tree.Module, bound: Collection[str]) -> set[str]:
 
 
 def _assigned(program: tree.Module) -> set[str]:
-    return set().union(*map(_bound_by, tree.everything(program)))
+    return set().union(*map(bound_by, tree.everything(program)))
 
 
 def is_function(name: str, functions: Collection[str]) -> bool:

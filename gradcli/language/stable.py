@@ -158,7 +158,7 @@ _COMMUTATIVE = ("+", "*")
 _NUMBERS = (1.0, 2.0)
 _MOST_ARGUMENTS = 2
 # The module that functions in stable forms are said to be of.
-_MODULE = "gradcli"
+MODULE = "gradcli"
 
 # A name of a pattern, which may be an argument by itself.
 _PATTERN_NAME = re.compile(r"(?P<argument>(?:(?<=[(=])|(?<=, ))(?=\w[,)]))?\b(?P<name>[a-z])\b")
@@ -377,7 +377,7 @@ def _filled(template: tree.Expression, parts: Mapping[str, Sequence[tree.Express
     fields = [_moved(getattr(template, field), parts, span) for field in template.__match_args__]
     if isinstance(template, tree.Call):
         # A function of the program that is called the same is not meant.
-        fields[-1] = _MODULE
+        fields[-1] = MODULE
     return type(template)(*fields)
 
 

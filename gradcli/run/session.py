@@ -260,7 +260,7 @@ def _coordinates(request: EvaluationRequest) -> tuple[dict[str, Any], dict[str, 
 
 
 def _evaluate(request: EvaluationRequest, bindings: Mapping[str, Any], observe: Any) -> Evaluation:
-    return evaluate(request.program, bindings, rewrite=request.rewrite, observe=observe)
+    return evaluate(request.program, bindings, rewrite=request.rewrite, observe=observe, apart=request.retain)
 
 
 def _leaf(array: Any, requires_grad: bool) -> Tensor:
