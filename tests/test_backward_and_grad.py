@@ -137,6 +137,61 @@ class TestBatchedCotangents:
             gradcli.grad(x.sum(), x, is_grads_batched=True)
 
 
+class TestGradientsThatAreNotThere:
+    """What is reached by way of a Function that gives None alone."""
+
+    class Nothing(gradcli.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    def double(self, materialize, seen):
+        class Double(gradcli.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(materialize)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                seen.append(g if g is None else g.tolist())
+                return g if g is None else g * 2
+
+        return Double.apply
+
+    def test_are_zeros_for_a_function_unless_it_wants_none(self):
+        for materialize, expected in ((True, [0.0, 0.0]), (False, None)):
+            x, seen = leaf([1.0, 2.0]), []
+            self.Nothing.apply(self.double(materialize, seen)(x)).sum().backward()
+            assert seen == [expected]
+            assert (x.grad if x.grad is None else x.grad.tolist()) == expected
+
+    def test_are_none_for_hooks(self):
+        x, seen = leaf([1.0, 2.0]), []
+        y = x * 3
+        x.register_hook(lambda g: seen.append(("x", g)))
+        y.register_hook(lambda g: seen.append(("y", g)))
+        self.Nothing.apply(gradcli.exp(y)).sum().backward()
+        assert seen == [("y", None), ("x", None)]
+        assert x.grad is None
+
+    def test_give_way_to_others(self):
+        x = leaf([1.0, 2.0])
+        y = x * 3
+        (self.Nothing.apply(y) + y).sum().backward()
+        assert x.grad.tolist() == [3.0, 3.0]
+
+    def test_do_not_reach_beside_the_inputs(self):
+        x, z, seen = leaf([1.0, 2.0]), leaf(2.0), []
+        y = self.Nothing.apply(self.double(True, seen)(x)) * z
+        assert gradcli.grad(y.sum(), z)[0].item() == 6.0
+        assert seen == []
+
+
 class TestModes:
     def test_a_decorated_class_is_made_in_the_mode_and_warned_of(self):
         with pytest.warns(FutureWarning, match=r"^Decorating classes is deprecated"):

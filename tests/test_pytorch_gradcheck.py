@@ -90,7 +90,7 @@ class TestMismatch:
         ):
             gradcheck(function, inputs, fast_mode=fast)
         assert gradcheck(function, inputs, raise_exception=False, fast_mode=fast) is False
-        assert gradcheck(function, inputs, rtol=0.2, fast_mode=fast)
+        assert gradcheck(function, inputs, rtol=0.2, check_undefined_grad=False, fast_mode=fast)
 
     def test_forward_is_told_as_such(self, fast):
         class Double(gradcli.Function):
@@ -141,11 +141,45 @@ class TestMismatch:
 
         with pytest.raises(GradcheckError, match=r"^Backward is not reentrant, i.e., running backward with same input"):
             gradcheck(function(1e-9), leaf(X), fast_mode=fast)
-        assert gradcheck(function(1e-9), leaf(X), nondet_tol=1e-5, fast_mode=fast)
+        assert gradcheck(function(1e-9), leaf(X), nondet_tol=1e-5, check_undefined_grad=False, fast_mode=fast)
 
     def test_of_a_backward_that_is_not_linear_in_its_cotangent(self, fast):
         with pytest.raises(GradcheckError, match=r"^backward not multiplied by grad_output$"):
             gradcheck(with_hook(lambda g: g + 1e-2), leaf(X), atol=1e-1, fast_mode=fast)
+
+
+@both
+class TestGradientsThatAreNotThere:
+    def test_are_to_be_endured(self, fast):
+        def hook(g):
+            if g is None:
+                raise RuntimeError("nothing came")
+
+        with (
+            pytest.warns(
+                UserWarning, match=r"^Backwards compatibility: New undefined gradient support checking feature"
+            ),
+            pytest.raises(GradcheckError, match=r"^Expected backward function to handle undefined output grads"),
+        ):
+            gradcheck(with_hook(hook), leaf(X), fast_mode=fast)
+        assert gradcheck(with_hook(hook), leaf(X), check_undefined_grad=False, fast_mode=fast)
+
+    def test_give_none_or_zeros(self, fast):
+        class Double(gradcli.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(False)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return gradcli.tensor(X) if g is None else g * 2
+
+        with (
+            pytest.warns(UserWarning, match=r"^Backwards compatibility"),
+            pytest.raises(GradcheckError, match=r"^Expected all input grads to be undefined or zero when all output"),
+        ):
+            gradcheck(Double.apply, leaf(X), fast_mode=fast)
 
 
 class TestRefusals:

@@ -217,8 +217,10 @@ class Pass:
             if self.useful is None or node in self.useful:
                 pull = self._pull if watch is None and node.attached is None else visit
                 for edge, cotangent in zip(node.edges, pull(node, cotangents)):
-                    if edge is not None and cotangent is not None:
+                    if cotangent is not None and edge is not None:
                         self._send(edge, cotangent)
+                    elif edge is not None and (self.wanted is None or edge[0] in self.wanted):
+                        self._send_none(edge[0])
                 if not self.retain_graph:
                     node.release()
 
@@ -233,6 +235,14 @@ class Pass:
             slots = self.pending[target] = [None] * target.outputs
             heapq.heappush(self.queue, (-target.sequence, target))
         slots[number] = cotangent if slots[number] is None else slots[number] + cotangent
+
+    def _send_none(self, target: Any) -> None:
+        """Have a node, or a leaf, reached without a gradient: hooks and Functions are told."""
+        if not isinstance(target, Node):
+            self.leaves.setdefault(target, None)
+        elif target not in self.pending:
+            self.pending[target] = [None] * target.outputs
+            heapq.heappush(self.queue, (-target.sequence, target))
 
     def _arrived(self, node: Node) -> list[Any]:
         """The cotangents of a node, now that all have come: after its hooks, and noted where they are asked for."""
@@ -252,14 +262,15 @@ class Pass:
         if attached is None or not (attached.before or attached.after):
             return self._pull(node, cotangents)
         cotangents = self._after_prehooks(attached, cotangents)
-        reached = any(c is not None for c in cotangents)
-        pulled = self._pull(node, cotangents) if reached else [None] * len(node.edges)
+        pulled = self._pull(node, cotangents)
         for hook in tuple(attached.after.values()):
             pulled = self._plain(replaced(hook, pulled, self._tensors(pulled), self._tensors(cotangents)))
         return pulled
 
     def _pull(self, node: Node, cotangents: Sequence[Any]) -> Sequence[Any]:
         """The cotangents of a node's operands, guarded against zeros that mean "not taken", for whoever observes."""
+        if cotangents[0] is None and not node.takes_none and all(c is None for c in cotangents):
+            return [None] * len(node.edges)
         wanted = [edge is not None and (self.wanted is None or edge[0] in self.wanted) for edge in node.edges]
         guarded = node.guarded or node in self.untaken
         selects = isinstance(node, PrimitiveNode) and node.primitive.selects
@@ -301,8 +312,7 @@ class Pass:
 
     def _call_tensor_hooks(self, attached: Attached, cotangents: list[Any]) -> None:
         for number, hooks in attached.tensors.items():
-            if cotangents[number] is not None:
-                cotangents[number] = self._after_hooks(hooks, cotangents[number])
+            cotangents[number] = self._after_hooks(hooks, cotangents[number])
         for number, reference in attached.retained.items():
             retained = reference()
             if retained is not None and cotangents[number] is not None:
@@ -310,7 +320,7 @@ class Pass:
 
     def _after_hooks(self, hooks: Hooks, cotangent: Any) -> Any:
         for hook in tuple(hooks.values()):
-            replacement = hook(self._as_tensor(cotangent))
+            replacement = hook(None if cotangent is None else self._as_tensor(cotangent))
             if replacement is not None:
                 (cotangent,) = self._plain([checked(hook, replacement, cotangent)])
         return cotangent

@@ -102,6 +102,7 @@ class FunctionNode(Node):
     __slots__ = ("context", "inputs", "shapes", "zeros")
     # The Function; its class stands above this file.
     function: ClassVar[Any]
+    takes_none = True
 
     def __init__(
         self, context: FunctionCtx, edges: tuple[Edge | None, ...], inputs: Sequence[Any], outputs: Sequence[Any]
@@ -199,7 +200,7 @@ class FunctionNode(Node):
             self._checked(i, g, lift is not None) if want and g is not None else None
             for i, (g, want) in enumerate(zip(gradients, wanted))
         ]
-        if guarded and len(cotangents) == 1:
+        if guarded and len(cotangents) == 1 and cotangents[0] is not None:
             return [None if p is None else drop_if_untaken(cotangents[0], mask, p) for p in pulled]
         return pulled
 

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.engine import Pass, current_pass
+from gradcli.autograd.function import Function
 from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.mutation import allow_mutation_on_saved_tensors
 from gradcli.autograd.node import GradientEdge, Node
@@ -27,6 +28,7 @@ __all__ = [
     "GradientEdge",
     "Node",
     "SavedTensor",
+    "UndefinedGrad",
     "allow_mutation_on_saved_tensors",
     "current_graph_task_id",
     "disable_saved_tensors_hooks",
@@ -38,6 +40,18 @@ __all__ = [
     "saved_tensors_hooks_is_enabled",
     "will_engine_execute_node",
 ]
+
+
+class UndefinedGrad(Function):
+    """A tensor as it is, through which no gradient comes: what it depends on is reached without one."""
+
+    @staticmethod
+    def forward(_ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(_ctx: Any, _grad: Tensor) -> None:
+        return None
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

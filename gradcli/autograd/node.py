@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
@@ -34,6 +34,8 @@ class Node:
 
     __slots__ = ("__weakref__", "attached", "edges", "guarded", "outputs", "sequence", "span")
     name: NodeName
+    # Whether `pull` is called where no result has a cotangent; else there are none for the operands either.
+    takes_none: ClassVar[bool] = False
 
     def __init__(self, edges: tuple[Edge | None, ...], outputs: int = 1) -> None:
         self.edges = edges

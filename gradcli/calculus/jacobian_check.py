@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from gradcli.autograd.function import Function
+from gradcli.autograd.graph import UndefinedGrad
 from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
@@ -124,7 +124,7 @@ class JacobianCheck:
         """Check that no output, and each of several outputs, may be without a cotangent."""
         for chosen in [range(count), *([i] for i in range(count) if count > 1)]:
             outputs = differentiable(as_tuple(self.function(*self.inputs)))
-            undefined = [_Undefined.apply(y) if i in chosen else y for i, y in enumerate(outputs)]
+            undefined = [UndefinedGrad.apply(y) if i in chosen else y for i, y in enumerate(outputs)]
             zeros = [zeros_like(y.detach()) for y in outputs]
             try:
                 found = grad(undefined, self.leaves, zeros, allow_unused=True)
@@ -247,18 +247,6 @@ class JacobianCheck:
     def _agree(self, found: Any, expected: Any, atol: float | None = None) -> bool:
         xp = arrays.numpy_namespace()
         return bool(xp.allclose(found, expected, self.rtol, self.atol if atol is None else atol))
-
-
-class _Undefined(Function):
-    """A tensor through which no gradient comes."""
-
-    @staticmethod
-    def forward(_ctx: Any, x: Tensor) -> Tensor:
-        return x.clone()
-
-    @staticmethod
-    def backward(_ctx: Any, _grad: Tensor) -> None:
-        return None
 
 
 def _requires_grad(x: Any) -> bool:
