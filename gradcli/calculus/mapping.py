@@ -47,7 +47,7 @@ def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> C
         places = containers.spread(out_dims, returned)
         if None in places:
             raise CallError("out_dims says for each result along which axis its rows stand, and None is no axis")
-        return containers.filled(returned, [moveaxis(y, 0, place) for y, place in zip(rows, places)])
+        return containers.filled(returned, [_moved(y, 0, place) for y, place in zip(rows, places)])
 
     return mapped
 
@@ -65,7 +65,11 @@ def _sliced(x: Any, axis: int) -> Tensor:
     value = as_tensor(x)
     if not value.shape:
         raise ShapeError("a number has no rows", hint="in_dims=None gives it to every row whole")
-    moved: Tensor = moveaxis(value, normalize_axis(axis, value.ndim), 0)
+    return _moved(value, normalize_axis(axis, value.ndim), 0)
+
+
+def _moved(x: Tensor, source: int, destination: int) -> Tensor:
+    moved: Tensor = x if source == destination else moveaxis(x, source, destination)
     return moved
 
 

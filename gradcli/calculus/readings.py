@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 from gradcli import arrays
@@ -20,6 +21,13 @@ class _Linear(Function):
     """One whose derivative is a rearrangement of numbers, so that it takes whatever they are read as."""
 
     generate_vmap_rule = takes_series = True
+
+    @classmethod
+    def of(cls, *inputs: Any) -> Any:
+        """What `apply` gives, at once where none of the inputs has a derivative."""
+        if any(isinstance(i, Tensor) and (i.requires_grad or i.dual) for i in inputs):
+            return cls.apply(*inputs)
+        return cls.forward(SimpleNamespace(), *inputs)
 
 
 class _Rows(_Linear):
@@ -58,13 +66,13 @@ class _Batch(_Linear):
 
 def batch_of(x: Tensor, nesting: int) -> Tensor:
     """The slices of a tensor along its first axis as the rows of a batch."""
-    made: Tensor = _Batch.apply(x, nesting)
+    made: Tensor = _Batch.of(x, nesting)
     return made
 
 
 def rows_of(x: Any, nesting: int, size: int) -> Any:
     """The `size` rows of a value along a new first axis, in the graph where it is a Tensor."""
-    return _Rows.apply(x, nesting, size) if isinstance(x, Tensor) else _unbatched(x, nesting, size)
+    return _Rows.of(x, nesting, size) if isinstance(x, Tensor) else _unbatched(x, nesting, size)
 
 
 def _unbatched(x: Any, nesting: int, size: int) -> Any:
@@ -119,7 +127,7 @@ class _Coefficient(_Linear):
 
 def series_of(x: Tensor, derivative: Tensor) -> Tensor:
     """A tensor that is a series of order 1, from its value and its derivative, of one shape."""
-    made: Tensor = _Series.apply(x, derivative)
+    made: Tensor = _Series.of(x, derivative)
     return made
 
 
@@ -139,5 +147,5 @@ def _is_series(node: Node) -> bool:
 
 def coefficient_of(x: Tensor, number: int) -> Tensor:
     """The value (0) or the derivative (1) of a tensor that is a series of order 1; one that is none has derivative 0."""
-    made: Tensor = _Coefficient.apply(x, number)
+    made: Tensor = _Coefficient.of(x, number)
     return made

@@ -54,7 +54,10 @@ class Batched(Operators):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        nesting = max(o.nesting for o in operands if isinstance(o, Batched))
+        nesting = 0
+        for operand in operands:
+            if isinstance(operand, Batched) and operand.nesting > nesting:
+                nesting = operand.nesting
         if primitive is sum_rows and nesting == params["nesting"]:
             return sum_(operands[0].rows, axis=0)
         batched = [isinstance(o, Batched) and o.nesting == nesting for o in operands]

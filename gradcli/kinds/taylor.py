@@ -84,34 +84,52 @@ class Jet(Operators):
         Where no operand that is a series has a derivative, the result is none.
         """
         result = Jet._applied(primitive, operands, params)
-        series = [o for o in operands if isinstance(o, Jet)]
-        # A result of order 0 is there before its operands are.
-        if isinstance(result, Jet) and not (result._growing or any(s._growing for s in series)):
-            if any(s.shadow is not None for s in series):
-                result.shadow = result._shadow(primitive, operands, params)
-            if any(s.varies is not None for s in series):
-                result._follow(primitive, operands, params)
-            observe = observer.get()
-            if observe is not None:
-                observe(operands, result)
+        if not isinstance(result, Jet) or result._growing:
+            return result
+        shadowed = followed = False
+        for operand in operands:
+            if isinstance(operand, Jet):
+                # A result of order 0 is there before its operands are.
+                if operand._growing:
+                    return result
+                shadowed |= operand.shadow is not None
+                followed |= operand.varies is not None
+        if shadowed:
+            result.shadow = result._shadow(primitive, operands, params)
+        if followed:
+            result._follow(primitive, operands, params)
+        observe = observer.get()
+        if observe is not None:
+            observe(operands, result)
         return result
 
     @staticmethod
     def _applied(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         limits.charge_steps(_SERIES)
-        primals = [o.inner if isinstance(o, Jet) else o for o in operands]
-        mask = primitive.differentiable(len(operands))
-        jets = [o for i, o in enumerate(operands) if isinstance(o, Jet) and mask >> i & 1]
+        primals: list[Any] = []
+        jets: list[Jet] = []
+        order, constant, growing, roundings = 0, True, False, None
+        differentiable = primitive.differentiable(len(operands))
+        for operand in operands:
+            if isinstance(operand, Jet):
+                primals.append(operand._known[0])
+                if differentiable & 1:
+                    jets.append(operand)
+                    order = operand.order if len(jets) == 1 else min(order, operand.order)
+                    constant = constant and operand._rest is None and len(operand._known) == 1
+                    growing = growing or operand._growing
+                    roundings = roundings or operand.roundings
+            else:
+                primals.append(operand)
+            differentiable >>= 1
         if not jets:
             return bind(primitive, primals, params)
-        order = min(jet.order for jet in jets)
         images = jets[0]._images if _has_images(primitive, operands, params) else None
         if images is not None:
             found = images.get(_key(primitive, params))
             if found is not None and found.order >= order:
                 return found
         first = bind(primitive, primals, params)
-        roundings = next((jet.roundings for jet in jets if jet.roundings is not None), None)
         off = (
             None
             if roundings is None or primitive in _EXACT or primitive.moves or primitive.selects or primitive.truths
@@ -122,7 +140,7 @@ class Jet(Operators):
             off = None
         result = type(jets[0])([first if off is None else off(first)], order)
         result.roundings = roundings
-        if order and not all(jet._is_constant() for jet in jets):
+        if order and not constant:
             rest = primitive.jet(primitive, result, *map(result.lift, operands), **params)
             if off is not None:
                 rest = map(off, rest)
@@ -134,7 +152,7 @@ class Jet(Operators):
             result.begin(rest)
         if images is not None:
             images[_key(primitive, params)] = result
-        if not any(jet._growing for jet in jets):
+        if not growing:
             result.coefficient(order)
             result._growing = False
         return result
@@ -246,9 +264,6 @@ class Jet(Operators):
             depth = self.order - image.order
             if 0 < depth < k:
                 image.coefficient(k - depth)
-
-    def _is_constant(self) -> bool:
-        return self._rest is None and len(self._known) == 1
 
     def _grow(self, value: Any) -> None:
         if value is not None and arrays.shape(value) != self.shape:
