@@ -23,6 +23,7 @@ MISSING = {
         """.split(),  # noqa: SIM905
         _BY_TESTS,
     ),
+    **dict.fromkeys(["var_mean", "std_mean"], "they are those of 'var', 'std' and 'mean', which are compared"),
     "copy": "clone is the identity, as ours",
     "vdot": "its vdot takes vectors alone",
     "asarray": "the identity, as ours",

@@ -453,3 +453,41 @@ def test_instances_are_of_no_use():
         DifferentiationError, match=r"^Legacy autograd function with non-static forward .* Double.apply$"
     ):
         function(tensor(1.0))
+
+
+class _Down(Function):
+    """One whose backward goes backward again, as often as its number says."""
+
+    @staticmethod
+    def forward(ctx, x):
+        with gradcli.enable_grad():
+            ctx.x = x.detach().requires_grad_() - 1
+        return ctx.x.detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.x.item() < 0:
+            return g
+        with gradcli.enable_grad():
+            _Down.apply(ctx.x).backward()
+        return g
+
+
+def test_passes_within_passes_within_passes():
+    x = leaf(300.0)
+    _Down.apply(x).backward()
+    assert x.grad.item() == 1.0
+
+
+def test_an_error_from_deep_within_comes_out():
+    class Broken(_Down):
+        @staticmethod
+        def backward(ctx, g):
+            if ctx.x.item() < 0:
+                raise KeyError("mine")
+            with gradcli.enable_grad():
+                Broken.apply(ctx.x).backward()
+            return g
+
+    with pytest.raises(KeyError, match="mine"):
+        Broken.apply(leaf(50.0)).backward()

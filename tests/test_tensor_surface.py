@@ -166,3 +166,67 @@ def test_what_cannot_be_deleted():
         x.data = None
     with pytest.raises(DifferentiationError, match=r"^requires_grad must be a bool"):
         del x.requires_grad
+
+
+class TestOut:
+    def test_the_result_is_put_there(self):
+        x, y = tensor([1.0, 2.0]), tensor([0.0, 0.0])
+        view = y[:1]
+        assert gradcli.multiply(x, 3.0, out=y) is y
+        assert (y.tolist(), view.tolist(), y._version) == ([3.0, 6.0], [3.0], 1)
+        assert gradcli.var(x, axis=0, out=tensor(0.0)).item() == 0.25
+        with gradcli.no_grad():
+            assert gradcli.exp(leaf([0.0, 0.0]), out=y).tolist() == [1.0, 1.0]
+
+    @pytest.mark.parametrize("given", [(leaf([1.0]), tensor([0.0])), (tensor([1.0]), leaf([0.0]))])
+    def test_nothing_is_recorded_of_it(self, given):
+        x, out = given
+        message = r"^multiply\(\): functions with out=... arguments don't support automatic differentiation, but one of"
+        with pytest.raises(DifferentiationError, match=message):
+            gradcli.multiply(x, x, out=out)
+
+    def test_what_does_not_fit(self):
+        with pytest.raises(ShapeError, match=r"output with shape \[2\] doesn't match the broadcast shape \[1\]"):
+            gradcli.multiply(tensor([1.0]), 2.0, out=tensor([1.0, 2.0]))
+        with pytest.raises(CallError):
+            gradcli.multiply(tensor([1.0]), 2.0, out=np.zeros(1))
+
+
+def test_two_statistics_at_once():
+    x = leaf(ROWS)
+    for both, one in ((gradcli.var_mean, gradcli.var), (gradcli.std_mean, gradcli.std)):
+        spread, mean = both(x, dim=1, keepdim=True, correction=1)
+        assert spread.tolist() == one(x, 1, True, 1).tolist()
+        assert mean.tolist() == [[2.0], [5.0]]
+        (spread * mean).sum().backward()
+    both, mean = gradcli.var_mean(x)
+    mean.backward()
+    assert x.grad is not None
+
+
+class TestMemory:
+    def test_is_that_of_all_who_share_it(self):
+        x = tensor([1.0, 2.0, 3.0])
+        view, other = x[1:], x.clone()
+        assert len(x.storage()) == len(view.storage()) == 3
+        assert x.data_ptr() == x.detach().data_ptr() == x.view(3, 1).data_ptr() != other.data_ptr()
+        assert view.data_ptr() == x.data_ptr() + 1
+
+    def test_that_of_another_tensor(self):
+        x, y = leaf([1.0, 2.0]), tensor([[3.0]])
+        with pytest.raises(DifferentiationError, match=r"a leaf Variable that requires grad"):
+            x.set_(y)
+        with gradcli.no_grad():
+            assert x.set_(y) is x
+        y.add_(1)
+        assert (x.tolist(), x._version, x.is_leaf) == ([[4.0]], 1, True)
+        with gradcli.no_grad():
+            x.set_(x[0])
+            x.add_(1)
+        assert (x.tolist(), y.tolist()) == ([5.0], [[5.0]])
+
+
+def test_comparisons_in_place_give_numbers():
+    x = tensor([1.0, 2.0])
+    assert x.eq_(tensor([1.0, 3.0])).tolist() == [1.0, 0.0]
+    assert x.gt_(0.5).tolist() == [1.0, 0.0]

@@ -48,6 +48,8 @@ watcher: ContextVar[Callable[[Visit, Node, Sequence[Any]], Sequence[Any]] | None
 
 # The one that is running.
 current_pass: ContextVar[Pass | None] = ContextVar("gradcli_current_pass", default=None)
+# So many within each other go on one stack.
+_DEEP = 20
 _next_pass = itertools.count().__next__
 
 # Of a backward pass, in eighths of steps, of a node that it visits, and of one where the visit is itself recorded.
@@ -177,9 +179,23 @@ class Pass:
         if accumulate and self.wanted is not None:
             self.useful = self.wanted
         self.reached: set[Any] | None = None
+        # In how many others it runs.
+        self.depth = 0
 
     def run(self) -> list[Any]:
         """The gradients by the targets, where they are not accumulated."""
+        outer = current_pass.get()
+        if outer is not None:
+            self.depth = outer.depth + 1
+        if self.depth % _DEEP == _DEEP - 1:
+            # Loaded by programs with passes within passes alone.
+            from gradcli.autograd.stacks import on_a_stack_of_its_own
+
+            found: list[Any] = on_a_stack_of_its_own(self._run)
+            return found
+        return self._run()
+
+    def _run(self) -> list[Any]:
         token = current_pass.set(self)
         mode = grad_enabled.set(self.create_graph)
         span = current_span.set(None)

@@ -13,7 +13,7 @@ from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
-from gradcli.errors import DifferentiationError, EvaluationError, ShapeError
+from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
 from gradcli.primitives.bind import Kind, bind, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
@@ -292,6 +292,29 @@ class Tensor(TensorSurface):
     def copy_(self, source: Any) -> Tensor:
         """Take over the values of `source`, broadcast to this shape and converted to this dtype."""
         return self._in_place(_replaced, conversions.cast(operand(source), self.dtype))
+
+    def set_(self, source: Tensor) -> Tensor:
+        """Have the numbers of another tensor, and share them with it, as with `x.data = source`; but it is counted."""
+        if grad_enabled.get():
+            self._check_recorded(())
+        self.data = source
+        self._count_change()
+        return self
+
+    def take_result(self, name: str, operands: Sequence[Any], compute: Callable[[], Any]) -> Any:
+        given = [o for o in (self, *operands) if isinstance(o, Tensor)]
+        if any(tensor.dual for tensor in given):
+            raise MissingRuleError(
+                f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
+            )
+        if grad_enabled.get() and any(tensor.requires_grad for tensor in given):
+            raise DifferentiationError(
+                f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                "arguments requires grad."
+            )
+        self._before(())
+        result = compute()
+        return self._become(result if isinstance(result, Tensor) else self.made(result))
 
     def __iadd__(self, other: Any) -> Tensor:
         return self._in_place(arithmetic.add, other)

@@ -13,7 +13,8 @@ from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.modes import inference
 from gradcli.autograd.node import Edge, Node, next_sequence
-from gradcli.autograd.views import Counter, Place, place_of, settle, write
+from gradcli.autograd.storage import Counter
+from gradcli.autograd.views import Place, place_of, settle, write
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, ShapeError, flag
 from gradcli.kinds.order import TENSOR
 from gradcli.primitives.arithmetic import identity

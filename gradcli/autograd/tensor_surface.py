@@ -8,7 +8,9 @@ from typing import Any, Self
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
+from gradcli.autograd.storage import Storage
 from gradcli.autograd.tensor_base import TensorBase
+from gradcli.autograd.views import place_of
 from gradcli.errors import CallError, DifferentiationError, ShapeError, expect, flag
 from gradcli.primitives import strides, table
 from gradcli.primitives.arithmetic import identity
@@ -29,15 +31,6 @@ class TensorSurface(TensorBase):
 
     __slots__ = ()
     is_sparse = False
-
-    # --- comparisons
-
-    eq = TensorBase.__eq__
-    ne = TensorBase.__ne__
-    lt = TensorBase.__lt__
-    le = TensorBase.__le__
-    gt = TensorBase.__gt__
-    ge = TensorBase.__ge__
 
     # --- sizes and memory
 
@@ -138,6 +131,16 @@ class TensorSurface(TensorBase):
     def expand_as(self, other: TensorBase) -> Any:
         """Repeated up to the shape of another tensor."""
         return broadcast_to(self, arrays.shape(other))
+
+    def storage(self) -> Storage:
+        """The memory that it may share."""
+        return place_of(self).storage
+
+    untyped_storage = storage
+
+    def data_ptr(self) -> builtins.int:
+        """A number that tells the place of its first element in the memory from others."""
+        return self.storage().data_ptr() + self.storage_offset()
 
     def resize_(self, *sizes: Any) -> Self:
         """Have other sizes: the elements row by row as they were, without the last ones or with zeros behind them.

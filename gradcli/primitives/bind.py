@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import broadcast
-from gradcli.errors import EvaluationError, GradcliError, ShapeError
+from gradcli.errors import CallError, EvaluationError, GradcliError, ShapeError
 
 if TYPE_CHECKING:
     from gradcli.primitives.primitive import Primitive
@@ -61,6 +61,10 @@ class Kind:
 
     def in_memory(self) -> Any:
         """The places of the elements in the memory that they may share with others; None where they lie row by row."""
+
+    def take_result(self, name: str, operands: Sequence[Any], compute: Callable[[], Any]) -> Any:
+        """Become what a function computes of its operands, which is asked for with `out=`."""
+        raise CallError(f"{name}() gives its result, and puts it into nothing else")
 
     def made_together(self, number: int, node_name: str) -> None:
         """Take note that this is one of several results of a function, which are changed in place together."""

@@ -13,27 +13,27 @@ _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
 less: Primitive = predicate(
     "less", "x, y", "x < y",
-    operator="<", spelling=spelled(torch="lt", sympy="Lt"), samples=_PAIRS,
+    operator="<", spelling=spelled(torch="lt", sympy="Lt"), aliases=("lt",), samples=_PAIRS,
 )  # fmt: skip
 less_equal: Primitive = predicate(
     "less_equal", "x, y", "x <= y",
-    operator="<=", spelling=spelled(torch="le", sympy="Le"), samples=_PAIRS,
+    operator="<=", spelling=spelled(torch="le", sympy="Le"), aliases=("le",), samples=_PAIRS,
 )  # fmt: skip
 greater: Primitive = predicate(
     "greater", "x, y", "x > y",
-    operator=">", spelling=spelled(torch="gt", sympy="Gt"), samples=_PAIRS,
+    operator=">", spelling=spelled(torch="gt", sympy="Gt"), aliases=("gt",), samples=_PAIRS,
 )  # fmt: skip
 greater_equal: Primitive = predicate(
     "greater_equal", "x, y", "x >= y",
-    operator=">=", spelling=spelled(torch="ge", sympy="Ge"), samples=_PAIRS,
+    operator=">=", spelling=spelled(torch="ge", sympy="Ge"), aliases=("ge",), samples=_PAIRS,
 )  # fmt: skip
 equal: Primitive = predicate(
     "equal", "x, y", "x == y",
-    commutative=True, operator="==", spelling=spelled(torch="eq", sympy="Eq"), samples=_PAIRS,
+    commutative=True, operator="==", spelling=spelled(torch="eq", sympy="Eq"), aliases=("eq",), samples=_PAIRS,
 )  # fmt: skip
 not_equal: Primitive = predicate(
     "not_equal", "x, y", "x != y",
-    commutative=True, operator="!=", spelling=spelled(torch="ne", sympy="Ne"), samples=_PAIRS,
+    commutative=True, operator="!=", spelling=spelled(torch="ne", sympy="Ne"), aliases=("ne",), samples=_PAIRS,
 )  # fmt: skip
 isfinite = predicate(
     "isfinite", "x", "whether x is neither infinite nor nan",

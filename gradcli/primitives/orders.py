@@ -26,6 +26,7 @@ from gradcli.primitives.reductions import (
     count_along,
     keep_axes,
     max_,
+    mean,
     min_,
     order_statistic,
     sum_,
@@ -33,6 +34,7 @@ from gradcli.primitives.reductions import (
 from gradcli.primitives.scans import sort
 from gradcli.primitives.series import locally_constant
 from gradcli.primitives.shape import concat, flip, ravel, stack
+from gradcli.primitives.statistics import std, var
 
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, -5.5, 6.0]]
@@ -72,6 +74,21 @@ argsort = Composite(
     edges=("equal elements keep their order", "nan comes last"),
     samples=((_VECTOR,), (_MATRIX, 0), (_MATRIX, -1, True)),
 )  # fmt: skip
+
+
+def _with_mean(of: Composite) -> Composite:
+    def definition(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -> tuple[Any, Any]:
+        return of(x, axis, keepdims, correction), mean(x, axis, keepdims)
+
+    return Composite(
+        f"{of.name}_mean", of.signature, f"{of.name} and mean over the axes", definition,
+        derivative=f"that of {of.name} and that of mean",
+        example=f"'v, m = {of.name}_mean(x); v*m' x='[1, 2, 4]'",
+    )  # fmt: skip
+
+
+var_mean = _with_mean(var)
+std_mean = _with_mean(std)
 
 
 class Pair(NamedTuple):

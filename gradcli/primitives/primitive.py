@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NoReturn
 
 from gradcli.arrays import spellings
 from gradcli.arrays.shapes import Shape
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import CallError, MissingRuleError
-from gradcli.primitives.bind import bind
+from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.elements import broadcast_elements, largest_operand
 from gradcli.primitives.refusals import FOREIGN, refuse
 from gradcli.primitives.signature import SEQUENCES, parse_signature, used_parameters, with_arrays, with_own_names
@@ -142,6 +143,8 @@ class Composite(Operation):
         # As a primitive has it: one call more would be a twentieth of the time of an operation on numbers.
         try:
             if params and (len(operands) < self._required or not self._names.issuperset(params)):
+                if isinstance(params.get("out"), Kind):
+                    return params.pop("out").take_result(self.name, operands, partial(self, *operands, **params))
                 operands, params = self._placed(operands, params)
             for operand in operands:
                 if type(operand) in SEQUENCES:
@@ -354,6 +357,8 @@ class Primitive(Operation):
     def __call__(self, *operands: Any, **params: Any) -> Any:
         try:
             if params and (len(operands) < self._required or not self._names.issuperset(params)):
+                if isinstance(params.get("out"), Kind):
+                    return params.pop("out").take_result(self.name, operands, partial(self, *operands, **params))
                 operands, params = self._placed(operands, params)
             for operand in operands:
                 if type(operand) in SEQUENCES:

@@ -49,7 +49,7 @@ _LATER = {
     "orders": (
         "reductions",
         "argsort topk cummax cummin count_nonzero nansum nanmean ptp average quantile percentile logcumsumexp "
-        "trapezoid trapz",
+        "trapezoid trapz var_mean std_mean",
     ),
     "losses": (
         "losses",
