@@ -35,6 +35,7 @@ _NOTHING: Mapping[str, tuple[Any, ...]] = {
     "dtype": (None,),
     "where": (None, True),
     "order": (None, "C", "K", "A"),
+    "casting": ("same_kind",),
     "optimize": (True, False, "greedy", "optimal"),
 }
 _NOT_POSSIBLE = {

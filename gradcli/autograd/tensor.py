@@ -119,6 +119,8 @@ class Tensor(TensorSurface):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.numpy()
+        if copy is False and dtype is not None and array.dtype != dtype:
+            raise ValueError("unable to avoid a copy while creating an array of another dtype")
         return array.astype(array.dtype if dtype is None else dtype, copy=bool(copy))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
@@ -155,6 +157,11 @@ class Tensor(TensorSurface):
         return float(self.item())
 
     def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self.size != 1 or arrays.is_floating(self.inner):
+            raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
     def __bool__(self) -> bool:

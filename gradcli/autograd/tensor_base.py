@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 import weakref
 from collections.abc import Callable
@@ -24,6 +25,11 @@ from gradcli.primitives.operators import Operators
 _NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
     "be populated during backward(). If you want it, call .retain_grad() on the non-leaf Tensor first."
+)
+
+_NO_DEEP_COPY = (
+    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+    "detach() gives a tensor without a history."
 )
 
 # Passes in several threads may reach one leaf.
@@ -75,9 +81,21 @@ class TensorBase(Operators):
         self._accumulator: AccumulateGrad | None = None
 
     def __getstate__(self) -> Any:
-        """Pickled, and copied deeply, as one that shares its numbers with none and has no hooks."""
+        """Pickled as a leaf that shares its numbers with none and has no hooks."""
         state: Any = super().__getstate__()
-        return state[0], {**state[1], "place": None, "_accumulator": None}
+        leaf = {"grad_fn": None, "output_nr": 0, "_leaf_requires_grad": self.requires_grad, "_retained": False}
+        return state[0], {**state[1], **leaf, "place": None, "_accumulator": None}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A leaf with the same numbers, attributes and gradient. Raises DifferentiationError for what is no leaf."""
+        if self.grad_fn is not None:
+            raise DifferentiationError(_NO_DEEP_COPY)
+        reduced: Any = self.__reduce_ex__(2)
+        make, arguments, state, *_ = reduced
+        made: Self = make(*arguments)
+        memo[id(self)] = made
+        made.__setstate__(copy.deepcopy(state, memo))
+        return made
 
     def __setstate__(self, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
         """Unpickle as by default, but a sequence number of another process means nothing here."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from functools import cache
 from typing import Any, Self
 
 from gradcli import arrays
@@ -26,6 +27,19 @@ _DTYPES = {"float": "float32", "double": "float64", "long": "int64", "int": "int
 _NAMES = frozenset(["float64", "float32", "int64", "int32", "int16", "int8", "uint8", "bool"])
 
 
+class Dtype(str):
+    """The name of a dtype, which is equal to that dtype of NumPy, PyTorch and Python."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> builtins.bool:
+        return str.__eq__(self, other if isinstance(other, str) else _dtype(other) or "")
+
+    def __ne__(self, other: object) -> builtins.bool:
+        return not self == other
+
+
 class TensorSurface(TensorBase):
     """A tensor with the methods that describe it, take parts of it, convert it and make others like it."""
 
@@ -45,6 +59,11 @@ class TensorSurface(TensorBase):
         return self.size
 
     nelement = numel
+
+    @property
+    def dtype(self) -> Dtype:
+        """The name of its dtype, which can be compared with those of NumPy."""
+        return _named(arrays.dtype_name(self.inner))
 
     def is_floating_point(self) -> builtins.bool:
         return arrays.is_floating(self.inner)
@@ -231,6 +250,10 @@ class TensorSurface(TensorBase):
         found = self._in_dtype(dtype)._on_device(device)
         return found.clone() if flag(copy, "copy") and found is self else found
 
+    def astype(self, dtype: Any, copy: builtins.bool = True) -> Any:
+        """In another dtype, as `to` has it; a tensor of its own, unless `copy` is False."""
+        return self.to(dtype=dtype, copy=copy)
+
     def _in_dtype(self, dtype: Any) -> Any:
         name = _dtype(dtype)
         if name is None and dtype is not None:
@@ -291,6 +314,11 @@ class TensorSurface(TensorBase):
 
 def _of_torch(name: str) -> Any:
     return table.find(name, "torch")
+
+
+@cache
+def _named(dtype: str) -> Dtype:
+    return Dtype(dtype)
 
 
 def _dtype(given: Any) -> str | None:
