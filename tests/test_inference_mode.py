@@ -45,10 +45,11 @@ class TestTheMode:
 
     def test_is_not_taken_back_by_enable_grad(self):
         x = leaf(2.0)
-        with inference_mode(), gradcli.enable_grad():
-            y = x * 2
-        assert not y.requires_grad
-        assert y.is_inference()
+        for enable in (gradcli.enable_grad, lambda: gradcli.set_grad_enabled(True)):
+            with inference_mode(), enable():
+                y = x * 2
+            assert not y.requires_grad
+            assert y.is_inference()
 
 
 class TestInferenceTensors:

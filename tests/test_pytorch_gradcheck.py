@@ -147,6 +147,20 @@ class TestMismatch:
         with pytest.raises(GradcheckError, match=r"^backward not multiplied by grad_output$"):
             gradcheck(with_hook(lambda g: g + 1e-2), leaf(X), atol=1e-1, fast_mode=fast)
 
+    def test_of_a_backward_that_cannot_be_batched(self, fast):
+        class Double(gradcli.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2 if g.sum() > 0 else 2 * g
+
+        assert gradcheck(Double.apply, leaf(X), fast_mode=fast)
+        with pytest.raises(GradcheckError, match=r"^gradcheck or gradgradcheck failed while testing batched gradient"):
+            gradcheck(Double.apply, leaf(X), check_batched_grad=True, fast_mode=fast)
+
 
 @both
 class TestGradientsThatAreNotThere:

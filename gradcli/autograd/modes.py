@@ -1,6 +1,6 @@
 """What surrounds an operation: whether it is recorded, and which text it comes from.
 
-Both are context variables, so threads and tasks have their own, and both are restored on the way out.
+All of it is in context variables, so threads and tasks have their own, and is restored on the way out.
 """
 
 from __future__ import annotations
@@ -153,6 +153,9 @@ class set_grad_enabled(_Switch):
     decorator within the function alone."""
 
     variable = grad_enabled
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(flag(mode, "the mode") and not inference.get())
 
     def __call__(self, function: F) -> F:
         self.variable.set(self._before)

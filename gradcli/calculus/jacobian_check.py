@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import warnings
@@ -111,14 +112,21 @@ class JacobianCheck:
     def _check_batched(self, number: int, output: Tensor) -> None:
         rows = [random_like(output, self.generator) for _ in range(2)]
         options = {"retain_graph": True, "materialize_grads": True}
-        expected = [grad(output, self.leaves, row, **options) for row in rows]
+        self._compare_batch(
+            f" of output {number}",
+            lambda: grad(output, self.leaves, stack(rows), is_grads_batched=True, **options),
+            [grad(output, self.leaves, row, **options) for row in rows],
+        )
+
+    def _compare_batch(self, what: str, together: Callable[[], Sequence[Any]], apart: Sequence[Sequence[Any]]) -> None:
+        """Compare derivatives of several rows that are computed together with those of each row."""
         try:
-            found = grad(output, self.leaves, stack(rows), is_grads_batched=True, **options)
+            found = together()
         except GradcliError as error:
-            raise GradcheckError(_BATCHED.format("", error.message)) from error
-        for j, (together, *apart) in enumerate(zip(found, *expected)):
-            if not self._agree(_numbers(together), _numbers(stack(apart))):
-                raise GradcheckError(_BATCHED.format("", f"for output {number} and input {j} it gives other numbers"))
+            raise GradcheckError(_BATCHED.format(what, error.message)) from error
+        for i, (whole, *rows) in enumerate(zip(found, *apart)):
+            if not self._agree(_numbers(whole), _numbers(stack(rows))):
+                raise GradcheckError(_BATCHED.format(what, f"number {i} is another than that of each"))
 
     def _check_undefined(self, count: int) -> None:
         """Check that no output, and each of several outputs, may be without a cotangent."""
@@ -129,11 +137,9 @@ class JacobianCheck:
             try:
                 found = grad(undefined, self.leaves, zeros, allow_unused=True)
             except RuntimeError as error:
-                warnings.warn(_NEW_CHECK, UserWarning, stacklevel=5)
-                raise GradcheckError("Expected backward function to handle undefined output grads.") from error
+                raise _undefined("Expected backward function to handle undefined output grads.") from error
             if not all(gradient is None or _is_zero(gradient) for gradient in found):
-                warnings.warn(_NEW_CHECK, UserWarning, stacklevel=5)
-                raise GradcheckError(
+                raise _undefined(
                     "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
                 )
 
@@ -181,16 +187,12 @@ class JacobianCheck:
         """Check that many tangents at once give what each gives."""
         for j, leaf in enumerate(self.leaves):
             rows = [random_like(leaf, self.generator) for _ in range(2)]
-            expected = [self._pushed_alone(j, row) for row in rows]
-            try:
-                found = vmap(lambda row, j=j: self._pushed_alone(j, row))(stack(rows))
-            except GradcliError as error:
-                raise GradcheckError(_BATCHED.format(" with forward mode", error.message)) from error
-            for i, (together, *apart) in enumerate(zip(found, *expected)):
-                if not self._agree(_numbers(together), _numbers(stack(apart))):
-                    raise GradcheckError(
-                        _BATCHED.format(" with forward mode", f"for output {i} and input {j} it gives other numbers")
-                    )
+            along = functools.partial(self._pushed_alone, j)
+            self._compare_batch(
+                f" with forward mode by input {j}",
+                functools.partial(vmap(along), stack(rows)),
+                [along(row) for row in rows],
+            )
 
     def _pushed_alone(self, number: int, tangent: Any) -> tuple[Any, ...]:
         return self._pushed({**dict.fromkeys(range(len(self.leaves))), number: tangent})
@@ -247,6 +249,11 @@ class JacobianCheck:
     def _agree(self, found: Any, expected: Any, atol: float | None = None) -> bool:
         xp = arrays.numpy_namespace()
         return bool(xp.allclose(found, expected, self.rtol, self.atol if atol is None else atol))
+
+
+def _undefined(message: str) -> GradcheckError:
+    warnings.warn(_NEW_CHECK, UserWarning, stacklevel=6)
+    return GradcheckError(message)
 
 
 def _requires_grad(x: Any) -> bool:

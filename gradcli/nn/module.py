@@ -90,8 +90,9 @@ class Module:
 
     def apply(self, function: Callable[[Module], object]) -> Self:
         """Call a function with each module in this one, and with this one at last."""
-        for module in reversed([*self.modules()]):
-            function(module)
+        for module in self.children():
+            module.apply(function)
+        function(self)
         return self
 
     def state_dict(self) -> dict[str, Tensor]:
