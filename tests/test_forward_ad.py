@@ -7,6 +7,7 @@ import gc
 import pickle
 import weakref
 from contextvars import copy_context
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -126,10 +127,25 @@ def test_a_level_as_a_decorator_and_by_hand():
         fw.exit_dual_level()
 
 
+def test_a_dual_in_a_thread_without_a_level_is_a_tensor(dual):
+    found = []
+
+    def work():
+        dual.mul_(2)
+        found.append((dual * 2).tolist())
+        x = tensor([1.0, 1.0])
+        x += dual
+        found.append(x.tolist())
+
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+    np.testing.assert_allclose(found, [[1.2, 2.8], [1.6, 2.4]])
+    assert tangent(dual).tolist() == V
+
+
 def test_a_level_is_of_its_context(level):
     assert copy_context().run(lambda: fw._current_level) == 0
-    from threading import Thread
-
     found = []
     thread = Thread(target=lambda: found.append(fw._current_level))
     thread.start()

@@ -157,6 +157,32 @@ def test_inputs_without_a_tangent_have_zeros_or_none(dual):
     assert tangent(dual).tolist() == V.tolist()
 
 
+def test_what_is_saved_for_jvp_is_not_there_for_backward():
+    class Half(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            ctx.save_for_backward(x * 2)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (double,) = ctx.saved_tensors
+            return g * double
+
+        @staticmethod
+        def jvp(ctx, along):
+            (x,) = ctx.saved_tensors
+            return 2 * x * along
+
+    x = tensor(X, requires_grad=True)
+    np.testing.assert_allclose(grad(Half.apply(x).sum(), x)[0], 2 * X)
+    with dual_level():
+        made = Half.apply(make_dual(x, tensor(V)))
+        np.testing.assert_allclose(tangent(made).detach(), 2 * X * V)
+        np.testing.assert_allclose(grad(made.sum(), x)[0], 2 * X)
+
+
 def test_what_is_saved_for_backward_alone_is_not_there_for_jvp(dual):
     def forward(ctx, x):
         ctx.save_for_backward(x)

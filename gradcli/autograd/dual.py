@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.autograd.saved import ShapeOnly
 from gradcli.autograd.tensor import Tensor
 from gradcli.autograd.views import Place, place_of
 from gradcli.errors import DifferentiationError, MissingRuleError
@@ -55,6 +54,12 @@ class Level:
 current_level: ContextVar[Level | None] = ContextVar("gradcli_forward_level", default=None)
 forward_enabled: ContextVar[bool] = ContextVar("gradcli_forward_enabled", default=True)
 
+
+def gives_tangents() -> bool:
+    """Whether what is done with a dual has a tangent: not in a thread or task that has no level."""
+    return current_level.get() is not None and forward_enabled.get()
+
+
 alias = elementwise(
     "alias", "x", "x, as a tensor of its own in the graph that shares its memory",
     internal=True, rounds_alike=True, keeps_integers=True, truths=True, jet=linear,
@@ -88,11 +93,11 @@ class Dual(Tensor):
         made = Tensor.read(primitive, operands, params)
         mask = primitive.differentiable(len(operands))
         varied = [isinstance(o, Dual) and mask >> i & 1 for i, o in enumerate(operands)]
-        if not any(varied) or current_level.get() is None or not forward_enabled.get():
+        if not any(varied) or not gives_tangents():
             return made
         tangent = _tangent_of_result(primitive, made, operands, varied, params)
         node = made.grad_fn
-        if isinstance(node, PrimitiveNode) and isinstance(made, Tensor) and type(node.result) is not ShapeOnly:
+        if isinstance(node, PrimitiveNode) and node.result is made.inner:
             # What backward makes of the result has a tangent too.
             node.result = with_tangent(Tensor(made.inner), tangent)
         return with_tangent(made, tangent)
@@ -137,7 +142,7 @@ class Dual(Tensor):
     def _become(self, result: Any) -> Any:
         tangent = result._tangent if isinstance(result, Dual) else None
         super()._become(result._primal() if tangent is not None else result)
-        if not forward_enabled.get():
+        if not gives_tangents():
             return self
         if tangent is None:
             self._tangent.zero_()
@@ -147,7 +152,7 @@ class Dual(Tensor):
 
     def _given_to(self, target: Tensor) -> None:
         target._become(self._primal())
-        if forward_enabled.get():
+        if gives_tangents():
             give_tangent(target, self._tangent)
 
     def made_as_view(self, operand: Any, primitive: Primitive, params: Mapping[str, Any]) -> None:
@@ -184,10 +189,11 @@ def _dual_class(plain: type[Tensor]) -> type[Dual]:
 
 
 def with_tangent(tensor: Tensor, tangent: Tensor) -> Tensor:
-    """`tensor` itself, from now on with a tangent, or with another one."""
+    """`tensor` itself, from now on with a tangent, or with another one; without one where there is no level."""
     if not isinstance(tensor, Dual):
         level = current_level.get()
-        assert level is not None
+        if level is None:
+            return tensor
         tensor.__class__ = _dual_class(type(tensor))  # type: ignore[arg-type]
         level.join(tensor)  # type: ignore[arg-type]
     tensor._tangent = tangent

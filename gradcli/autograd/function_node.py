@@ -33,8 +33,9 @@ class FunctionCtx:
         self.materialize_grads = True
         # Whether outputs that were marked get zeros for their gradients too.
         self._materialize_non_diff_grads = True
-        # What `jvp` finds in `saved_tensors`.
-        self.saved_for_forward: tuple[Any, ...] | None = None
+        # What `jvp` finds in `saved_tensors`, and whether it is `jvp` that asks.
+        self.saved_for_forward: tuple[Any, ...] = ()
+        self._within_jvp = False
         # What was saved, and its versions then; None where it was freed.
         self._saved: list[tuple[Any, int | None]] | None = []
         self._node: weakref.ref[FunctionNode] | None = None
@@ -62,7 +63,7 @@ class FunctionCtx:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What was saved. Raises DifferentiationError where it was freed or modified since."""
-        if self.saved_for_forward is not None:
+        if self._within_jvp:
             return self.saved_for_forward
         if self._saved is None:
             raise DifferentiationError(RELEASED)
@@ -136,7 +137,7 @@ class FunctionNode(Node):
         if any(isinstance(saved, Tensor) and saved.version is None for saved in kept):
             raise DifferentiationError(SAVED_INFERENCE)
         self.context._saved = [(saved, saved.version if isinstance(saved, Tensor) else 0) for saved in kept]
-        self.context.to_save = ()
+        self.context.to_save = self.context.saved_for_forward = ()
         packer = innermost()
         if packer is not None:
             for place in range(len(kept)):

@@ -12,6 +12,7 @@ from gradcli.autograd.dual import (
     check_size,
     forward_enabled,
     give_tangent,
+    gives_tangents,
     laid_out_as,
     with_tangent,
 )
@@ -44,7 +45,7 @@ def apply_to_duals(function: Any, inputs: tuple[Any, ...], keywords: Mapping[str
     def push(context: FunctionCtx, outputs: Sequence[Any]) -> None:
         _give_tangents(function, context, inputs, outputs)
 
-    if not forward_enabled.get():
+    if not gives_tangents():
         return function.applied(inputs, keywords)
     token = forward_enabled.set(False)
     try:
@@ -56,11 +57,12 @@ def apply_to_duals(function: Any, inputs: tuple[Any, ...], keywords: Mapping[str
 def _give_tangents(function: Any, context: FunctionCtx, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     tangents = [_given(i, context) for i in inputs]
     versions = [None if t is None else t.version for t in tangents]
-    context.saved_for_forward = tuple(
-        t._primal() if isinstance(t, Dual) else t for t in context.saved_for_forward or ()
-    )
-    returned = function.jvp(context, *tangents)
-    context.saved_for_forward = None
+    context.saved_for_forward = tuple(t._primal() if isinstance(t, Dual) else t for t in context.saved_for_forward)
+    context._within_jvp = True
+    try:
+        returned = function.jvp(context, *tangents)
+    finally:
+        context._within_jvp = False
     found = returned if isinstance(returned, tuple) else (returned,)
     if len(found) != len(outputs):
         raise DifferentiationError(_NUMBER.format(len(outputs), len(found)))
