@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import warnings
 import weakref
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import gradcli
-from gradcli import Function, grad, no_grad, tensor
+from gradcli import Function, func, grad, no_grad, tensor
 from gradcli.autograd.function import InplaceFunction, once_differentiable
 from gradcli.errors import DifferentiationError
 
@@ -491,3 +492,86 @@ def test_an_error_from_deep_within_comes_out():
 
     with pytest.raises(KeyError, match="mine"):
         Broken.apply(leaf(50.0)).backward()
+
+
+class Cube(Function):
+    """One that NumPy computes, so that it cannot be given rows but by its own rule."""
+
+    seen: ClassVar[list[object]] = []
+
+    @staticmethod
+    def forward(x, weight):
+        return tensor(x.detach().numpy() ** 3 * weight)
+
+    @staticmethod
+    def setup_context(ctx, inputs, _output):
+        x, ctx.weight = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * g * x**2 * ctx.weight, None
+
+    @staticmethod
+    def vmap(info, in_dims, x, weight):
+        Cube.seen.append((info.batch_size, info.randomness, in_dims, x.shape))
+        return Cube.apply(x, weight), 0
+
+
+class TestRows:
+    def test_a_rule_of_its_own(self):
+        Cube.seen.clear()
+        x = leaf([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        y = func.vmap(lambda row: Cube.apply(row, 2.0).sum())(x)
+        assert y.tolist() == [18.0, 182.0, 682.0]
+        assert Cube.seen == [(3, "error", (0, None), (3, 2))]
+        y.sum().backward()
+        assert x.grad.tolist() == (6 * x.detach().numpy() ** 2).tolist()
+        slopes = func.vmap(func.grad(lambda row: Cube.apply(row, 1.0).sum()))(x.detach())
+        assert slopes.tolist() == (3 * x.detach().numpy() ** 2).tolist()
+
+    def test_within_each_other(self):
+        Cube.seen.clear()
+        x = tensor(np.arange(6.0).reshape(2, 3))
+        y = func.vmap(func.vmap(lambda v: Cube.apply(v, 1.0)))(x)
+        assert y.tolist() == (x.numpy() ** 3).tolist()
+        assert [dims for _, _, dims, _ in Cube.seen] == [(0, None), (0, None)]
+
+    def test_rows_along_another_axis_and_outputs_that_all_rows_share(self):
+        class Two(Function):
+            @staticmethod
+            def forward(_ctx, x):
+                return x * 2, x * 0
+
+            @staticmethod
+            def vmap(_info, _in_dims, x):
+                return (x.T * 2, tensor(7.0)), (1, None)
+
+        double, seven = func.vmap(Two.apply)(tensor([[1.0, 2.0], [3.0, 4.0]]))
+        assert double.tolist() == [[2.0, 4.0], [6.0, 8.0]]
+        assert seven.tolist() == [7.0, 7.0]
+
+    def test_by_default_there_is_none(self):
+        assert not Double.generate_vmap_rule
+        with pytest.raises(
+            NotImplementedError, match=r"must either override the vmap staticmethod or set generate_vmap"
+        ):
+            Double.vmap(None, ())
+        assert func.vmap(Double.apply)(tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+
+    def test_what_is_wrong(self):
+        class Both(Cube):
+            generate_vmap_rule = True
+
+        class Short(Double):
+            @staticmethod
+            def vmap(_info, _in_dims, x):
+                return x
+
+        with pytest.raises(
+            DifferentiationError, match=r"both generate_vmap_rule=True and an overridden vmap staticmethod"
+        ):
+            func.vmap(lambda x: Both.apply(x, 1.0))(tensor([1.0]))
+        with pytest.raises(TypeError, match=r"the vmap of Short returns its outputs, and along which axis"):
+            func.vmap(Short.apply)(tensor([1.0]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from gradcli import limits
@@ -14,10 +15,15 @@ from gradcli.autograd.modes import grad_enabled, no_grad
 from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError
+from gradcli.kinds.batch import nestings
 from gradcli.primitives.bind import components, constant
 from gradcli.primitives.primitive import NodeName
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# The batches that are computed row by row here, from the outermost to the innermost, and what applies a Function with
+# a `vmap` of its own to one: that stands above this file.
+mapped_rows: ContextVar[tuple[tuple[int, Callable[..., Any]], ...]] = ContextVar("gradcli_mapped_rows", default=())
 
 # Of a function, its node and its way back, in eighths of steps.
 _CALL = 72
@@ -36,6 +42,9 @@ class Function:
     `vjp`), the latter giving one gradient (or None) for each input; or `forward(*inputs)` with a separate
     `setup_context(ctx, inputs, output)`. `jvp(ctx, *tangents)` gives the tangents of the outputs for those of the
     inputs. Call `apply`, never `forward`.
+
+    A static method `vmap(info, in_dims, *inputs)` computes all rows of `gradcli.func.vmap` at once, and returns the
+    outputs and along which axis the rows of each stand. Without one, `forward` and `backward` are given the rows.
 
     `generate_vmap_rule` says that `backward` is written in functions of the language alone, so that it
     can be given all the cotangents of a Jacobian at once.
@@ -76,6 +85,13 @@ class Function:
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
+    @staticmethod
+    def vmap(_info: Any, _in_dims: tuple[Any, ...], *_inputs: Any) -> Any:
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
+        )
+
     def __call__(self, *_arguments: Any) -> NoReturn:
         raise DifferentiationError(_INSTANCE.format(type(self).__name__))
 
@@ -98,6 +114,10 @@ class Function:
             from gradcli.autograd.function_tangents import apply_to_duals
 
             return apply_to_duals(cls, inputs, keywords)
+        if cls.vmap is not Function.vmap:
+            for nesting, apply_to_rows in reversed(mapped_rows.get()):
+                if any(isinstance(i, Tensor) and nesting in nestings(i.inner) for i in inputs):
+                    return apply_to_rows(cls, inputs)
         return cls.applied(inputs, keywords)
 
     @classmethod

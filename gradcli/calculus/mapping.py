@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from gradcli.autograd.factory import tensor
+from gradcli.autograd.function import mapped_rows
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus import containers
 from gradcli.calculus.readings import batch_of, rows_of
@@ -39,7 +41,7 @@ def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> C
         ]
         size = _rows(x.shape[0] for x, axis in zip(given, axes) if axis is not None)
         nesting = batch.new_nesting()
-        with batch.row_by_row(nesting):
+        with batch.row_by_row(nesting), _own_rules(nesting, size):
             each = [x if axis is None else batch_of(x, nesting) for x, axis in zip(given, axes)]
             positional, named = containers.filled((arguments, keywords), each)
             returned = function(*positional, **named)
@@ -50,6 +52,23 @@ def vmap(function: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> C
         return containers.filled(returned, [_moved(y, 0, place) for y, place in zip(rows, places)])
 
     return mapped
+
+
+@contextmanager
+def _own_rules(nesting: int, size: int) -> Iterator[None]:
+    """Within the block, Functions with a `vmap` of their own are applied by it."""
+
+    def apply(function: Any, inputs: tuple[Any, ...]) -> Any:
+        # Loaded by programs with such Functions alone.
+        from gradcli.calculus.function_rows import apply_to_rows
+
+        return apply_to_rows(function, inputs, nesting, size)
+
+    token = mapped_rows.set((*mapped_rows.get(), (nesting, apply)))
+    try:
+        yield
+    finally:
+        mapped_rows.reset(token)
 
 
 def _axes(in_dims: Any, arguments: tuple[Any, ...]) -> list[Any]:
