@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gradcli.autograd.factory import is_inference, tensor
+    from gradcli.autograd.factory import from_dlpack, is_inference, tensor
     from gradcli.autograd.function import Function
     from gradcli.autograd.modes import (
         enable_grad,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.calculus.gradient import grad
     from gradcli.errors import AccuracyWarning, GradcliError
+    from gradcli.primitives.pasting import c_, r_
     from gradcli.run.check import gradcheck
     from gradcli.run.compiled import CompiledProgram
     from gradcli.run.programs import compile
@@ -38,9 +39,11 @@ _HOMES = {
     "Function": "gradcli.autograd.function",
     "GradcliError": "gradcli.errors",
     "Tensor": "gradcli.autograd.tensor",
+    "c_": "gradcli.primitives.pasting",
     "checkpoint": "gradcli.utils.checkpoint",
     "compile": "gradcli.run.programs",
     "enable_grad": "gradcli.autograd.modes",
+    "from_dlpack": "gradcli.autograd.factory",
     "grad": "gradcli.calculus.gradient",
     "gradcheck": "gradcli.run.check",
     "hessian": "gradcli.calculus.functional",
@@ -50,6 +53,7 @@ _HOMES = {
     "is_inference_mode_enabled": "gradcli.autograd.modes",
     "jacobian": "gradcli.calculus.functional",
     "no_grad": "gradcli.autograd.modes",
+    "r_": "gradcli.primitives.pasting",
     "set_grad_enabled": "gradcli.autograd.modes",
     "tensor": "gradcli.autograd.factory",
 }
@@ -62,9 +66,11 @@ __all__ = [
     "Function",
     "GradcliError",
     "Tensor",
+    "c_",
     "checkpoint",
     "compile",
     "enable_grad",
+    "from_dlpack",
     "grad",
     "gradcheck",
     "hessian",
@@ -74,6 +80,7 @@ __all__ = [
     "is_inference_mode_enabled",
     "jacobian",
     "no_grad",
+    "r_",
     "set_grad_enabled",
     "tensor",
 ]

@@ -203,3 +203,31 @@ def test_numpys_functions_within_functions_of_functions():
     np.testing.assert_allclose(func.jvp(wave, (x,), (B[0],))[1], slope @ B[0])
     np.testing.assert_allclose(func.vmap(func.grad(wave))(A), np.cos(A) * A + np.sin(A))
     assert func.vmap(lambda row: np.sum(row) / np.shape(row)[0])(A).tolist() == A.mean(axis=1).tolist()
+
+
+COLUMN = np.array([0.5, -0.5])
+
+
+@pytest.mark.parametrize(
+    ("pasted", "numpys"),
+    [
+        (lambda x: gradcli.r_[x], lambda x: np.r_[x]),
+        (lambda x: gradcli.r_[x, B, x], lambda x: np.r_[x, B, x]),
+        (lambda x: gradcli.r_[x[0], 1.5, 2:8:3, COLUMN], lambda x: np.r_[x[0], 1.5, 2:8:3, COLUMN]),
+        (lambda x: gradcli.c_[x, COLUMN, x], lambda x: np.c_[x, COLUMN, x]),
+        (lambda x: gradcli.c_[x[0], :2], lambda x: np.c_[x[0], :2]),
+    ],
+)
+def test_what_stands_in_brackets_is_joined(pasted, numpys):
+    x = tensor(A, requires_grad=True)
+    found = pasted(x)
+    np.testing.assert_array_equal(found.detach(), numpys(A))
+    (slope,) = gradcli.grad((found * found).sum(), x)
+    np.testing.assert_allclose(slope, 2 * A * gradcli.grad(pasted(x).sum(), x)[0])
+    np.testing.assert_array_equal(pasted(A), numpys(A))
+
+
+@pytest.mark.parametrize("key", ["r", slice(0, 1, 5j), slice(None)])
+def test_directives_in_brackets_are_refused(key):
+    with pytest.raises(CallError, match="'r_' takes no"):
+        gradcli.r_[key, A]

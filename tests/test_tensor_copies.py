@@ -102,3 +102,29 @@ def test_a_whole_number_is_an_index():
     for value in (tensor(1.0), tensor([1, 2])):
         with pytest.raises(TypeError, match="only integer tensors of a single element"):
             [7, 8, 9][value]
+
+
+class Shared:
+    """An array of a library that gradcli does not know."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("source", [np.asarray, Shared, tensor])
+def test_dlpack_gives_copies_both_ways(source):
+    array = np.array([1.0, 2.0], "float32")
+    x = gradcli.from_dlpack(source(array))
+    array[0] = 5.0
+    assert (x.tolist(), x.dtype, x.is_leaf) == ([1.0, 2.0], "float32", True)
+    other = np.from_dlpack(x)
+    x.zero_()
+    assert other.tolist() == [1.0, 2.0]
+    with pytest.raises(gradcli.GradcliError, match="takes an array with '__dlpack__', not a list"):
+        gradcli.from_dlpack([1.0])

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import inference
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import expect
+from gradcli.errors import CallError, expect
 
 
 def tensor(
@@ -38,6 +38,19 @@ def tensor(
         made.version = None
     made.requires_grad = requires_grad
     return made
+
+
+def from_dlpack(source: Any) -> Tensor:
+    """A leaf Tensor with a copy of an array of any library that shares it by DLPack.
+
+    An array of a library that gradcli knows stays in that, others become arrays of NumPy, as which they must be on the
+    CPU. Raises CallError for what has no `__dlpack__`.
+    """
+    if not hasattr(source, "__dlpack__"):
+        raise CallError(f"from_dlpack takes an array with '__dlpack__', not a {type(source).__name__}")
+    if isinstance(source, Tensor) or arrays.is_array(source):
+        return tensor(source)
+    return tensor(arrays.numpy_namespace().from_dlpack(source))
 
 
 def is_inference(x: Tensor) -> bool:

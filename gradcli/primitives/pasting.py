@@ -1,0 +1,42 @@
+"""`r_` and `c_`: arrays and tensors that are joined by standing in brackets, as NumPy has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import CallError
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.creation import arange
+from gradcli.primitives.operators import operand
+from gradcli.primitives.shape import concat
+
+
+class Pasting:
+    """What is in its brackets joined along an axis: tensors, arrays and numbers of at least so many axes, the last of
+    which are added where there are fewer, and ranges as slices."""
+
+    def __init__(self, name: str, axis: int, fewest: int) -> None:
+        self.name = name
+        self.axis = axis
+        self.fewest = fewest
+
+    def __getitem__(self, key: Any) -> Any:
+        items = key if isinstance(key, tuple) else (key,)
+        return concat([self._part(item) for item in items], axis=self.axis)
+
+    def _part(self, item: Any) -> Any:
+        if isinstance(item, slice) and item.stop is not None and not isinstance(item.step, complex):
+            item = arange(item.start or 0, item.stop, 1 if item.step is None else item.step)
+        if isinstance(item, (slice, str)):
+            raise CallError(f"'{self.name}' takes no {item!r}", hint="give it tensors, numbers and ranges like 1:10")
+        part = operand(item)
+        shape = arrays.shape(part)
+        return reshape(part, (*shape, *[1] * (self.fewest - len(shape)))) if len(shape) < self.fewest else part
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+r_ = Pasting("r_", axis=0, fewest=1)
+c_ = Pasting("c_", axis=-1, fewest=2)
