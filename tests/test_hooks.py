@@ -20,6 +20,7 @@ from gradcli.autograd.graph import (
     current_graph_task_id,
     get_gradient_edge,
     increment_version,
+    queue_callback,
     register_multi_grad_hook,
     will_engine_execute_node,
 )
@@ -279,6 +280,32 @@ class TestPostAccumulateGradHooks:
         ]
         assert log.count("second") == 3
 
+    def test_they_run_as_soon_as_the_gradient_is_known(self):
+        log = []
+
+        def noted(x, name):
+            x.register_hook(lambda _: log.append(name))
+            return x
+
+        first = noted(leaf(), "first")
+        hidden = noted(first * noted(leaf(), "of the start"), "hidden")
+        last = noted(leaf(), "last")
+        (noted(hidden * last, "product") + last).backward()
+        assert log == ["product", "last", "hidden", "first", "of the start"]
+        log.clear()
+        x = noted(leaf(), "leaf")
+        noted(x * x, "square").backward(inputs=[x])
+        assert (log, x.grad.item()) == (["square", "leaf"], 4.0)
+
+    def test_a_gradient_is_there_although_what_comes_after_fails(self):
+        w = leaf()
+        w.register_post_accumulate_grad_hook(lambda w: None)
+        y = leaf() * 1
+        y.register_hook({}.__getitem__)
+        with pytest.raises((KeyError, TypeError)):
+            (y * w).backward()
+        assert w.grad.item() == 2.0
+
     def test_they_return_nothing(self):
         x = leaf()
         x.register_post_accumulate_grad_hook(lambda x: x.grad)
@@ -447,6 +474,56 @@ class TestPasses:
         assert seen == [[True, True, True, False], [True, False, True, False]]
         with pytest.raises(DifferentiationError, match="during the backward pass"):
             will_engine_execute_node(y.grad_fn)
+
+
+class Deeper(gradcli.Function):
+    """Its backward is another backward pass, of what is one less."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        with gradcli.enable_grad():
+            ctx.x = x.detach().requires_grad_() - 1
+        return ctx.x.detach()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        if ctx.x >= 0:
+            with gradcli.enable_grad():
+                Deeper.apply(ctx.x).sum().backward()
+        return g
+
+
+class TestPassesWithinPasses:
+    def test_they_may_go_deep(self):
+        x = leaf(300.0)
+        Deeper.apply(x).backward()
+        assert x.grad.item() == 1.0
+        assert current_graph_task_id() == -1
+
+    def test_an_error_deep_within_comes_through(self):
+        def fail(x):
+            with gradcli.enable_grad():
+                y = x * 1
+            y.register_hook(lambda _: fail(leaf(x.item() - 1)) if x.item() else {}[0])
+            y.backward()
+
+        with pytest.raises(KeyError):
+            fail(leaf(40.0))
+
+    def test_callbacks_at_the_end_of_a_pass(self):
+        log = []
+
+        def first():
+            log.append(("first", x.grad.item()))
+            queue_callback(lambda: log.append("last"))
+
+        x = leaf()
+        y = x * 3
+        y.register_hook(lambda _: queue_callback(first))
+        y.backward()
+        assert log == [("first", 3.0), "last"]
+        with pytest.raises(DifferentiationError, match=r"^Final callbacks can only be installed during backward pass"):
+            queue_callback(print)
 
 
 class TestVersions:

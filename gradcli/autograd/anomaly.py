@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from gradcli.autograd.engine import Visit, watcher
 from gradcli.autograd.node import Node, recorders
+from gradcli.autograd.observers import Visit, watcher
 from gradcli.errors import DifferentiationError
 from gradcli.primitives.bind import assume, components
 from gradcli.primitives.comparisons import equal

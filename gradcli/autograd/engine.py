@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ from gradcli.autograd.ancestors import ancestors
 from gradcli.autograd.hooks import Attached, Hooks, checked, replaced
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence, recorders
+from gradcli.autograd.observers import observer, watcher
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.selection import everything, has_zeros
 from gradcli.autograd.targets import (
@@ -30,22 +30,13 @@ from gradcli.autograd.targets import (
     seed_of,
 )
 from gradcli.autograd.tensor_base import TensorBase
+from gradcli.autograd.ways import Ways, has_hooks
 from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, flag
 from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import logical_or, not_equal
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
-# Called with each node, its cotangents and the operands' cotangents that came of them.
-Observer = Callable[[Node, Sequence[Any], Sequence[Any]], None]
-observer: ContextVar[Observer | None] = ContextVar("gradcli_observer", default=None)
-
-# A visit of a node with its cotangents, and what is called in its place, with it.
-Visit = Callable[[Node, Sequence[Any]], Sequence[Any]]
-watcher: ContextVar[Callable[[Visit, Node, Sequence[Any]], Sequence[Any]] | None] = ContextVar(
-    "gradcli_watcher", default=None
-)
-
 # The one that is running.
 current_pass: ContextVar[Pass | None] = ContextVar("gradcli_current_pass", default=None)
 # So many within each other go on one stack.
@@ -56,16 +47,6 @@ _next_pass = itertools.count().__next__
 _PASS = 80
 _VISIT = 12
 _VISIT_RECORDED = 24
-
-
-@contextmanager
-def observing(see: Observer | None) -> Iterator[None]:
-    """Within the block, `see` is told of every node that a backward pass visits."""
-    token = observer.set(see)
-    try:
-        yield
-    finally:
-        observer.reset(token)
 
 
 def backward(
@@ -179,6 +160,10 @@ class Pass:
         if accumulate and self.wanted is not None:
             self.useful = self.wanted
         self.reached: set[Any] | None = None
+        # Whether a leaf with hooks was reached, which are called as soon as its gradient is known.
+        self.hooked = False
+        self.ways: Ways | None = None
+        self.callbacks: list[Callable[[], object]] = []
         # In how many others it runs.
         self.depth = 0
 
@@ -204,7 +189,10 @@ class Pass:
         try:
             with arrays.quiet():
                 self._propagate()
-                return self._results()
+                results = self._results()
+                for callback in self.callbacks:
+                    callback()
+                return results
         finally:
             recorders.reset(known)
             current_span.reset(span)
@@ -237,6 +225,8 @@ class Pass:
                         self._send(edge, cotangent)
                     elif edge is not None and (self.wanted is None or edge[0] in self.wanted):
                         self._send_none(edge[0])
+                if self.hooked:
+                    self._end_leaves(node)
                 if not self.retain_graph:
                     node.release()
 
@@ -245,6 +235,8 @@ class Pass:
         if not isinstance(target, Node):
             known = self.leaves.get(target)
             self.leaves[target] = cotangent if known is None else known + cotangent
+            if self.accumulate and target._accumulator is not None:
+                self.hooked = True
             return
         slots = self.pending.get(target)
         if slots is None:
@@ -346,21 +338,36 @@ class Pass:
             cotangents = self._plain(replaced(hook, cotangents, self._tensors(cotangents)))
         return cotangents
 
+    def _end_leaves(self, node: Node) -> None:
+        """Accumulate the gradients of the leaves with hooks that are known now that a node was visited."""
+        if self.ways is None:
+            self.ways = Ways(self.pending, self.useful)
+            ended = [leaf for leaf in self.leaves if has_hooks(leaf) and leaf not in self.ways]
+        else:
+            ended = self.ways.ended_by(node)
+        for leaf in filter(self.leaves.__contains__, ended):
+            self._accumulate(leaf, self.leaves.pop(leaf))
+
     def _results(self) -> list[Any]:
-        for leaf, cotangent in self.leaves.items():
-            node = leaf._accumulator
-            if node is not None and node.attached is not None:
-                self.leaves[leaf] = self._after_hooks(node.attached.of_output(0), cotangent)
-        if not self.accumulate:
-            return self._tensors([as_gradient(self._found(target), target) for target in self.targets or ()])
-        for leaf, cotangent in self.leaves.items():
-            if leaf.requires_grad and (self.useful is None or leaf in self.useful):
+        if self.accumulate:
+            for leaf, cotangent in self.leaves.items():
                 self._accumulate(leaf, cotangent)
-        return []
+            return []
+        for leaf, cotangent in self.leaves.items():
+            self.leaves[leaf] = self._after_hooks_of_leaf(leaf, cotangent)
+        return self._tensors([as_gradient(self._found(target), target) for target in self.targets or ()])
+
+    def _after_hooks_of_leaf(self, leaf: TensorBase, cotangent: Any) -> Any:
+        node = leaf._accumulator
+        known = None if node is None else node.attached
+        return cotangent if known is None else self._after_hooks(known.of_output(0), cotangent)
 
     def _accumulate(self, leaf: TensorBase, cotangent: Any) -> None:
-        """Add a cotangent to the gradient of a leaf, with the hooks of the node that stands for that."""
+        """Add a cotangent to the gradient of a leaf, with its hooks and those of the node that stands for that."""
+        if not leaf.requires_grad or (self.useful is not None and leaf not in self.useful):
+            return
         node = leaf._accumulator
+        cotangent = self._after_hooks_of_leaf(leaf, cotangent)
         if node is not None and node.attached is not None:
             (cotangent,) = self._after_prehooks(node.attached, [cotangent])
         if cotangent is None:

@@ -34,6 +34,7 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "queue_callback",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
@@ -85,6 +86,14 @@ def will_engine_execute_node(node: Node) -> bool:
     if not isinstance(node, Node):
         raise DifferentiationError(f"will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
     return running.visits(node)
+
+
+def queue_callback(callback: Callable[[], object]) -> None:
+    """Call `callback` at the end of the backward pass that is running. Raises DifferentiationError where none is."""
+    running = current_pass.get()
+    if running is None:
+        raise DifferentiationError("Final callbacks can only be installed during backward pass.")
+    running.callbacks.append(callback)
 
 
 def register_multi_grad_hook(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.autograd.ancestors import ancestors
-from gradcli.autograd.engine import observing
 from gradcli.autograd.modes import current_span
 from gradcli.autograd.node import Node
+from gradcli.autograd.observers import observing
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.errors import Span
 from gradcli.kinds.batch import stacked

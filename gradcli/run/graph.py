@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.autograd.ancestors import ancestors
-from gradcli.autograd.engine import observing
 from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.node import Node, recorders
+from gradcli.autograd.observers import observing
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError, Span, pointing_into

@@ -1,0 +1,38 @@
+"""When the last cotangent has come to a leaf."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable
+from typing import Any
+
+from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.node import Node
+
+
+class Ways:
+    """By how many edges of nodes that wait for a visit, and of those below them, a cotangent may come to each of the leaves
+    with hooks. Only nodes that are `useful` are visited, where that is known."""
+
+    def __init__(self, waiting: Iterable[Node], useful: Container[Any] | None) -> None:
+        nodes = (node for node in ancestors(*waiting) if useful is None or node in useful)
+        self._left = Counter(target for node in nodes for target in node.targets if has_hooks(target))
+
+    def __contains__(self, leaf: Any) -> bool:
+        return leaf in self._left
+
+    def ended_by(self, node: Node) -> list[Any]:
+        """The leaves to which there is no other way than those from a node, which was visited now."""
+        ended = []
+        for target in node.targets:
+            if target in self._left:
+                self._left[target] -= 1
+                if not self._left[target]:
+                    del self._left[target]
+                    ended.append(target)
+        return ended
+
+
+def has_hooks(target: Any) -> bool:
+    """Whether what an edge leads to is a leaf that may have hooks."""
+    return not isinstance(target, Node) and target._accumulator is not None
