@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gradcli
+import gradcli.autograd.forward_ad as fwAD  # noqa: N812
 from gradcli import no_grad, tensor
 from gradcli.errors import DifferentiationError, ShapeError
 
@@ -118,6 +119,21 @@ class TestSeenOtherwise:
             message = rf"^Output 0 of ViewBackward0 is a view of a view which was created in .* the {name} block"
             with pytest.raises(DifferentiationError, match=message):
                 z /= 2
+
+
+class TestDuals:
+    def test_the_tangent_is_seen_as_the_tensor_is(self):
+        with fwAD.dual_level():
+            x = fwAD.make_dual(tensor(ROWS), tensor(ROWS))
+            y = x * 2
+            y.t_()
+            assert fwAD.unpack_dual(y).tangent.tolist() == [[2.0, 8.0], [4.0, 10.0], [6.0, 12.0]]
+            base = x * 1
+            row = base[0]
+            row.unsqueeze_(1)
+            row.mul_(10)
+            assert fwAD.unpack_dual(row).tangent.tolist() == [[10.0], [20.0], [30.0]]
+            assert fwAD.unpack_dual(base).tangent.tolist() == [[10.0, 20.0, 30.0], [4.0, 5.0, 6.0]]
 
 
 class TestAsStrided:

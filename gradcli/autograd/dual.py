@@ -24,7 +24,7 @@ from gradcli.kinds.taylor import Jet
 from gradcli.primitives import strides
 from gradcli.primitives.arithmetic import identity, zeros_like
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import Operation, Primitive
 from gradcli.primitives.series import linear
 
 _NO_PARAMS: Mapping[str, Any] = {}
@@ -148,6 +148,11 @@ class Dual(Tensor):
             self._tangent.zero_()
         elif tangent is not self._tangent:
             self._tangent.copy_(tangent)
+        return self
+
+    def _see_otherwise(self, operation: Operation, *arguments: Any, **params: Any) -> Any:
+        super()._see_otherwise(operation, *arguments, **params)
+        self._tangent._see_otherwise(operation, *arguments, **params)
         return self
 
     def _given_to(self, target: Tensor) -> None:

@@ -265,9 +265,10 @@ class TensorSurface(TensorBase):
     def _on_device(self, device: Any) -> Any:
         if device is None or _same_device(str(device), _device(self)):
             return self
+        moved = arrays.moved(self.inner, None, str(device))
         if self.requires_grad:
             raise DifferentiationError("a tensor that requires grad stays on its device", hint="use x.detach().to(…)")
-        return self.made(arrays.moved(self.inner, None, str(device)))
+        return self.made(moved)
 
     def type_as(self, other: TensorBase) -> Any:
         """In the dtype of another tensor."""
