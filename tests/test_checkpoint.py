@@ -125,6 +125,14 @@ class TestReentrant:
         with pytest.raises(ArgumentError, match=r"only supported when use_reentrant=False\.$"):
             checkpoint(gradcli.exp, x, use_reentrant=True, debug=True)
 
+    def test_warns_of_arguments_none_of_which_requires_grad(self):
+        with pytest.warns(UserWarning, match=r"^None of the inputs have requires_grad=True\. Gradients will be None$"):
+            assert not checkpoint(nn.Linear(1, 1), gradcli.tensor([1.0]), use_reentrant=True).requires_grad
+
+    def test_has_segments(self):
+        with pytest.raises(ArgumentError, match=r"^there is at least one segment, not 0$"):
+            checkpoint_sequential([gradcli.exp], 0, leaf(1.0), use_reentrant=True)
+
     def test_says_when_there_is_nothing_to_go_back_through(self):
         x = leaf(1.0)
         y = checkpoint(lambda x: x.detach() * 2, x, use_reentrant=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 from gradcli.autograd.graph import saved_tensors_hooks
 from gradcli.autograd.modes import is_grad_enabled
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
 from gradcli.utils.checkpoint_frame import CheckpointFrame
 from gradcli.utils.reentrant_checkpoint import ReentrantCheckpoint
@@ -74,6 +75,10 @@ def checkpoint(
             raise ArgumentError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not noop_context_fn or debug:
             raise ArgumentError(_ONLY_WITHOUT)
+        if not any(isinstance(x, Tensor) and x.requires_grad for x in args):
+            warnings.warn(
+                "None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=2
+            )
         return ReentrantCheckpoint.apply(function, *args)
     if determinism_check not in _CHECKS:
         raise ArgumentError(f"determinism_check should be one of {list(_CHECKS)}, but got {determinism_check}")
@@ -111,6 +116,8 @@ def checkpoint_sequential(
     unknown = kwargs.keys() - {"preserve_rng_state"}
     if unknown:
         raise ArgumentError("Unexpected keyword arguments: " + ",".join(sorted(unknown)))
+    if segments < 1:
+        raise ArgumentError(f"there is at least one segment, not {segments}")
     parts = list(functions)
     size = len(parts) // segments
     for start in range(0, size * (segments - 1), size or 1):
