@@ -105,6 +105,8 @@ class TestNodes:
     def test_a_node_is_called_with_as_many_gradients_as_it_has_results(self):
         with pytest.raises(CallError, match=r"^expected 1 arguments, got 0 instead$"):
             (leaf() ** 2).grad_fn()
+        with pytest.raises(CallError, match=r"^argument 0 is not a Tensor$"):
+            (leaf() ** 2).grad_fn(1.0)
         with pytest.raises(TypeError, match=r"^expected 2 arguments, got 1 instead$"):
             Two.apply(leaf())[0].grad_fn(tensor(1.0))
 

@@ -12,6 +12,7 @@ import pytest
 import gradcli
 from gradcli import tensor
 from gradcli.autograd import SavedTensor
+from gradcli.autograd.function import once_differentiable
 from gradcli.autograd.graph import (
     allow_mutation_on_saved_tensors,
     disable_saved_tensors_hooks,
@@ -104,6 +105,24 @@ class TestHooks:
             (second,) = gradcli.grad(slope, x)
             expected = np.exp(1.5) if y.item() == np.exp(1.5) else 9.0
             assert second.item() == pytest.approx(expected)
+
+    def test_of_what_can_be_differentiated_once(self):
+        class Once(gradcli.Function):
+            @staticmethod
+            def forward(_ctx, x):
+                return x * 2
+
+            @staticmethod
+            @once_differentiable
+            def backward(_ctx, g):
+                return g * 2
+
+        x = leaf()
+        with saved_tensors_hooks(same, same):
+            (slope,) = gradcli.grad(Once.apply(x) * x, x, create_graph=True)
+            again = (slope * x).exp()
+        with pytest.raises(DifferentiationError, match="once_differentiable"):
+            again.backward()
 
     def test_the_inner_ones_apply_and_they_end_with_their_block(self):
         with saved_tensors_hooks(lambda x: x * 3, same):

@@ -72,9 +72,12 @@ class Node:
 
     def __call__(self, *gradients: Any) -> Any:
         """The gradients of the operands from those of the results, each a tensor or None, without hooks: a tensor, or a
-        tuple of them for several operands. Raises CallError for another number of gradients."""
+        tuple of them for several operands. Raises CallError for another number of gradients, and for what is none."""
         if len(gradients) != self.outputs:
             raise CallError(f"expected {self.outputs} arguments, got {len(gradients)} instead")
+        for i, gradient in enumerate(gradients):
+            if gradient is not None and not hasattr(gradient, "made"):
+                raise CallError(f"argument {i} is not a Tensor")
         made = next((g.made for g in gradients if g is not None), None)
         recorded = grad_enabled.get()
         wanted = [edge is not None for edge in self.edges]
@@ -96,10 +99,10 @@ class Node:
 
     def leaf(self) -> Any:
         """One of the leaves that it depends on."""
-        target: Any = self
-        while isinstance(target, Node):
-            target = target.targets[0]
-        return target
+        waiting: list[Any] = [self]
+        while isinstance(waiting[-1], Node):
+            waiting += waiting.pop().targets
+        return waiting[-1]
 
     def is_smooth(self) -> bool:
         """Whether the function is differentiable at its operands, as far as is known of it and of them."""
