@@ -58,7 +58,7 @@ _HOMES = {
     "tensor": "gradcli.autograd.factory",
 }
 
-_MODULES = ("autograd", "func", "nn", "utils")
+_MODULES = ("autograd", "func", "linalg", "nn", "utils")
 
 __all__ = [
     "AccuracyWarning",
@@ -97,14 +97,16 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"gradcli.{name}")
     # A part of the package that is not loaded yet: the import statement that asks here finds it.
+    reason = ""
     if not name.startswith("_") and PathFinder.find_spec(f"{__name__}.{name}", __path__) is None:
         from gradcli.primitives import table
 
-        found = table.find(name)
+        found = table.find(name) or table.shared(name)
         if found is not None:
             globals()[name] = found
             return found
-    raise AttributeError(f"module 'gradcli' has no attribute {name!r}")
+        reason = table.beyond(name)
+    raise AttributeError(f"module 'gradcli' has no attribute {name!r}{reason}")
 
 
 def __dir__() -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
+import scipy.linalg
 
 Interval = tuple[float, float]
 
@@ -210,6 +211,11 @@ ELEMENTWISE = {
     "k1e": of_one(lambda x: mpmath.exp(x) * mpmath.besselk(1, x), POSITIVE),
     "jv": of_one(lambda x: mpmath.besselj(2.5, x), (1e-3, 5.0), before=(2.5,)),
     "jv_of_number": of_one(lambda x: mpmath.besselj(2.5, x), (1e-3, 5.0), before=(2.5,)),
+    "yv": of_one(lambda x: mpmath.bessely(2.5, x), (1e-3, 5.0), before=(2.5,)),
+    "iv": of_one(lambda x: mpmath.besseli(2.5, x), (1e-3, 5.0), before=(2.5,)),
+    "ive": of_one(lambda x: mpmath.exp(-x) * mpmath.besseli(2.5, x), (1e-3, 5.0), before=(2.5,)),
+    "rgamma": of_one(mpmath.rgamma, (1e-3, 20.0)),
+    "gammasgn": of_one(lambda x: mpmath.sign(mpmath.gamma(x)), (-20.0, 20.0)),
     "exp1": of_one(mpmath.e1, POSITIVE),
     "expi": of_one(mpmath.ei),
     "expn": of_one(lambda x: mpmath.expint(3, x), POSITIVE, before=(3,)),
@@ -584,5 +590,23 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "bincount": lambda x, weights=None, least=0: np.bincount(np.asarray(x, int), weights, least),
     "convolve": np.convolve,
     "asarray": np.asarray,
+    "real": np.real,
+    "imag": np.imag,
+    "angle": np.angle,
+    "isreal": np.isreal,
+    "iscomplex": np.iscomplex,
+    "allclose": np.allclose,
+    "column_stack": np.column_stack,
+    "append": np.append,
+    "atleast_1d": np.atleast_1d,
+    "atleast_2d": np.atleast_2d,
+    "atleast_3d": np.atleast_3d,
+    "rollaxis": np.rollaxis,
+    "flipud": np.flipud,
+    "fliplr": np.fliplr,
+    "partition": lambda x, kth, axis=-1: np.sort(x, axis),
+    "slopes": np.gradient,
+    "solve_sylvester": scipy.linalg.solve_sylvester,
+    "solve_banded": scipy.linalg.solve_banded,
     "copy": np.copy,
 }

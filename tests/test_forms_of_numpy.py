@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
 
 import gradcli
@@ -123,3 +124,145 @@ class TestWeightedLogsumexp:
     def test_the_derivative_by_weights_of_zero(self):
         x, b = tensor([1.0, 2.0]), tensor([0.0, 1.0], requires_grad=True)
         np.testing.assert_allclose(grad(gradcli.logsumexp(x, b=b), b)[0].numpy(), [np.exp(-1.0), 1.0])
+
+
+class TestSplitting:
+    @pytest.mark.parametrize("where", [2, [1], [1, 3]])
+    @pytest.mark.parametrize("name", ["vsplit", "hsplit", "dsplit", "array_split"])
+    def test_parts(self, name, where):
+        x = np.concatenate([CUBE, CUBE], axis=1)
+        for found, wanted in zip(getattr(gradcli, name)(tensor(x), where), getattr(np, name)(x, where), strict=True):
+            assert_same(found, wanted)
+
+    def test_unequal_parts(self):
+        for found, wanted in zip(gradcli.array_split(tensor(CUBE), 3, 2), np.array_split(CUBE, 3, 2), strict=True):
+            assert_same(found, wanted)
+        assert [part.shape for part in gradcli.array_split(tensor([1.0]), 3)] == [(1,), (0,), (0,)]
+
+    def test_too_few_axes(self):
+        for name, x in (("vsplit", [1.0]), ("hsplit", 1.0), ("dsplit", SQUARE)):
+            with pytest.raises(ShapeError, match="needs at least"):
+                getattr(gradcli, name)(tensor(x), 1)
+        assert len(gradcli.hsplit(tensor([1.0, 2.0]), 2)) == 2
+
+
+class TestJoining:
+    def test_rows_and_columns(self):
+        x = tensor([1.0, 2.0])
+        assert gradcli.row_stack([x, x]).shape == (2, 2)
+        assert gradcli.column_stack([x, tensor(SQUARE)]).shape == (2, 3)
+
+    def test_append(self):
+        assert_same(gradcli.append(tensor(SQUARE), 1.0), np.append(SQUARE, 1.0))
+        assert_same(gradcli.append(tensor(SQUARE), tensor(SQUARE), axis=1), np.append(SQUARE, SQUARE, axis=1))
+
+    def test_the_method_is_of_lists_alone(self):
+        with pytest.raises(CallError, match="method of lists"):
+            gradcli.compile("x.append(1)")(x=SQUARE)
+
+
+class TestSlopes:
+    @pytest.mark.parametrize("order", [1, 2])
+    def test_they_are_those_of_numpy(self, order):
+        for spacing in ((), (0.5,), (0.5, [1.0, 1.5, 3.0], 2.0)):
+            x = np.concatenate([CUBE, 2 * CUBE])
+            found = gradcli.gradient(tensor(x), *spacing, edge_order=order)
+            for one, wanted in zip(found, np.gradient(x, *spacing, edge_order=order), strict=True):
+                assert_same(one, wanted)
+        assert_same(
+            gradcli.gradient(tensor(CUBE), axis=-1, edge_order=order), np.gradient(CUBE, axis=-1, edge_order=order)
+        )
+
+    def test_what_does_not_fit(self):
+        for arguments in ((tensor(CUBE), 1.0, 2.0), (tensor([1.0]),)):
+            with pytest.raises(ShapeError, match="'gradient'"):
+                gradcli.gradient(*arguments)
+
+    def test_the_word_alone_is_no_function_of_the_language(self):
+        with pytest.raises(gradcli.GradcliError, match="'gradient' without a prefix"):
+            gradcli.compile("gradient(x)")(x=[1.0, 2.0])
+        assert gradcli.compile("np.gradient(x)[0]")(x=[1.0, 3.0]) == 2.0
+
+    def test_differences(self):
+        assert_same(gradcli.diff(tensor(CUBE), n=2, axis=1), np.diff(CUBE, n=2, axis=1))
+
+
+class TestAxesThatAreMade:
+    @pytest.mark.parametrize("name", ["atleast_1d", "atleast_2d", "atleast_3d"])
+    def test_at_least(self, name):
+        for x in (np.array(1.5), CUBE[0, 0], CUBE[0], CUBE):
+            assert_same(getattr(gradcli, name)(tensor(x)), getattr(np, name)(x))
+        assert len(getattr(gradcli, name)(tensor(1.0), tensor([1.0]))) == 2
+
+    def test_rollaxis(self):
+        for axis in (0, 1, -1):
+            for start in (-1, 0, 2, 3):
+                assert_same(gradcli.rollaxis(tensor(CUBE), axis, start), np.rollaxis(CUBE, axis, start))
+
+
+class TestRealNumbers:
+    def test_they_are_as_numpy_has_them(self):
+        x = np.array([-1.5, 0.0, 2.0, np.nan])
+        for name in ("real", "real_if_close", "conj", "conjugate", "imag", "angle", "isreal", "iscomplex"):
+            np.testing.assert_array_equal(np.asarray(getattr(gradcli, name)(tensor(x))), getattr(np, name)(x))
+
+    @pytest.mark.parametrize("name", ["fft", "eig", "stats", "odeint"])
+    def test_what_is_not_there_says_why(self, name):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}': .* (real|there|here)"):
+            getattr(gradcli, name)
+        with pytest.raises(gradcli.GradcliError) as caught:
+            gradcli.compile(f"scipy.{name}(x)")(x=1.0)
+        assert caught.value.hint
+        assert "here" in caught.value.hint or "there" in caught.value.hint
+
+
+class TestLinearAlgebra:
+    def test_names_have_the_meaning_of_the_module(self):
+        assert gradcli.linalg.norm(tensor(SQUARE), "nuc").item() == pytest.approx(np.linalg.norm(SQUARE, "nuc"))
+        assert gradcli.linalg.norm(tensor(CUBE), ord="nuc", axis=(0, 2)).shape == (3,)
+        with pytest.raises(AttributeError, match="'eig': it needs complex numbers"):
+            gradcli.linalg.eig  # noqa: B018
+
+    @pytest.mark.parametrize("triangle", ["L", "U"])
+    def test_one_triangle(self, triangle):
+        x = tensor(SQUARE, requires_grad=True)
+        values, vectors = gradcli.linalg.eigh(x, UPLO=triangle)
+        wanted = np.linalg.eigh(SQUARE, triangle)
+        assert_same(values, wanted[0])
+        assert_same(abs(vectors), abs(wanted[1]))
+        unread = (0, 1) if triangle == "L" else (1, 0)
+        assert grad(values[0], x)[0][unread].item() == 0.0
+
+    def test_stacks_of_sylvester_equations(self):
+        a, b, q = CUBE[:, :2, :2] + 5 * np.eye(2), CUBE[0, :, :3] + 7 * np.eye(3), CUBE[:, :2, :3]
+        found = gradcli.linalg.solve_sylvester(tensor(a), tensor(b), tensor(q))
+        for x, left, right in zip(found.numpy(), a, q, strict=True):
+            np.testing.assert_allclose(x, scipy.linalg.solve_sylvester(left, b, right), rtol=1e-10)
+
+    def test_bands(self):
+        bands, b = np.arange(1.0, 21.0).reshape(4, 5) ** 0.5, np.arange(5.0)
+        assert_same(
+            gradcli.linalg.solve_banded((1, 2), tensor(bands), tensor(b)), scipy.linalg.solve_banded((1, 2), bands, b)
+        )
+        with pytest.raises(ShapeError, match="solve_banded"):
+            gradcli.linalg.solve_banded((1, 1), tensor(bands), tensor(b))
+
+
+class TestSpecialFunctions:
+    @pytest.mark.parametrize("name", ["yv", "yn", "iv", "ive"])
+    def test_the_derivative_is_that_of_scipy(self, name):
+        x = tensor([0.7, 2.5], requires_grad=True)
+        value = getattr(gradcli, name)(2, x)
+        points, step = x.detach().numpy(), 1e-6
+        function = getattr(scipy.special, name)
+        np.testing.assert_allclose(value.detach().numpy(), function(2, points), rtol=1e-13)
+        slope = (function(2, points + step) - function(2, points - step)) / (2 * step)
+        np.testing.assert_allclose(grad(value.sum(), x)[0].numpy(), slope, rtol=1e-7)
+
+    def test_at_poles_of_gamma(self):
+        x = tensor([-2.0, -1.0, 0.0, 1.0], requires_grad=True)
+        value = gradcli.rgamma(x)
+        np.testing.assert_allclose(value.detach().numpy(), [0.0, 0.0, 0.0, 1.0], atol=1e-15)
+        np.testing.assert_allclose(grad(value.sum(), x)[0].numpy(), [2.0, -1.0, 1.0, np.euler_gamma], rtol=1e-12)
+        points = np.array([-2.5, -1.5, -0.5, 0.0, 3.0])
+        assert_same(gradcli.gammasgn(tensor(points)), scipy.special.gammasgn(points))

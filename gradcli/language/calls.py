@@ -164,7 +164,7 @@ def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple
             hint="f(x) = … defines one, lambda x: … is one",
             span=node.span,
         )
-    if operation is None and node.name in scope_of_program.LIST_METHODS:
+    if node.name in scope_of_program.LIST_METHODS and (operation is None or (node.receiver and node.name == "append")):
         raise CallError(f"'{node.name}' is a method of lists", hint="ys = [] begins one", span=node.name_span)
     if operation is None:
         raise UnknownNameError(f"'{node.name}' is defined later, or in a branch that was not taken")

@@ -55,6 +55,12 @@ def function(call: tree.Call, dialect: Dialect) -> Operation | None:
             hint=f"write torch.{call.name}(…) or np.{call.name}(…)",
             span=call.name_span,
         )
+    if dialect != "torch" and call.name == "gradient":
+        raise CallError(
+            "'gradient' without a prefix is no function",
+            hint="write diff(y, x) for a derivative, np.gradient(…) for the slopes between samples",
+            span=call.name_span,
+        )
     if dialect != "torch" and table.find(call.name) is None and table.differs(call.name):
         raise CallError(
             f"'{call.name}' means one thing in PyTorch and another in SciPy",

@@ -141,7 +141,7 @@ def check_arguments(operation: Operation, positional: Sequence[Value], keywords:
 _NO_NUMBERS = (str, tuple, type(None), *FUNCTIONS)
 # The parameters that take a text.
 _TEXTS = frozenset(
-    {"subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing", "approximate"}
+    {"subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing", "approximate", "UPLO"}
 )
 
 

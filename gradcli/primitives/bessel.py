@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import bessel_definitions as definitions
-from gradcli.primitives.arithmetic import absolute, divide, negative
+from gradcli.primitives.arithmetic import absolute, divide, negative, sign
 from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, not_implemented, spelled
@@ -133,6 +133,47 @@ jv_of_number: Primitive = elementwise(
     ),
     spelling=spelled(scipy="jv"),
     derivative="unknown by v, g*(jv(v - 1, x) - jv(v + 1, x))/2",
+    domain="x > 0",
+    samples=((2, 0.7), (3, [0.4, 2.5])),
+)  # fmt: skip
+
+
+yv: Primitive = elementwise(
+    "yv", "v, x", "Bessel function of the second kind and order v",
+    time=170, surcharge=of_bessel_of_number,
+    vjp=(
+        not_implemented("the derivative of 'yv' by its order is not known"),
+        lambda g, _y, v, x: g * (0.5 * (yv(v - 1.0, x) - yv(v + 1.0, x))),
+    ),
+    spelling=spelled("scipy"),
+    derivative="unknown by v, g*(yv(v - 1, x) - yv(v + 1, x))/2",
+    domain="x > 0",
+    aliases=("yn",),
+    samples=((2, 0.7), (3, [0.4, 2.5])),
+)  # fmt: skip
+
+iv: Primitive = elementwise(
+    "iv", "v, x", "modified Bessel function of the first kind and order v",
+    time=170, surcharge=of_bessel_of_number,
+    vjp=(
+        not_implemented("the derivative of 'iv' by its order is not known"),
+        lambda g, _y, v, x: g * (0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x))),
+    ),
+    spelling=spelled("scipy"),
+    derivative="unknown by v, g*(iv(v - 1, x) + iv(v + 1, x))/2",
+    domain="x > 0",
+    samples=((2, 0.7), (3, [0.4, 2.5])),
+)  # fmt: skip
+
+ive: Primitive = elementwise(
+    "ive", "v, x", "exp(-abs(x))*iv(v, x), without overflow",
+    time=170, surcharge=of_bessel_of_number,
+    vjp=(
+        not_implemented("the derivative of 'ive' by its order is not known"),
+        lambda g, y, v, x: g * (0.5 * (ive(v - 1.0, x) + ive(v + 1.0, x)) - sign(x) * y),
+    ),
+    spelling=spelled("scipy"),
+    derivative="unknown by v, g*((ive(v - 1, x) + ive(v + 1, x))/2 - sign(x)*ive(v, x))",
     domain="x > 0",
     samples=((2, 0.7), (3, [0.4, 2.5])),
 )  # fmt: skip

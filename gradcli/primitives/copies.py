@@ -7,9 +7,10 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import CallError, EvaluationError, ShapeError
-from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.arithmetic import identity, zeros_like
 from gradcli.primitives.axes import normalize_axis, truth
 from gradcli.primitives.bind import constant
+from gradcli.primitives.comparisons import equal, isnan, less, not_equal, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.primitive import Composite
 
@@ -54,6 +55,36 @@ copy = Composite(
     "a tensor of its own with the numbers of x; dtype and device may say what is there anyway", _as_it_is,
     derivative="g",
     aliases=("clone", "array", "tensor"),
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+
+
+real = Composite(
+    "real", "x", "x as it is: all numbers are real", identity,
+    derivative="g",
+    aliases=("real_if_close", "conj", "conjugate"),
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+imag = Composite(
+    "imag", "x", "the imaginary part, 0: all numbers are real", zeros_like,
+    derivative="none",
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+angle = Composite(
+    "angle", "x", "the angle of a number in the complex plane: pi where x < 0, else 0",
+    lambda x: where(isnan(x), x, where(less(x, 0), math.pi, zeros_like(x))),
+    derivative="0",
+    domain="smooth where x != 0",
+    samples=((_MATRIX,), -0.7),
+)  # fmt: skip
+isreal = Composite(
+    "isreal", "x", "whether the imaginary part is 0: everywhere", lambda x: equal(zeros_like(x), 0.0),
+    derivative="none",
+    samples=((_MATRIX,), 0.7),
+)  # fmt: skip
+iscomplex = Composite(
+    "iscomplex", "x", "whether the imaginary part is not 0: nowhere", lambda x: not_equal(zeros_like(x), 0.0),
+    derivative="none",
     samples=((_MATRIX,), 0.7),
 )  # fmt: skip
 

@@ -18,6 +18,7 @@ from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import absolute, add, divide, minus, multiply, zeros_like
+from gradcli.primitives.axes import chosen
 from gradcli.primitives.bind import assume
 from gradcli.primitives.comparisons import equal, less_equal, logical_and, logical_or, nowhere, where
 from gradcli.primitives.conversions import reshape
@@ -137,6 +138,13 @@ def _eigenvalue_series(primitive: Primitive, y: Any, x: Any) -> Coefficients:
     yield from integrated(y, sum_(_identity(x) * _turned(eigenvectors(inner), x.derivative()), -1))
 
 
+def _symmetric_matrix(x: Any, triangle: Any) -> Any:
+    """The symmetric matrix whose lower or upper triangle is that of x."""
+    square_matrix("eigh")(x)
+    lower = chosen(triangle, ("L", "U", "l", "u"), "triangle") in ("L", "l")
+    return tril(x) + matrix_transpose(tril(x, -1)) if lower else triu(x) + matrix_transpose(triu(x, 1))
+
+
 eigvalsh: Primitive = Primitive(
     "eigvalsh", "A", "the eigenvalues of a symmetric matrix, in rising order",
     forward=lambda xp, x: xp.linalg.eigvalsh(_symmetric_part(x)),
@@ -187,9 +195,16 @@ eigenvectors: Primitive = Primitive(
     samples=((_SYMMETRIC,), (_SYMMETRIC_BATCH,)),
 )  # fmt: skip
 
+
+def _eigh(A: Any, UPLO: Any = None) -> tuple[Any, Any]:  # noqa: N803
+    A = A if UPLO is None else _symmetric_matrix(A, UPLO)  # noqa: N806
+    return eigvalsh(A), eigenvectors(A)
+
+
 eigh = Composite(
-    "eigh", "A", "the eigenvalues w of a symmetric matrix in rising order, and its eigenvectors, the columns of V",
-    lambda x: (eigvalsh(x), eigenvectors(x)),
+    "eigh", "A, UPLO=None",
+    "the eigenvalues w of a symmetric matrix in rising order, and its eigenvectors, the columns of V; UPLO='L' or 'U' has one triangle read",
+    _eigh,
     derivative="of w: V@diag(g)@V.T; of V: V@(V.T@g/(w[j] - w[i]))@V.T, its symmetric part",
     domain="A symmetric; V: no two eigenvalues equal",
     edges=(*_EIGENVALUE_EDGES, "the sign of an eigenvector is arbitrary"),

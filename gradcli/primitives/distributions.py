@@ -9,10 +9,11 @@ from gradcli.arrays import special_definitions as definitions
 from gradcli.arrays import spellings
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import EvaluationError
-from gradcli.primitives.arithmetic import add, divide, multiply, subtract
+from gradcli.primitives.arithmetic import add, divide, floor, multiply, remainder, subtract
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import bind
-from gradcli.primitives.comparisons import greater, greater_equal, logical_and, where
+from gradcli.primitives.comparisons import equal, greater, greater_equal, less, logical_and, where
+from gradcli.primitives.elementary import sinpi
 from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, spelled
@@ -30,6 +31,34 @@ factorial = Composite(
     derivative="g*gamma(x + 1)*digamma(x + 1)",
     domain="x is no whole number < 0",
     samples=_POSITIVE,
+)  # fmt: skip
+
+
+def _reciprocal_gamma(x: Any) -> Any:
+    # On the left the mirror image, which has the zeros and their slopes.
+    left = less(x, 0.5)
+    mirrored, right = where(left, x, 0.0), where(left, 1.0, x)
+    return where(
+        left, multiply(sinpi(mirrored), divide(gamma(subtract(1.0, mirrored)), math.pi)), divide(1.0, gamma(right))
+    )
+
+
+rgamma = Composite(
+    "rgamma", "x", "1/gamma(x), 0 at the whole numbers <= 0", _reciprocal_gamma,
+    derivative="-g*digamma(x)/gamma(x)",
+    samples=(0.7, [0.4, 2.5], [-1.3, -2.0]),
+)  # fmt: skip
+
+gammasgn = Composite(
+    "gammasgn", "x", "the sign of gamma(x): 1, -1, and nan where it has none",
+    lambda x: where(
+        greater_equal(x, 0),
+        1.0,
+        where(equal(floor(x), x), math.nan, subtract(1.0, multiply(2.0, remainder(floor(x), 2.0)))),
+    ),
+    derivative="0",
+    domain="x is no whole number <= 0",
+    samples=(0.7, [-1.3, -2.5]),
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from gradcli.primitives.comparisons import (
 from gradcli.primitives.exponential import share
 from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.reductions import all_
 from gradcli.primitives.trigonometric import cos, sin, sinh, tan, tanh
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
@@ -169,6 +170,14 @@ isclose = Composite(
     derivative="none",
     edges=("an infinity is close to itself alone; nan to nothing, or to nan where equal_nan",),
     samples=((0.7, 0.7000001), ([-1.0, 2.0], [-1.0, 2.5])),
+)  # fmt: skip
+
+allclose = Composite(
+    "allclose", isclose.signature, "whether all elements are close, as isclose says of each",
+    lambda *operands, **tolerances: all_(isclose(*operands, **tolerances)),
+    derivative="none",
+    subject="reductions",
+    samples=(([-1.0, 2.0], [-1.0, 2.5]), ([-1.0, 2.0], [-1.0, 2.0])),
 )  # fmt: skip
 
 lerp = Composite(

@@ -14,7 +14,7 @@ from gradcli.primitives.bind import constant
 from gradcli.primitives.comparisons import greater, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.decompositions import pinv, svdvals
-from gradcli.primitives.indexing import index
+from gradcli.primitives.indexing import index, scatter
 from gradcli.primitives.linear import einsum, matmul
 from gradcli.primitives.matrices import cubic, inv, solve, square_matrix
 from gradcli.primitives.powers import power, square
@@ -179,6 +179,57 @@ cholesky_solve = Composite(
     derivative="w, the lower triangle of -(w@X.T + X@w.T)@L, where L@L.T@w = g",
     domain="no 0 on the diagonal of L",
     samples=((_SQUARE, [[1.5, 0.0], [0.5, 2.0]]), (_SQUARE, [[1.5, 0.3], [0.0, 2.0]], True)),
+)  # fmt: skip
+
+
+def _solve_sylvester(A: Any, B: Any, Q: Any) -> Any:  # noqa: N803
+    for x in (A, B):
+        square_matrix("solve_sylvester")(x)
+    rows, columns = arrays.shape(A)[-1], arrays.shape(B)[-1]
+    if arrays.shape(Q)[-2:] != (rows, columns):
+        raise ShapeError(f"'solve_sylvester' needs a right side of {rows} by {columns}, not {list(arrays.shape(Q))}")
+    xp, dtype = arrays.numpy_namespace(), arrays.dtype_name(Q)
+    # One equation for each element: A@X takes those of its column, X@B those of its row.
+    left = multiply(expand_dims(A, (-3, -1)), reshape(xp.eye(columns, dtype=dtype), (1, columns, 1, columns)))
+    right = multiply(expand_dims(matrix_transpose(B), (-4, -2)), reshape(xp.eye(rows, dtype=dtype), (rows, 1, rows, 1)))
+    both = add(left, right)
+    equations = reshape(both, (*arrays.shape(both)[:-4], rows * columns, rows * columns))
+    found = solve(equations, reshape(Q, (*arrays.shape(Q)[:-2], rows * columns, 1)))
+    return reshape(found, (*arrays.shape(found)[:-2], rows, columns))
+
+
+solve_sylvester = Composite(
+    "solve_sylvester", "A, B, Q", "the X with A@X + X@B = Q, by one equation for each of its elements", _solve_sylvester,
+    derivative="-W@X.T, -X.T@W, W, where A.T@W + W@B.T = g",
+    domain="no eigenvalue of A is the negative of one of B",
+    samples=((_SQUARE, [[1.5, 0.0], [0.5, 2.0]], _SQUARE), (_SQUARE, [[2.0]], [[1.0], [-0.5]])),
+)  # fmt: skip
+
+
+def _solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
+    bands, sizes = whole_numbers(l_and_u, "a number of diagonals"), arrays.shape(ab)
+    if len(bands) != 2 or min(bands) < 0 or len(sizes) != 2 or sizes[0] != sum(bands) + 1:
+        raise ShapeError(
+            f"'solve_banded' does not fit diagonals of shape {list(sizes)}",
+            hint="a row for each diagonal, so many below and above the main one as the first argument says",
+        )
+    upper = bands[1]
+    xp, size = arrays.numpy_namespace(), sizes[1]
+    limits.charge(size * size)
+    places, columns = xp.indices(sizes)
+    rows = places + columns - upper
+    inside = (rows >= 0) & (rows < size)
+    elements = index(ab, (places[inside], columns[inside]))
+    return solve(scatter(elements, (rows[inside], columns[inside]), (size, size)), b)
+
+
+solve_banded = Composite(
+    "solve_banded", "l_and_u, ab, b",
+    "the x with A@x = b, for the matrix with so many diagonals below and above the main one, which are the rows of ab, the highest first",
+    _solve_banded,
+    derivative="that of solve, for the elements in the matrix",
+    domain="det(A) != 0",
+    samples=(((1, 1), [[0.0, 0.5, 0.25], [2.0, 3.0, 1.5], [1.0, -0.5, 0.0]], _VECTOR),),
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import add, divide, fmod, multiply, negative, round_, subtract
+from gradcli.primitives.arranging import slopes
 from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array
 from gradcli.primitives.bind import concrete, constant
 from gradcli.primitives.comparisons import clip, equal, maximum, minimum, where
@@ -171,6 +172,12 @@ linalg_norm = Composite(
 library_diff = Composite(
     "diff", difference.signature, difference.doc, difference.definition,
     derivative=difference.derivative, dialects="numpy torch",
+)  # fmt: skip
+
+
+numpy_gradient = Composite(
+    "gradient", slopes.signature, slopes.doc, slopes.definition,
+    derivative=slopes.derivative, dialects="numpy",
 )  # fmt: skip
 
 

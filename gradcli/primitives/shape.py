@@ -256,6 +256,7 @@ def _hstack(tensors: Any) -> Any:
 vstack = Composite(
     "vstack", "tensors", "tensors joined along the first axis, numbers and vectors as rows", _vstack,
     derivative="the slice of g that each tensor became",
+    aliases=("row_stack",),
     samples=(([_VECTOR, _MATRIX],),),
 )  # fmt: skip
 

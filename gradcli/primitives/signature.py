@@ -93,8 +93,10 @@ def with_own_names(keywords: Mapping[str, Any], parameters: Sequence[Parameter])
 
 def with_arrays(parameters: Sequence[Parameter], operands: Sequence[Any]) -> tuple[Any, ...]:
     """Positional arguments, with arrays for the lists of numbers that stand for operands."""
-    # The last parameter stands for all that follow, as in `*tensors`.
-    return tuple(_read_list(o, p) for o, p in zip(operands, chain(parameters, repeat(parameters[-1]))))
+    # One such as `*tensors`, or the last one, stands for all that follow.
+    last = next((place for place, p in enumerate(parameters) if p.variadic), len(parameters) - 1)
+    places = chain(parameters[:last], repeat(parameters[last]))
+    return tuple(_read_list(o, p) for o, p in zip(operands, places))
 
 
 def _read_list(value: Any, parameter: Parameter) -> Any:

@@ -58,7 +58,7 @@ _LATER = {
     ),
     "elementary": (
         "elementwise",
-        "sec csc cot csch coth sinpi cospi fmax fmin nextafter logaddexp2 isinf nan_to_num isclose lerp addcmul addcdiv "
+        "sec csc cot csch coth sinpi cospi fmax fmin nextafter logaddexp2 isinf nan_to_num isclose allclose lerp addcmul addcdiv "
         "threshold",
     ),
     "activations": (
@@ -71,21 +71,27 @@ _LATER = {
         "index_add masked_fill masked_select one_hot unflatten diag_embed rot90 "
         "as_strided",
     ),
+    "arranging": (
+        "shape",
+        "array_split vsplit hsplit dsplit column_stack append atleast_1d atleast_2d atleast_3d rollaxis flipud fliplr "
+        "partition",
+    ),
     "sampling": ("shape", "interp searchsorted bincount convolve pad unfold"),
     "matrices": ("linear algebra", "inv det logdet solve matrix_power kron cross tensordot dot inner vdot"),
     "decompositions": ("linear algebra", "cholesky eigvalsh eigh qr svdvals pinv matrix_exp expm"),
     "equations": (
         "linear algebra",
-        "linear baddbmm addmm cdist slogdet solve_triangular cholesky_solve lstsq multi_dot vander matrix_norm",
+        "linear baddbmm addmm cdist slogdet solve_triangular cholesky_solve solve_sylvester solve_banded lstsq multi_dot "
+        "vander matrix_norm",
     ),
     "singular": ("linear algebra", "svd"),
     "distributions": (
         "special",
-        "factorial comb perm erfcx erfcinv log_ndtr norm_pdf norm_cdf entr rel_entr multigammaln",
+        "factorial comb perm rgamma gammasgn erfcx erfcinv log_ndtr norm_pdf norm_cdf entr rel_entr multigammaln",
     ),
     "bessel": (
         "special",
-        "i0e i1e y0 y1 k0 k1 k0e k1e jv jn bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 "
+        "i0e i1e y0 y1 k0 k1 k0e k1e jv jn yv yn iv ive bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 "
         "scaled_modified_bessel_k0 scaled_modified_bessel_k1",
     ),
     "integrals": (
@@ -94,7 +100,8 @@ _LATER = {
     ),
     "copies": (
         "shape",
-        "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item",
+        "asarray as_tensor from_numpy contiguous ascontiguousarray copy clone array tensor size numel item real "
+        "real_if_close conj conjugate imag angle isreal iscomplex",
     ),
 }
 _HOMES = {name: file for file, (_, listed) in _LATER.items() for name in listed.split()}
@@ -104,7 +111,7 @@ DIFFERING = {
     "torch": frozenset(
         "diff dot kl_div max median meshgrid min pad repeat size sort split std svd var vdot".split()  # noqa: SIM905
     ),
-    "numpy": frozenset(["diff", "kl_div"]),
+    "numpy": frozenset(["diff", "gradient", "kl_div"]),
     "linalg": frozenset(["norm"]),
     "torch.linalg": frozenset(["vander"]),
     "scipy.linalg": frozenset(["cholesky", "qr"]),
@@ -203,6 +210,20 @@ def families(module: str) -> tuple[str, str]:
     if module.endswith("linalg"):
         return own, "linalg"
     return own, "torch" if module.startswith("torch") else "numpy"
+
+
+def shared(name: str) -> Operation | None:
+    """What NumPy means by a name that the language has for something else, where PyTorch means the same by it or nothing."""
+    found = _of_libraries()["numpy", name] if name in DIFFERING["numpy"] else None
+    alike = name not in DIFFERING["torch"] or _of_libraries()["torch", name] is found
+    return found if alike else None
+
+
+def beyond(name: str) -> str:
+    """Why there is no function of a name that people look for, as the end of an error; nothing where that is not known."""
+    from gradcli.primitives.beyond import REASONS
+
+    return f": {REASONS[name]}" if name in REASONS else ""
 
 
 def differs(name: str) -> bool:

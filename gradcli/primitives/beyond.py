@@ -1,0 +1,16 @@
+"""What NumPy, SciPy and PyTorch compute and gradcli does not, by names that people look for."""
+
+_REASONS = {
+    "Fourier transforms need complex numbers, and all numbers here are real": (
+        "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn fftshift ifftshift fftfreq "
+        "rfftfreq stft istft"
+    ),
+    "it needs complex numbers, and all numbers here are real": (
+        "complex complex64 complex128 polar view_as_complex view_as_real eig eigvals schur sqrtm logm iscomplexobj"
+    ),
+    "distributions are not there, but for norm_pdf, norm_cdf, ndtr and their like": (
+        "stats norm_logpdf multivariate_normal dirichlet logpdf logcdf logsf logpmf pmf"
+    ),
+    "differential equations and integrals are not solved here": "integrate odeint solve_ivp quad dblquad",
+}
+REASONS = {name: reason for reason, names in _REASONS.items() for name in names.split()}
