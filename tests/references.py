@@ -451,6 +451,11 @@ def _index_add(x: Any, axis: int, indices: Any, source: Any, alpha: float = 1.0)
     return out
 
 
+def _as_strided(x: Any, size: Any, stride: Any, offset: int = 0) -> Any:
+    places = np.tensordot(np.asarray(stride, int), np.indices(np.asarray(size, int)), 1)
+    return np.ravel(x)[offset + places]
+
+
 def _unflatten(x: Any, axis: int, sizes: Any) -> Any:
     return np.reshape(x, (*np.shape(x)[:axis], *np.asarray(sizes, int), *np.shape(x)[axis + 1 :]))
 
@@ -581,6 +586,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "unflatten": _unflatten,
     "diag_embed": _diag_embed,
     "rot90": np.rot90,
+    "as_strided": _as_strided,
     "pad": lambda x, widths, mode="constant", value=0.0: np.pad(
         x, np.asarray(widths, int), mode, **({"constant_values": value} if mode == "constant" else {})
     ),
