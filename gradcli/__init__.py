@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from gradcli.errors import AccuracyWarning, GradcliError
     from gradcli.primitives.pasting import c_, r_
     from gradcli.run.check import gradcheck
-    from gradcli.run.compiled import CompiledProgram
-    from gradcli.run.programs import compile
+    from gradcli.run.programs import CompiledProgram, compile
     from gradcli.utils.checkpoint import checkpoint
 
 __version__ = "0.1.0"
@@ -35,7 +34,7 @@ __version__ = "0.1.0"
 # Loaded when first asked for.
 _HOMES = {
     "AccuracyWarning": "gradcli.errors",
-    "CompiledProgram": "gradcli.run.compiled",
+    "CompiledProgram": "gradcli.run.programs",
     "Function": "gradcli.autograd.function",
     "GradcliError": "gradcli.errors",
     "Tensor": "gradcli.autograd.tensor",

@@ -163,8 +163,8 @@ class GradcliError(Exception):
 
 
 @contextmanager
-def pointing_into(source: str, span: Span | None = None) -> Iterator[None]:
-    """Within the block, an error without a text gets `source`, and one without a place gets `span`."""
+def pointing_into(source: str | None, span: Span | None = None) -> Iterator[None]:
+    """Within the block, an error without a text gets `source`, if there is one, and one without a place gets `span`."""
     try:
         yield
     except GradcliError as error:

@@ -32,8 +32,8 @@ from gradcli.primitives.comparisons import not_equal
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive, not_implemented
 from gradcli.program.ir import Equation, Program, Variable
-from gradcli.run import compiled as compiled_module
-from gradcli.run import session
+from gradcli.run import converted, session
+from gradcli.run import programs as programs_module
 from gradcli.run.recordings import Recording, abstract, recording
 
 RNG = np.random.default_rng(0)
@@ -47,7 +47,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def as_inputs(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: compiled_module._input(value) for name, value in values.items()}
+    return {name: converted.value(value) for name, value in values.items()}
 
 
 def eager(text: str, values: dict[str, Any], wrt: Any = None, grad_output: Any = None) -> tuple[Any, dict[str, Any]]:
@@ -79,7 +79,7 @@ def conformance() -> list[tuple[str, dict[str, Any], list[str], Any]]:
     for case in CASES:
         values = as_inputs({n: numbers(v) for n, v in case["bindings"].items() if n in case["program"]})
         wrt = [n for n in case.get("wrt") or values if n in values]
-        weights = None if "grad_output" not in case else compiled_module._input(numbers(case["grad_output"]))
+        weights = None if "grad_output" not in case else converted.value(numbers(case["grad_output"]))
         found.append((case["program"], values, wrt, weights))
     return found
 
@@ -374,7 +374,7 @@ def test_the_second_call_runs_a_recording(monkeypatch):
     values = {"x": RNG.random(5)}
     first = program.value_and_grad(values)
     program.value_and_grad(values)
-    monkeypatch.setattr(compiled_module, "evaluate", None)
+    monkeypatch.setattr(programs_module, "evaluate", None)
     assert_equal(program.value_and_grad(values)[1]["x"], first[1]["x"])
     with pytest.raises(TypeError):
         program.value_and_grad({"x": RNG.random(6)})

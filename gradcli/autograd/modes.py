@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
 from types import GeneratorType, TracebackType
 from typing import Any, TypeVar
 
-from gradcli.errors import Span, flag
+from gradcli.errors import MissingRuleError, Span, flag
 
 grad_enabled: ContextVar[bool] = ContextVar("gradcli_grad_enabled", default=True)
 inference: ContextVar[bool] = ContextVar("gradcli_inference", default=False)
 multithreading_enabled: ContextVar[bool] = ContextVar("gradcli_multithreading_enabled", default=True)
 current_span: ContextVar[Span | None] = ContextVar("gradcli_span", default=None)
+
+# Whether derivatives go along with the numbers, so that what leaves the graph would still have them.
+_outside_refused: ContextVar[bool] = ContextVar("gradcli_outside_refused", default=False)
 
 _DECORATED_CLASS = (
     "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
@@ -27,6 +30,23 @@ _DECORATED_CLASS = (
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+@contextmanager
+def refusing_to_leave_the_graph() -> Iterator[None]:
+    """Within the block `no_grad`, `detach`, `data` and hooks raise MissingRuleError: what they do to derivatives they
+    do to those by the graph alone."""
+    token = _outside_refused.set(True)
+    try:
+        yield
+    finally:
+        _outside_refused.reset(token)
+
+
+def leave_graph() -> None:
+    """Raise MissingRuleError where that is refused."""
+    if _outside_refused.get():
+        raise MissingRuleError("what leaves the graph has no Taylor series")
 
 
 class _GradMode:
@@ -42,6 +62,8 @@ class _GradMode:
         self._tokens: list[Token[bool]] = []
 
     def __enter__(self) -> None:
+        if not self.enabled:
+            leave_graph()
         self._tokens.append(grad_enabled.set(self.enabled and not inference.get()))
 
     def __exit__(
@@ -155,7 +177,10 @@ class set_grad_enabled(_Switch):
     variable = grad_enabled
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(flag(mode, "the mode") and not inference.get())
+        enabled = flag(mode, "the mode") and not inference.get()
+        if not enabled:
+            leave_graph()
+        super().__init__(enabled)
 
     def __call__(self, function: F) -> F:
         self.variable.set(self._before)

@@ -15,7 +15,7 @@ from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
-from gradcli.primitives.bind import Kind, bind, together
+from gradcli.primitives.bind import Kind, bind, constant, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import NodeName, Primitive
@@ -101,10 +101,10 @@ class Tensor(TensorSurface):
         """The one element, as a Python number."""
         if self.size != 1:
             raise ShapeError(f"a Tensor with {self.size} elements cannot be converted to Scalar")
-        return arrays.to_numpy(self.inner).item()
+        return arrays.to_numpy(constant(self.inner)).item()
 
     def tolist(self) -> Any:
-        return arrays.tolist(self.inner)
+        return arrays.tolist(constant(self.inner))
 
     def numpy(self) -> Any:
         """The values as an array of NumPy that is not to be written into. Raises DifferentiationError where that would
@@ -113,7 +113,7 @@ class Tensor(TensorSurface):
             raise DifferentiationError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
-        array = arrays.to_numpy(self.inner).view()
+        array = arrays.to_numpy(constant(self.inner)).view()
         array.flags.writeable = False
         return array
 
@@ -167,7 +167,9 @@ class Tensor(TensorSurface):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ShapeError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(self.item())
+        condition = constant(self.inner)
+        # One that is recorded takes note of how it was decided.
+        return bool(condition if isinstance(condition, Kind) else self.item())
 
     def __len__(self) -> int:
         if not self.shape:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 from gradcli import arrays
 from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.hooks import HookHandle
-from gradcli.autograd.modes import inference
+from gradcli.autograd.modes import inference, leave_graph
 from gradcli.autograd.node import Edge, Node, next_sequence
 from gradcli.autograd.storage import Counter
 from gradcli.autograd.views import Place, place_of, settle, write
@@ -208,6 +208,7 @@ class TensorBase(Operators):
         anything, replaces the gradient. The handle's `remove()` takes the hook away."""
         if not self.requires_grad:
             raise DifferentiationError("cannot register a hook on a tensor that doesn't require gradient")
+        leave_graph()
         node = self.grad_fn or self._end()
         return node.attach().of_output(self.output_nr).register(hook)
 
@@ -284,6 +285,7 @@ class TensorBase(Operators):
         return self.version is None
 
     def _alias(self, counter: Counter | None) -> Any:
+        leave_graph()
         place, alias = place_of(self), self.made(self.inner)
         settle(alias, place.alias(counter or place.counter))
         return alias

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
@@ -43,8 +43,13 @@ class Abstract(Kind):
         return self._dtype
 
     @property
-    def inner(self) -> Any:
+    def inner(self) -> NoReturn:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
         raise NotRecordableError("what is computed here depends on the numbers, so it cannot be recorded")
+
+    __bool__ = _refuse
 
     def assume(self) -> bool:
         return True

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from gradcli import arrays, limits
 from gradcli.errors import NotRecordableError
 from gradcli.kinds.order import RECORDED
 from gradcli.primitives.bind import assume, bind, constant
+from gradcli.primitives.comparisons import logical_not
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
 from gradcli.program.checker import check
@@ -67,14 +68,31 @@ class Recorded(Operators):
         return self.variable.dtype
 
     @property
-    def inner(self) -> Any:
-        raise NotRecordableError("what is computed here depends on the numbers, so it cannot be recorded")
+    def inner(self) -> NoReturn:
+        self._refuse()
 
     def assume(self) -> bool:
         if not assume(self.example):
             return False
         self.tape.guards.append(self.variable)
         return True
+
+    def __bool__(self) -> bool:
+        """Whether a condition of Python's holds: the program is good only for numbers that take this way too."""
+        if self.tape.decisions is not None:
+            return bool(self.decide())
+        held = bool(self.example)
+        condition = self if held else logical_not(self)
+        self.tape.guards.append(condition.variable)
+        return held
+
+    def __array__(self, *_arguments: Any, **_keywords: Any) -> NoReturn:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise NotRecordableError("what is computed here depends on the numbers, so it cannot be recorded")
+
+    __float__ = __int__ = _refuse
 
     def decide(self) -> Any:
         decisions = self.tape.decisions

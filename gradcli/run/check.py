@@ -14,9 +14,8 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import session
-from gradcli.run.compiled import CompiledProgram
 from gradcli.run.diagnose import Warning
-from gradcli.run.programs import ConfinedProgram, compile
+from gradcli.run.programs import CompiledProgram, ConfinedProgram, compile
 
 
 def gradcheck(

@@ -1,11 +1,11 @@
-"""A program as a Python callable: parsed once, run many times."""
+"""A program, or a function of Python's, that is run many times: from recordings, where it can be."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from gradcli import arrays, limits
@@ -18,33 +18,31 @@ from gradcli.calculus.jacobians import jacobians_by_either_mode
 from gradcli.errors import (
     AccuracyWarning,
     BindingError,
-    CallError,
     DifferentiationError,
     GradcliError,
     NotRecordableError,
-    did_you_mean,
     expect,
     flag,
     pointing_into,
 )
 from gradcli.executors import scalars
-from gradcli.language import scope
-from gradcli.language.interpreter import Evaluation, evaluate
-from gradcli.language.syntax.tree import Module
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
+from gradcli.run import converted
 from gradcli.run.recordings import Recordings, Wanted, abstract, recording
 from gradcli.run.trace import Outcome
+
+if TYPE_CHECKING:
+    from gradcli.run.callables import Computation
 
 # So many functions for scalars are kept, and of each so many versions, under different guards.
 _MOST_SCALAR = 32
 _MOST_VERSIONS = 4
 
 
-class CompiledProgram:
-    """A parsed program.
+class Compiled:
+    """A computation, which a program or a function of Python's says.
 
     Its inputs are Python numbers, arrays, nested lists or Tensors; results come back as numbers
     and arrays, or as Tensors, with their graph, where an input is a Tensor.
@@ -53,36 +51,57 @@ class CompiledProgram:
     from a recording, unless what it does depends on their numbers.
     """
 
-    def __init__(self, program: Module, max_steps: int = MAX_STEPS, max_elements: int = MAX_ELEMENTS) -> None:
-        expect(program, Module, "gradcli.compile makes a program of a text, and this takes what it was parsed to")
-        self.program = program
+    def __init__(
+        self,
+        computation: Computation,
+        inputs: tuple[str, ...],
+        accepted: Iterable[str],
+        max_steps: int,
+        max_elements: int,
+    ) -> None:
+        self.computation = computation
+        self.inputs = inputs
+        self._accepted = frozenset(accepted)
         self._limits = max_steps, max_elements
-        self._recordings = Recordings(program)
+        self._recordings = Recordings(computation)
         # Functions for scalar inputs, by the names of these and those to differentiate by.
         self._scalar: dict[Any, Callable[..., Any]] = {}
         self._versions: Counter[Any] = Counter()
-        reads = scope.outer_reads(program).values()
-        # A constant such as `pi` among them is what it is where no value is given for it.
-        self.inputs = tuple(r.name for r in reads if not r.maybe_assigned and r.name not in scope.TYPES)
-        self._accepted = frozenset(r.name for r in reads)
 
-    def __repr__(self) -> str:
-        return f"<program {self.program.source!r}>"
+    def _evaluated(self, bindings: Mapping[str, Any]) -> Any:
+        """The value for inputs that are arrays or Tensors."""
+        raise NotImplementedError
 
-    def __call__(self, /, **values: Any) -> Any:
-        """The value of the program, its inputs given by name."""
+    def _unknown(self, name: str) -> BindingError:
+        """The error that it has no input of this name."""
+        raise NotImplementedError
+
+    def _expect_all(self, names: Collection[str]) -> None:
+        """Raise BindingError where it needs more inputs than these."""
+        raise NotImplementedError
+
+    def _called(self, values: dict[str, Any]) -> Any:
+        """The value, the inputs given by name."""
         found = self._scalar_value_and_grad(values, ())
         if found is not None:
             return found[0]
         with limits.within(*self._limits):
-            bindings = self._bindings(values)
             if any(isinstance(v, Tensor) for v in values.values()):
-                return self._run(bindings).value
+                return self._of_tensors(values)
+            bindings = self._bindings(values)
             outcome = self._recorded(bindings, Wanted(()))
             if outcome is None:
-                return _plain(self._run(bindings).value, bindings)
+                return self._eager_value(bindings)
             self._prepare_scalar(tuple(values), (), values)
-            return _plain(outcome.value, {})
+            return converted.plain(outcome.value, {})
+
+    def _eager_value(self, bindings: Mapping[str, Any]) -> Any:
+        """The value for inputs none of which is a tensor."""
+        return converted.plain(self._run(bindings), bindings)
+
+    def _of_tensors(self, values: Mapping[str, Any]) -> Any:
+        """The value with its graph, for inputs some of which are tensors."""
+        return self._run(self._bindings(values))
 
     def value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, grad_output: Any = None
@@ -103,7 +122,7 @@ class CompiledProgram:
             if outcome is not None:
                 if grad_output is None:
                     self._prepare_scalar(tuple(values), tuple(names), values)
-                return _plain(outcome.value, {}), outcome.derivatives
+                return converted.plain(outcome.value, {}), outcome.derivatives
             return self._eager_value_and_grad(values, wrt, grad_output)
 
     def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
@@ -113,13 +132,10 @@ class CompiledProgram:
         Raises BindingError where `names` are not what the program reads, and NotRecordableError
         where what it does depends on the numbers: then there is nothing to compile.
         """
-        names = _listed(names)
-        leaves = names if wrt is None else _listed(wrt)
+        names = converted.listed(names)
+        leaves = names if wrt is None else converted.listed(wrt)
         self._leaves(dict.fromkeys(names, 1.0), leaves)
-        listed = frozenset(names)
-        missing = [n for n in self.inputs if n not in listed and n not in scope.CONSTANTS]
-        if missing:
-            raise BindingError(f"the program reads '{missing[0]}', which is not among the inputs")
+        self._expect_all(frozenset(names))
 
         def general(*values: Any) -> Any:
             if len(values) != len(names):
@@ -148,7 +164,7 @@ class CompiledProgram:
         not fit; None where it is no program on scalars."""
         try:
             with limits.within(*self._limits), limits.attempt():
-                made = recording(self.program, inputs, wrt)
+                made = recording(self.computation, inputs, wrt)
         except NotRecordableError:
             raise
         except GradcliError:
@@ -194,27 +210,34 @@ class CompiledProgram:
             return
         known = self._scalar.get(key)
         if known is None and len(self._scalar) < _MOST_SCALAR:
-            some = dict.fromkeys(names, abstract(0.0))
-            self._scalar[key] = self._version(some, wrt, raised=_nothing, refused=_refused) or _nothing
+            self._scalar[key] = self._first_version(values, wrt) or _nothing
         elif known is not None and self._versions[key] < _MOST_VERSIONS and known(*values.values()) is _REFUSED:
             self._versions[key] += 1
             self._scalar[key] = self._version(values, wrt, raised=_nothing, refused=known) or known
+
+    def _first_version(self, values: Mapping[str, Any], wrt: Sequence[str]) -> Callable[..., Any] | None:
+        """A function for any numbers, or where its course depends on them, for those that take the course of `values`."""
+        some = dict.fromkeys(values, abstract(0.0))
+        try:
+            return self._scalar_function(some, wrt, raised=_nothing, refused=_refused)
+        except NotRecordableError:
+            return self._version(values, wrt, raised=_nothing, refused=_refused)
 
     def _recorded(self, bindings: Mapping[str, Any], wanted: Wanted, grad_output: Any = None) -> Outcome | None:
         """The outcome from a recording; None where there is none, or none for these inputs."""
         if isinstance(grad_output, Tensor) or any(isinstance(b, Tensor) for b in bindings.values()):
             return None
         cotangent = None if grad_output is None else operand(grad_output)
-        with arrays.using_dtype(_dtype(bindings)):
+        with arrays.using_dtype(converted.dtype(bindings)):
             return self._recordings.run(bindings, wanted, cotangent)
 
     def _eager_value_and_grad(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
     ) -> tuple[Any, dict[str, Any]]:
         leaves, value = self._differentiable(values, wrt)
-        with pointing_into(self.program.source):
+        with pointing_into(self.computation.source):
             found = gradients(value, list(leaves.values()), grad_output, retain_graph=False)
-        return _plain(value, leaves), {name: _plain(g, leaves) for name, g in zip(leaves, found)}
+        return converted.plain(value, leaves), {name: converted.plain(g, leaves) for name, g in zip(leaves, found)}
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:
         """The Jacobian by each input, of shape value.shape + input.shape; None as in `value_and_grad`."""
@@ -224,9 +247,9 @@ class CompiledProgram:
             if outcome is not None:
                 return outcome.derivatives
             leaves, value = self._differentiable(values, wrt)
-            with pointing_into(self.program.source):
-                found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}).value, leaves, value)
-            return {name: _plain(j, leaves) for name, j in found.items()}
+            with pointing_into(self.computation.source):
+                found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}), leaves, value)
+            return {name: converted.plain(j, leaves) for name, j in found.items()}
 
     def hessian(
         self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, *, sparse: bool = False
@@ -258,8 +281,8 @@ class CompiledProgram:
         from gradcli.run.hessians import program_hessian
 
         given = {name: concrete(value) for name, value in bindings.items()}
-        with arrays.using_dtype(_dtype(given)):
-            return program_hessian(self.program, given, names).at(given)
+        with arrays.using_dtype(converted.dtype(given)):
+            return program_hessian(self.computation, given, names).at(given)
 
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
         """All derivatives of a scalar value up to `order`.
@@ -285,28 +308,30 @@ class CompiledProgram:
         bindings, names = self._leaves(values, wrt)
         outcome = self._recorded(bindings, Wanted(tuple(names), "derivatives", order))
         if outcome is not None:
-            return Derivatives(_plain(outcome.value, {}), outcome.derivatives, outcome.deviations)
+            return Derivatives(converted.plain(outcome.value, {}), outcome.derivatives, outcome.deviations)
         return self._eager_derivatives(bindings, names, order, watched=True)
 
     def _eager_derivatives(
         self, bindings: Mapping[str, Any], names: Sequence[str], order: int, *, watched: bool = False
     ) -> Derivatives:
         leaves = {n: concrete(bindings[n]) for n in names}
-        with enable_grad(), pointing_into(self.program.source):
+        with enable_grad(), pointing_into(self.computation.source):
 
             def function(given: Mapping[str, Any]) -> Any:
-                return self._run({**bindings, **given}).value
+                return self._run({**bindings, **given})
 
             made = watched_derivatives(function, leaves, order) if watched else derivatives(function, leaves, order)
         value, found, *further = made
-        return Derivatives(_plain(value, bindings), {key: _plain(d, bindings) for key, d in found.items()}, *further)
+        return Derivatives(
+            converted.plain(value, bindings), {key: converted.plain(d, bindings) for key, d in found.items()}, *further
+        )
 
     def _differentiable(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Tensor], Any]:
         """The leaves to differentiate by, and the value with its graph."""
         bindings, names = self._leaves(values, wrt)
-        leaves = {n: _leaf(bindings[n]) for n in names}
+        leaves = {n: converted.leaf(bindings[n]) for n in names}
         with enable_grad():
-            return leaves, self._run(bindings | leaves).value
+            return leaves, self._run(bindings | leaves)
 
     def _leaves(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> tuple[dict[str, Any], list[str]]:
         """The inputs as arrays, and the names to differentiate by."""
@@ -316,28 +341,30 @@ class CompiledProgram:
     def _names(self, values: Mapping[str, Any], wrt: Sequence[str] | None) -> list[str]:
         """The inputs to differentiate by, all of them where `wrt` is None."""
         expect(values, Mapping, "the values of a program are a mapping of names to numbers, arrays or tensors")
-        names = [n for n in values if n in self._accepted] if wrt is None else list(_listed(wrt))
+        names = [n for n in values if n in self._accepted] if wrt is None else list(converted.listed(wrt))
         missing = [n for n in names if n not in values]
         if missing:
             raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
         return names
 
-    def _run(self, bindings: Mapping[str, Any]) -> Evaluation:
+    def _run(self, bindings: Mapping[str, Any]) -> Any:
         namespace = arrays.foreign_namespace(concrete(b) for b in bindings.values())
-        with arrays.using_dtype(_dtype(bindings)), arrays.using_namespace(namespace):
-            return evaluate(self.program, bindings)
+        with arrays.using_dtype(converted.dtype(bindings)), arrays.using_namespace(namespace):
+            return self._evaluated(bindings)
 
-    def _bindings(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        for name in values:
+    def _expect_known(self, names: Iterable[str]) -> None:
+        for name in names:
             if name not in self._accepted:
                 expect(name, str, "the name of an input is a text")
-                hint = did_you_mean(name, self._accepted, f"it reads {', '.join(self.inputs) or 'no names'}")
-                raise BindingError(f"the program does not read '{name}'", hint=hint)
-        bindings = {name: _input(value) for name, value in values.items()}
+                raise self._unknown(name)
+
+    def _bindings(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        self._expect_known(values)
+        bindings = {name: converted.value(value) for name, value in values.items()}
         foreign = arrays.foreign_namespace(map(concrete, bindings.values()))
         if foreign is None:
             return bindings
-        return {name: _beside(value, foreign) for name, value in bindings.items()}
+        return {name: converted.beside(value, foreign) for name, value in bindings.items()}
 
 
 _REFUSED = ()
@@ -350,45 +377,3 @@ def _nothing(*_values: Any) -> None:
 def _refused(*_values: Any) -> tuple[()]:
     """What it gives where it was recorded for other inputs."""
     return _REFUSED
-
-
-def _listed(names: Sequence[str]) -> tuple[str, ...]:
-    """Names as a tuple. Raises CallError for anything else."""
-    try:
-        listed = tuple(names)
-    except TypeError:
-        raise CallError(f"names are given as a list of them, not {type(names).__name__}") from None
-    for name in listed:
-        expect(name, str, "a name is a text")
-    return listed
-
-
-def _input(value: Any) -> Any:
-    """A number, array, list or Tensor as a value of the language, where all numbers are floats."""
-    if isinstance(value, Tensor):
-        return value
-    array = operand(value)
-    return array if arrays.is_floating(array) else arrays.astype(array, "float64")
-
-
-def _beside(value: Any, namespace: arrays.Namespace) -> Any:
-    """An input that is an array of NumPy, beside others of a namespace, as one of it."""
-    return value if isinstance(value, Tensor) or type(value) in arrays.PLAIN else namespace.asarray(value)
-
-
-def _dtype(bindings: Mapping[str, Any]) -> str:
-    """float32 where every array is; a number alone has no say."""
-    given = {arrays.dtype_name(concrete(b)) for b in bindings.values() if type(concrete(b)) is not float}
-    return "float32" if given == {"float32"} else "float64"
-
-
-def _leaf(value: Any) -> Tensor:
-    return Tensor(value.inner if isinstance(value, Tensor) else value).requires_grad_()
-
-
-def _plain(value: Any, inputs: Mapping[str, Any]) -> Any:
-    """A result as a number, or an array apart from the `inputs`; truth values as 0 and 1."""
-    array = concrete(value)
-    if array is None or arrays.is_floating(array):
-        return arrays.unshared(array, map(concrete, inputs.values()))
-    return arrays.astype(array, "float64")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.calculus.accuracy import digits_left
 from gradcli.calculus.sparse import SparseHessian
 from gradcli.errors import LimitError, NotRecordableError
 from gradcli.executors.choose import executable
-from gradcli.language.syntax import tree
 from gradcli.primitives.bind import assume
 from gradcli.primitives.comparisons import isfinite
 from gradcli.program.ir import Executable, Program
 from gradcli.program.passes import optimise, without_dead_code
 from gradcli.program.record import record
 from gradcli.run.trace import Outcome, gradients_of_scalar
+
+if TYPE_CHECKING:
+    from gradcli.run.callables import Computation
 
 # The directions of fewer variables cost no more than finding out which of them are needed.
 _FEW = 16
@@ -48,7 +50,7 @@ class ProgramHessian(NamedTuple):
 
 
 def program_hessian(
-    program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any
+    program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any
 ) -> ProgramHessian:
     """Find out how the second derivatives of `program` by `wrt` depend on `inputs`, arrays by name.
 
@@ -79,14 +81,14 @@ class HessianRecording:
         return Outcome(None, self.hessian.named(own) if self.whole else self.hessian.coordinates(own))
 
 
-def coordinates_recording(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> HessianRecording:
+def coordinates_recording(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> HessianRecording:
     """Record the second derivatives as coordinates. Raises as `program_hessian` does."""
     hessian = program_hessian(program, inputs, wrt)
     traced = record(lambda **given: [*hessian.sparse.values(given).values()], inputs)
     return HessianRecording(hessian, traced.program, whole=False)
 
 
-def hessian_recording(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> HessianRecording | None:
+def hessian_recording(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> HessianRecording | None:
     """Record the second derivatives as whole tensors; None where they are not sparse, or not finite:
     what is not finite in one would reach others along the same direction."""
     if sum(arrays.size(inputs[name]) for name in wrt) < _FEW:

@@ -2,49 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 from warnings import catch_warnings, simplefilter, warn
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import AccuracyWarning, BindingError, expect
+from gradcli.errors import AccuracyWarning, BindingError, UsageError, did_you_mean, expect
+from gradcli.language import scope
+from gradcli.language.interpreter import evaluate
 from gradcli.language.reading import read
+from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.primitives.operators import operand
-from gradcli.run.compiled import CompiledProgram
+from gradcli.run.compiled import Compiled
 
 if TYPE_CHECKING:
     from gradcli.confined import Limits
+    from gradcli.run.compiled_functions import CompiledFunction
 
 
+@overload
 def compile(
     program: str,
+    *,
+    max_steps: int = ...,
+    max_elements: int = ...,
+    max_seconds: float | None = ...,
+    max_memory: int | str | None = ...,
+) -> CompiledProgram: ...
+@overload
+def compile(
+    program: Callable[..., Any],
+    *,
+    max_steps: int = ...,
+    max_elements: int = ...,
+    max_seconds: None = ...,
+    max_memory: None = ...,
+) -> CompiledFunction: ...
+def compile(
+    program: str | Callable[..., Any],
     *,
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
     max_seconds: float | None = None,
     max_memory: int | str | None = None,
-) -> CompiledProgram:
-    """Parse `program`. This, and whatever is asked of it then, a value or derivatives, may take so many steps and compute
-    so many array elements at a time; more is a LimitError.
+) -> CompiledProgram | CompiledFunction:
+    """Parse `program`, or take a function of tensors, also as a decorator: see `CompiledFunction`.
+
+    This, and whatever is asked of it then, a value or derivatives, may take so many steps and compute so many array
+    elements at a time; more is a LimitError.
 
     With `max_seconds`, or with `max_memory` in bytes or as a text such as "2GiB", this and all that is asked of it
     later take a process of its own each time, which is ended where it needs more: a LimitError too. Inputs are then
     numbers, lists and arrays of NumPy.
 
-    Raises ProgramSyntaxError, with the place, where `program` is none, and UsageError for a limit that is none, or
-    that this system cannot hold.
+    Raises ProgramSyntaxError, with the place, where `program` is none, CallError for a function with arguments that
+    have no names, and UsageError for a limit that is none, that this system cannot hold, or that is one of time or
+    memory for a function.
     """
-    expect(program, str, "a program is a text")
     limits.check(max_steps=max_steps, max_elements=max_elements)
-    if max_seconds is None and max_memory is None:
+    apart = max_seconds is not None or max_memory is not None
+    if callable(program):
+        if apart:
+            raise UsageError(
+                "max_seconds and max_memory hold for a program that is a text",
+                hint="a function of Python's runs in this process: max_steps and max_elements count what it computes",
+            )
+        # The command compiles none.
+        from gradcli.run.compiled_functions import CompiledFunction
+
+        return CompiledFunction(program, max_steps, max_elements)
+    expect(program, str, "a program is a text")
+    if not apart:
         with limits.within(max_steps, max_elements):
             return CompiledProgram(read(program), max_steps, max_elements)
     from gradcli import confined
 
     return ConfinedProgram(program, max_steps, max_elements, confined.Limits.of(max_seconds, max_memory))
+
+
+class CompiledProgram(Compiled):
+    """A parsed program."""
+
+    def __init__(self, program: Module, max_steps: int = MAX_STEPS, max_elements: int = MAX_ELEMENTS) -> None:
+        expect(program, Module, "gradcli.compile makes a program of a text, and this takes what it was parsed to")
+        self.program = program
+        reads = scope.outer_reads(program).values()
+        # A constant such as `pi` among them is what it is where no value is given for it.
+        inputs = tuple(r.name for r in reads if not r.maybe_assigned and r.name not in scope.TYPES)
+        super().__init__(program, inputs, (r.name for r in reads), max_steps, max_elements)
+
+    def __repr__(self) -> str:
+        return f"<program {self.program.source!r}>"
+
+    def __call__(self, /, **values: Any) -> Any:
+        """The value of the program, its inputs given by name."""
+        return self._called(values)
+
+    def _evaluated(self, bindings: Mapping[str, Any]) -> Any:
+        return evaluate(self.program, bindings).value
+
+    def _unknown(self, name: str) -> BindingError:
+        hint = did_you_mean(name, self._accepted, f"it reads {', '.join(self.inputs) or 'no names'}")
+        return BindingError(f"the program does not read '{name}'", hint=hint)
+
+    def _expect_all(self, names: Collection[str]) -> None:
+        for name in self.inputs:
+            if name not in names and name not in scope.CONSTANTS:
+                raise BindingError(f"the program reads '{name}', which is not among the inputs")
 
 
 class ConfinedProgram(CompiledProgram):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.errors import BackendError, GradcliError
 from gradcli.executors.choose import executable
-from gradcli.language.syntax import tree
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Executable, Variable
 from gradcli.program.passes import optimise
@@ -21,6 +20,9 @@ from gradcli.run.trace import (
     value_and_hessian,
     value_and_jacobians,
 )
+
+if TYPE_CHECKING:
+    from gradcli.run.callables import Computation
 
 # An input with more elements is recorded by its shape alone.
 _LARGE = 2**18
@@ -70,7 +72,7 @@ class Recording(NamedTuple):
 
 
 def recording(
-    program: tree.Module,
+    program: Computation,
     inputs: Mapping[str, Any],
     wrt: Sequence[str],
     cotangent: Any = None,
@@ -88,7 +90,7 @@ def recording(
 
 
 def _recording_of(
-    program: tree.Module, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, namespace: arrays.Namespace | None
+    program: Computation, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any, namespace: arrays.Namespace | None
 ) -> Replay:
     """Record `program` and the derivatives that are wanted for `inputs`."""
     if wanted.kind == "gradients":
@@ -133,7 +135,7 @@ class _Known:
 class Recordings:
     """The recordings of a program, made when it is run again with inputs of a kind that it was run with before."""
 
-    def __init__(self, program: tree.Module) -> None:
+    def __init__(self, program: Computation) -> None:
         self.program = program
         self._known: dict[Any, _Known] = {}
 

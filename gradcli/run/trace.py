@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
@@ -16,6 +16,9 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
 from gradcli.program.ir import Program
 from gradcli.program.record import record
+
+if TYPE_CHECKING:
+    from gradcli.run.callables import Computation
 
 # What the cotangent is called among the inputs of a recording; no name of the language.
 _COTANGENT = "gradient of the value"
@@ -47,7 +50,7 @@ class Outcome(NamedTuple):
 
 
 def value_and_gradients(
-    program: tree.Module,
+    program: Computation,
     inputs: Mapping[str, Any],
     wrt: Sequence[str],
     *,
@@ -68,7 +71,7 @@ def value_and_gradients(
     return _traced(program, given, differentiate, rewrite=rewrite)
 
 
-def value_and_jacobians(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
+def value_and_jacobians(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
     """As `value_and_gradients`, with the Jacobian by each of `wrt`."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
@@ -79,7 +82,7 @@ def value_and_jacobians(program: tree.Module, inputs: Mapping[str, Any], wrt: Se
     return _traced(program, inputs, differentiate)
 
 
-def gradients_of_scalar(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any) -> Trace:
+def gradients_of_scalar(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], **options: Any) -> Trace:
     """As `value_and_gradients`, for further derivatives: raises DifferentiationError for a value
     that is no scalar."""
 
@@ -89,7 +92,7 @@ def gradients_of_scalar(program: tree.Module, inputs: Mapping[str, Any], wrt: Se
     return _traced(program, inputs, differentiate, **options)
 
 
-def value_and_derivatives(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
+def value_and_derivatives(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Trace:
     """As `value_and_gradients`, with all derivatives up to `order`, called as `derivatives` does."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
@@ -98,7 +101,7 @@ def value_and_derivatives(program: tree.Module, inputs: Mapping[str, Any], wrt: 
     return _traced(program, inputs, differentiate)
 
 
-def value_and_hessian(program: tree.Module, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
+def value_and_hessian(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
     """As `value_and_gradients`, with the second derivatives alone."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
@@ -119,7 +122,7 @@ def _leaves(given: Mapping[str, Any], wrt: Sequence[str]) -> dict[str, Tensor]:
 
 
 def _traced(
-    program: tree.Module,
+    program: Computation,
     inputs: Mapping[str, Any],
     differentiate: Differentiate,
     *,
@@ -132,7 +135,9 @@ def _traced(
         bindings = {name: value for name, value in given.items() if name != _COTANGENT}
 
         def function(leaves: Mapping[str, Any]) -> Any:
-            return evaluate(program, {**bindings, **leaves}, rewrite=rewrite).value
+            if isinstance(program, tree.Module):
+                return evaluate(program, {**bindings, **leaves}, rewrite=rewrite).value
+            return program.recordable_value({**bindings, **leaves})
 
         with enable_grad():
             value, found, apart = differentiate(function, given)
@@ -143,6 +148,10 @@ def _traced(
                 outputs += [] if number is None else [number]
         return outputs
 
-    with pointing_into(program.source, program.body[-1].span):
+    with (
+        pointing_into(program.source, program.body[-1].span)
+        if isinstance(program, tree.Module)
+        else program.recording()
+    ):
         traced = record(run, inputs)
     return Trace(traced.program, traced.values, positions, deviations)

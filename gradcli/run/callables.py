@@ -1,0 +1,110 @@
+"""Functions of Python's, of tensors, as computations beside the programs of the language."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from itertools import takewhile
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.modes import refusing_to_leave_the_graph
+from gradcli.autograd.node import next_sequence
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import CallError, GradcliError, NotRecordableError
+from gradcli.language.syntax.tree import Module
+from gradcli.primitives.bind import components
+from gradcli.run import converted
+
+_NAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_NAMED_BY = "an input is named after its argument: lambda x, y: f(x, y)"
+
+
+class PythonFunction:
+    """A function of tensors whose inputs are its arguments.
+
+    `positional` are those that may be given by position, in their order, `required` those without a default.
+    """
+
+    # Where a program has its text.
+    source = None
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.name = getattr(function, "__name__", type(function).__name__)
+        try:
+            parameters = [*inspect.signature(function).parameters.values()]
+        except (TypeError, ValueError):
+            raise CallError(f"{self.name} does not say what its arguments are called", hint=_NAMED_BY) from None
+        if any(p.kind not in _NAMED for p in parameters):
+            raise CallError(f"{self.name} takes any number of arguments, which have no names", hint=_NAMED_BY)
+        self.inputs = tuple(p.name for p in parameters)
+        self.positional = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
+        self.required = tuple(p.name for p in parameters if p.default is inspect.Parameter.empty)
+
+    def called(self, values: Mapping[str, Any]) -> Any:
+        """What the function gives for its arguments by name."""
+        first = [*takewhile(values.__contains__, self.positional)]
+        return self.function(*[values[n] for n in first], **{n: v for n, v in values.items() if n not in first})
+
+    def value(self, bindings: Mapping[str, Any]) -> Any:
+        """The value for arrays, or kinds around them, by name: a number or a Tensor.
+
+        Raises CallError where the function returns anything else.
+        """
+        # Of one that carries derivatives along, what leaves the graph would still depend on it.
+        carries = any(len(components(v)) > 1 for v in bindings.values())
+        with arrays.quiet(), refusing_to_leave_the_graph() if carries else nullcontext():
+            given = {name: _as_tensor(v) for name, v in bindings.items()}
+            returned = self.called(given)
+        if isinstance(returned, Tensor):
+            return returned
+        if not isinstance(returned, (float, int)) and not arrays.is_array(returned):
+            raise CallError(f"a compiled function returns one tensor, and {self.name} returns {_described(returned)}")
+        return converted.value(returned)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Within the block, an error of the function's own says that it cannot be recorded: called as it is, it may have
+        none."""
+        try:
+            yield
+        except (GradcliError, MemoryError):
+            raise
+        except Exception as error:
+            raise NotRecordableError(f"{self.name} cannot be recorded: {type(error).__name__}: {error}") from error
+
+    def recordable_value(self, bindings: Mapping[str, Any]) -> Any:
+        """The value as `value` has it. Raises NotRecordableError where it depends on tensors from outside that require
+        grad: they are there to be changed."""
+        began = next_sequence()
+        value = self.value(bindings)
+        if reaches_others(value, began, bindings.values()):
+            raise NotRecordableError("what is computed here depends on a tensor from outside that requires grad")
+        return value
+
+
+def _as_tensor(value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    made = Tensor(value)
+    # What is differentiated along a direction is a leaf as in reverse mode.
+    return made.requires_grad_() if len(components(value)) > 1 else made
+
+
+def reaches_others(value: Any, began: int, given: Iterable[Any] = ()) -> bool:
+    """Whether the graph of a value has leaves that were there before it, other than those given."""
+    own = {id(x) for x in given}
+    targets = [edge[0] for node in ancestors(value) for edge in node.edges if edge is not None]
+    leaves = (t for t in (value, *targets) if isinstance(t, Tensor) and t.is_leaf and t.requires_grad)
+    return any(t.since < began and id(t) not in own for t in leaves)
+
+
+def _described(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+# What can be recorded.
+Computation = Module | PythonFunction

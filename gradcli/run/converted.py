@@ -1,0 +1,54 @@
+"""What compiled programs take and give: Python's numbers, arrays and lists as values of the language, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import CallError, expect
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.operators import operand
+
+
+def listed(names: Sequence[str]) -> tuple[str, ...]:
+    """Names as a tuple. Raises CallError for anything else."""
+    try:
+        found = tuple(names)
+    except TypeError:
+        raise CallError(f"names are given as a list of them, not {type(names).__name__}") from None
+    for name in found:
+        expect(name, str, "a name is a text")
+    return found
+
+
+def value(given: Any) -> Any:
+    """A number, array, list or Tensor as a value of the language, where all numbers are floats."""
+    if isinstance(given, Tensor):
+        return given
+    array = operand(given)
+    return array if arrays.is_floating(array) else arrays.astype(array, "float64")
+
+
+def beside(given: Any, namespace: arrays.Namespace) -> Any:
+    """An input that is an array of NumPy, beside others of a namespace, as one of it."""
+    return given if isinstance(given, Tensor) or type(given) in arrays.PLAIN else namespace.asarray(given)
+
+
+def dtype(bindings: Mapping[str, Any]) -> str:
+    """float32 where every array is; a number alone has no say."""
+    given = {arrays.dtype_name(concrete(b)) for b in bindings.values() if type(concrete(b)) is not float}
+    return "float32" if given == {"float32"} else "float64"
+
+
+def leaf(given: Any) -> Tensor:
+    return Tensor(given.inner if isinstance(given, Tensor) else given).requires_grad_()
+
+
+def plain(result: Any, inputs: Mapping[str, Any]) -> Any:
+    """A result as a number, or an array apart from the `inputs`; truth values as 0 and 1."""
+    array = concrete(result)
+    if array is None or arrays.is_floating(array):
+        return arrays.unshared(array, map(concrete, inputs.values()))
+    return arrays.astype(array, "float64")
