@@ -121,6 +121,10 @@ GOLDEN = [
     ("u = x**2; u*log(u)", "x", 1, "2*x*(log(x**2) + 1)"),
     ("f(t) = t**3; f(x) + f(2*x)", "x", 1, "27*x**2"),
     ("x % y", "y", 1, "-(x//y)"),
+    ("where(y > 0, x**2, where(z > 0, x**2, x**3))", "x", 1, "where(logical_or(y > 0, z > 0), 2*x, 3*x**2)"),
+    ("where(y > 0, x**2, where(z > 0, x, x**3))", "x", 1, "where(y > 0, 2*x, where(z > 0, 1, 3*x**2))"),
+    ("where(x < 0, 0, where(x < 1, x**2, 1))", "x", 1, "where(logical_and(x < 1, x >= 0), 2*x, 0)"),
+    ("where(x < 1, x, where(x < 2, 3*x, x))", "x", 1, "where(logical_or(x < 1, x >= 2), 1, 3)"),
     ("detach(x)*x", "x", 1, "x"),
     ("floor(x)", "x", 1, "0"),
 ]
@@ -664,6 +668,34 @@ def test_simplification_by_sympy(run, simplified, program):
     assert value(text, inputs) == pytest.approx(derivative(program, "x", 1, inputs))
     code = diff(run, program, "--wrt", "x", "--simplify", "--to", "python")
     assert called(code, "derivative_x", inputs) == pytest.approx(derivative(program, "x", 1, inputs))
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        ("9.81*t**2/2", "9.81*t"),
+        ("0.1*t**2 - 0.25*t", "0.2*t - 0.25"),
+        ("0.5*t**1.5", "0.75*sqrt(t)"),
+        ("t**3/4", "3*(t*t)/4"),
+    ],
+)
+def test_decimals_stay_decimals_in_what_sympy_simplifies(run, program, text):
+    found = diff(run, program, "--wrt", "t", "--simplify")
+    assert found == text
+    assert value(found, {"t": 1.7}) == pytest.approx(derivative(program, "t", 1, {"t": 1.7}))
+
+
+def test_the_derivatives_of_zeta_of_two_operands_are_formulas(run):
+    assert diff(run, "zeta(x, q)", "--wrt", "x") == "-zeta(x, q, 1)"
+    assert diff(run, "zeta(x, q)", "--wrt", "x", "--order", "2") == "zeta(x, q, 2)"
+    inputs = {"x": 2.5, "q": 1.5}
+    assert value("zeta(x, q, 2)", inputs) == pytest.approx(derivative("zeta(x, q)", "x", 2, inputs), rel=1e-13)
+
+
+@pytest.mark.parametrize("x", [2.5, 1.2, -0.7])
+def test_the_derivative_of_zeta_is_a_formula(run, x):
+    text = diff(run, "zeta(x)")
+    assert value(text, {"x": x}) == pytest.approx(derivative("zeta(x)", "x", 1, {"x": x}), rel=1e-13)
 
 
 def test_sympy_knows_most_of_the_formulas(run):

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from gradcli.formulas import angles
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Unit, in_order, is_call
+from gradcli.formulas.choices import by_condition, conditions
 from gradcli.formulas.expansion import MOST_TERMS, expanded
 from gradcli.formulas.identities import chosen
 from gradcli.formulas.lengths import Lengths
@@ -190,4 +191,8 @@ class Forms:
             x = self.best(algebra.add(*[x for x, _ in pairs]))
             y = self.best(algebra.add(*[y for _, y in pairs]))
             choices.append(chosen(algebra, condition, x, y))
-        return algebra.add(*choices, *others)
+        best = algebra.add(*choices, *others)
+        for condition in conditions(algebra, best):
+            x, y = (self.best(part) for part in by_condition(algebra, best, condition))
+            best = min(best, chosen(algebra, condition, x, y), key=self.length)
+        return best

@@ -15,7 +15,17 @@ from gradcli.arrays.shapes import broadcast
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, is_call
 from gradcli.formulas.numbers import factors
 from gradcli.formulas.special_identities import SPECIAL_IDENTITIES
-from gradcli.primitives.comparisons import logical_and, logical_or, where
+from gradcli.primitives.comparisons import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    not_equal,
+    where,
+)
 from gradcli.primitives.exponential import log
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.series import linear
@@ -83,11 +93,35 @@ def chosen(algebra: Algebra, condition: Formula, x: Formula, y: Formula, dtype: 
         return x
     if condition is algebra.false:
         return y
+    if is_call(x, "where") and x.children[1] is y:
+        x = _turned(algebra, x)
+    if is_call(y, "where") and y.children[2] is x:
+        y = _turned(algebra, y)
     if is_call(x, "where") and x.children[2] is y:
         condition, x = _joined(algebra, logical_and, condition, x.children[0]), x.children[1]
     elif is_call(y, "where") and y.children[1] is x:
         condition, y = _joined(algebra, logical_or, condition, y.children[0]), y.children[2]
     return algebra.call(where, [condition, x, y], {}, broadcast([condition.shape, x.shape, y.shape]), dtype)
+
+
+_OPPOSITE: Mapping[Primitive | None, Primitive] = {
+    less: greater_equal, greater_equal: less, greater: less_equal, less_equal: greater, equal: not_equal, not_equal: equal,
+}  # fmt: skip
+
+
+def opposite(algebra: Algebra, condition: Formula) -> Formula | None:
+    """The comparison that holds where another one does not; None where it is none."""
+    other = _OPPOSITE.get(condition.primitive) if isinstance(condition, Application) else None
+    return None if other is None else algebra.call(other, condition.children, {}, condition.shape, "bool")
+
+
+def _turned(algebra: Algebra, choice: Formula) -> Formula:
+    """A choice by the opposite condition, where that is a comparison."""
+    condition, x, y = choice.children
+    against = opposite(algebra, condition)
+    if against is None or not isinstance(choice, Application):
+        return choice
+    return algebra.call(where, [against, y, x], {}, choice.shape, choice.dtype)
 
 
 def _joined(algebra: Algebra, how: Primitive, *conditions: Formula) -> Formula:

@@ -34,7 +34,32 @@ def simplified(program: Program) -> str:
         )
         known[equation.output] = _applied(sympy, equation, operands)
     (output,) = program.outputs
-    return _written(sympy, sympy.simplify(_atom(sympy, output, known)))
+    found = sympy.simplify(_atom(sympy, output, known))
+    if any(_is_decimal(a) for e in program.equations for a in (*e.inputs, *program.outputs)):
+        found = _with_decimals(sympy, found)
+    return _written(sympy, found)
+
+
+def _is_decimal(atom: Atom) -> bool:
+    """Whether it is a number that is no whole one, and no multiple of a root, a logarithm or pi: fractions are divisions."""
+    if isinstance(atom, Variable) or arrays.shape(atom) or not math.isfinite(atom):
+        return False
+    coefficient, pi, root, _, logarithm = factors(float(atom))
+    return coefficient.denominator > 1 and pi == 0 and root == 1 and logarithm == 0
+
+
+def _with_decimals(sympy: Any, expression: Any) -> Any:
+    """An expression whose fractions are written as decimals, but for exponents and what no decimal is equal to."""
+    if expression.is_Rational and not expression.is_Integer:
+        value = abs(float(expression))
+        if sympy.Rational(repr(value)) != abs(expression):
+            return expression
+        return sympy.sign(expression) * sympy.Symbol(repr(value), positive=True)
+    if expression.is_Pow and expression.exp.is_Rational:
+        return _with_decimals(sympy, expression.base) ** expression.exp
+    if not expression.args or not isinstance(expression, sympy.Expr):
+        return expression
+    return expression.func(*[_with_decimals(sympy, a) for a in expression.args])
 
 
 def _unknown(what: str) -> DifferentiationError:

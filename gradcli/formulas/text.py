@@ -244,6 +244,11 @@ def of_order(language: str, *names: str) -> Any:
     return spelling
 
 
+def _zeta(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    n = equation.params["n"]
+    return function("zeta", *(o.text for o in operands), *([str(n)] if n else []))
+
+
 def of_branch(*calls: str) -> Spelling:
     """A function of the branches 0, -1 and so on."""
     return lambda equation, operands: Piece(calls[-equation.params["k"]].format(operands[0].text))
@@ -363,7 +368,7 @@ LANGUAGE = Language(
         "expn": with_order("expn"),
         **{name: of_order("text", name) for name in ("k0e", "dawsn", "ellipk", "ellipe")},
         "scaled_i": of_order("text", "i0e"),
-        "hurwitz_zeta": of_order("text", "zeta"),
+        "hurwitz_zeta": _zeta,
         "gamma_density": template("{1}**({0} - 1)*exp(-{1})/gamma({0})", TIMES),
         "lambertw": of_branch("lambertw({})", "lambertw({}, -1)"),
         "reshape": shaped("reshape"),

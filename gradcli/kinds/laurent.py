@@ -26,6 +26,8 @@ _NO_PARAMS: Mapping[str, Any] = {}
 
 # A coefficient that roundings change by so much of it is 0 but for rounding.
 _NOISE = 0.125
+# A pole of the gamma function is reached from 1 by as many steps as it is below.
+_MOST_POLES = 50
 
 
 class NoSeriesError(EvaluationError):
@@ -169,6 +171,8 @@ def _with_poles(primitive: Primitive, back: Any) -> Any:
         point = jet.inner
         if point > 0.0 or point != round(point):
             return _stripped(0, bind(primitive, (jet,), params))
+        if point < -_MOST_POLES:
+            raise NoSeriesError("a pole too far from 0")
         further = [a, *(a + k for k in range(1, round(-point) + 1))]
         found = bind(primitive, (further[-1] + 1.0,), params)
         for operand in reversed(further):

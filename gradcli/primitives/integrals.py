@@ -224,9 +224,20 @@ riemann_zeta = elementwise(
     samples=(2.5, [1.5, -0.7]),
 )  # fmt: skip
 
+
+def _zeta(x: Any, q: Any = None, n: Any = 0) -> Any:
+    power = whole(n, "the power of the logarithms in 'zeta'")
+    if power < 0:
+        raise EvaluationError("the power of the logarithms in 'zeta' must not be negative")
+    if q is None and not power:
+        return riemann_zeta(x)
+    return bind(hurwitz_zeta, (x, 1.0 if q is None else q), {"n": power})
+
+
 zeta = Composite(
-    "zeta", "x, q=None", "Riemann's zeta function; with q the sum of (k + q)**-x over k = 0, 1, …",
-    lambda x, q=None: riemann_zeta(x) if q is None else hurwitz_zeta(x, q),
+    "zeta", "x, q=None, n=0",
+    "Riemann's zeta function; with q the sum of log(k + q)**n*(k + q)**-x over k = 0, 1, …",
+    _zeta,
     derivative="-g*sum(log(k + q)*(k + q)**-x), -g*x*zeta(x + 1, q)",
     domain="x > 1, q > 0; without q x != 1",
     samples=(2.5, ([1.5, 4.0], [0.4, 2.5])),
