@@ -267,6 +267,17 @@ def test_what_is_unpacked_is_a_tensor_of_its_own_in_the_same_memory(dual):
     assert tangent(dual).tolist() == V
 
 
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_dual_that_is_seen_otherwise_in_place_has_its_tangent_seen_so(copied, level):
+    d = make_dual(tensor([[1.0, 2.0, 3.0]]), tensor([[4.0, 5.0, 6.0]]))
+    d = d * 1 if copied else d
+    d.transpose_(0, 1)
+    assert tangent(d * 2).tolist() == [[8.0], [10.0], [12.0]]
+    d.squeeze_()
+    d[0] = 0.0
+    assert tangent(d * 2).tolist() == [0.0, 10.0, 12.0]
+
+
 def test_a_tangent_that_lies_in_another_order_is_copied(level):
     v = tensor([[1.0, 2.0], [3.0, 4.0]])
     d = make_dual(tensor([[1.0, 1.0], [1.0, 1.0]]).T, v)
