@@ -293,3 +293,29 @@ def test_a_gradient_frees_what_it_needs_no_more():
     w = tensor(2.0, requires_grad=True)
     (slope,) = grad(func.grad(lambda x: energy(x * w))(tensor([1.0, 2.0])).sum(), w)
     assert slope.item() != 0.0
+
+
+def test_a_container_is_a_vector_and_back():
+    values = {"a": 1.5, "b": (ROWS, [X, 2.0], ()), "c": {}}
+    vector, unflatten = func.flatten(values)
+    assert vector.tolist() == [1.5, *ROWS.ravel(), *X, 2.0]
+    again = unflatten(vector)
+    assert (again["a"].item(), again["b"][1][1].item(), again["b"][2], again["c"]) == (1.5, 2.0, (), {})
+    np.testing.assert_array_equal(again["b"][0], ROWS)
+    np.testing.assert_array_equal(again["b"][1][0], X)
+    assert func.flatten(())[0].shape == (0,)
+    with pytest.raises(gradcli.GradcliError, match="a vector of 11 numbers is needed, not one of shape"):
+        unflatten(vector[1:])
+
+
+def test_the_gradient_by_a_vector_is_that_by_what_it_holds():
+    values = {"w": ROWS, "b": X}
+    vector, unflatten = func.flatten(values)
+
+    def energy(values):
+        return (gradcli.sin(values["w"]) * values["b"]).sum()
+
+    slope, _ = func.flatten(func.grad(energy)(values))
+    np.testing.assert_allclose(func.grad(lambda v: energy(unflatten(v)))(vector), slope)
+    by_x = func.grad(lambda x: (func.flatten([x, {"y": x * x}])[0] ** 2).sum())
+    np.testing.assert_allclose(by_x(X), 2 * X + 4 * X**3)

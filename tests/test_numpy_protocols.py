@@ -8,6 +8,7 @@ import scipy.special
 
 import gradcli
 from gradcli import func, tensor
+from gradcli.autograd import forward_ad
 from gradcli.errors import CallError
 from gradcli.primitives import table
 
@@ -130,13 +131,29 @@ def test_what_says_something_of_a_tensor_takes_one_that_requires_grad():
 
 def test_a_function_that_gradcli_lacks_is_numpys_where_no_gradient_is_lost():
     x = tensor([2.0, 1.0, 2.0], requires_grad=True)
-    for call in (np.unique, np.fft.fft, np.spacing, np.add.reduce, np.linalg.eigvals):
+    for call in (np.unique, np.fft.fft, np.spacing, np.add.reduce, np.linalg.eigvals, np.emath.sqrt):
         with pytest.raises(gradcli.GradcliError, match=r"has no function '\S+', and NumPy's would lose the gradient"):
             call(x)
     np.testing.assert_array_equal(np.unique(x.detach()), [1.0, 2.0])
     assert np.add.reduce(x.detach()) == 5.0
     with gradcli.no_grad():
         np.testing.assert_array_equal(np.unique([x, x]), [1.0, 2.0])
+
+
+def test_no_derivative_along_a_direction_is_lost():
+    for function in (np.unique, np.spacing):
+        with pytest.raises(gradcli.GradcliError, match="NumPy's would lose the gradient"):
+            func.jvp(function, (A,), (B,))
+
+    def twice(x):
+        return x * np.shape(x)[0] if np.allclose(x, A) else x
+
+    assert func.jvp(twice, (A,), (B,))[1].tolist() == (2 * B).tolist()
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(tensor(A), tensor(B))
+        assert forward_ad.unpack_dual(twice(dual)).tangent.tolist() == (2 * B).tolist()
+        with pytest.raises(gradcli.GradcliError, match="NumPy's would lose the gradient"):
+            np.unique(dual)
 
 
 def test_the_diagonal_of_the_last_axes_is_not_taken_for_that_of_the_first():
@@ -146,19 +163,23 @@ def test_the_diagonal_of_the_last_axes_is_not_taken_for_that_of_the_first():
         np.linalg.diagonal(x.requires_grad_())
 
 
-def test_out_and_where_are_refused():
+def test_a_tensor_is_put_into_a_tensor_and_no_array():
     x, array = tensor(A, requires_grad=True), np.zeros((2, 2))
+    for call in (lambda out: np.add(A, 1.0, out=out), lambda out: np.sum([A, A], axis=0, out=out)):
+        taken = tensor(B)
+        assert call(taken) is taken
+        np.testing.assert_array_equal(taken, call(np.zeros((2, 2))))
     for call in (
         lambda: np.add(x, 1.0, out=array),
         lambda: np.sum(x, axis=0, out=np.zeros(2)),
         lambda: np.concatenate([x, x], out=np.zeros((4, 2))),
         lambda: np.ndarray.__iadd__(array, x),
     ):
-        with pytest.raises(gradcli.GradcliError, match=r"'out' of NumPy's \w+ is not possible with tensors"):
+        with pytest.raises(gradcli.GradcliError, match=r"NumPy's \w+ cannot put tensors into an array"):
             call()
-    with pytest.raises(gradcli.GradcliError, match="'where' of NumPy's add is not possible"):
+    with pytest.raises(gradcli.GradcliError, match="NumPy's add takes no 'where'"):
         np.add(x, 1.0, where=np.array([True, False]))
-    with pytest.raises(gradcli.GradcliError, match="'where' of NumPy's sum is not possible"):
+    with pytest.raises(gradcli.GradcliError, match="NumPy's sum takes no 'where'"):
         np.sum(x, where=np.array([True, False]))
     assert not array.any()
 

@@ -15,7 +15,7 @@ from gradcli.autograd.modes import grad_enabled
 from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError, DifferentiationError
 from gradcli.primitives import table
-from gradcli.primitives.bind import Kind
+from gradcli.primitives.bind import Kind, components, constant
 from gradcli.primitives.primitive import Operation
 from gradcli.primitives.signature import rename
 
@@ -38,16 +38,12 @@ _NOTHING: Mapping[str, tuple[Any, ...]] = {
     "casting": ("same_kind",),
     "optimize": (True, False, "greedy", "optimal"),
 }
-_NOT_POSSIBLE = {
-    "out": "a tensor is not written into an array",
-    "where": "a tensor has no elements that are left out",
-}
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """`Tensor.__array_ufunc__`: `ufunc(*inputs)`, or NotImplemented where an operand is of a library with its own way.
 
-    Raises CallError for keywords that are not possible, and DifferentiationError for a function that gradcli lacks and
+    Raises CallError for keywords that gradcli lacks, and DifferentiationError for a function that gradcli lacks and
     a tensor that requires grad.
     """
     if any(map(_is_of_others, inputs)):
@@ -76,7 +72,7 @@ def call_function(
     placed, named = _placed(function, found, arguments)
     given = _possible(name, {**named, **keywords})
     for key in given:
-        if not any(parameter.name == rename(key, found.parameters) for parameter in found.parameters):
+        if key != "out" and not any(parameter.name == rename(key, found.parameters) for parameter in found.parameters):
             raise CallError(f"NumPy's {name} takes no {key!r} with tensors", hint=f"{found.name}({found.signature})")
     return found(*placed, **given)
 
@@ -88,17 +84,21 @@ def _of_ufunc(name: str) -> Operation | None:
 
 @cache
 def _of_module(module: str, name: str) -> Operation | None:
-    return (
-        None if name in _WITHOUT_GRADIENT or (module, name) in _OTHERWISE else table.find(name, *table.families(module))
-    )
+    # Other modules have functions of these names that mean something else, as `emath`.
+    if module not in ("numpy", "numpy.linalg") or name in _WITHOUT_GRADIENT or (module, name) in _OTHERWISE:
+        return None
+    return table.find(name, *table.families(module))
 
 
 def _possible(name: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of a call that say something."""
+    """The keywords of a call that say something; `out` as the tensor that it is, which ufuncs have in a tuple."""
     given = {key: value for key, value in keywords.items() if not _says_nothing(key, value)}
-    for key, why in _NOT_POSSIBLE.items():
-        if key in given:
-            raise CallError(f"'{key}' of NumPy's {name} is not possible with tensors: {why}")
+    if type(given.get("out")) is tuple:
+        (given["out"],) = given["out"]
+    if "out" in given and not isinstance(given["out"], TensorBase):
+        raise CallError(f"NumPy's {name} cannot put tensors into an array by 'out'", hint="give it a tensor as 'out'")
+    if "where" in given:
+        raise CallError(f"NumPy's {name} takes no 'where' with tensors", hint="gradcli.where chooses elements")
     return given
 
 
@@ -139,7 +139,10 @@ def _of_numbers(name: str, function: Callable[..., Any], arguments: Sequence[Any
 
     def numbers(value: Any) -> Any:
         if isinstance(value, TensorBase):
-            if value.requires_grad and grad_enabled.get() and name not in _WITHOUT_GRADIENT:
+            if name in _WITHOUT_GRADIENT:
+                return value.made(constant(value.inner)).numpy()
+            carried = value.dual or len(components(value.inner)) > 1
+            if carried or (value.requires_grad and grad_enabled.get()):
                 raise DifferentiationError(
                     f"gradcli has no function {name!r}, and NumPy's would lose the gradient",
                     hint="detach() gives a tensor without one",
