@@ -85,10 +85,10 @@ def test_mixed_derivatives_that_are_0_but_for_rounding_are_not_warned_of(program
 @pytest.mark.parametrize(
     ("program", "order", "leaves", "key"),
     [
-        ("z = x*y; s = sinh(z); s/z", 2, {"x": 1e-5, "y": 1e-2}, "x,y"),
-        ("s = cosh(y) - 1; 1e10*x**2 + s/y**2", 2, {"x": 1.3, "y": 1e-5}, "y,y"),
-        ("s = sinh(x); sum(s/x)", 2, {"x": np.array([1.0, 1e-7])}, "x,x"),
-        ("s = y*sinh(x); s/x", 3, {"x": 1e-3, "y": 2.0}, "x,x,x"),
+        ("f(t) = sinh(t); f(x*y)/(x*y)", 2, {"x": 1e-5, "y": 1e-2}, "x,y"),
+        ("f(t) = cosh(t) - 1; 1e10*x**2 + f(y)/y**2", 2, {"x": 1.3, "y": 1e-5}, "y,y"),
+        ("f(t) = sinh(t); sum(f(x)/x)", 2, {"x": np.array([1.0, 1e-7])}, "x,x"),
+        ("f(t) = sinh(t); y*f(x)/x", 3, {"x": 1e-3, "y": 2.0}, "x,x,x"),
         # Those by x alone are some 1e14.
         ("beta(x, y)", 6, {"x": 0.02, "y": 0.02}, "x,x,x,y,y,y"),
         ("inv([[x, 1], [1, x]])[0, 0]", 3, {"x": 1 + 1e-10}, "x,x,x"),
@@ -162,10 +162,10 @@ def test_a_derivative_written_by_hand_is_watched_too():
 @pytest.mark.parametrize(
     ("program", "x", "operation", "digits"),
     [
-        ("s = sinh(x); diff(s/x, x, 4)", "0.001", "diff", "of the derivative of order 4 one is"),
-        ("s = sinh(x); diff(diff(s/x, x), x)", "1e-5", "diff", "of the derivative of order 1 about 3 are"),
-        ("s = sinh(x); sum(hessian(sum(s/x), x))", "[1, 1e-6]", "hessian", "of the derivative of order 2 one is"),
-        ("s = sinh(x); diff(s/x, x)", "1e-5", "diff", "of the derivative of order 1 by x about"),
+        ("f(t) = sinh(t); diff(f(x)/x, x, 4)", "0.001", "diff", "of the derivative of order 4 one is"),
+        ("f(t) = sinh(t); diff(diff(f(x)/x, x), x)", "1e-5", "diff", "of the derivative of order 1 about 3 are"),
+        ("f(t) = sinh(t); sum(hessian(sum(f(x)/x), x))", "[1, 1e-6]", "hessian", "of the derivative of order 2 one is"),
+        ("f(t) = sinh(t); diff(f(x)/x, x)", "1e-5", "diff", "of the derivative of order 1 by x about"),
     ],
 )
 def test_derivatives_inside_a_program_and_their_gradients_are_watched(run, program, x, operation, digits):

@@ -142,7 +142,7 @@ def test_refusals(text, error, message):
 
 class TestCommandLine:
     def test_lost_digits_are_warned_of(self, run):
-        words = ("eval", "y = 1 - cos(v)\nw = v*v\nsum(y/w)", "v=[1e-6,2]", "--order", "2", "--sparse")
+        words = ("eval", "f(t) = 1 - cos(t)\nw = v*v\nsum(f(v)/w)", "v=[1e-6,2]", "--order", "2", "--sparse")
         (warning,) = run(*words, "--json").json["warnings"]
         assert warning["code"] == "inaccurate"
         assert warning["digits"]["v,v"] < 3

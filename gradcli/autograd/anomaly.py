@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
 from contextvars import ContextVar
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -26,7 +26,7 @@ _ENABLED = (
 _NOTHING_KNOWN = (
     "No forward pass information available. Enable detect anomaly during forward pass for more information."
 )
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 class Anomaly:
