@@ -14,7 +14,7 @@ _BY_TESTS = "tests/backends/test_functions_of_pytorch.py compares it"
 MISSING = {
     **dict.fromkeys(
         """
-        argsort baddbmm binary_cross_entropy binary_cross_entropy_with_logits bincount cdist cholesky_solve
+        argsort as_strided baddbmm binary_cross_entropy binary_cross_entropy_with_logits bincount cdist cholesky_solve
         chunk convolve cross_entropy cummax cummin diag_embed gather gaussian_nll_loss huber_loss index_add
         index_select interp l1_loss linear logspace lstsq masked_fill masked_select matrix_norm meshgrid
         mse_loss multi_dot nll_loss nonzero one_hot pad poisson_nll_loss quantile rot90 scatter scatter_add
@@ -34,6 +34,7 @@ MISSING = {
     **dict.fromkeys(["rgamma", "gammasgn", "yv", "iv", "ive"], "it has none"),
     "vdot": "its vdot takes vectors alone",
     "asarray": "the identity, as ours",
+    **dict.fromkeys(["flatten", "swapaxes"], "reshape and transpose, as ours"),
     "size": "a number of no operand",
     "item": "a number without a gradient",
     "ptp": "it has none",

@@ -9,6 +9,7 @@ import pytest
 
 import gradcli
 from gradcli import func, grad, tensor
+from gradcli.errors import DifferentiationError
 
 X = np.array([0.3, -1.2, 2.0])
 V = np.array([1.0, 0.5, -2.0])
@@ -319,3 +320,12 @@ def test_the_gradient_by_a_vector_is_that_by_what_it_holds():
     np.testing.assert_allclose(func.grad(lambda v: energy(unflatten(v)))(vector), slope)
     by_x = func.grad(lambda x: (func.flatten([x, {"y": x * x}])[0] ** 2).sum())
     np.testing.assert_allclose(by_x(X), 2 * X + 4 * X**3)
+
+
+def test_what_is_detached_has_no_derivative_along_a_direction():
+    x = gradcli.tensor([2.0, 3.0])
+    for function in (lambda x: x * x.detach(), lambda x: x * x.data, lambda x: x * x.detach().numpy()):
+        value, along = func.jvp(function, (x,), (x,))
+        assert (value.tolist(), along.tolist()) == ([4.0, 9.0], [4.0, 9.0])
+    with pytest.raises(DifferentiationError, match=r"^Can't call numpy\(\)"):
+        func.jvp(lambda x: x * x.numpy(), (x,), (x,))

@@ -43,9 +43,9 @@ def refusing_to_leave_the_graph() -> Iterator[None]:
         _outside_refused.reset(token)
 
 
-def leave_graph() -> None:
-    """Raise MissingRuleError where that is refused."""
-    if _outside_refused.get():
+def leave_graph(*, carried: bool = False) -> None:
+    """Raise MissingRuleError where that is refused, or the numbers have derivatives that are `carried` along."""
+    if carried or _outside_refused.get():
         raise MissingRuleError("what leaves the graph has no Taylor series")
 
 

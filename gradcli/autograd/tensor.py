@@ -8,14 +8,14 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.engine import backward
-from gradcli.autograd.modes import grad_enabled, inference
+from gradcli.autograd.modes import grad_enabled, inference, leave_graph
 from gradcli.autograd.node import Node, recorders
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
-from gradcli.primitives.bind import Kind, bind, constant, together
+from gradcli.primitives.bind import Kind, bind, components, constant, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
 from gradcli.primitives.operators import operand
 from gradcli.primitives.primitive import NodeName, Primitive
@@ -109,10 +109,11 @@ class Tensor(TensorSurface):
     def numpy(self) -> Any:
         """The values as an array of NumPy that is not to be written into. Raises DifferentiationError where that would
         lose the graph; not within `no_grad`."""
-        if self.requires_grad and grad_enabled.get():
+        if grad_enabled.get() and self.requires_grad:
             raise DifferentiationError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
+        leave_graph(carried=len(components(self.inner)) > 1)
         array = arrays.to_numpy(constant(self.inner)).view()
         array.flags.writeable = False
         return array

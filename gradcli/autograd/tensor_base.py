@@ -19,6 +19,7 @@ from gradcli.autograd.views import Place, place_of, settle, write
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, ShapeError, flag
 from gradcli.kinds.order import TENSOR
 from gradcli.primitives.arithmetic import identity
+from gradcli.primitives.bind import components
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.operators import Operators
 
@@ -285,7 +286,7 @@ class TensorBase(Operators):
         return self.version is None
 
     def _alias(self, counter: Counter | None) -> Any:
-        leave_graph()
+        leave_graph(carried=len(components(self.inner)) > 1)
         place, alias = place_of(self), self.made(self.inner)
         settle(alias, place.alias(counter or place.counter))
         return alias

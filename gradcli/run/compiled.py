@@ -59,7 +59,7 @@ class Compiled:
         max_steps: int,
         max_elements: int,
     ) -> None:
-        self.computation = computation
+        self._computation = computation
         self.inputs = inputs
         self._accepted = frozenset(accepted)
         self._limits = max_steps, max_elements
@@ -164,7 +164,7 @@ class Compiled:
         not fit; None where it is no program on scalars."""
         try:
             with limits.within(*self._limits), limits.attempt():
-                made = recording(self.computation, inputs, wrt)
+                made = recording(self._computation, inputs, wrt)
         except NotRecordableError:
             raise
         except GradcliError:
@@ -235,7 +235,7 @@ class Compiled:
         self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any
     ) -> tuple[Any, dict[str, Any]]:
         leaves, value = self._differentiable(values, wrt)
-        with pointing_into(self.computation.source):
+        with pointing_into(self._computation.source):
             found = gradients(value, list(leaves.values()), grad_output, retain_graph=False)
         return converted.plain(value, leaves), {name: converted.plain(g, leaves) for name, g in zip(leaves, found)}
 
@@ -247,7 +247,7 @@ class Compiled:
             if outcome is not None:
                 return outcome.derivatives
             leaves, value = self._differentiable(values, wrt)
-            with pointing_into(self.computation.source):
+            with pointing_into(self._computation.source):
                 found = jacobians_by_either_mode(lambda given: self._run({**bindings, **given}), leaves, value)
             return {name: converted.plain(j, leaves) for name, j in found.items()}
 
@@ -282,7 +282,7 @@ class Compiled:
 
         given = {name: concrete(value) for name, value in bindings.items()}
         with arrays.using_dtype(converted.dtype(given)):
-            return program_hessian(self.computation, given, names).at(given)
+            return program_hessian(self._computation, given, names).at(given)
 
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
         """All derivatives of a scalar value up to `order`.
@@ -315,7 +315,7 @@ class Compiled:
         self, bindings: Mapping[str, Any], names: Sequence[str], order: int, *, watched: bool = False
     ) -> Derivatives:
         leaves = {n: concrete(bindings[n]) for n in names}
-        with enable_grad(), pointing_into(self.computation.source):
+        with enable_grad(), pointing_into(self._computation.source):
 
             def function(given: Mapping[str, Any]) -> Any:
                 return self._run({**bindings, **given})
