@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.hooks import Hooks
 from gradcli.autograd.node import Node
-from gradcli.primitives.primitive import NodeName
+from gradcli.primitives.node_name import NodeName
 
 
 class AccumulateGrad(Node):

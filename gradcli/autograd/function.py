@@ -17,7 +17,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import nestings
 from gradcli.primitives.bind import components, constant
-from gradcli.primitives.primitive import NodeName
+from gradcli.primitives.node_name import NodeName
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,7 +12,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.autograd.hooks import Attached, Hook, HookHandle
 from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.errors import CallError, Span
-from gradcli.primitives.primitive import NodeName
+from gradcli.primitives.node_name import NodeName
 
 # Where a cotangent goes next: a node or a leaf Tensor, and the number of the node's output.
 Edge = tuple[Any, int]

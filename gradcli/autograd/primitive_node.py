@@ -24,7 +24,8 @@ from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.comparisons import not_equal, where
-from gradcli.primitives.primitive import NodeName, Primitive
+from gradcli.primitives.node_name import NodeName
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_to
 
 

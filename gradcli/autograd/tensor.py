@@ -17,8 +17,9 @@ from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleErr
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
 from gradcli.primitives.bind import Kind, bind, components, constant, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
+from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operators import operand
-from gradcli.primitives.primitive import NodeName, Primitive
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.shape import iter_first_axis
 
 _INFERENCE_IN_PLACE = (

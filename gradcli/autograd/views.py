@@ -20,7 +20,8 @@ from gradcli.errors import DifferentiationError
 from gradcli.primitives import strides
 from gradcli.primitives.bind import bind
 from gradcli.primitives.indexing import index
-from gradcli.primitives.primitive import NodeName, Primitive
+from gradcli.primitives.node_name import NodeName
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import Layout
 
 _NO_PARAMS: Mapping[str, Any] = {}

@@ -130,11 +130,8 @@ class Jet(Operators):
             if found is not None and found.order >= order:
                 return found
         first = bind(primitive, primals, params)
-        off = (
-            None
-            if roundings is None or primitive in _EXACT or primitive.moves or primitive.selects or primitive.truths
-            else roundings.off
-        )
+        exact = primitive in _EXACT or primitive.moves or primitive.selects or primitive.truths
+        off = None if roundings is None or exact else roundings.off
         if roundings is not None and primitive in _SUMS:
             first = _rounded_sum(roundings, primitive, first, *primals)
             off = None

@@ -12,19 +12,15 @@ from gradcli.arrays.spellings import Spelling
 from gradcli.errors import CallError, MissingRuleError
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.elements import broadcast_elements, largest_operand
+from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.refusals import FOREIGN, refuse
 from gradcli.primitives.signature import SEQUENCES, parse_signature, used_parameters, with_arrays, with_own_names
-from gradcli.primitives.strides import Layout
+from gradcli.primitives.strides import Layout, always
 
 Vjp = Callable[..., Any] | None
 Prepared = tuple[Sequence[Any], Mapping[str, Any]]
 
 _NO_PARAMS: Mapping[str, Any] = {}
-
-
-def always(*_operands: Any, **_params: Any) -> bool:
-    """For a rule that depends on nothing."""
-    return True
 
 
 def spelled(same: str = "", **other: str) -> Mapping[str, str]:
@@ -154,15 +150,6 @@ class Composite(Operation):
         except FOREIGN as error:
             refuse(self.name, operands, params, error)
             raise
-
-
-class NodeName(str):
-    """The name of a node: a text, and called it gives itself, since a node of PyTorch has a method `name()`."""
-
-    __slots__ = ()
-
-    def __call__(self) -> str:
-        return str(self)
 
 
 class Primitive(Operation):
