@@ -17,6 +17,8 @@ from gradcli.primitives.rearranging import split
 from gradcli.primitives.scans import sort
 from gradcli.primitives.shape import concat, flip, moveaxis, ravel, sequence
 
+# Sections beyond the elements of an axis are empty.
+_MOST_SECTIONS = 100_000
 _VECTOR = [1.0, 2.5, -3.0]
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 
@@ -30,8 +32,10 @@ def _array_split(x: Any, indices_or_sections: Any, axis: Any = 0) -> tuple[Any, 
     count = whole(given, "a number of sections")
     if count < 1:
         raise ShapeError("a number of sections must be at least 1")
-    limits.charge_steps(count)
     size = arrays.shape(x)[normalize_axis(axis, len(arrays.shape(x)))]
+    if count > max(size, _MOST_SECTIONS):
+        raise ShapeError(f"an axis of size {size} is split into no more than {_MOST_SECTIONS:,} sections")
+    limits.charge_steps(count)
     # The first parts have one element more, where they are not all of one size.
     places = [i * (size // count) + min(i, size % count) for i in range(1, count)]
     return tuple(split(x, arrays.asarray(places, "int64"), axis))
