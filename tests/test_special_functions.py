@@ -47,3 +47,7 @@ def test_formulas_of_derivatives_that_cancel_are_in_functions_that_have_a_name(r
         found = run("diff", program, "--order", order).out.strip()
         expected = gradcli.compile(f"diff({program}, x, {order})")(x=0.7)
         assert gradcli.compile(found)(x=0.7) == pytest.approx(expected, rel=1e-10)
+
+
+def test_bessel_functions_of_any_order_at_zero():
+    assert [gradcli.iv(v, 0.0) for v in (0.0, 2.0, -0.6)] == [1.0, 0.0, np.inf]

@@ -272,7 +272,7 @@ def _series(x: Array, n: int, terms: int, sign: float) -> Array:
     return total
 
 
-def iv(xp: Any, n: int, x: Array) -> Array:
+def whole_iv(xp: Any, n: int, x: Array) -> Array:
     """The modified Bessel function of the first kind and whole order n > 1.
 
     Near 0 its series, all of whose terms are positive; beyond, where it has lost its digits
@@ -348,8 +348,8 @@ class SpecialFunctions:
     def polygamma(self, n: int, x: Array) -> Array:
         return polygamma(self, n, x)
 
-    def iv(self, n: int, x: Array) -> Array:
-        return iv(self, n, x)
+    def whole_iv(self, n: int, x: Array) -> Array:
+        return whole_iv(self, n, x)
 
     def jv(self, n: int, x: Array) -> Array:
         return jv(self, n, x)

@@ -254,7 +254,7 @@ def i1(x: Array) -> Array:
     return _late_overflow(scipy_special.i1, scipy_special.i1e, x)
 
 
-def iv(n: int, x: Array) -> Array:
+def whole_iv(n: int, x: Array) -> Array:
     # For n > 1 SciPy has nan where 1/x overflows, and for the largest x, where it is infinite.
     size = np.abs(x)
     small = size < _INVERSE_IS_LARGE

@@ -33,8 +33,9 @@ _UNKNOWN = Spelling()
 # Functions of the libraries that entries are made of, and none is called, are here before all entries.
 _declared = {
     name: Spelling({"scipy": name}, elementwise=True)
-    for name in ("i0", "i0e", "i1", "i1e", "iv", "ive", "j0", "j1", "jv", "k1e", "zeta")
+    for name in ("i0", "i0e", "i1", "i1e", "ive", "j0", "j1", "jv", "k1e", "zeta")
 }
+_declared["whole_iv"] = Spelling({"scipy": "iv"}, elementwise=True)
 
 
 def declare(name: str, spelling: Spelling) -> None:

@@ -243,7 +243,7 @@ bessel_i: Primitive = elementwise(
     "bessel_i", "x, n", "modified Bessel function of the first kind and whole order n",
     time=8, surcharge=of_bessel_i,
     internal=True,
-    forward=lambda xp, x, *, n: (xp.i0, xp.i1)[n](x) if n < 2 else xp.iv(n, x),
+    forward=lambda xp, x, *, n: (xp.i0, xp.i1)[n](x) if n < 2 else xp.whole_iv(n, x),
     vjp=(
         lambda g, _y, x, *, n: g * (0.5 * (bessel_i(x, abs(n - 1)) + bessel_i(x, n + 1))),
     ),
