@@ -216,6 +216,8 @@ def chosen(backend: str | None, device: str | None) -> Namespace | None:
 
     Raises UsageError for what no backend has, BackendError for what is not there.
     """
+    if backend == backends.DIGITS.name:
+        raise UsageError(f"the backend {backend} computes digits that are proved", hint="--digits 50 asks for them")
     if backend not in (None, "numpy"):
         return backends.namespace(backend, device)
     if device not in (None, "cpu"):

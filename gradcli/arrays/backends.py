@@ -80,11 +80,21 @@ BACKENDS = (
         worth=Worth(2**16, 2**18, 0),
     ),
 )
+# Balls are chosen by the digits that are wanted, and are no backend of the same numbers.
+DIGITS = Backend(
+    "flint",
+    home="gradcli.arrays.flint_arrays",
+    extra="digits",
+    classes=[("gradcli", "Balls")],
+    executor="stepwise",
+    # No array has so many elements.
+    worth=Worth(2**63, 2**63, 2**63),
+)
 # A library that is known only to follow the Python array API.
 STANDARD = "standard"
 
-_BY_NAME = {backend.name: backend for backend in BACKENDS}
-_CLASSES = {names: backend.name for backend in BACKENDS for names in backend.classes}
+_BY_NAME = {backend.name: backend for backend in (*BACKENDS, DIGITS)}
+_CLASSES = {names: backend.name for backend in _BY_NAME.values() for names in backend.classes}
 
 
 def _backend_of(kind: type) -> str | None:
@@ -121,7 +131,7 @@ class Found(NamedTuple):
 def check_name(name: str) -> Backend:
     """The backend of this name. Raises UsageError where there is none."""
     if name not in _BY_NAME:
-        known = ", ".join(_BY_NAME)
+        known = ", ".join(backend.name for backend in BACKENDS)
         raise UsageError(f"there is no backend {name!r}", hint=f"the backends are {known}; gradcli backends shows them")
     return _BY_NAME[name]
 

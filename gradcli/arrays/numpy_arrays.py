@@ -23,6 +23,7 @@ from gradcli.errors import GradcliError
 Array = Any
 name = "numpy"
 device_name = "cpu"
+scalars = None
 quiet = partial(np.errstate, all="ignore")
 tidy = dtypes.tidy
 asarray, astype, copy, zeros, ones, all = np.asarray, np.astype, np.copy, np.zeros, np.ones, np.all

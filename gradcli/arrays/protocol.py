@@ -22,6 +22,10 @@ class Library(Protocol):
     def device_name(self) -> str:
         """The device, as the library calls it."""
 
+    @property
+    def scalars(self) -> Any:
+        """What computes elementwise functions of plain numbers alone where this library was chosen; None for floats."""
+
     # --- arrays in and out
 
     def asarray(self, value: Any, dtype: str | None = None, /) -> Array:

@@ -30,6 +30,7 @@ class StandardArrays(Library):
     """
 
     name = "standard"
+    scalars = None
     # Whether a number beside an array takes the dtype of the array in every function.
     weak_numbers = False
 

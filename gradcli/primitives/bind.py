@@ -153,7 +153,9 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
         budget = limits.budget()
         if budget is not None:
             budget.charge_steps(_NUMBER * primitive.time)
-        return primitive.forward(arrays.floats, *operands, **params)
+        chosen = arrays.chosen_namespace()
+        scalars = None if chosen is None else chosen.scalars
+        return primitive.forward(arrays.floats if scalars is None else scalars, *operands, **params)
     return compute(primitive, operands, params)
 
 

@@ -1,0 +1,206 @@
+"""Numbers whose digits are proved, and arrays of them: exact fractions, and balls of FLINT's Arb.
+
+A *number* here is an `fmpq`, which is exact, or an `arb`, a ball that the number lies in: a midpoint and a
+radius. A fraction stays one while it is small, so that comparisons and zeros are exact; one that has grown
+beyond a few times the working precision becomes a ball. What has no value is `UNDEFINED`, and a pole has an infinity
+as IEEE 754 says it. A ball that is too wide for an answer is never guessed at: that is an UndecidedError.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import RLock
+from typing import Any
+
+from flint import arb, ctx, fmpq
+
+from gradcli.arrays import backends
+from gradcli.arrays.shapes import Shape
+from gradcli.errors import GradcliError
+
+# A number of flint: an fmpq or an arb.
+Number = Any
+
+UNDEFINED: Number = arb("nan")
+INFINITY: Number = arb.pos_inf()
+NEGATIVE_INFINITY: Number = arb.neg_inf()
+
+# A fraction has at most so many times the bits of the working precision.
+_LARGEST_FRACTION = 4
+_TEXT = re.compile(r"([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?")
+
+_lock = RLock()
+
+
+class UndecidedError(GradcliError):
+    """At the present precision it cannot be told which of two numbers is larger, or whether one is in a domain.
+
+    What runs programs catches it, and runs them again at a higher precision.
+    """
+
+    kind = "undecided"
+
+
+@contextmanager
+def precise(bits: int) -> Iterator[None]:
+    """Within the block FLINT computes with so many bits.
+
+    That is a setting of the whole process: of several threads each waits for the one that is in such a block.
+    """
+    with _lock:
+        before = ctx.prec
+        ctx.prec = bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
+
+
+def precision() -> int:
+    """The bits that FLINT computes with."""
+    return ctx.prec  # type: ignore[no-any-return]
+
+
+def settled(number: Number) -> Number:
+    """A number as it is, a fraction that has grown too large as a ball."""
+    if type(number) is fmpq and number.height_bits() > _LARGEST_FRACTION * ctx.prec:
+        return arb(number)
+    return number
+
+
+def exact(value: Any) -> Number:
+    """The number that a number of Python, NumPy or flint is, a float as the binary number that it is."""
+    kind = type(value)
+    if kind is fmpq or kind is arb:
+        return value
+    if kind is not float:
+        try:
+            return settled(fmpq(operator.index(value)))
+        except TypeError:
+            # Fractions and decimals have their ratio too.
+            ratio = getattr(value, "as_integer_ratio", None)
+            if ratio is not None and kind.__module__ != "numpy" and math.isfinite(value):
+                return settled(fmpq(*ratio()))
+            value = float(value)
+    if not math.isfinite(value):
+        return UNDEFINED if math.isnan(value) else INFINITY if value > 0 else NEGATIVE_INFINITY
+    numerator, denominator = value.as_integer_ratio()
+    number = fmpq(numerator, denominator)
+    # The ball of a float has no radius.
+    return number if number.height_bits() <= _LARGEST_FRACTION * ctx.prec else arb(value)
+
+
+def from_text(text: str) -> Number:
+    """The number that a decimal is, as in `0.1`, `-1e-5`, `.5`: 0.1 is one tenth. Raises ValueError for other text."""
+    match = _TEXT.fullmatch(text.strip().replace("_", ""))
+    if match is None or not (match[2] or match[3]):
+        raise ValueError(f"{text!r} is not a decimal number")
+    sign, whole, behind, exponent = match.groups(default="")
+    digits = (whole + behind).lstrip("0")
+    if not digits:
+        return fmpq(0)
+    power = int(exponent or "0") - len(behind)
+    if abs(power) + len(digits) > _LARGEST_FRACTION * ctx.prec:
+        # Its fraction would be too large, and may have no end.
+        return arb(f"{sign}{digits}e{power}")
+    top = -int(digits) if sign == "-" else int(digits)
+    return settled(fmpq(top * 10**power) if power >= 0 else fmpq(top, 10**-power))
+
+
+def is_exact(number: Number) -> bool:
+    """Whether a number is known without any error; infinities and what is undefined are."""
+    return type(number) is fmpq or number.is_exact() or number is UNDEFINED
+
+
+def decided(truth: bool, opposite: bool) -> bool:
+    """`truth`, unless neither it nor its opposite is certain. Raises UndecidedError then.
+
+    `decided(x < y, x >= y)`: of balls FLINT says that a comparison holds where it does for all numbers in them.
+    """
+    if truth is opposite:
+        raise UndecidedError("two numbers cannot be told apart")
+    return truth
+
+
+class _Dtype:
+    """The dtype of all arrays of balls."""
+
+    name = "arb"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
+    def apply(self: Balls, *others: Any) -> Any:
+        return getattr(_namespace(), name)(*((*others, self) if reflected else (self, *others)))
+
+    return apply
+
+
+@cache
+def _namespace() -> Any:
+    return backends.namespace("flint")
+
+
+class Balls:
+    """An array of numbers: of zero dimensions `numbers` is one, else an object array of NumPy."""
+
+    __slots__ = ("numbers",)
+    dtype = _Dtype()
+    # Arrays of NumPy leave operators to this class.
+    __array_ufunc__ = None
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+
+    @property
+    def shape(self) -> Shape:
+        return getattr(self.numbers, "shape", ())
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def item(self) -> Number:
+        """The number of an array of one."""
+        return self.numbers.item() if self.shape else self.numbers
+
+    def __bool__(self) -> bool:
+        return bool(_namespace().not_equal(Balls(self.item()), 0.0))
+
+    def __float__(self) -> float:
+        return to_float(self.item())
+
+    def __repr__(self) -> str:
+        return f"Balls({self.numbers!r})"
+
+    __add__, __radd__ = _operator("add"), _operator("add", True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", True)
+    __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", True)
+    __pow__, __rpow__ = _operator("pow"), _operator("pow", True)
+    __matmul__, __rmatmul__ = _operator("matmul"), _operator("matmul", True)
+    __mod__, __rmod__ = _operator("remainder"), _operator("remainder", True)
+    __floordiv__, __rfloordiv__ = _operator("floor_divide"), _operator("floor_divide", True)
+    __neg__, __pos__, __abs__ = _operator("negative"), _operator("positive"), _operator("abs")
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __eq__ = _operator("equal")
+    __ne__ = _operator("not_equal")
+    __hash__ = None  # type: ignore[assignment]
+
+
+def to_float(number: Number) -> float:
+    """The float next to a number, or nearly so: that of the midpoint of a ball."""
+    if type(number) is fmpq:
+        try:
+            return int(number.p) / int(number.q)
+        except OverflowError:
+            return math.inf if number > 0 else -math.inf
+    return float(number)

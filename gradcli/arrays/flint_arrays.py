@@ -1,0 +1,313 @@
+"""The array namespace of numbers whose digits are proved: `Balls` of FLINT.
+
+Its functions are found by name: those of each element in the modules of `_ELEMENTWISE`, which take and give
+numbers, and those of arrays in the modules of `_OF_ARRAYS`, which take and give object arrays of NumPy (one of zero
+dimensions for a number). Those of scalars need no NumPy, which is loaded where there is an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from flint import __version__, arb, fmpq
+
+from gradcli.arrays import spellings
+from gradcli.arrays.backends import Device
+from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Balls, Number, UndecidedError, exact, settled
+from gradcli.arrays.balls import to_float as _to_float
+from gradcli.arrays.dtypes import PLAIN
+from gradcli.arrays.shapes import Shape
+from gradcli.errors import BackendError, GradcliError
+
+Array = Any
+
+_ELEMENTWISE = ("gradcli.arrays.flint_functions",)
+_OF_ARRAYS = ("gradcli.arrays.flint_reductions", "gradcli.arrays.flint_matrices")
+_NUMBERS = (fmpq, arb)
+_SPECIAL = (UNDEFINED, INFINITY, NEGATIVE_INFINITY)
+# Whole floats below it are exact.
+_WHOLE = 2**53
+
+
+class _LinearAlgebra:
+    """The functions of matrices, by their names in the Python array API."""
+
+    def __init__(self, arrays: FlintArrays) -> None:
+        self._arrays = arrays
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._arrays, name)
+
+
+class _Scalars:
+    """The elementwise functions of plain numbers: what is a whole number again, and a float, is given as that."""
+
+    def __getattr__(self, name: str) -> Any:
+        function = _function(name)
+
+        def apply(*operands: Any, **params: Any) -> Any:
+            return _plain(function(*operands, **params))
+
+        setattr(self, name, apply)
+        return apply
+
+
+def _plain(result: Any) -> Any:
+    if type(result) is Balls:
+        number = result.numbers
+        if type(number) is fmpq and number.q == 1 and -_WHOLE < number < _WHOLE:
+            return float(int(number.p))
+    return result
+
+
+class FlintArrays:
+    """Arrays of balls, on the processor."""
+
+    name = "flint"
+    device_name = "cpu"
+
+    def __init__(self) -> None:
+        self.linalg = _LinearAlgebra(self)
+        self.scalars = _Scalars()
+
+    def __getattr__(self, name: str) -> Any:
+        """A function by its name. Raises MissingFunctionError for one that there is none of in balls."""
+        made = _function(name)
+        setattr(self, name, made)
+        return made
+
+    # --- arrays in and out
+
+    def asarray(self, value: Any, dtype: str | None = None) -> Array:
+        """A number, a list or an array of NumPy as balls; truth values and whole numbers where `dtype` says so."""
+        kind = type(value)
+        if kind is Balls:
+            return value if dtype in (None, "arb", "float64") else self.astype(value, dtype)
+        if kind in PLAIN or kind in _NUMBERS:
+            if dtype in ("bool", "int64"):
+                return bool(value) if dtype == "bool" else int(value)
+            return value if dtype is None and kind in (bool, int) else Balls(exact(value))
+        import numpy
+
+        array = numpy.asarray(value)
+        if dtype in ("bool", "int64") or (dtype is None and array.dtype.kind in "biu"):
+            return array if dtype is None else array.astype(dtype)
+        return Balls(_objects(array)) if array.ndim else Balls(exact(array.item()))
+
+    def astype(self, array: Array, dtype: str) -> Array:
+        if type(array) is not Balls or dtype in ("arb", "float64", "float32"):
+            return self.asarray(array, "arb" if dtype.startswith("float") else dtype)
+        if dtype == "bool":
+            return self.not_equal(array, 0.0)
+        import numpy
+
+        whole = self.trunc(array).numbers
+        return int(whole.p) if not array.shape else numpy.frompyfunc(lambda x: int(x.p), 1, 1)(whole).astype(dtype)
+
+    def copy(self, array: Array) -> Array:
+        if type(array) is not Balls:
+            return array if type(array) in PLAIN else array.copy()
+        return Balls(array.numbers.copy()) if array.shape else array
+
+    def to_numpy(self, array: Array) -> Any:
+        """`array` in float64, each number as the float next to it."""
+        import numpy
+
+        if type(array) is not Balls:
+            return numpy.asarray(array)
+        if not array.shape:
+            return numpy.asarray(_to_float(array.numbers))
+        return numpy.frompyfunc(_to_float, 1, 1)(array.numbers).astype("float64")
+
+    def owned(self, array: Array) -> Array:
+        return self.copy(array)
+
+    def unshared(self, array: Array, others: Iterable[Array]) -> Array:
+        return self.copy(array) if any(other is array for other in others) or type(array) is Balls else array
+
+    def zeros(self, shape: Shape, dtype: str) -> Array:
+        return self._full(shape, dtype, 0)
+
+    def ones(self, shape: Shape, dtype: str) -> Array:
+        return self._full(shape, dtype, 1)
+
+    def _full(self, shape: Shape, dtype: str, number: int) -> Array:
+        if not shape:
+            return self.asarray(number, "arb" if dtype.startswith("float") else dtype)
+        import numpy
+
+        if dtype in ("bool", "int64"):
+            return numpy.full(shape, number, dtype)
+        return Balls(numpy.full(shape, fmpq(number), object))
+
+    def synchronise(self) -> None:
+        """Everything is computed when it returns."""
+
+    # --- running a primitive
+
+    def promoted(self, operands: Sequence[Array], *, truths: bool) -> Sequence[Array]:
+        """Numbers and arrays of floats as balls, truth values as 0 and 1 unless `truths`; whole numbers as they are."""
+        return [self._promoted(o, truths) for o in operands]
+
+    def _promoted(self, operand: Array, truths: bool) -> Array:
+        kind = type(operand)
+        if kind is Balls or kind is int:
+            return operand
+        if kind is bool:
+            return operand if truths else Balls(exact(int(operand)))
+        if kind is not float and operand.dtype.kind in ("iu" if not truths else "iub"):
+            return operand
+        return self.asarray(operand, "arb")
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def tidy(self, array: Array) -> Array:
+        """A result as an array in the sense of this package: single truth values and whole numbers as those of Python."""
+        kind = type(array)
+        if kind is Balls or kind in PLAIN:
+            return array
+        return array if array.ndim else array.item()
+
+    def explained(self, _error: Exception) -> GradcliError | None:
+        return None
+
+
+def _objects(array: Any) -> Any:
+    import numpy
+
+    return numpy.frompyfunc(exact, 1, 1)(array)
+
+
+def _function(name: str) -> Callable[..., Any]:
+    spelling = spellings.of(name)
+    for home in _ELEMENTWISE:
+        found = getattr(import_module(home), name, None)
+        if found is not None:
+            return _mapped(found, spelling)
+    for home in () if spelling.elementwise else _OF_ARRAYS:
+        found = getattr(import_module(home), name, None)
+        if found is not None:
+            return _of_arrays(found)
+    raise MissingDigitsError(name)
+
+
+class MissingDigitsError(BackendError, AttributeError):
+    """A function that is not there in ball arithmetic."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there are no proved digits of '{name}'", hint="gradcli ops says which functions have digits")
+
+
+def _mapped(function: Callable[..., Any], spelling: spellings.Spelling) -> Callable[..., Any]:
+    """A function of numbers as one of balls, of truth values and of whole numbers, on broadcast operands."""
+
+    def one(*numbers: Any, **params: Any) -> Any:
+        result = function(*numbers, **params)
+        return result if type(result) is bool else _bounded(settled(result), numbers)
+
+    def apply(*operands: Any, **params: Any) -> Any:
+        numbers, scalar = [], True
+        for operand in operands:
+            number = _operand(operand)
+            scalar = scalar and (type(number) in _NUMBERS or type(number) is bool)
+            numbers.append(number)
+        if scalar:
+            result = one(*numbers, **params)
+            return result if type(result) is bool else Balls(result)
+        import numpy
+
+        results = numpy.frompyfunc(lambda *n: one(*n, **params), len(numbers), 1)(*numbers)
+        return results.astype(bool) if spelling.truths else Balls(results)
+
+    return apply
+
+
+def _operand(operand: Any) -> Any:
+    """What a function of numbers takes: a number, a truth value, or an object array of them."""
+    kind = type(operand)
+    if kind is Balls:
+        return operand.numbers
+    if kind is bool:
+        return operand
+    if kind in PLAIN or kind in _NUMBERS:
+        return exact(operand)
+    if operand.ndim == 0:
+        item = operand.item()
+        return item if type(item) is bool else exact(item)
+    return operand if operand.dtype.kind == "b" else _objects(operand)
+
+
+def _bounded(result: Number, operands: Sequence[Any]) -> Number:
+    """A result that says something, of finite bounds or certainly infinite or undefined. Raises UndecidedError else."""
+    if type(result) is fmpq or result.is_finite() or any(result is special for special in _SPECIAL):
+        return result
+    balls = [o for o in operands if type(o) is arb]
+    if any(o.is_nan() for o in balls):
+        return UNDEFINED
+    if not result.is_nan() and result.is_exact():
+        return INFINITY if result > 0 else NEGATIVE_INFINITY
+    if result.is_nan() and all(o.is_exact() for o in balls):
+        return UNDEFINED
+    raise UndecidedError("a number has no bounds")
+
+
+def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of object arrays as one of balls."""
+
+    def apply(*operands: Any, **params: Any) -> Any:
+        return _wrapped(function(*map(_unwrapped, operands), **params))
+
+    return apply
+
+
+def _unwrapped(operand: Any) -> Any:
+    if type(operand) is not Balls:
+        return operand
+    if operand.shape:
+        return operand.numbers
+    import numpy
+
+    array = numpy.empty((), object)
+    array[()] = operand.numbers
+    return array
+
+
+def _wrapped(result: Any) -> Any:
+    if isinstance(result, (list, tuple)):
+        return type(result)(map(_wrapped, result))
+    if type(result) in _NUMBERS:
+        return Balls(result)
+    if getattr(getattr(result, "dtype", None), "kind", "") != "O":
+        return result
+    return Balls(result) if result.ndim else Balls(result.item())
+
+
+@cache
+def _arrays() -> FlintArrays:
+    return FlintArrays()
+
+
+def namespace_of(_array: Array) -> FlintArrays:
+    return _arrays()
+
+
+def on_device(device: str) -> FlintArrays:
+    """The namespace; FLINT has no device but the processor. Raises BackendError for others."""
+    if device != "cpu":
+        raise BackendError(f"the backend flint has no device {device!r}", hint="its device is cpu")
+    return _arrays()
+
+
+def version() -> str:
+    return str(__version__)
+
+
+def devices() -> Iterator[Device]:
+    from gradcli.arrays.memory import host
+
+    yield host("cpu")
