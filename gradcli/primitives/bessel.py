@@ -10,7 +10,7 @@ from gradcli.arrays import bessel_definitions as definitions
 from gradcli.primitives.arithmetic import absolute, divide, negative, sign
 from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Primitive, not_implemented, spelled
+from gradcli.primitives.primitive import Composite, Primitive, Vjp, not_implemented, spelled
 from gradcli.primitives.special import bessel_j
 from gradcli.primitives.surcharges import of_bessel_of_number, of_derivative
 
@@ -124,58 +124,45 @@ k1e = elementwise(
     samples=_POSITIVE,
 )  # fmt: skip
 
-jv_of_number: Primitive = elementwise(
-    "jv_of_number", "v, x", "Bessel function of the first kind and order v",
-    internal="jv", time=170, surcharge=of_bessel_of_number,
-    vjp=(
-        not_implemented("the derivative of 'jv' by its order is not known"),
-        lambda g, _y, v, x: g * (0.5 * (jv_of_number(v - 1.0, x) - jv_of_number(v + 1.0, x))),
-    ),
+
+def _of_number(name: str, doc: str, by_x: Vjp, derivative: str, **fields: Any) -> Primitive:
+    """A Bessel function of any order, by which its derivative is not known."""
+    return elementwise(
+        name, "v, x", doc,
+        time=170, surcharge=of_bessel_of_number,
+        vjp=(not_implemented(f"the derivative of '{fields.get('internal', name)}' by its order is not known"), by_x),
+        derivative=f"unknown by v, {derivative}",
+        domain="x > 0",
+        samples=((2, 0.7), (3, [0.4, 2.5])),
+        **fields,
+    )  # fmt: skip
+
+
+jv_of_number: Primitive = _of_number(
+    "jv_of_number", "Bessel function of the first kind and order v",
+    lambda g, _y, v, x: g * (0.5 * (jv_of_number(v - 1.0, x) - jv_of_number(v + 1.0, x))),
+    "g*(jv(v - 1, x) - jv(v + 1, x))/2",
+    internal="jv",
     spelling=spelled(scipy="jv"),
-    derivative="unknown by v, g*(jv(v - 1, x) - jv(v + 1, x))/2",
-    domain="x > 0",
-    samples=((2, 0.7), (3, [0.4, 2.5])),
 )  # fmt: skip
-
-
-yv: Primitive = elementwise(
-    "yv", "v, x", "Bessel function of the second kind and order v",
-    time=170, surcharge=of_bessel_of_number,
-    vjp=(
-        not_implemented("the derivative of 'yv' by its order is not known"),
-        lambda g, _y, v, x: g * (0.5 * (yv(v - 1.0, x) - yv(v + 1.0, x))),
-    ),
+yv: Primitive = _of_number(
+    "yv", "Bessel function of the second kind and order v",
+    lambda g, _y, v, x: g * (0.5 * (yv(v - 1.0, x) - yv(v + 1.0, x))),
+    "g*(yv(v - 1, x) - yv(v + 1, x))/2",
     spelling=spelled("scipy"),
-    derivative="unknown by v, g*(yv(v - 1, x) - yv(v + 1, x))/2",
-    domain="x > 0",
     aliases=("yn",),
-    samples=((2, 0.7), (3, [0.4, 2.5])),
 )  # fmt: skip
-
-iv: Primitive = elementwise(
-    "iv", "v, x", "modified Bessel function of the first kind and order v",
-    time=170, surcharge=of_bessel_of_number,
-    vjp=(
-        not_implemented("the derivative of 'iv' by its order is not known"),
-        lambda g, _y, v, x: g * (0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x))),
-    ),
+iv: Primitive = _of_number(
+    "iv", "modified Bessel function of the first kind and order v",
+    lambda g, _y, v, x: g * (0.5 * (iv(v - 1.0, x) + iv(v + 1.0, x))),
+    "g*(iv(v - 1, x) + iv(v + 1, x))/2",
     spelling=spelled("scipy"),
-    derivative="unknown by v, g*(iv(v - 1, x) + iv(v + 1, x))/2",
-    domain="x > 0",
-    samples=((2, 0.7), (3, [0.4, 2.5])),
 )  # fmt: skip
-
-ive: Primitive = elementwise(
-    "ive", "v, x", "exp(-abs(x))*iv(v, x), without overflow",
-    time=170, surcharge=of_bessel_of_number,
-    vjp=(
-        not_implemented("the derivative of 'ive' by its order is not known"),
-        lambda g, y, v, x: g * (0.5 * (ive(v - 1.0, x) + ive(v + 1.0, x)) - sign(x) * y),
-    ),
+ive: Primitive = _of_number(
+    "ive", "exp(-abs(x))*iv(v, x), without overflow",
+    lambda g, y, v, x: g * (0.5 * (ive(v - 1.0, x) + ive(v + 1.0, x)) - sign(x) * y),
+    "g*((ive(v - 1, x) + ive(v + 1, x))/2 - sign(x)*ive(v, x))",
     spelling=spelled("scipy"),
-    derivative="unknown by v, g*((ive(v - 1, x) + ive(v + 1, x))/2 - sign(x)*ive(v, x))",
-    domain="x > 0",
-    samples=((2, 0.7), (3, [0.4, 2.5])),
 )  # fmt: skip
 
 
