@@ -16,6 +16,7 @@ from gradcli.language.cells import InParts
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
 from gradcli.primitives.axes import MOST_AXES
+from gradcli.primitives.indexing import has_arrays
 from gradcli.program.ir import Equation, Key, Program, Variable, element_name, owner_name
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
@@ -112,10 +113,9 @@ def _takes_elements(equation: Equation) -> bool:
     if equation.primitive.name != "index":
         return False
     key = equation.params["key"]
+    parts = any(isinstance(i, int) or (isinstance(i, slice) and i != slice(None)) for i in key)
     # What is taken by an array of positions may as well be a diagonal, or the rows of a table.
-    return any(isinstance(i, int) or (isinstance(i, slice) and i != slice(None)) for i in key) and not any(
-        hasattr(i, "dtype") for i in key
-    )
+    return parts and not has_arrays(key)
 
 
 def _by_element(programs: Mapping[By, Program], typed: Collection[float]) -> Mapping[By, Program] | None:
