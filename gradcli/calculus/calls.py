@@ -58,16 +58,9 @@ def _reaches_others(values: Sequence[Tensor], began: int) -> bool:
     return any(isinstance(t, Tensor) and t.since < began for t in targets)
 
 
-def pulled(
-    call: Call,
-    values: Sequence[Tensor],
-    seeds: Sequence[Tensor] | None,
-    *,
-    create_graph: bool,
-    retain_graph: bool = True,
-) -> list[Tensor]:
-    """The gradients of `values` by the inputs of a call; zeros where they do not depend on them."""
-    found = gradients(call, values, seeds, create_graph=create_graph, retain_graph=retain_graph)
+def pulled(call: Call, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, **options: bool) -> list[Tensor]:
+    """As `gradients`; zeros where the values do not depend on an input."""
+    found = gradients(call, values, seeds, **options)
     return [zeros_like(Tensor(x.inner)) if g is None else g for g, x in zip(found, call.inputs)]
 
 
@@ -79,7 +72,7 @@ def gradients(
     create_graph: bool,
     retain_graph: bool = True,
 ) -> Sequence[Tensor | None]:
-    """The gradients of `values` by the inputs of a call; None where they do not depend on them."""
+    """The gradients of `values` by the inputs of a call; None where they do not depend on one."""
     depending = [i for i, value in enumerate(values) if value.requires_grad]
     if not depending or not call.inputs:
         return [None] * len(call.inputs)
