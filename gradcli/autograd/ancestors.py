@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -34,3 +34,11 @@ def beginning(sources: Iterable[Any]) -> int:
     """The sequence number of the earliest of nodes and tensors: an operation that depends on one has a higher one."""
     nodes = (s if isinstance(s, Node) else s.grad_fn or s for s in sources)
     return min((n.sequence if isinstance(n, Node) else n.since for n in nodes), default=-1)
+
+
+def reaches_earlier(values: Sequence[Any], began: int, own: Iterable[Any] = ()) -> bool:
+    """Whether the graph of `values` has leaves from before the sequence number `began`, other than its `own`."""
+    targets = [edge[0] for node in ancestors(*values) for edge in node.edges if edge is not None]
+    earlier = (t for t in (*values, *targets) if isinstance(t, TensorBase) and t.since < began)
+    known = {id(x) for x in own}
+    return any(t.is_leaf and t.requires_grad and id(t) not in known for t in earlier)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.ancestors import reaches_earlier
 from gradcli.autograd.dual import Dual, with_tangent
 from gradcli.autograd.engine import grad as gradients_of
 from gradcli.autograd.modes import enable_grad, grad_enabled
@@ -40,7 +40,7 @@ def called(function: Callback, arguments: Sequence[Any], has_aux: bool) -> Call:
         inputs = [_standing_for(as_tensor(x), outside) for x in containers.leaves(arguments)]
         returned = function(*containers.filled(arguments, inputs))
     value, aux = with_aux(returned) if has_aux else (returned, None)
-    recorded = outside and _reaches_others(tensors_in(value), began)
+    recorded = outside and reaches_earlier(tensors_in(value), began)
     return Call(value, inputs, aux, recorded)
 
 
@@ -49,13 +49,6 @@ def _standing_for(x: Tensor, recorded: bool) -> Tensor:
     if recorded and x.requires_grad:
         return x.clone()
     return _with_tangent_of(x, Tensor(x.inner).requires_grad_())
-
-
-def _reaches_others(values: Sequence[Tensor], began: int) -> bool:
-    """Whether the graph of `values` has leaves that were there before its beginning."""
-    targets = [edge[0] for node in ancestors(*values) for edge in node.edges if edge is not None]
-    targets += [value for value in values if value.is_leaf and value.requires_grad]
-    return any(isinstance(t, Tensor) and t.since < began for t in targets)
 
 
 def pulled(call: Call, values: Sequence[Tensor], seeds: Sequence[Tensor] | None, **options: bool) -> list[Tensor]:

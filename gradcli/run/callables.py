@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from itertools import takewhile
 from typing import Any
 
 from gradcli import arrays
-from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.ancestors import reaches_earlier
 from gradcli.autograd.modes import refusing_to_leave_the_graph
 from gradcli.autograd.node import next_sequence
 from gradcli.autograd.tensor import Tensor
@@ -81,7 +81,7 @@ class PythonFunction:
         grad: they are there to be changed."""
         began = next_sequence()
         value = self.value(bindings)
-        if reaches_others(value, began, bindings.values()):
+        if reaches_earlier([value], began, bindings.values()):
             raise NotRecordableError("what is computed here depends on a tensor from outside that requires grad")
         return value
 
@@ -92,14 +92,6 @@ def _as_tensor(value: Any) -> Tensor:
     made = Tensor(value)
     # What is differentiated along a direction is a leaf as in reverse mode.
     return made.requires_grad_() if len(components(value)) > 1 else made
-
-
-def reaches_others(value: Any, began: int, given: Iterable[Any] = ()) -> bool:
-    """Whether the graph of a value has leaves that were there before it, other than those given."""
-    own = {id(x) for x in given}
-    targets = [edge[0] for node in ancestors(value) for edge in node.edges if edge is not None]
-    leaves = (t for t in (value, *targets) if isinstance(t, Tensor) and t.is_leaf and t.requires_grad)
-    return any(t.since < began and id(t) not in own for t in leaves)
 
 
 def _described(value: Any) -> str:

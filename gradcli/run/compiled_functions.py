@@ -6,11 +6,12 @@ import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from gradcli.autograd.ancestors import reaches_earlier
 from gradcli.autograd.node import next_sequence
 from gradcli.errors import BindingError, CallError, did_you_mean
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import converted
-from gradcli.run.callables import PythonFunction, reaches_others
+from gradcli.run.callables import PythonFunction
 from gradcli.run.compiled import Compiled
 
 
@@ -45,7 +46,7 @@ class CompiledFunction(Compiled):
         began = next_sequence()
         value = self._run(bindings)
         # Tensors from outside that it reads are inputs as well.
-        return value if reaches_others(value, began) else converted.plain(value, bindings)
+        return value if reaches_earlier([value], began) else converted.plain(value, bindings)
 
     def _of_tensors(self, values: Mapping[str, Any]) -> Any:
         # As without being compiled: they may be rows, or series, or what is being recorded.
