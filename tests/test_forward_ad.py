@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 import weakref
+from contextlib import nullcontext
 from contextvars import copy_context
 from threading import Thread
 
@@ -16,8 +17,10 @@ import gradcli
 import gradcli.autograd.forward_ad as fw
 from gradcli import enable_grad, func, grad, no_grad, tensor
 from gradcli.autograd.forward_ad import dual_level, make_dual, unpack_dual
+from gradcli.autograd.graph import allow_mutation_on_saved_tensors, saved_tensors_hooks
 from gradcli.errors import DifferentiationError, DtypeError, ShapeError
 from gradcli.primitives import table
+from gradcli.utils.checkpoint import checkpoint
 
 X, V = [0.3, 0.7], [1.0, 2.0]
 
@@ -360,6 +363,65 @@ def test_gradients_of_duals_are_duals(function, second, options, level):
         assert found.requires_grad is bool(options)
     function(d).backward()
     np.testing.assert_allclose(tangent(x.grad), second)
+
+
+class Exp(gradcli.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = gradcli.exp(x)
+        ctx.save_for_backward(y)
+        ctx.save_for_forward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+    @staticmethod
+    def jvp(ctx, v):
+        return v * ctx.saved_tensors[0]
+
+
+@pytest.mark.parametrize("exp", [gradcli.exp, Exp.apply, lambda x: checkpoint(gradcli.exp, x, use_reentrant=False)])
+@pytest.mark.parametrize("pack", [None, lambda x: x, lambda x: x.clone()])
+def test_what_hooks_have_saved_has_its_tangent(exp, pack, level):
+    x = tensor(X, requires_grad=True)
+    with nullcontext() if pack is None else saved_tensors_hooks(pack, lambda y: y):
+        y = exp(make_dual(x, tensor(V)))
+    (found,) = grad(y.sum(), x)
+    np.testing.assert_allclose(found, np.exp(X))
+    np.testing.assert_allclose(tangent(found), np.exp(X) * V)
+
+
+def test_what_was_saved_before_it_was_changed_has_the_tangent_of_then(level):
+    x, w = tensor(X, requires_grad=True), tensor(V)
+    with allow_mutation_on_saved_tensors():
+        # Two of the same numbers, and a third without a tangent.
+        first, second = make_dual(x, tensor(V)), make_dual(x, tensor([5.0, 7.0]))
+        for_each = [first * 1, second * 1, x * 1]
+        saved = [gradcli.sin(y) for y in for_each]
+        for y in for_each:
+            y.mul_(w)
+        tangents = [tangent(grad(y.sum(), x)[0]) for y in saved]
+    np.testing.assert_allclose(tangents[0], -np.sin(X) * V)
+    np.testing.assert_allclose(tangents[1], -np.sin(X) * [5.0, 7.0])
+    assert tangents[2] is None
+
+
+def test_a_tangent_that_was_changed_in_place_is_differentiated_backward(level):
+    x = tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    dual = make_dual(x, tensor([[1.0, 3.0], [5.0, 7.0]]))
+    y = dual * 1
+    y[0].view(2)[1:].mul_(dual[1, 1])
+    assert tangent(y).tolist() == [[1.0, 2 * 7 + 4 * 3.0], [5.0, 7.0]]
+    assert grad(tangent(y).sum(), x)[0].tolist() == [[0.0, 7.0], [0.0, 3.0]]
+
+
+def test_what_is_done_in_inference_mode_has_no_tangent(dual):
+    with gradcli.inference_mode():
+        assert tangent(dual * dual) is None
+        with gradcli.inference_mode(False):
+            assert tangent(dual * dual) is not None
 
 
 def test_gradients_by_a_leaf_that_is_a_dual(level):

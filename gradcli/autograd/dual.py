@@ -14,7 +14,8 @@ from contextvars import ContextVar
 from typing import Any, ClassVar
 
 from gradcli import arrays
-from gradcli.autograd.modes import grad_enabled
+from gradcli.autograd.modes import grad_enabled, inference
+from gradcli.autograd.node import recorders
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.autograd.views import Place, place_of
@@ -56,8 +57,9 @@ forward_enabled: ContextVar[bool] = ContextVar("gradcli_forward_enabled", defaul
 
 
 def gives_tangents() -> bool:
-    """Whether what is done with a dual has a tangent: not in a thread or task that has no level."""
-    return current_level.get() is not None and forward_enabled.get()
+    """Whether what is done with a dual has a tangent: not in a thread or task that has no level, and not in
+    `inference_mode`."""
+    return current_level.get() is not None and forward_enabled.get() and not inference.get()
 
 
 alias = elementwise(
@@ -90,16 +92,24 @@ class Dual(Tensor):
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-        made = Tensor.read(primitive, operands, params)
         mask = primitive.differentiable(len(operands))
         varied = [isinstance(o, Dual) and mask >> i & 1 for i, o in enumerate(operands)]
         if not any(varied) or not gives_tangents():
-            return made
+            return Tensor.read(primitive, operands, params)
+        known = recorders.set(())
+        try:
+            made = Tensor.read(primitive, operands, params)
+        finally:
+            recorders.reset(known)
         tangent = _tangent_of_result(primitive, made, operands, varied, params)
         node = made.grad_fn
-        if isinstance(node, PrimitiveNode) and node.result is made.inner:
-            # What backward makes of the result has a tangent too.
-            node.result = with_tangent(Tensor(made.inner), tangent)
+        if isinstance(node, PrimitiveNode):
+            if node.result is made.inner:
+                # What backward makes of the result has a tangent too.
+                node.result = with_tangent(Tensor(made.inner), tangent)
+            # Only now, as some of them take away what is saved.
+            for record in recorders.get():
+                record(node, made.inner)
         return with_tangent(made, tangent)
 
     @property
@@ -128,7 +138,7 @@ class Dual(Tensor):
         return self
 
     def _apart(self) -> Tensor:
-        return with_tangent(Tensor(self.inner), self._tangent)
+        return with_tangent(Tensor(self.inner), _as_it_is(self._tangent))
 
     def _as_output(self, node: Any, number: int) -> Tensor:
         """A dual that was saved without its place in the graph, there again."""
@@ -137,7 +147,8 @@ class Dual(Tensor):
     # --- in-place operations: the tangent changes in place too
 
     def _before(self, given: Sequence[Any]) -> Tensor:
-        return with_tangent(super()._before(given), self._tangent)
+        # The change of the tangent needs what it was before, too.
+        return with_tangent(super()._before(given), _as_it_is(self._tangent))
 
     def _become(self, result: Any) -> Any:
         tangent = result._tangent if isinstance(result, Dual) else None
@@ -184,6 +195,12 @@ class Dual(Tensor):
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, tangent={self._tangent!r})"
+
+
+def _as_it_is(tangent: Tensor) -> Tensor:
+    """A tangent as it is now, whatever is done to it in place: that is refused for a leaf that requires grad."""
+    leaf = tangent.is_leaf and tangent.requires_grad
+    return tangent if leaf else Tensor(tangent.inner, tangent.grad_fn, tangent.output_nr)
 
 
 @functools.cache

@@ -164,7 +164,9 @@ class FunctionNode(Node):
         kept = self.kept(place)
         assert self.context._saved is not None
         if isinstance(kept, SavedOutput):
-            packed = Packed(Tensor(kept.numbers(self)), (None, kept.number), pack, unpack)
+            numbers = kept.numbers(self)
+            output = numbers if isinstance(numbers, Tensor) else Tensor(numbers)
+            packed = Packed(output, (None, kept.number), pack, unpack)
         elif isinstance(kept, Tensor):
             packed = Packed(kept, edge_of_saved(kept, self), pack, unpack)
         else:

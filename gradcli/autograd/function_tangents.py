@@ -44,6 +44,8 @@ def apply_to_duals(function: Any, inputs: tuple[Any, ...], keywords: Mapping[str
 
     def push(context: FunctionCtx, outputs: Sequence[Any]) -> None:
         _give_tangents(function, context, inputs, outputs)
+        # Hooks on what is saved, which comes next, see them.
+        forward_enabled.set(True)
 
     if not gives_tangents():
         return function.applied(inputs, keywords)

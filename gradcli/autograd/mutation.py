@@ -13,11 +13,12 @@ from gradcli.errors import DifferentiationError
 
 
 class _Saved:
-    """The numbers of a tensor when it was saved, and the tensor, by which later changes of it are seen."""
+    """The numbers of a tensor when it was saved, and its tangent, and the tensor, by which later changes of it are seen."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.alias = tensor.detach()
         self.numbers = tensor.inner
+        self.dual = tensor._apart() if tensor.dual else None
         self.version = self.alias.version
 
     @property
@@ -43,15 +44,17 @@ class Mutations:
 
     def pack(self, tensor: Tensor) -> _Saved:
         saved = _Saved(tensor)
+        # Those of the same numbers may have other tangents.
+        numbers = saved.numbers if saved.dual is None else saved.dual
         # Both are alive as long as what is saved.
-        return self.tid_to_weakhandle.setdefault((id(saved.alias.place.storage), id(saved.numbers)), saved)
+        return self.tid_to_weakhandle.setdefault((id(saved.alias.place.storage), id(numbers)), saved)
 
     def unpack(self, saved: _Saved) -> Tensor:
         assert _current.get() is self, (
             "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
             "originally recorded."
         )
-        return Tensor(saved.numbers)
+        return Tensor(saved.numbers) if saved.dual is None else saved.dual._apart()
 
 
 _current: ContextVar[Mutations | None] = ContextVar("gradcli_mutations", default=None)
