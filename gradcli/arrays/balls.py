@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from threading import RLock
@@ -29,6 +29,7 @@ Number = Any
 UNDEFINED: Number = arb("nan")
 INFINITY: Number = arb.pos_inf()
 NEGATIVE_INFINITY: Number = arb.neg_inf()
+_SPECIAL = (UNDEFINED, INFINITY, NEGATIVE_INFINITY)
 
 # A fraction has at most so many times the bits of the working precision.
 _LARGEST_FRACTION = 4
@@ -117,6 +118,11 @@ def is_exact(number: Number) -> bool:
     return type(number) is fmpq or number.is_exact() or number is UNDEFINED
 
 
+def is_nan(number: Number) -> bool:
+    """Whether a number is undefined."""
+    return type(number) is arb and number.is_nan()
+
+
 def decided(truth: bool, opposite: bool) -> bool:
     """`truth`, unless neither it nor its opposite is certain. Raises UndecidedError then.
 
@@ -125,6 +131,20 @@ def decided(truth: bool, opposite: bool) -> bool:
     if truth is opposite:
         raise UndecidedError("two numbers cannot be told apart")
     return truth
+
+
+def bounded(result: Number, operands: Sequence[Any]) -> Number:
+    """A result that says something, of finite bounds or certainly infinite or undefined. Raises UndecidedError else."""
+    if type(result) is fmpq or result.is_finite() or any(result is special for special in _SPECIAL):
+        return result
+    balls = [o for o in operands if type(o) is arb]
+    if any(o.is_nan() for o in balls):
+        return UNDEFINED
+    if not result.is_nan() and result.is_exact():
+        return INFINITY if result > 0 else NEGATIVE_INFINITY
+    if result.is_nan() and all(o.is_exact() for o in balls):
+        return UNDEFINED
+    raise UndecidedError("a number has no bounds")
 
 
 class _Dtype:

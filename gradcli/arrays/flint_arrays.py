@@ -17,7 +17,7 @@ from flint import __version__, arb, fmpq
 
 from gradcli.arrays import spellings
 from gradcli.arrays.backends import Device
-from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Balls, Number, UndecidedError, exact, settled
+from gradcli.arrays.balls import Balls, bounded, exact, settled
 from gradcli.arrays.balls import to_float as _to_float
 from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.shapes import Shape
@@ -26,9 +26,8 @@ from gradcli.errors import BackendError, GradcliError
 Array = Any
 
 _ELEMENTWISE = ("gradcli.arrays.flint_functions",)
-_OF_ARRAYS = ("gradcli.arrays.flint_reductions", "gradcli.arrays.flint_matrices")
+_OF_ARRAYS = ("gradcli.arrays.flint_shapes", "gradcli.arrays.flint_reductions", "gradcli.arrays.flint_matrices")
 _NUMBERS = (fmpq, arb)
-_SPECIAL = (UNDEFINED, INFINITY, NEGATIVE_INFINITY)
 # Whole floats below it are exact.
 _WHOLE = 2**53
 
@@ -193,14 +192,17 @@ def _function(name: str) -> Callable[..., Any]:
         found = getattr(import_module(home), name, None)
         if found is not None:
             return _of_arrays(found)
-    raise MissingDigitsError(name)
+    raise MissingDigitsError(name, import_module("gradcli.arrays.flint_matrices").MISSING.get(name))
 
 
 class MissingDigitsError(BackendError, AttributeError):
     """A function that is not there in ball arithmetic."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there are no proved digits of '{name}'", hint="gradcli ops says which functions have digits")
+    def __init__(self, name: str, lacking: str | None) -> None:
+        reason = "" if lacking is None else f": ball arithmetic has no {lacking}"
+        super().__init__(
+            f"there are no proved digits of '{name}'{reason}", hint="gradcli ops says which functions have digits"
+        )
 
 
 def _mapped(function: Callable[..., Any], spelling: spellings.Spelling) -> Callable[..., Any]:
@@ -208,7 +210,7 @@ def _mapped(function: Callable[..., Any], spelling: spellings.Spelling) -> Calla
 
     def one(*numbers: Any, **params: Any) -> Any:
         result = function(*numbers, **params)
-        return result if type(result) is bool else _bounded(settled(result), numbers)
+        return result if type(result) is bool else bounded(settled(result), numbers)
 
     def apply(*operands: Any, **params: Any) -> Any:
         numbers, scalar = [], True
@@ -242,20 +244,6 @@ def _operand(operand: Any) -> Any:
     return operand if operand.dtype.kind == "b" else _objects(operand)
 
 
-def _bounded(result: Number, operands: Sequence[Any]) -> Number:
-    """A result that says something, of finite bounds or certainly infinite or undefined. Raises UndecidedError else."""
-    if type(result) is fmpq or result.is_finite() or any(result is special for special in _SPECIAL):
-        return result
-    balls = [o for o in operands if type(o) is arb]
-    if any(o.is_nan() for o in balls):
-        return UNDEFINED
-    if not result.is_nan() and result.is_exact():
-        return INFINITY if result > 0 else NEGATIVE_INFINITY
-    if result.is_nan() and all(o.is_exact() for o in balls):
-        return UNDEFINED
-    raise UndecidedError("a number has no bounds")
-
-
 def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of object arrays as one of balls."""
 
@@ -266,14 +254,18 @@ def _of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unwrapped(operand: Any) -> Any:
-    if type(operand) is not Balls:
-        return operand
-    if operand.shape:
+    """What a function of arrays takes: arrays of NumPy for balls and numbers, and anything else as it is."""
+    kind = type(operand)
+    if kind in (tuple, list) and any(type(item) is Balls for item in operand):
+        return kind(map(_unwrapped, operand))
+    if kind is Balls and operand.shape:
         return operand.numbers
+    if kind is not Balls and kind not in PLAIN:
+        return operand
     import numpy
 
-    array = numpy.empty((), object)
-    array[()] = operand.numbers
+    array = numpy.empty((), object if kind is Balls else kind)
+    array[()] = operand.numbers if kind is Balls else operand
     return array
 
 

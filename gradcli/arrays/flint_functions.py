@@ -11,13 +11,9 @@ from __future__ import annotations
 
 from flint import arb, fmpq
 
-from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, decided
+from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, decided, is_nan
 
 _ZERO, _ONE = fmpq(0), fmpq(1)
-
-
-def _is_nan(x: Number) -> bool:
-    return type(x) is arb and x.is_nan()
 
 
 def is_zero(x: Number) -> bool:
@@ -26,7 +22,7 @@ def is_zero(x: Number) -> bool:
 
 
 def equal(x: Number, y: Number) -> bool:
-    if _is_nan(x) or _is_nan(y):
+    if is_nan(x) or is_nan(y):
         return False
     return decided(bool(x == y), bool(x != y))
 
@@ -36,13 +32,13 @@ def not_equal(x: Number, y: Number) -> bool:
 
 
 def less(x: Number, y: Number) -> bool:
-    if _is_nan(x) or _is_nan(y):
+    if is_nan(x) or is_nan(y):
         return False
     return decided(bool(x < y), bool(x >= y))
 
 
 def less_equal(x: Number, y: Number) -> bool:
-    if _is_nan(x) or _is_nan(y):
+    if is_nan(x) or is_nan(y):
         return False
     return decided(bool(x <= y), bool(x > y))
 
@@ -86,7 +82,7 @@ def _is_finite(x: Number) -> bool:
 def divide(x: Number, y: Number) -> Number:
     if not is_zero(y):
         return x / y
-    if _is_nan(x):
+    if is_nan(x):
         return UNDEFINED
     return UNDEFINED if is_zero(x) else INFINITY if greater(x, _ZERO) else NEGATIVE_INFINITY
 
@@ -104,7 +100,7 @@ def exp(x: Number) -> Number:
 
 
 def log(x: Number) -> Number:
-    if _is_nan(x) or less(x, _ZERO):
+    if is_nan(x) or less(x, _ZERO):
         return UNDEFINED
     if is_zero(x):
         return NEGATIVE_INFINITY
