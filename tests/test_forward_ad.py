@@ -424,6 +424,27 @@ def test_what_is_done_in_inference_mode_has_no_tangent(dual):
             assert tangent(dual * dual) is not None
 
 
+def test_gradients_that_are_duals_are_accumulated_apart(level):
+    x = tensor(X, requires_grad=True)
+    dual = make_dual(x, tensor(V))
+    dual.retain_grad()
+    for power in (2, 3):
+        (dual**power).sum().backward()
+    for found in (x.grad, dual.grad):
+        np.testing.assert_allclose(found, 2 * np.array(X) + 3 * np.square(X))
+        np.testing.assert_allclose(tangent(found), 2 * np.array(V) + 6 * np.multiply(X, V))
+
+
+def test_a_node_that_is_called_with_a_dual_gives_one(level):
+    x, g = tensor(X, requires_grad=True), make_dual(tensor([1.0, 1.0]), tensor(V))
+    node = gradcli.exp(x).grad_fn
+    with no_grad():
+        np.testing.assert_allclose(tangent(node(g)), np.exp(X) * V)
+        node.next_functions[0][0](g)
+    assert x.grad.tolist() == [1.0, 1.0]
+    assert tangent(x.grad).tolist() == V
+
+
 def test_gradients_by_a_leaf_that_is_a_dual(level):
     d = make_dual(tensor(X), tensor(V)).requires_grad_()
     (found,) = grad((d**3).sum(), d)

@@ -45,7 +45,7 @@ class AccumulateGrad(Node):
         (cotangent,) = cotangents
         if cotangent is not None:
             leaf = self.variable
-            leaf.accumulate_grad(leaf.made(cotangent) if lift is None else cotangent, lift is not None)
+            leaf.accumulate_grad(cotangent if hasattr(cotangent, "made") else leaf.made(cotangent), lift is not None)
         return ()
 
     def shape_of(self, _number: int) -> Shape:

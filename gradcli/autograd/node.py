@@ -83,7 +83,7 @@ class Node:
         wanted = [edge is not None for edge in self.edges]
         with arrays.quiet():
             pulled = self.pull(
-                [g if g is None or recorded else g.inner for g in gradients],
+                [g if g is None or recorded or g.dual else g.inner for g in gradients],
                 wanted,
                 lift=made if recorded else None,
                 guarded=self.guarded,

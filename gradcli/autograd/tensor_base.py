@@ -188,10 +188,11 @@ class TensorBase(Operators):
         with _accumulating:
             known = self._grad
             if known is None:
-                if create_graph:
-                    cotangent = (
-                        cotangent.clone() if cotangent.requires_grad or cotangent.dual else self.made(cotangent.inner)
-                    )
+                if cotangent.dual or (create_graph and cotangent.requires_grad):
+                    # Others have it too.
+                    cotangent = cotangent.clone()
+                elif create_graph:
+                    cotangent = self.made(cotangent.inner)
                 self._grad = cotangent
             elif create_graph or known.requires_grad:
                 self._grad = known + cotangent
