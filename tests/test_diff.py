@@ -631,6 +631,11 @@ def test_sql_of_whole_numbers_and_words(run):
         ("where(x > 1, x**2, x)", r"\begin{cases} 2 x & x > 1 \\ 1 & \text{otherwise} \end{cases}"),
         ("(x + 1)**5/3", r"\frac{5 \left(x + 1\right)^{4}}{3}"),
         ("digamma(x)", r"\operatorname{polygamma}\left(x, \mathrm{n}=\text{1}\right)"),
+        ("zeta(q, x)", r"-q \zeta\left(q + 1, x\right)"),
+        ("zeta(x, q)", r"-\zeta\left(x, q, \mathrm{n}=\text{1}\right)"),
+        ("x*zeta(q)", r"\zeta\left(q\right)"),
+        ("x*jv(q, 2)", r"\operatorname{jv}\left(q, 2\right)"),
+        ("x*i0e(q)", r"\operatorname{i0e}\left(\left|q\right|\right)"),
     ],
 )
 def test_latex(run, program, formula):
@@ -650,6 +655,12 @@ def test_a_function_that_a_language_lacks(run):
     assert outcome.status == 1
     assert "'gamma' cannot be written as sql" in outcome.err
     assert "--to text or latex or python or c" in outcome.err
+
+
+def test_a_function_that_a_language_lacks_is_called_as_in_the_program(run):
+    outcome = run("diff", "zeta(x, q)", "--wrt", "x", "--to", "python")
+    assert outcome.status == 1
+    assert "'zeta' cannot be written as python" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,9 @@ def _around(begin: str, end: str, level: int = ATOM) -> Any:
 
 def _called(equation: Equation, operands: Sequence[Piece]) -> Piece:
     """Any function: its name, its operands, and its parameters by name."""
-    name, command = equation.primitive.name, equation.primitive.spelling.get("latex")
+    primitive = equation.primitive
+    # Of a function with several results each of the primitives behind it has a name that says which.
+    name, command = primitive.called if primitive.elementwise else primitive.name, primitive.spelling.get("latex")
     called = f"\\{command}" if command else f"\\operatorname{{{name}}}".replace("_", r"\_")
     ndim = len(arrays.shape(equation.inputs[0]))
     shown = {

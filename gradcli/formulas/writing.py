@@ -93,7 +93,7 @@ class LackingError(DifferentiationError):
 
     def __init__(self, equation: Equation, language: str) -> None:
         self.primitive = equation.primitive
-        super().__init__(f"'{self.primitive.name}' cannot be written as {language}", hint="gradcli eval computes it")
+        super().__init__(f"'{self.primitive.called}' cannot be written as {language}", hint="gradcli eval computes it")
 
 
 class Written(NamedTuple):
