@@ -35,12 +35,16 @@ from gradcli.primitives.trigonometric import cos, sin, sinc, tanh
 Identity = Callable[[Algebra, Sequence[Formula], Mapping[str, Any]], Formula | None]
 
 _HALF = Fraction(1, 2)
+_LOG_TWO_PI = math.log(2.0 * math.pi)
 
 
 def number(algebra: Algebra, value: float) -> Formula:
     """A finite number, with the factors pi, log(n) and sqrt(n) that its digits show."""
     if value == math.e:
         return algebra.euler
+    if abs(value) == _LOG_TWO_PI:
+        logarithm_of_two_pi = algebra.function(log, algebra.scale(2, algebra.pi))
+        return algebra.scale(1 if value > 0 else -1, logarithm_of_two_pi)
     coefficient, pi, root, n, logarithm = factors(value)
     parts = [algebra.number(coefficient)]
     if pi:
