@@ -51,3 +51,9 @@ def test_formulas_of_derivatives_that_cancel_are_in_functions_that_have_a_name(r
 
 def test_bessel_functions_of_any_order_at_zero():
     assert [gradcli.iv(v, 0.0) for v in (0.0, 2.0, -0.6)] == [1.0, 0.0, np.inf]
+
+
+def test_the_sign_of_gamma_is_smooth_between_whole_numbers(run):
+    outcome = run("eval", "sum(gammasgn(x))", "x=[-2.5, -1.5, -0.5, 2]", "--json")
+    assert outcome.json["value"] == 0.0
+    assert "warnings" not in outcome.json

@@ -9,7 +9,7 @@ from gradcli.arrays import special_definitions as definitions
 from gradcli.arrays import spellings
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import EvaluationError
-from gradcli.primitives.arithmetic import add, divide, floor, multiply, remainder, subtract
+from gradcli.primitives.arithmetic import add, divide, floor, multiply, subtract
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import bind
 from gradcli.primitives.comparisons import equal, greater, greater_equal, less, logical_and, where
@@ -49,13 +49,19 @@ rgamma = Composite(
     samples=(0.7, [0.4, 2.5], [-1.3, -2.0]),
 )  # fmt: skip
 
+
+def _sign_of_gamma(x: Any) -> Any:
+    right = greater_equal(x, 0)
+    left = where(right, -0.5, x)
+    below = floor(left)
+    # By what is smooth between whole numbers, as a remainder of `below` is not.
+    odd = subtract(below, multiply(2.0, floor(divide(left, 2.0))))
+    sign = where(equal(below, left), math.nan, subtract(1.0, multiply(2.0, odd)))
+    return where(right, 1.0, sign)
+
+
 gammasgn = Composite(
-    "gammasgn", "x", "the sign of gamma(x): 1, -1, and nan where it has none",
-    lambda x: where(
-        greater_equal(x, 0),
-        1.0,
-        where(equal(floor(x), x), math.nan, subtract(1.0, multiply(2.0, remainder(floor(x), 2.0)))),
-    ),
+    "gammasgn", "x", "the sign of gamma(x): 1, -1, and nan where it has none", _sign_of_gamma,
     derivative="0",
     domain="x is no whole number <= 0",
     samples=(0.7, [-1.3, -2.5]),
