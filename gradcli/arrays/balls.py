@@ -20,6 +20,7 @@ from typing import Any
 from flint import arb, ctx, fmpq
 
 from gradcli.arrays import backends
+from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import GradcliError
 
@@ -158,6 +159,9 @@ class _Dtype:
 
 def _operator(name: str, reflected: bool = False) -> Callable[..., Any]:
     def apply(self: Balls, *others: Any) -> Any:
+        if any(type(o) not in PLAIN and backends.backend_of(type(o)) is None for o in others):
+            # It reads its operands in a way of its own.
+            return NotImplemented
         return getattr(_namespace(), name)(*((*others, self) if reflected else (self, *others)))
 
     return apply

@@ -1,7 +1,6 @@
 """The array namespace of numbers whose digits are proved: `Balls` of FLINT.
 
-Its functions are found by name: those of each element in the modules of `_ELEMENTWISE`, which take and give
-numbers, and those of arrays in the modules of `_OF_ARRAYS`, which take and give object arrays of NumPy (one of zero
+Its functions are found by name: those of each element by `of_numbers`, which take and give numbers, and those of arrays in the modules of `_OF_ARRAYS`, which take and give object arrays of NumPy (one of zero
 dimensions for a number). Those of scalars need no NumPy, which is loaded where there is an array.
 """
 
@@ -20,12 +19,12 @@ from gradcli.arrays.backends import Device
 from gradcli.arrays.balls import Balls, bounded, exact, settled
 from gradcli.arrays.balls import to_float as _to_float
 from gradcli.arrays.dtypes import PLAIN
+from gradcli.arrays.flint_names import of_numbers
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import BackendError, GradcliError
 
 Array = Any
 
-_ELEMENTWISE = ("gradcli.arrays.flint_functions",)
 _OF_ARRAYS = ("gradcli.arrays.flint_shapes", "gradcli.arrays.flint_reductions", "gradcli.arrays.flint_matrices")
 _NUMBERS = (fmpq, arb)
 # Whole floats below it are exact.
@@ -54,6 +53,10 @@ class _Scalars:
         setattr(self, name, apply)
         return apply
 
+    def has(self, name: str) -> bool:
+        """Whether there is a function of numbers of this name."""
+        return of_numbers(name) is not None
+
 
 def _plain(result: Any) -> Any:
     if type(result) is Balls:
@@ -78,6 +81,10 @@ class FlintArrays:
         made = _function(name)
         setattr(self, name, made)
         return made
+
+    def has(self, name: str) -> bool:
+        """Whether there is a function of numbers of this name."""
+        return of_numbers(name) is not None
 
     # --- arrays in and out
 
@@ -184,10 +191,9 @@ def _objects(array: Any) -> Any:
 
 def _function(name: str) -> Callable[..., Any]:
     spelling = spellings.of(name)
-    for home in _ELEMENTWISE:
-        found = getattr(import_module(home), name, None)
-        if found is not None:
-            return _mapped(found, spelling)
+    found = of_numbers(name)
+    if found is not None:
+        return _mapped(found, spelling)
     for home in () if spelling.elementwise else _OF_ARRAYS:
         found = getattr(import_module(home), name, None)
         if found is not None:

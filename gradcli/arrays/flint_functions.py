@@ -1,24 +1,35 @@
-"""Functions of numbers of flint, element by element, by the names that the namespace is asked for.
+"""Functions of numbers of flint, by the names that the namespace is asked for: comparisons, arithmetic, rounding and
+choices. See `gradcli.arrays.flint_numbers` for what a number is.
 
-Each takes numbers (fmpq or arb; truth values where its operands are such) and gives a number, or a truth value. What
-is rational and easily seen to be so is exact, anything else a ball that holds the value for all numbers in the
-operands. A comparison that is not `decided` raises UndecidedError, and so does the namespace for a result without
-bounds of operands that are balls: only for exact operands, or those that are certainly beyond the domain, a function
-gives UNDEFINED, INFINITY or NEGATIVE_INFINITY, those very objects.
+A function that jumps or bends has, for a ball around that place, all its values there; a comparison raises UndecidedError.
 """
 
 from __future__ import annotations
 
-from flint import arb, fmpq
+import math
 
-from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, decided, is_nan
+from flint import arb, fmpq, fmpz
 
-_ZERO, _ONE = fmpq(0), fmpq(1)
+from gradcli.arrays import floats
+from gradcli.arrays.balls import UNDEFINED, Number, UndecidedError, decided, exact, is_nan
+from gradcli.arrays.flint_numbers import (
+    ONE,
+    ZERO,
+    certain,
+    compared,
+    hull,
+    is_at,
+    is_finite,
+    is_infinite,
+    stepwise,
+)
+
+# --- comparisons
 
 
 def is_zero(x: Number) -> bool:
     """Whether a number is 0. Raises UndecidedError where that is open."""
-    return equal(x, _ZERO)
+    return equal(x, ZERO)
 
 
 def equal(x: Number, y: Number) -> bool:
@@ -51,65 +62,222 @@ def greater_equal(x: Number, y: Number) -> bool:
     return less_equal(y, x)
 
 
+def isfinite(x: Number) -> bool:
+    return is_finite(x)
+
+
+def isinf(x: Number) -> bool:
+    return is_infinite(x)
+
+
+def isnan(x: Number) -> bool:
+    return is_nan(x)
+
+
+def logical_and(x: Number, y: Number) -> bool:
+    return _truth(x) and _truth(y)
+
+
+def logical_or(x: Number, y: Number) -> bool:
+    return _truth(x) or _truth(y)
+
+
+def logical_not(x: Number) -> bool:
+    return not _truth(x)
+
+
+def _truth(x: Number) -> bool:
+    return x if type(x) is bool else not_equal(x, ZERO)
+
+
+# --- arithmetic
+
+
 def add(x: Number, y: Number) -> Number:
-    return x + y
+    return x + y if is_finite(x) and is_finite(y) else _of_infinities(floats.add, x, y)
 
 
 def subtract(x: Number, y: Number) -> Number:
-    return x - y
+    return x - y if is_finite(x) and is_finite(y) else _of_infinities(floats.subtract, x, y)
 
 
 def multiply(x: Number, y: Number) -> Number:
+    if not (is_finite(x) and is_finite(y)):
+        return _of_infinities(floats.multiply, x, y)
     if x is y:
         return square(x)
     # A ball times 0 is 0, and no ball.
-    if (type(x) is fmpq and x == 0 and _is_finite(y)) or (type(y) is fmpq and y == 0 and _is_finite(x)):
-        return _ZERO
+    if is_at(x, ZERO) or is_at(y, ZERO):
+        return ZERO
     return x * y
+
+
+def divide(x: Number, y: Number) -> Number:
+    if not (is_finite(x) and is_finite(y)) or is_at(y, ZERO):
+        return _of_infinities(floats.divide, x, y)
+    if is_at(x, ZERO) and compared(y, ZERO):
+        return ZERO
+    quotient = x / y
+    return quotient if type(quotient) is fmpq else certain(quotient)
+
+
+def _of_infinities(function: object, x: Number, y: Number) -> Number:
+    """What floats have where an operand is infinite, nan or a divisor that is 0: finite ones matter by their signs alone."""
+    value: float = function(_sign_of(x), _sign_of(y))  # type: ignore[operator]
+    return exact(value)
+
+
+def _sign_of(x: Number) -> float:
+    if is_nan(x):
+        return math.nan
+    sign = float(compared(x, ZERO))
+    return sign if is_finite(x) else sign * math.inf
 
 
 def square(x: Number) -> Number:
     """x*x, which for a ball around 0 is not below it."""
-    if type(x) is fmpq or not x.contains(0) or not x.is_finite():
+    if type(x) is fmpq or not x.contains(0):
         return x * x
-    return arb(0).union(x.abs_upper() ** 2)
-
-
-def _is_finite(x: Number) -> bool:
-    return type(x) is fmpq or x.is_finite()
-
-
-def divide(x: Number, y: Number) -> Number:
-    if not is_zero(y):
-        return x / y
-    if is_nan(x):
-        return UNDEFINED
-    return UNDEFINED if is_zero(x) else INFINITY if greater(x, _ZERO) else NEGATIVE_INFINITY
+    return hull(ZERO, x.abs_upper() ** 2)
 
 
 def negative(x: Number) -> Number:
-    return -x
+    return x if is_nan(x) else -x
 
 
 def positive(x: Number) -> Number:
     return x
 
 
-def exp(x: Number) -> Number:
-    return _ONE if type(x) is fmpq and x == 0 else arb(x).exp()
+def abs(x: Number) -> Number:
+    if is_nan(x) or x >= 0:
+        return x
+    return -x if x <= 0 else hull(ZERO, x.abs_upper())
 
 
-def log(x: Number) -> Number:
-    if is_nan(x) or less(x, _ZERO):
+def reciprocal(x: Number) -> Number:
+    return divide(ONE, x)
+
+
+def zeros_like(_x: Number) -> Number:
+    return ZERO
+
+
+def ones_like(_x: Number) -> Number:
+    return ONE
+
+
+def one_minus_square(x: Number) -> Number:
+    return multiply(subtract(ONE, x), add(ONE, x)) if is_infinite(x) else 1 - square(x) if not is_nan(x) else x
+
+
+# --- steps
+
+floor = stepwise(fmpq.floor)
+ceil = stepwise(fmpq.ceil)
+trunc = stepwise(fmpq.trunc)
+
+
+def _nearest(x: fmpq) -> fmpz:
+    below = (x + fmpq(1, 2)).floor()
+    return below - 1 if below - x == fmpq(1, 2) and below % 2 else below
+
+
+round = stepwise(_nearest)
+
+
+def sign(x: Number) -> Number:
+    if is_nan(x):
+        return x
+    try:
+        return fmpq(compared(x, ZERO))
+    except UndecidedError:
+        return hull(-ONE, ONE)
+
+
+def heaviside(x: Number, y: Number) -> Number:
+    if is_nan(x):
+        return x
+    try:
+        return (ZERO, y, ONE)[compared(x, ZERO) + 1]
+    except UndecidedError:
+        return hull(hull(ZERO, ONE), y)
+
+
+def floor_divide(x: Number, y: Number) -> Number:
+    if is_infinite(x) and not is_at(y, ZERO):
         return UNDEFINED
-    if is_zero(x):
-        return NEGATIVE_INFINITY
-    return _ZERO if type(x) is fmpq and x == 1 else arb(x).log()
+    if is_infinite(y) and is_finite(x):
+        return -ONE if compared(x, ZERO) * compared(y, ZERO) < 0 else ZERO
+    return floor(divide(x, y))
+
+
+def remainder(x: Number, y: Number) -> Number:
+    return _rest(x, y, floor)
+
+
+def fmod(x: Number, y: Number) -> Number:
+    return _rest(x, y, trunc)
+
+
+def _rest(x: Number, y: Number, rounded: object) -> Number:
+    if is_nan(x) or is_nan(y) or is_infinite(x) or is_at(y, ZERO):
+        return UNDEFINED
+    if is_infinite(y):
+        return y if rounded is floor and compared(x, ZERO) * compared(y, ZERO) < 0 else x
+    return x - y * rounded(divide(x, y))  # type: ignore[operator]
+
+
+# --- choices
 
 
 def where(condition: bool, x: Number, y: Number) -> Number:
     return x if condition else y
 
 
-def isfinite(x: Number) -> bool:
-    return _is_finite(x)
+def maximum(x: Number, y: Number) -> Number:
+    if is_nan(x) or is_nan(y):
+        return UNDEFINED
+    return x if x >= y else y if y >= x else arb(x).max(arb(y))
+
+
+def minimum(x: Number, y: Number) -> Number:
+    if is_nan(x) or is_nan(y):
+        return UNDEFINED
+    return x if x <= y else y if y <= x else arb(x).min(arb(y))
+
+
+def clip(x: Number, low: Number, high: Number) -> Number:
+    return minimum(maximum(x, low), high)
+
+
+def copysign(x: Number, y: Number) -> Number:
+    size = abs(x)
+    if is_nan(y):
+        return size
+    try:
+        return -size if compared(y, ZERO) < 0 else size
+    except UndecidedError:
+        return hull(-size, size)
+
+
+def relu(x: Number) -> Number:
+    return maximum(x, ZERO)
+
+
+def leaky_relu(x: Number, slope: Number) -> Number:
+    if is_nan(x) or x > 0:
+        return x
+    if x <= 0:
+        return multiply(slope, x)
+    return hull(maximum(x, ZERO), multiply(slope, minimum(x, ZERO)))
+
+
+def softsign(x: Number) -> Number:
+    if type(x) is not fmpq and not x.is_finite():
+        return x if is_nan(x) else UNDEFINED
+    return _softsign(x) if type(x) is fmpq or x.is_exact() else hull(_softsign(x.lower()), _softsign(x.upper()))
+
+
+def _softsign(x: Number) -> Number:
+    return x / (1 + abs(x))

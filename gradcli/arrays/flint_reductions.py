@@ -16,6 +16,7 @@ from flint import fmpq
 
 from gradcli.arrays import flint_functions, numpy_arrays
 from gradcli.arrays.balls import Number, bounded, is_nan, settled
+from gradcli.arrays.flint_names import of_numbers
 from gradcli.arrays.flint_shapes import objects, take_along_axis
 
 Array = Any
@@ -25,7 +26,7 @@ _ZERO, _ONE = fmpq(0), fmpq(1)
 @cache
 def joined(name: str, identity: Number | None = None) -> Any:
     """A function of two numbers as one of arrays, with all that NumPy has for those."""
-    function = getattr(flint_functions, name)
+    function: Any = of_numbers(name)
 
     def of_two(x: Number, y: Number) -> Number:
         return bounded(settled(function(x, y)), (x, y))
@@ -36,7 +37,7 @@ def joined(name: str, identity: Number | None = None) -> Any:
 @cache
 def mapped(name: str) -> Any:
     """A function of a number as one of arrays."""
-    function = getattr(flint_functions, name)
+    function: Any = of_numbers(name)
     return np.frompyfunc(lambda x: bounded(settled(function(x)), (x,)), 1, 1)
 
 

@@ -13,6 +13,7 @@ from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
 from gradcli import limits
+from gradcli.arrays.constants import Array, ratio
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -40,9 +41,9 @@ class Weights:
 
     def __init__(self, order: int) -> None:
         self.order = order
-        self._known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
+        self._known: dict[tuple[tuple[int, ...], tuple[int, ...]], Array] = {}
 
-    def of(self, derivative: Counts) -> list[tuple[Counts, float]]:
+    def of(self, derivative: Counts) -> list[tuple[Counts, Array]]:
         """Directions with weights: the derivative is the weighted sum of the coefficients of its own order
         in the series along these."""
         variables = [v for v, _ in derivative]
@@ -51,11 +52,11 @@ class Weights:
         found = ((n, self._weight(numbers, n)) for n in _compositions(self.order, len(numbers)))
         return [(tuple((v, n) for v, n in zip(variables, ns) if n), w) for ns, w in found if w]
 
-    def _weight(self, j: tuple[int, ...], i: tuple[int, ...]) -> float:
+    def _weight(self, j: tuple[int, ...], i: tuple[int, ...]) -> Array:
         known = self._known.get((j, i))
         if known is None:
             limits.charge_steps(_TERM * math.prod(n + 1 for n in j))
-            known = self._known[j, i] = float(_weight(j, i))
+            known = self._known[j, i] = ratio(*_weight(j, i).as_integer_ratio())
         return known
 
 

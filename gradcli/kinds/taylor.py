@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.constants import ratio
 from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds.order import JET
 from gradcli.kinds.rounding import Roundings
@@ -371,7 +372,7 @@ def _times_factorial(value: Any, k: int) -> Any:
     if k < 2:
         return value
     # The factorials from 35! on are no single precision floats.
-    exact = bind(multiply, (cast(value, "float64"), float(math.factorial(k))), _NO_PARAMS)
+    exact = bind(multiply, (cast(value, "float64"), ratio(math.factorial(k))), _NO_PARAMS)
     return cast(exact, arrays.dtype_name(value))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.arrays import definitions
+from gradcli.arrays.constants import decimal
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, negative, sign, subtract
 from gradcli.primitives.comparisons import greater, greater_equal, less_equal, where
 from gradcli.primitives.exponential import expm1, softplus
@@ -16,7 +17,7 @@ from gradcli.primitives.trigonometric import tanh
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 # PyTorch's, to its last digit: https://arxiv.org/abs/1706.02515
-_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+_selu_alpha, _selu_scale = decimal("1.6732632423543772848170429916717"), decimal("1.0507009873554804934193349852946")
 
 
 def _over_square(g: Any, x: Any) -> Any:
@@ -94,7 +95,7 @@ celu = Composite(
 
 selu = Composite(
     "selu", "x", "1.0507*x where it is positive, else 1.0507*1.67326*(exp(x) - 1)",
-    lambda x: multiply(_SELU_SCALE, elu(x, _SELU_ALPHA)),
+    lambda x: multiply(_selu_scale(), elu(x, _selu_alpha())),
     derivative="1.0507*g where x > 0, else 1.0507*1.67326*g*exp(x)",
     domain="smooth where x != 0",
     edges=("selu'(0) is that on its left",),

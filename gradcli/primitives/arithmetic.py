@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.arrays import definitions
+from gradcli.arrays import constants, definitions
 from gradcli.errors import EvaluationError
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import constant
@@ -240,7 +240,7 @@ def _round_call(x: Any, decimals: Any = 0) -> Any:
         return _round(x)
     if abs(digits) > _MOST_DECIMALS:
         raise EvaluationError(f"{digits} is no number of decimals between {-_MOST_DECIMALS} and {_MOST_DECIMALS}")
-    scale = 10.0 ** abs(digits)
+    scale = constants.ratio(10 ** abs(digits))
     if digits > 0:
         return divide(_round(multiply(x, scale)), scale)
     return multiply(_round(divide(x, scale)), scale)

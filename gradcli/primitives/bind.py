@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli import arrays, limits
@@ -155,7 +156,9 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
             budget.charge_steps(_NUMBER * primitive.time)
         chosen = arrays.chosen_namespace()
         scalars = None if chosen is None else chosen.scalars
-        return primitive.forward(arrays.floats if scalars is None else scalars, *operands, **params)
+        if scalars is None:
+            return primitive.forward(arrays.floats, *operands, **params)
+        return _forward(primitive, scalars)(*operands, **params)
     return compute(primitive, operands, params)
 
 
@@ -177,7 +180,10 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
         with xp.quiet():
             if budget is not None and primitive.surcharge is not None and xp.name == "numpy":
                 budget.charge(primitive.surcharge(*operands, **params))
-            result = primitive.forward(xp, *operands, **params)
+            if xp.scalars is None:
+                result = primitive.forward(xp, *operands, **params)
+            else:
+                result = _forward(primitive, xp)(*operands, **params)
     except (GradcliError, RecursionError):
         raise
     except (MemoryError, ValueError, IndexError, TypeError, RuntimeError) as error:
@@ -190,6 +196,15 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     except ArithmeticError as error:
         raise EvaluationError(f"'{primitive.called}' failed: {error}") from None
     return [xp.tidy(r) for r in result] if type(result) is list else xp.tidy(result)
+
+
+def _forward(primitive: Primitive, xp: Any) -> Callable[..., Any]:
+    """The `forward` of a primitive in a namespace whose numbers are exact. One that is written in other functions, which
+    may be right to the rounding of floats alone, is there by the name of the entry."""
+    if primitive.elementwise and primitive.function is None and xp.has(primitive.name):
+        found: Callable[..., Any] = getattr(xp, primitive.name)
+        return found
+    return partial(primitive.forward, xp)
 
 
 def _is_view(view: Callable[..., bool], xp: Any, operand: Any, params: Params) -> bool:

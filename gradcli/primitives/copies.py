@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays import constants
 from gradcli.errors import CallError, EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import identity, zeros_like
 from gradcli.primitives.axes import normalize_axis, truth
@@ -72,7 +73,7 @@ imag = Composite(
 )  # fmt: skip
 angle = Composite(
     "angle", "x", "the angle of a number in the complex plane: pi where x < 0, else 0",
-    lambda x: where(isnan(x), x, where(less(x, 0), math.pi, zeros_like(x))),
+    lambda x: where(isnan(x), x, where(less(x, 0), constants.pi(), zeros_like(x))),
     derivative="0",
     domain="smooth where x != 0",
     samples=((_MATRIX,), -0.7),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from gradcli.arrays import constants, spellings
 from gradcli.arrays import special_definitions as definitions
-from gradcli.arrays import spellings
+from gradcli.arrays.constants import constant
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import add, divide, floor, multiply, subtract
@@ -23,6 +24,8 @@ _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _CHOICES = ((3.7, 1.3), ([[2.3, 5.2]], [[0.8], [1.5]]))
 _MOST_TERMS = 10_000
+_minus_sqrt_half, _sqrt_2_over_pi = constant(lambda m: -m.sqrt(0.5)), constant(lambda m: m.sqrt(2.0 / m.pi))
+_over_sqrt_2_pi, _log_pi = constant(lambda m: 1.0 / m.sqrt(2.0 * m.pi)), constant(lambda m: m.log(m.pi))
 
 spellings.declare("binom", Spelling({"scipy": "binom"}, elementwise=True, fallback=definitions.binom))
 
@@ -39,7 +42,9 @@ def _reciprocal_gamma(x: Any) -> Any:
     left = less(x, 0.5)
     mirrored, right = where(left, x, 0.0), where(left, 1.0, x)
     return where(
-        left, multiply(sinpi(mirrored), divide(gamma(subtract(1.0, mirrored)), math.pi)), divide(1.0, gamma(right))
+        left,
+        multiply(sinpi(mirrored), divide(gamma(subtract(1.0, mirrored)), constants.pi())),
+        divide(1.0, gamma(right)),
     )
 
 
@@ -135,7 +140,7 @@ erfcx: Primitive = elementwise(
 )  # fmt: skip
 
 erfcinv = Composite(
-    "erfcinv", "x", "inverse of erfc", lambda x: multiply(ndtri(multiply(x, 0.5)), -math.sqrt(0.5)),
+    "erfcinv", "x", "inverse of erfc", lambda x: multiply(ndtri(multiply(x, 0.5)), _minus_sqrt_half()),
     derivative="-g*sqrt(pi)/2*exp(erfcinv(x)**2)",
     domain="0 < x < 2",
     edges=("erfcinv(0) = inf and erfcinv(2) = -inf, with derivative -inf",),
@@ -146,7 +151,7 @@ erfcinv = Composite(
 def _over_ndtr(x: Any) -> Any:
     """The standard normal density over ndtr; beyond 38.6 it is 0, and erfcx there infinite."""
     far = greater(x, 38.6)
-    return where(far, 0.0, divide(math.sqrt(2.0 / math.pi), erfcx(where(far, 0.0, x) * -math.sqrt(0.5))))
+    return where(far, 0.0, divide(_sqrt_2_over_pi(), erfcx(where(far, 0.0, x) * _minus_sqrt_half())))
 
 
 log_ndtr = elementwise(
@@ -165,7 +170,7 @@ def _standard(x: Any, loc: Any, scale: Any) -> Any:
 
 def _norm_pdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     z = _standard(x, loc, scale)
-    return divide(multiply(exp(multiply(multiply(z, z), -0.5)), 1.0 / math.sqrt(2.0 * math.pi)), scale)
+    return divide(multiply(exp(multiply(multiply(z, z), -0.5)), _over_sqrt_2_pi()), scale)
 
 
 norm_pdf = Composite(
@@ -216,7 +221,7 @@ def _multigammaln(a: Any, d: Any) -> Any:
     total = lgamma(a)
     for i in range(1, count):
         total = add(total, lgamma(subtract(a, 0.5 * i)))
-    return add(total, 0.25 * count * (count - 1) * math.log(math.pi))
+    return add(total, 0.25 * count * (count - 1) * _log_pi())
 
 
 multigammaln = Composite(

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays import definitions
+from gradcli.arrays import constants, definitions
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract, zeros_like
 from gradcli.primitives.axes import truth
 from gradcli.primitives.comparisons import (
@@ -28,7 +28,7 @@ from gradcli.primitives.trigonometric import cos, sin, sinh, tan, tanh
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
-_LN2 = math.log(2)
+_rtol, _atol = constants.decimal("1e-5"), constants.decimal("1e-8")
 _LARGEST = {"float32": (2.0 - 2.0**-23) * 2.0**127, "float64": sys.float_info.max}
 
 sec = Composite(
@@ -82,7 +82,7 @@ sinpi: Primitive = elementwise(
     "sinpi", "x", "sin(pi*x), 0 at whole numbers",
     time=2,
     parity="odd", forward=definitions.sinpi,
-    vjp=(lambda g, _y, x: g * (math.pi * cospi(x)),),
+    vjp=(lambda g, _y, x: g * (constants.pi() * cospi(x)),),
     derivative="g*pi*cospi(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -91,7 +91,7 @@ cospi: Primitive = elementwise(
     "cospi", "x", "cos(pi*x), 0 halfway between whole numbers",
     time=2,
     parity="even", forward=definitions.cospi,
-    vjp=(lambda g, _y, x: g * (-math.pi * sinpi(x)),),
+    vjp=(lambda g, _y, x: g * (-constants.pi() * sinpi(x)),),
     derivative="-g*pi*sinpi(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -129,7 +129,7 @@ nextafter = elementwise(
 logaddexp2 = elementwise(
     "logaddexp2", "x, y", "log2(2**x + 2**y), without overflow",
     time=2,
-    vjp=(lambda g, _y, a, b: share(g, a, b, _LN2), lambda g, _y, a, b: share(g, b, a, _LN2)),
+    vjp=(lambda g, _y, a, b: share(g, a, b, constants.log_2()), lambda g, _y, a, b: share(g, b, a, constants.log_2())),
     derivative="g*sigmoid(log(2)*(x - y)), g*sigmoid(log(2)*(y - x))",
     edges=("a single infinite operand is the larger one, or has no share; each of two gets half of g",),
     samples=((0.7, 1.3), (-2.0, 0.5)),
@@ -157,7 +157,8 @@ nan_to_num = Composite(
 )  # fmt: skip
 
 
-def _isclose(x: Any, y: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: Any = False) -> Any:
+def _isclose(x: Any, y: Any, rtol: Any = None, atol: Any = None, equal_nan: Any = False) -> Any:
+    rtol, atol = _rtol() if rtol is None else rtol, _atol() if atol is None else atol
     near = less_equal(absolute(subtract(x, y)), add(atol, multiply(rtol, absolute(y))))
     close = logical_or(logical_and(near, isfinite(y)), equal(x, y))
     if truth(equal_nan, "equal_nan"):

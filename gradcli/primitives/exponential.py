@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 from gradcli.arrays import definitions
+from gradcli.arrays.constants import constant as number
+from gradcli.arrays.constants import log_2
 from gradcli.primitives.arithmetic import absolute, divide, multiply, negative, sign, subtract
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_and, logical_not, where
@@ -14,9 +15,8 @@ from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated
 
-_LN2 = math.log(2)
 # Not x*log(10), which can overflow where its inverse does not.
-_OVER_LN2, _OVER_LN10 = 1.0 / math.log(2), 1.0 / math.log(10)
+_over_log_2, _over_log_10 = number(lambda m: 1.0 / m.log(2)), number(lambda m: 1.0 / m.log(10))
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3),)
@@ -31,7 +31,7 @@ exp = elementwise(
 
 exp2 = elementwise(
     "exp2", "x", "2 to the power x",
-    vjp=(lambda g, y, _x: g * (_LN2 * y),),
+    vjp=(lambda g, y, _x: g * (log_2() * y),),
     spelling=spelled("c"),
     derivative="g*log(2)*2**x",
     samples=_ANYWHERE,
@@ -59,7 +59,7 @@ log = elementwise(
 
 log2 = elementwise(
     "log2", "x", "logarithm to base 2",
-    vjp=(lambda g, _y, x: divide(g * _OVER_LN2, x),),
+    vjp=(lambda g, _y, x: divide(g * _over_log_2(), x),),
     spelling=spelled("c", latex="log_2"),
     derivative="g/(x*log(2))",
     domain="x > 0",
@@ -69,7 +69,7 @@ log2 = elementwise(
 
 log10 = elementwise(
     "log10", "x", "logarithm to base 10",
-    vjp=(lambda g, _y, x: divide(g * _OVER_LN10, x),),
+    vjp=(lambda g, _y, x: divide(g * _over_log_10(), x),),
     spelling=spelled("c", latex="log_{10}"),
     derivative="g/(x*log(10))",
     domain="x > 0",
@@ -135,13 +135,13 @@ softplus = elementwise(
 )  # fmt: skip
 
 
-def share(g: Any, a: Any, b: Any, scale: float = 1.0) -> Any:
-    """g*exp(a)/(exp(a) + exp(b)), and half of g where both are the same infinity; of powers of exp(scale)."""
+def share(g: Any, a: Any, b: Any, scale: Any = None) -> Any:
+    """g*exp(a)/(exp(a) + exp(b)), and half of g where both are the same infinity; of powers of exp(scale), where there is one."""
     difference = a - b
     if not assume(isfinite(constant(difference))):
         both = logical_and(equal(a, b), logical_not(isfinite(a)))
         difference = where(both, 0.0, difference)
-    return g * sigmoid(difference if scale == 1.0 else scale * difference)
+    return g * sigmoid(difference if scale is None else scale * difference)
 
 
 logaddexp = elementwise(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.arrays import integral_definitions as definitions
+from gradcli.arrays.constants import constant
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import divide
 from gradcli.primitives.axes import whole
@@ -23,6 +23,7 @@ _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _BELOW_ONE = (0.7, [-1.5, 0.2])
 _HIGHEST_ORDER = 10_000
+_log_2_pi, _half_pi = constant(lambda m: m.log(2.0 * m.pi)), constant(lambda m: 0.5 * m.pi)
 _BY_PARAMETER = "the derivative of '{}' by {} is not known"
 
 
@@ -201,10 +202,10 @@ def _zeta_by_q(x: Any, q: Any, n: int) -> Any:
 def _mirrored_slope(x: Any) -> Any:
     """The derivative of zeta at x < 0, from zeta(x) = 2*(2*pi)**-t*cos(pi*t/2)*gamma(t)*zeta(t), t = 1 - x: DLMF 25.4.1."""
     t = 1.0 - x
-    scale = 2.0 * exp(lgamma(t) - t * math.log(2.0 * math.pi))
+    scale = 2.0 * exp(lgamma(t) - t * _log_2_pi())
     value, slope = riemann_zeta(t), -bind(hurwitz_zeta, (t, 1.0), {"n": 1})
-    wave = sinpi(0.5 * t) * (0.5 * math.pi) * value
-    return scale * (wave - cospi(0.5 * t) * ((digamma(t) - math.log(2.0 * math.pi)) * value + slope))
+    wave = sinpi(0.5 * t) * _half_pi() * value
+    return scale * (wave - cospi(0.5 * t) * ((digamma(t) - _log_2_pi()) * value + slope))
 
 
 def _riemann_slope(x: Any) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.constants import constant, decimal, half_log_2_pi
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, negative, ones_like, subtract
 from gradcli.primitives.axes import chosen, one_number, truth, whole, whole_array
@@ -26,6 +26,8 @@ _P, _LABELS = [0.7, 0.2, 0.5], [1.0, 0.25, 0.5]
 _LOGITS, _CLASSES = [[1.0, 2.0, 3.5], [4.0, -5.5, 6.0]], [2, 0]
 _SHARES = [[0.2, 0.3, 0.5], [0.7, 0.1, 0.2]]
 _LOWEST_LOG = -100.0
+_two_pi = constant(lambda m: 2 * m.pi)
+_least_variance, _off_zero = decimal("1e-6"), decimal("1e-8")
 _SUM_OR_MEAN = "reduction='none' gives one for each element, 'sum' their sum"
 
 
@@ -220,12 +222,12 @@ cross_entropy = Composite(
 )  # fmt: skip
 
 
-def _gaussian(input: Any, target: Any, var: Any, full: Any = False, eps: Any = 1e-6, reduction: Any = "mean") -> Any:
+def _gaussian(input: Any, target: Any, var: Any, full: Any = False, eps: Any = None, reduction: Any = "mean") -> Any:
     if len(arrays.shape(var)) == len(arrays.shape(input)) - 1 and arrays.shape(var):
         var = reshape(var, (*arrays.shape(var), 1))
-    var = clip(var, eps)
+    var = clip(var, _least_variance() if eps is None else eps)
     loss = multiply(0.5, add(log(var), divide(square(subtract(input, target)), var)))
-    return reduced(add(loss, 0.5 * math.log(2 * math.pi)) if truth(full, "'full'") else loss, reduction)
+    return reduced(add(loss, half_log_2_pi()) if truth(full, "'full'") else loss, reduction)
 
 
 gaussian_nll_loss = Composite(
@@ -241,17 +243,17 @@ gaussian_nll_loss = Composite(
 def _stirling(count: Any) -> Any:
     many = greater(count, 1)
     n = where(many, count, 2.0)
-    value = add(subtract(multiply(n, log(n)), n), multiply(0.5, log(multiply(2 * math.pi, n))))
+    value = add(subtract(multiply(n, log(n)), n), multiply(0.5, log(multiply(_two_pi(), n))))
     return where(many, value, 0.0)
 
 
 def _poisson(
-    input: Any, target: Any, log_input: Any = True, full: Any = False, eps: Any = 1e-8, reduction: Any = "mean"
+    input: Any, target: Any, log_input: Any = True, full: Any = False, eps: Any = None, reduction: Any = "mean"
 ) -> Any:
     if truth(log_input, "'log_input'"):
         loss = subtract(exp(input), multiply(target, input))
     else:
-        loss = subtract(input, multiply(target, log(add(input, eps))))
+        loss = subtract(input, multiply(target, log(add(input, _off_zero() if eps is None else eps))))
     return reduced(add(loss, _stirling(target)) if truth(full, "'full'") else loss, reduction)
 
 

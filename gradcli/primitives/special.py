@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.arrays import definitions
+from gradcli.arrays.constants import constant, decimal, sqrt_2_pi
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.axes import chosen, whole
@@ -20,8 +20,10 @@ _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
 _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]]))
-_SQRT_HALF = math.sqrt(0.5)
-_TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
+_minus_sqrt_half, _gelu_scale = constant(lambda m: -m.sqrt(0.5)), constant(lambda m: m.sqrt(8.0 / m.pi))
+_two_over_sqrt_pi = constant(lambda m: 2.0 / m.sqrt(m.pi))
+_half_sqrt_pi = constant(lambda m: 1.0 / (2.0 / m.sqrt(m.pi)))
+_gelu_cubic, _leak = decimal("0.044715"), decimal("0.01")
 
 
 def _smooth(x: Any, slope: Any) -> bool:
@@ -49,7 +51,7 @@ leaky_relu = elementwise(
         lambda g, _y, x, slope: where(greater(x, 0), g, g * slope),
         lambda g, _y, x, _slope: where(greater(x, 0), 0.0, g * x),
     ),
-    prepare=lambda x, negative_slope=0.01: ((x, negative_slope), {}),
+    prepare=lambda x, negative_slope=None: ((x, _leak() if negative_slope is None else negative_slope), {}),
     derivative="g where x > 0, else g*negative_slope; by negative_slope 0 where x > 0, else g*x",
     domain="smooth where x != 0 or negative_slope = 1",
     edges=("leaky_relu'(0) = negative_slope",),
@@ -94,8 +96,8 @@ def _gelu(x: Any, approximate: Any = "none") -> Any:
     if chosen(approximate, ("none", "tanh"), "'approximate'") == "none":
         return multiply(x, ndtr(x))
     # (1 + tanh(u))/2 is sigmoid(2*u), which does not cancel.
-    inner = multiply(x, add(1.0, multiply(0.044715, multiply(x, x))))
-    return multiply(x, sigmoid(multiply(math.sqrt(8.0 / math.pi), inner)))
+    inner = multiply(x, add(1.0, multiply(_gelu_cubic(), multiply(x, x))))
+    return multiply(x, sigmoid(multiply(_gelu_scale(), inner)))
 
 
 gelu = Composite(
@@ -107,7 +109,7 @@ gelu = Composite(
 erf = elementwise(
     "erf", "x", "error function",
     parity="odd",
-    vjp=(lambda g, _y, x: g * (_TWO_OVER_SQRT_PI * exp(-x * x)),),
+    vjp=(lambda g, _y, x: g * (_two_over_sqrt_pi() * exp(-x * x)),),
     spelling=spelled("c scipy sympy"),
     derivative="g*2*exp(-x**2)/sqrt(pi)",
     samples=_ANYWHERE,
@@ -115,7 +117,7 @@ erf = elementwise(
 
 erfc = elementwise(
     "erfc", "x", "1 - erf(x), accurate for large x",
-    vjp=(lambda g, _y, x: -g * (_TWO_OVER_SQRT_PI * exp(-x * x)),),
+    vjp=(lambda g, _y, x: -g * (_two_over_sqrt_pi() * exp(-x * x)),),
     spelling=spelled("c scipy sympy"),
     derivative="-g*2*exp(-x**2)/sqrt(pi)",
     samples=_ANYWHERE,
@@ -125,7 +127,7 @@ erfinv = elementwise(
     "erfinv", "x", "inverse of erf",
     time=2,
     parity="odd",
-    vjp=(lambda g, y, _x: g * (exp(y * y) * (1.0 / _TWO_OVER_SQRT_PI)),),
+    vjp=(lambda g, y, _x: g * (exp(y * y) * _half_sqrt_pi()),),
     spelling=spelled("scipy cuda"),
     derivative="g*sqrt(pi)/2*exp(erfinv(x)**2)",
     domain="-1 < x < 1",
@@ -134,7 +136,7 @@ erfinv = elementwise(
 )  # fmt: skip
 
 ndtr: Composite = Composite(
-    "ndtr", "x", "standard normal distribution function", lambda x: multiply(0.5, erfc(multiply(x, -_SQRT_HALF))),
+    "ndtr", "x", "standard normal distribution function", lambda x: multiply(0.5, erfc(multiply(x, _minus_sqrt_half()))),
     derivative="g*exp(-x**2/2)/sqrt(2*pi)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -142,7 +144,7 @@ ndtr: Composite = Composite(
 ndtri = elementwise(
     "ndtri", "p", "inverse of ndtr",
     time=2,
-    vjp=(lambda g, y, _x: g * (exp(0.5 * (y * y)) * math.sqrt(2 * math.pi)),),
+    vjp=(lambda g, y, _x: g * (exp(0.5 * (y * y)) * sqrt_2_pi()),),
     spelling=spelled("scipy", cuda="normcdfinv"),
     derivative="g*sqrt(2*pi)*exp(ndtri(p)**2/2)",
     domain="0 < p < 1",

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from gradcli.arrays import definitions
+from gradcli.arrays.constants import constant as number
 from gradcli.primitives.arithmetic import divide, minus, multiply
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, greater, where
@@ -18,6 +19,7 @@ from gradcli.primitives.surcharges import of_angles, of_points, of_sinc
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
+_degree, _radian = number(lambda m: m.pi / 180.0), number(lambda m: 180.0 / m.pi)
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
 sin = elementwise(
@@ -237,14 +239,14 @@ atanh = elementwise(
 )  # fmt: skip
 
 deg2rad = Composite(
-    "deg2rad", "x", "degrees to radians", lambda x: multiply(x, math.pi / 180.0),
+    "deg2rad", "x", "degrees to radians", lambda x: multiply(x, _degree()),
     derivative="g*pi/180",
     aliases=("radians",),
     samples=_ANYWHERE,
 )  # fmt: skip
 
 rad2deg = Composite(
-    "rad2deg", "x", "radians to degrees", lambda x: multiply(x, 180.0 / math.pi),
+    "rad2deg", "x", "radians to degrees", lambda x: multiply(x, _radian()),
     derivative="g*180/pi",
     aliases=("degrees",),
     samples=_ANYWHERE,

@@ -1,0 +1,31 @@
+"""What formulas of constants use of `math`, in numbers of flint at the precision that holds when they are asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flint import arb, fmpq
+
+from gradcli.arrays.balls import Number, from_text
+
+__all__ = ["from_text", "log", "ratio", "sqrt"]
+
+
+def __getattr__(name: str) -> Number:
+    if name == "pi":
+        return arb.pi()
+    if name == "e":
+        return arb.const_e()
+    raise AttributeError(name)
+
+
+def sqrt(x: Any) -> Number:
+    return arb(x).sqrt()
+
+
+def log(x: Any) -> Number:
+    return arb(x).log()
+
+
+def ratio(numerator: int, denominator: int) -> Number:
+    return fmpq(numerator, denominator)

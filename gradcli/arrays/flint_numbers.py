@@ -1,0 +1,149 @@
+"""What functions of numbers of flint are made of.
+
+A *number* is an `fmpq`, which is exact, or an `arb`, a ball. Each function of numbers gives what is rational and easily
+seen to be so exactly, anything else as a ball that holds the value for all numbers in its operands; UNDEFINED, INFINITY
+or NEGATIVE_INFINITY only where that is certain, as float64 has them; and it raises UndecidedError where a ball is too wide
+for any bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flint import arb, ctx, fmpq, fmpz
+
+from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError
+
+ZERO, HALF, ONE, TWO = fmpq(0), fmpq(1, 2), fmpq(1), fmpq(2)
+# A whole number that is made exactly has at most so many times the bits of the working precision.
+_LARGEST_WHOLE = 4
+
+Unary = Callable[[Number], Number]
+
+
+def is_finite(x: Number) -> bool:
+    return type(x) is fmpq or x.is_finite()
+
+
+def is_infinite(x: Number) -> bool:
+    return type(x) is arb and not x.is_finite() and not x.is_nan()
+
+
+def compared(x: Number, y: Number) -> int:
+    """-1, 0 or 1 where x, which is not nan, is below, at or above y. Raises UndecidedError where that is open."""
+    if x < y:
+        return -1
+    if x > y:
+        return 1
+    if x == y:
+        return 0
+    raise UndecidedError("two numbers cannot be told apart")
+
+
+def is_at(x: Number, point: fmpq) -> bool:
+    """Whether a number is known to be this one."""
+    return bool(x == point)
+
+
+def whole(x: Number) -> int | None:
+    """A number as an int where it is known to be a whole one that is not too long, else None."""
+    if type(x) is not fmpq or x.q != 1 or x.height_bits() > _LARGEST_WHOLE * ctx.prec:
+        return None
+    return int(x.p)
+
+
+def certain(x: Any) -> Number:
+    """A number with bounds. Raises UndecidedError for one that has none."""
+    if x.is_finite():
+        return x
+    raise UndecidedError("a number has no bounds")
+
+
+def real(x: Any) -> Number:
+    """The real part of a complex number, which is real."""
+    return certain(x.real)
+
+
+def hull(x: Number, y: Number) -> Number:
+    """A ball with both numbers and all between them, which is no other's."""
+    return arb(x).union(arb(y))
+
+
+def monotone(x: Number, function: Unary) -> Number:
+    """All values of a monotonic function of a ball, from those at its ends."""
+    return hull(function(x.lower()), function(x.upper()))
+
+
+def at_infinity(x: Number, below: Any, above: Any) -> Number:
+    """The limit at an infinity, or what a function gives that computes it; nan stays nan."""
+    if x.is_nan():
+        return UNDEFINED
+    limit = above if compared(x, ZERO) > 0 else below
+    return limit() if callable(limit) else limit
+
+
+def analytic(
+    compute: Callable[[Any], Any], *, zero: fmpq | None = None, below: Any = UNDEFINED, above: Any = UNDEFINED
+) -> Unary:
+    """A function that has a value everywhere, by that of balls: `zero` at 0, where that is rational, and its limits."""
+
+    def function(x: Number) -> Number:
+        if type(x) is fmpq:
+            return zero if zero is not None and x == 0 else certain(compute(arb(x)))
+        return certain(compute(x)) if x.is_finite() else at_infinity(x, below, above)
+
+    return function
+
+
+def stepwise(step: Callable[[fmpq], fmpz]) -> Unary:
+    """A function that climbs in steps, by what it is of fractions: of a ball with a step inside all between."""
+
+    def function(x: Number) -> Number:
+        if type(x) is fmpq:
+            return fmpq(step(x))
+        if not x.is_finite():
+            return at_infinity(x, NEGATIVE_INFINITY, INFINITY)
+        first, last = (step(fraction(end)) for end in (x.lower(), x.upper()))
+        return fmpq(first) if first == last else hull(first, last)
+
+    return function
+
+
+def fraction(x: Number) -> fmpq:
+    """A number without any error as a fraction. Raises UndecidedError where that would be far too long."""
+    if type(x) is fmpq:
+        return x
+    _mantissa, exponent = x.man_exp()
+    if abs(int(exponent)) > 2 * _LARGEST_WHOLE * ctx.prec:
+        raise UndecidedError("a number is too large for its whole part")
+    return x.fmpq()
+
+
+def root(x: fmpq, n: int) -> fmpq | None:
+    """The nth root of a fraction >= 0, where that is a fraction, else None."""
+    parts = [part.root(n) for part in (x.p, x.q)]
+    if parts[0] ** n == x.p and parts[1] ** n == x.q:
+        return fmpq(*parts)
+    return None
+
+
+def polar(function: Unary, poles: Number) -> Unary:
+    """A function with poles at 0 and maybe at the whole numbers below, where it is `poles`."""
+
+    def checked(x: Number) -> Number:
+        number = whole(x)
+        return poles if number is not None and number <= 0 else function(x)
+
+    return checked
+
+
+def derivative(series: Callable[[Any], Any], x: Number, n: int) -> Number:
+    """The nth coefficient of a function of a power series, at a number."""
+    return certain(series(_variable(x, n))[n])
+
+
+def _variable(x: Number, n: int) -> Any:
+    from flint import arb_series
+
+    return arb_series([arb(x), 1], prec=n + 1)

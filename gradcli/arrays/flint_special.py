@@ -1,0 +1,335 @@
+"""Special functions of numbers of flint, by the names that the namespace is asked for; see `gradcli.arrays.flint_numbers`.
+
+Those that Arb lacks are written in what it has, by their definitions: digits that cancel come back at a higher precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flint import acb, acb_series, arb, ctx, fmpq, fmpz
+
+from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, is_nan
+from gradcli.arrays.flint_elementary import log, pow, sinpi
+from gradcli.arrays.flint_functions import abs as absolute
+from gradcli.arrays.flint_functions import add, divide, less, multiply, negative, subtract
+from gradcli.arrays.flint_numbers import (
+    HALF,
+    ONE,
+    TWO,
+    ZERO,
+    analytic,
+    at_infinity,
+    certain,
+    compared,
+    derivative,
+    is_at,
+    is_finite,
+    is_infinite,
+    polar,
+    real,
+    whole,
+)
+
+# Bernoulli's numbers are exact up to here.
+_BERNOULLI = 1000
+
+# --- error functions
+
+erf = analytic(arb.erf, zero=ZERO, below=-ONE, above=ONE)
+erfc = analytic(arb.erfc, zero=ONE, below=TWO, above=ZERO)
+
+
+def _log_ndtr(x: Any) -> Any:
+    tail = (absolute(x) / arb(2).sqrt()).erfc() / 2
+    return (-tail).log1p() if x > 0 else tail.log() if x < 0 else ((-x / arb(2).sqrt()).erfc() / 2).log()
+
+
+log_ndtr = analytic(_log_ndtr, below=NEGATIVE_INFINITY, above=ZERO)
+
+
+def erfcx(x: Number, *, n: int = 0) -> Number:
+    """exp(x**2) times the nth repeated integral of erfc: (-1/2)**n times coefficient n of exp(x**2)*erfc(x) as a series,
+    DLMF 7.18.3."""
+    if not is_finite(x):
+        return at_infinity(x, INFINITY, ZERO)
+    if n == 0 and is_at(x, ZERO):
+        return ONE
+    return derivative(lambda t: (t * t).exp() * t.erfc(), x, n) * (-HALF) ** n
+
+
+def dawsn(x: Number, *, n: int) -> Number:
+    """The nth derivative of sqrt(pi)/2*exp(-x**2)*erfi(x)."""
+    if not is_finite(x):
+        return at_infinity(x, ZERO, ZERO)
+    if n % 2 == 0 and is_at(x, ZERO):
+        return ZERO
+    return derivative(lambda t: (-t * t).exp() * t.erfi(), x, n) * arb.pi().sqrt() * fmpz.fac_ui(n) / 2
+
+
+def erfinv(x: Number) -> Number:
+    return _inverse(x, -ONE, ZERO, ONE, lambda x: x.erfinv(), 1)
+
+
+def ndtri(p: Number) -> Number:
+    return _inverse(p, ZERO, HALF, ONE, lambda p: -arb(2).sqrt() * (2 * p).erfcinv(), 1)
+
+
+def _inverse(x: Number, low: fmpq, middle: fmpq, high: fmpq, compute: Any, sign: int) -> Number:
+    """A function that rises from -inf at `low` to inf at `high`, and is 0 between."""
+    if is_nan(x) or x < low or x > high:
+        return UNDEFINED
+    if is_at(x, low) or is_at(x, high):
+        return INFINITY if x == high else NEGATIVE_INFINITY
+    return ZERO if is_at(x, middle) else certain(compute(arb(x)))
+
+
+# --- gamma functions
+
+
+def gamma(x: Number) -> Number:
+    n = whole(x)
+    if n is not None and n <= 0:
+        return UNDEFINED if n else INFINITY
+    if n is not None and n * n.bit_length() <= 4 * ctx.prec:
+        return fmpq(fmpz.fac_ui(n - 1))
+    return _gamma(x)
+
+
+_gamma = analytic(arb.gamma, above=INFINITY)
+_to_the_right = analytic(arb.lgamma, above=INFINITY)
+
+
+def _lgamma(x: Number) -> Number:
+    if is_at(x, ONE) or is_at(x, TWO):
+        return ZERO
+    if is_nan(x) or not less(x, ZERO):
+        return _to_the_right(x)
+    if is_infinite(x):
+        return INFINITY
+    # By the mirror image, DLMF 5.5.3.
+    return certain((arb.pi() / arb(absolute(sinpi(x)))).log() - arb(1 - x).lgamma())
+
+
+lgamma = polar(_lgamma, INFINITY)
+
+
+def digamma(x: Number) -> Number:
+    n = whole(x)
+    if n is not None and n <= 0:
+        return UNDEFINED if n else NEGATIVE_INFINITY
+    return _digamma(x)
+
+
+_digamma = analytic(arb.digamma, above=INFINITY)
+
+
+def polygamma(x: Number, *, n: int) -> Number:
+    if not n:
+        return digamma(x)
+    number = whole(x)
+    if number is not None and number <= 0:
+        return INFINITY if n % 2 else NEGATIVE_INFINITY
+    if not is_finite(x):
+        return at_infinity(x, UNDEFINED, ZERO)
+    return real(acb(arb(x)).polygamma(n))
+
+
+def digamma_rise(x: Number, y: Number) -> Number:
+    return ZERO if is_at(y, ZERO) and is_finite(digamma(x)) else subtract(digamma(add(x, y)), digamma(x))
+
+
+def betaln(a: Number, b: Number) -> Number:
+    if is_nan(a) or is_nan(b):
+        return UNDEFINED
+    if (is_at(a, ZERO) and b >= 0) or (is_at(b, ZERO) and a >= 0):
+        return INFINITY
+    if (is_infinite(a) or is_infinite(b)) and a > 0 and b > 0:
+        return NEGATIVE_INFINITY
+    return subtract(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
+
+
+def gamma_density(a: Number, x: Number) -> Number:
+    """x**(a - 1)*exp(-x)/gamma(a)."""
+    if is_nan(a) or is_nan(x) or is_infinite(a) or less(a, ZERO) or less(x, ZERO):
+        return UNDEFINED
+    if is_infinite(x):
+        return ZERO
+    if is_at(x, ZERO):
+        return pow(x, subtract(a, ONE))
+    return certain(((arb(a) - 1) * arb(x).log() - x).exp() * arb(a).rgamma())
+
+
+def gammainc(a: Number, x: Number) -> Number:
+    return _incomplete(a, x, ZERO, ONE, arb.gamma_lower)
+
+
+def gammaincc(a: Number, x: Number) -> Number:
+    return _incomplete(a, x, ONE, ZERO, arb.gamma_upper)
+
+
+def _incomplete(a: Number, x: Number, at_zero: fmpq, at_infinity: fmpq, compute: Any) -> Number:
+    if is_nan(a) or is_nan(x) or less(a, ZERO) or less(x, ZERO):
+        return UNDEFINED
+    if is_infinite(a) or is_at(a, ZERO):
+        low = is_infinite(a) and not is_infinite(x)
+        high = is_at(a, ZERO) and compared(x, ZERO) > 0
+        return at_zero if low else at_infinity if high else UNDEFINED
+    if is_at(x, ZERO) or is_infinite(x):
+        return at_infinity if is_infinite(x) else at_zero
+    return certain(compute(arb(x), arb(a), regularized=1))
+
+
+def betainc(a: Number, b: Number, x: Number) -> Number:
+    if is_nan(a) or is_nan(b) or is_nan(x) or less(a, ZERO) or less(b, ZERO) or x < 0 or x > 1:
+        return UNDEFINED
+    if is_at(a, ZERO) or is_at(b, ZERO) or is_infinite(a) or is_infinite(b):
+        return _degenerate(is_at(a, ZERO) or is_infinite(b), is_at(b, ZERO) or is_infinite(a), x)
+    if is_at(x, ZERO) or is_at(x, ONE):
+        return ZERO if x == 0 else ONE
+    return certain(arb(x).beta_lower(arb(a), arb(b), regularized=True))
+
+
+def _degenerate(low: bool, high: bool, x: Number) -> Number:
+    """The distribution function of 0 or of 1."""
+    if low and high:
+        return UNDEFINED
+    return fmpq(x > 0) if low else fmpq(x == 1)
+
+
+def comb(n: Number, k: Number) -> Number:
+    return _choices(n, k, lambda n, k: fmpz.bin_uiui(n, k), lambda n, k: (k + 1).rgamma())
+
+
+def perm(n: Number, k: Number) -> Number:
+    return _choices(n, k, lambda n, k: fmpz.fac_ui(n) // fmpz.fac_ui(n - k), lambda n, k: 1)
+
+
+def _choices(n: Number, k: Number, exactly: Any, factor: Any) -> Number:
+    if less(k, ZERO) or less(n, k):
+        return ZERO
+    if is_nan(n) or is_nan(k) or is_infinite(k):
+        return UNDEFINED
+    if is_at(k, ZERO):
+        return ONE
+    if is_infinite(n):
+        return INFINITY
+    many, few = whole(n), whole(k)
+    if many is not None and few is not None and many * many.bit_length() <= 8 * ctx.prec:
+        return fmpq(exactly(many, few))
+    n, k = arb(n), arb(k)
+    return certain((n + 1).gamma() * (n - k + 1).rgamma() * factor(n, k))
+
+
+# --- entropies
+
+
+def entr(x: Number) -> Number:
+    if is_nan(x):
+        return x
+    side = compared(x, ZERO)
+    return negative(multiply(x, log(x))) if side > 0 else NEGATIVE_INFINITY if side else ZERO
+
+
+def rel_entr(x: Number, y: Number) -> Number:
+    if is_nan(x) or is_nan(y):
+        return UNDEFINED
+    if is_at(x, ZERO) and y >= 0:
+        return ZERO
+    if not (less(ZERO, x) and less(ZERO, y)):
+        return INFINITY
+    return multiply(x, log(divide(x, y)))
+
+
+# --- exponential and elliptic integrals
+
+
+def exp1(x: Number) -> Number:
+    return expn(x, n=1)
+
+
+def expn(x: Number, *, n: int) -> Number:
+    if is_nan(x) or (n > 0 and less(x, ZERO)):
+        return UNDEFINED
+    if is_infinite(x):
+        return ZERO if x > 0 else UNDEFINED
+    if is_at(x, ZERO):
+        return fmpq(1, n - 1) if n > 1 else INFINITY
+    return certain(arb(x).expint(n))
+
+
+def expi(x: Number) -> Number:
+    return NEGATIVE_INFINITY if is_at(x, ZERO) else _expi(x)
+
+
+_expi = analytic(arb.ei, below=ZERO, above=INFINITY)
+
+
+def ellipk(m: Number, *, n: int) -> Number:
+    return _elliptic(m, n, lambda k, _m: k, INFINITY, ZERO)
+
+
+def ellipe(m: Number, *, n: int) -> Number:
+    return _elliptic(m, n, _second_kind, NEGATIVE_INFINITY if n else ONE, ZERO if n else INFINITY)
+
+
+def _second_kind(k: Any, m: Any) -> Any:
+    """The integral of the second kind from that of the first and its derivative, DLMF 19.4.1."""
+    return 2 * m * (1 - m) * k.derivative() + (1 - m) * k
+
+
+def _elliptic(m: Number, n: int, made: Any, at_one: Number, far: Number) -> Number:
+    """The nth derivative of what is made of the series of the integral of the first kind."""
+    if is_nan(m) or m > 1:
+        return UNDEFINED
+    if is_at(m, ONE):
+        return at_one
+    if is_infinite(m):
+        return far
+    t = acb_series([acb(arb(m)), 1], prec=n + 2)
+    return certain(made(t.elliptic_k(), t)[n].real) * fmpz.fac_ui(n)
+
+
+# --- zeta functions and Lambert's
+
+
+def riemann_zeta(x: Number) -> Number:
+    if is_at(x, ONE):
+        return INFINITY
+    n = whole(x)
+    if n is not None and -_BERNOULLI <= n <= 0:
+        return -fmpq.bernoulli(1 - n) / (1 - n) if n else -HALF
+    return _zeta(x)
+
+
+_zeta = analytic(arb.zeta, above=ONE)
+
+
+def hurwitz_zeta(x: Number, q: Number, *, n: int) -> Number:
+    """(-1)**n times the nth derivative by x."""
+    if is_nan(x) or is_nan(q):
+        return UNDEFINED
+    if is_at(x, ONE):
+        return INFINITY
+    if n == 0 and less(x, ONE):
+        return UNDEFINED
+    poles = whole(q)
+    if poles is not None and poles <= 0:
+        return UNDEFINED if n else INFINITY
+    if is_infinite(x) or is_infinite(q):
+        return UNDEFINED if is_infinite(x) or q < 0 else ZERO
+    if less(q, ZERO):
+        order = whole(x)
+        if n or order is None:
+            return UNDEFINED
+        return divide(multiply(polygamma(q, n=order - 1), fmpq((-1) ** order)), gamma(x))
+    coefficient = derivative(lambda t: t.zeta(arb(q)), x, n)
+    return coefficient * fmpz.fac_ui(n) * (-1) ** n
+
+
+def lambertw(x: Number, *, k: int) -> Number:
+    if is_nan(x) or x < -arb(-1).exp() or (k and x > 0):
+        return UNDEFINED
+    if is_at(x, ZERO):
+        return NEGATIVE_INFINITY if k else ZERO
+    return INFINITY if is_infinite(x) else certain(arb(x).lambertw(k))
