@@ -47,6 +47,15 @@ class UndecidedError(GradcliError):
 
     kind = "undecided"
 
+    def at_most(self, digits: int) -> UndecidedError:
+        """The same with the digits that were not enough."""
+        return UndecidedError(
+            f"{self.message} with {digits:,} digits",
+            hint="--max-precision allows more; what is equal is not told apart by any",
+            span=self.span,
+            source=self.source,
+        )
+
 
 @contextmanager
 def precise(bits: int) -> Iterator[None]:

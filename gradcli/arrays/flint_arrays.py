@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from flint import __version__, arb, fmpq
 
 from gradcli.arrays import spellings
 from gradcli.arrays.backends import Device
-from gradcli.arrays.balls import Balls, bounded, exact, settled
+from gradcli.arrays.balls import Balls, bounded, exact, from_text, settled
 from gradcli.arrays.balls import to_float as _to_float
 from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.flint_names import of_numbers
@@ -42,7 +42,19 @@ class _LinearAlgebra:
 
 
 class _Scalars:
-    """The elementwise functions of plain numbers: what is a whole number again, and a float, is given as that."""
+    """The elementwise functions of plain numbers, and the numbers that programs write and name: a whole one that is
+    a float is given as that."""
+
+    constants: ClassVar = {
+        "pi": lambda: Balls(arb.pi()),
+        "π": lambda: Balls(arb.pi()),
+        "tau": lambda: Balls(2 * arb.pi()),
+        "e": lambda: Balls(arb.const_e()),
+    }
+
+    def number(self, text: str) -> Any:
+        """The number that a decimal is."""
+        return _plain(Balls(from_text(text)))
 
     def __getattr__(self, name: str) -> Any:
         function = _function(name)

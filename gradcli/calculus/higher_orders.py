@@ -57,8 +57,10 @@ def derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> tu
 
 def watched_derivatives(function: Function, leaves: Mapping[str, Any], order: int) -> Derivatives:
     """As `derivatives`; from order 2 on everything is computed a second time with other roundings, and how far
-    the two results are apart is there for each derivative, see `gradcli.calculus.accuracy`."""
-    return _derivatives(function, leaves, order, Roundings() if order > 1 else None)
+    the two results are apart is there for each derivative, see `gradcli.calculus.accuracy`. Balls say it themselves."""
+    namespace = arrays.chosen_namespace()
+    floats = namespace is None or namespace.scalars is None
+    return _derivatives(function, leaves, order, Roundings() if order > 1 and floats else None)
 
 
 def _derivatives(function: Function, leaves: Mapping[str, Any], order: int, roundings: Roundings | None) -> Derivatives:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -17,7 +18,7 @@ from gradcli.cli.render import Table, number_text, opening, show, show_json
 from gradcli.errors import ExitStatus, UsageError, position
 from gradcli.io import output
 from gradcli.language.stable import Rewritten
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.run import session
 
 # Of a sparse matrix for people.
@@ -49,6 +50,8 @@ class EvalOptions(NamedTuple):
     ] = "float64"
     backend: opt.Backend = "numpy"
     device: opt.Device = None
+    digits: opt.Digits = None
+    max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
     order: Annotated[int | None, typer.Option("--order", metavar="N", help="All derivatives up to order N.")] = None
     sparse: Annotated[
@@ -100,25 +103,44 @@ class EvalOptions(NamedTuple):
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
     """Evaluate, differentiate, print; see `gradcli eval --help`."""
     _check(options)
-    measured = timing.measured(options.timing)
-    with measured as stopwatch, inputs.computing(options) as namespace, arrays.using_dtype(options.dtype):
+    measured, dtype = timing.measured(options.timing), _dtype(options)
+    with measured as stopwatch, inputs.computing(options) as namespace, arrays.using_dtype(dtype):
         if namespace is not None:
             stopwatch.synchronise = namespace.synchronise
         with timing.phase("read"):
-            request = _request(options, environment)
-        with timing.phase("run"):
-            result = session.run(request)
+            sources = inputs.sources(options, environment, dtype)
+            request = partial(_request, options, sources, inputs.leaves(sources.values, options))
+        result, complete = _result(options, request)
         seconds = stopwatch.seconds if options.timing else None
         if options.save is not None:
             output.save_npz(options.save, _arrays(result), environment.save)
+        text = sources.program.source
         if options.json:
-            show_json(_json(options, request, result, namespace, seconds), environment)
+            show_json(_json(options, text, result, namespace, seconds), environment)
         else:
             show(_tables(result, seconds), environment)
             if not options.quiet:
                 for warning in result.warnings:
-                    environment.complain(warning_text(warning, request.program.source))
-    return ExitStatus.FAILURE if options.fail_on_nonfinite and not result.finite else ExitStatus.SUCCESS
+                    environment.complain(warning_text(warning, text))
+    failed = not complete or (options.fail_on_nonfinite and not result.finite)
+    return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
+
+
+def _dtype(options: EvalOptions) -> str:
+    return options.dtype if options.digits is None else inputs.DIGITS_DTYPE
+
+
+def _result(options: EvalOptions, request: Callable[[], session.EvaluationRequest]) -> tuple[session.Result, bool]:
+    """What was asked for, and whether every number of it has the digits that were."""
+    if options.digits is None:
+        with timing.phase("read"):
+            asked = request()
+        with timing.phase("run"):
+            return session.run(asked), True
+    from gradcli.run import digits
+
+    with timing.phase("run"):
+        return digits.run(request, options.digits, options.max_precision)
 
 
 def _check(options: EvalOptions) -> None:
@@ -138,6 +160,7 @@ def _check(options: EvalOptions) -> None:
     if options.sparse and options.order != 2:
         raise UsageError("--sparse is for derivatives of order 2", hint="add --order 2")
     _check_executor(options)
+    _check_digits(options)
     if options.save is not None:
         output.check_npz_path(options.save)
 
@@ -158,14 +181,26 @@ def _check_executor(options: EvalOptions) -> None:
         raise UsageError(f"{asked[0]} is computed eagerly alone", hint="leave out --executor compiled")
 
 
-def _request(options: EvalOptions, environment: Environment) -> session.EvaluationRequest:
-    program, bindings, wrt = inputs.gather(options, environment, options.dtype)
+def _check_digits(options: EvalOptions) -> None:
+    other = {
+        "--dtype": options.dtype != "float64",
+        "--backend": options.backend != "numpy",
+        "--device": options.device not in (None, "cpu"),
+        "--executor": options.executor == "compiled",
+        "--sparse": options.sparse,
+        "--save": options.save is not None,
+    }
+    inputs.check_digits(options, [name for name, given in other.items() if given])
+
+
+def _request(options: EvalOptions, sources: inputs.Sources, wrt: Sequence[str]) -> session.EvaluationRequest:
+    dtype = _dtype(options)
     return session.EvaluationRequest(
-        program=program,
-        bindings=bindings,
+        program=sources.program,
+        bindings=sources.bindings(),
         wrt=wrt,
         gradient=not options.no_grad,
-        grad_output=inputs.cotangent(options.grad_output, options.dtype),
+        grad_output=inputs.cotangent(options.grad_output, dtype),
         jacobian=options.jacobian,
         order=options.order,
         sparse=options.sparse,
@@ -199,17 +234,16 @@ def _matrices(result: session.Result) -> list[tuple[str, Any]]:
 
 def _json(
     options: EvalOptions,
-    request: session.EvaluationRequest,
+    text: str,
     result: session.Result,
     namespace: arrays.Namespace | None,
     seconds: Mapping[str, float] | None,
 ) -> dict[str, Any]:
-    text = request.program.source
-    record = opening(text, namespace) | {
-        "dtype": options.dtype,
-        "shape": list(arrays.shape(result.value)),
-        "value": result.value,
-    }
+    record = opening(text, namespace) | {"dtype": _dtype(options)}
+    if options.digits is not None:
+        record["digits"] = options.digits
+    # A text is a number.
+    record |= {"shape": list(getattr(result.value, "shape", ())), "value": result.value}
     parts = {
         "grad": result.grad,
         "derivatives": result.derivatives if result.coordinates is None else _coordinates_json(result),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays, limits
+from gradcli.arrays import backends
 from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.io import system, variables
@@ -56,11 +58,43 @@ class Inputs(NamedTuple):
     wrt: tuple[str, ...]
 
 
+class Sources(NamedTuple):
+    """A program, and what gives the values of the names that it reads, as arrays of the default namespace: in balls
+    they are other ones at each precision."""
+
+    program: Module
+    values: dict[str, Callable[[], Any]]
+
+    def bindings(self) -> dict[str, Any]:
+        return {name: arrays.placed(value()) for name, value in self.values.items()}
+
+
+# That of numbers whose digits are proved.
+DIGITS_DTYPE = "arb"
+
+
+def check_digits(options: Any, others: Sequence[str] = ()) -> None:
+    """Raise UsageError where `--digits` is asked for together with options that it does not go with, the names of which
+    are `others`, or with more digits than are to be computed."""
+    if options.digits is None:
+        return
+    if others:
+        raise UsageError(f"--digits and {others[0]} contradict each other", hint="leave out one of them")
+    if options.max_precision < options.digits:
+        raise UsageError(
+            f"--max-precision {options.max_precision} is less than --digits {options.digits}",
+            hint="it is the most digits to compute with",
+        )
+
+
 @contextmanager
 def computing(options: ProgramOptions) -> Iterator[Any]:
     """Within the block the library computes that was asked for, and no more than is allowed; its namespace
     is given, None for NumPy."""
-    namespace = arrays.chosen(options.backend, options.device)
+    if getattr(options, "digits", None) is None:
+        namespace = arrays.chosen(options.backend, options.device)
+    else:
+        namespace = backends.namespace(backends.DIGITS.name)
     with arrays.using_namespace(namespace), limits.within(options.max_steps, options.max_elements):
         yield namespace
 
@@ -147,38 +181,47 @@ def gather(options: ProgramOptions, environment: Environment, dtype: str) -> Inp
     Raises what `read` raises, and BindingError for a name to differentiate by that has no value.
     """
     program, bindings = read(options, environment, dtype)
-    return Inputs(program, bindings, _leaves(bindings, options.wrt, options.const))
+    return Inputs(program, bindings, leaves(bindings, options))
 
 
 def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple[Module, dict[str, Any]]:
     """Parse the program and read the values of its names, as arrays of the default namespace.
 
+    Raises what `sources` raises.
+    """
+    found = sources(options, environment, dtype)
+    return found.program, found.bindings()
+
+
+def sources(options: BindingOptions, environment: Environment, dtype: str) -> Sources:
+    """Parse the program, and read what gives the values of its names.
+
     Raises UsageError where there is no program, ProgramSyntaxError for text that is none, and
-    BindingError for a value that cannot be read, a name that is given twice or that the program
-    does not read.
+    BindingError for a file that cannot be read, a name that is given twice or that the program
+    does not read. A value that cannot be read is a BindingError when it is asked for.
     """
     with phase("parse"):
         text, words = _program_text(options, environment)
         program = reading.read(text)
     reads = scope.outer_reads(program)
-    bindings: dict[str, Any] = {}
+    values: dict[str, Callable[[], Any]] = {}
     for word in words:
         name, value = _bound(word, dtype, options)
-        if name in bindings:
+        if name in values:
             raise BindingError(
                 f"'{name}' is given twice", hint="give each name one value", span=_name_span(word), source=word
             )
-        bindings[name] = value
-    scope.check(program, bindings)
-    for word, name in zip(words, tuple(bindings)):
+        values[name] = value
+    scope.check(program, values)
+    for word, name in zip(words, tuple(values)):
         if name not in reads:
             raise _unused(name, program, reads, word)
-    for name, value in _variables(options.vars, environment).items():
-        if name in bindings:
+    for name, number in _variables(options.vars, environment).items():
+        if name in values:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
         if name in reads:
-            bindings[name] = arrays.astype(value, dtype)
-    return program, {name: arrays.placed(value) for name, value in bindings.items()}
+            values[name] = partial(arrays.astype, number, dtype)
+    return Sources(program, values)
 
 
 def _name_span(word: str) -> Span:
@@ -195,17 +238,17 @@ def _unused(name: str, program: Module, reads: Mapping[str, Any], word: str) -> 
     return BindingError(f"the program does not read '{name}'", hint=hint, span=_name_span(word), source=word)
 
 
-def _bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Any]:
+def _bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Callable[[], Any]]:
     name, value_text, offset = variables.split_binding(word)
-    if value_text.startswith("@"):
-        from gradcli.io import files
+    if not value_text.startswith("@"):
+        return name, partial(constant, value_text, dtype, word, offset)
+    from gradcli.io import files
 
-        try:
-            return name, arrays.astype(files.read(value_text[1:], options.max_elements), dtype)
-        except GradcliError as error:
-            error.locate(Span(offset, len(word)), word)
-            raise
-    return name, constant(value_text, dtype, word, offset)
+    try:
+        return name, partial(arrays.astype, files.read(value_text[1:], options.max_elements), dtype)
+    except GradcliError as error:
+        error.locate(Span(offset, len(word)), word)
+        raise
 
 
 def constant(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
@@ -250,10 +293,13 @@ def _variables(vars_from: str | None, environment: Environment) -> dict[str, Any
     return variables.read_variables(text, vars_from)
 
 
-def _leaves(bindings: Mapping[str, Any], wrt: Sequence[str] | None, const: Sequence[str] | None) -> tuple[str, ...]:
+def leaves(bindings: Mapping[str, Any], options: ProgramOptions) -> tuple[str, ...]:
+    """The names to differentiate by. Raises BindingError for one that has no value, UsageError for one that is not to
+    be differentiated by too."""
+    wrt = options.wrt
     chosen = tuple(bindings) if wrt is None else names_of(wrt)
     # In the order in which they were given, and found at once.
-    constant_names = dict.fromkeys(names_of(const))
+    constant_names = dict.fromkeys(names_of(options.const))
     for option, names in (("--wrt", chosen), ("--const", constant_names)):
         for name in names:
             if name not in bindings:

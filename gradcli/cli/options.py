@@ -36,6 +36,20 @@ Device = Annotated[
     str | None,
     typer.Option("--device", metavar="cpu|cuda|cuda:N", help="Where it computes; default: cpu, for cupy cuda."),
 ]
+Digits = Annotated[
+    int | None,
+    typer.Option(
+        "--digits",
+        metavar="N",
+        min=1,
+        max=1000,
+        help="So many digits of every number, each of them proved, of the decimals that were typed.",
+    ),
+]
+MaxPrecision = Annotated[
+    int,
+    typer.Option("--max-precision", metavar="N", min=1, help="The most digits to compute with for them."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on one line.")]
 GradOutput = Annotated[
     str | None, typer.Option("--grad-output", metavar="EXPR", help="The cotangent of a value that is no scalar.")

@@ -30,7 +30,11 @@ def number_text(value: Any) -> str:
 
     if value.ndim == 0:
         return str(value)
-    text = np.array2string(value, separator=", ", threshold=200, edgeitems=3, floatmode="unique", max_line_width=100)
+    # Texts are numbers whose digits are proved.
+    as_it_is: Any = {"object": str} if value.dtype == object else None
+    text = np.array2string(
+        value, separator=", ", threshold=200, edgeitems=3, floatmode="unique", max_line_width=100, formatter=as_it_is
+    )
     return str(text)
 
 

@@ -62,6 +62,8 @@ def _comprehension(machine: Machine, node: tree.Comprehension, scope: Scope) -> 
 
 
 _END = object()
+# Floats below it that are whole are the numbers that are written.
+_WHOLE = 2.0**53
 
 
 def _factorial(machine: Machine, node: tree.Factorial, _scope: Scope) -> Task:
@@ -325,6 +327,13 @@ def _view(machine: Machine, node: tree.Index, value: Cell, key: Any) -> Value:
     return value.view(lambda x: index(x, key)) if arrays.shape(result) and is_basic(key) else result
 
 
+def _number(machine: Machine, node: Any, _scope: Scope) -> Value:
+    # A whole one is the same in floats.
+    if machine.scalars is None or not node.text or (node.value % 1.0 == 0.0 and 0.0 < node.value < _WHOLE):
+        return node.value
+    return machine.scalars.number(node.text)
+
+
 def _constant(_machine: Machine, node: Any, _scope: Scope) -> Value:
     return node.value
 
@@ -348,7 +357,7 @@ HANDLERS: dict[type, Callable[..., Task]] = {
 }
 
 SIMPLE: dict[type, Callable[..., Value]] = {
-    tree.Number: _constant,
+    tree.Number: _number,
     tree.String: _constant,
     tree.Constant: _constant,
     tree.Name: Machine.lookup,

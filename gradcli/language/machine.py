@@ -90,6 +90,9 @@ class Machine:
         self.rewritten: dict[Rewritten, None] = {}
         # Values of expressions that are being evaluated in one of two forms.
         self.held: dict[tree.SyntaxNode, Value] = {}
+        # What computes with the numbers that are written, where those are no floats.
+        namespace = arrays.chosen_namespace()
+        self.scalars = None if namespace is None else namespace.scalars
         # The names of values from outside.
         self.inputs = scope_of_program.inputs(program, bindings)
         self.targets = scope_of_program.differentiation_targets(program, self.inputs)
@@ -153,7 +156,7 @@ class Machine:
         name = node.id
         if node.module:
             if name in scope_of_program.LIBRARY_CONSTANTS:
-                return scope_of_program.LIBRARY_CONSTANTS[name]
+                return self._constant(name, scope_of_program.LIBRARY_CONSTANTS[name])
             if scope_of_program.is_function(name, ()):
                 return Builtin(name, node.module)
             raise UnknownNameError(
@@ -173,10 +176,13 @@ class Machine:
                 )
             return value
         if name in scope_of_program.CONSTANTS:
-            return scope_of_program.CONSTANTS[name]
+            return self._constant(name, scope_of_program.CONSTANTS[name])
         raise scope_of_program.unknown_name(
             name, scope_of_program.known_names(self.program, self.names), self.program.source, node.span
         )
+
+    def _constant(self, name: str, value: Value) -> Value:
+        return value if self.scalars is None else self.scalars.constants.get(name, lambda: value)()
 
     def find(self, name: str, scope: Scope) -> Scope | None:
         """The scope that has a name, the innermost one; None where it has no value."""

@@ -117,8 +117,10 @@ def one_of(tensors: tuple[Value, ...], key: Sequence[Value]) -> Value:
 
 
 def plain(value: Value) -> Any:
-    """A result as a number or an array of NumPy in the dtype in use; truth values as 0 and 1."""
-    array = concrete(value)
+    """A result as a number or an array of NumPy in the dtype in use, or as balls; truth values as 0 and 1."""
+    array, namespace = concrete(value), arrays.chosen_namespace()
+    if array is not None and namespace is not None and namespace.scalars is not None:
+        return namespace.asarray(array, arrays.default_dtype())
     return None if array is None else arrays.on_host(arrays.astype(array, arrays.default_dtype()))
 
 
@@ -178,4 +180,4 @@ def truth(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool
             hint="use where(condition, a, b) to choose element by element, or any(…), all(…)",
             span=node.span,
         )
-    return bool(arrays.to_numpy(condition).item())
+    return bool(condition)

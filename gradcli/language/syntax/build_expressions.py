@@ -144,7 +144,7 @@ def _is_an_error(left: tree.Expression, operator: Token, right: tree.Expression)
 def superscript(base: tree.Expression, exponent: Token) -> tree.Binary:
     number = float(unicodedata.normalize("NFKC", exponent.value).replace("−", "-"))
     span = Span(base.span.start, exponent.end_pos)
-    power: tree.Expression = tree.Number(place(exponent), abs(number))
+    power: tree.Expression = tree.Number(place(exponent), abs(number), "")
     if exponent.value.startswith("⁻"):
         power = tree.Unary(place(exponent), "-", power)
     return tree.Binary(span, "**", place(exponent), base, power)
@@ -269,7 +269,7 @@ def attribute(value: tree.Expression, _: Token, name: Token) -> tree.Attribute:
 
 
 def number(token: Token) -> tree.Number:
-    return tree.Number(place(token), float(token.value))
+    return tree.Number(place(token), float(token.value), token.value)
 
 
 def string(token: Token) -> tree.String:
@@ -281,7 +281,7 @@ def name(token: Token) -> tree.Name:
 
 
 def infinity(token: Token) -> tree.Number:
-    return tree.Number(place(token), math.inf)
+    return tree.Number(place(token), math.inf, "")
 
 
 def constant(token: Token) -> tree.Constant:

@@ -12,7 +12,10 @@ __all__ = ["Expression", "Statement", "SyntaxNode"]
 
 
 class Number(Expression):
+    """`text` is its decimal, which need not be a float; "" where the value is all."""
+
     value: float
+    text: str
 
 
 class String(Expression):

@@ -1,0 +1,149 @@
+"""A run with digits that are proved: in ball arithmetic, at a precision that is doubled until it is enough.
+
+What is computed is the ordinary run, of values, gradients, Jacobians and derivatives of every order, with the numbers
+as they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.arrays import backends
+from gradcli.limits import MAX_PRECISION
+from gradcli.run import session
+from gradcli.run.session import EvaluationRequest, Result
+
+if TYPE_CHECKING:
+    from gradcli.arrays.balls import Number
+
+DTYPE = "arb"
+_BITS_PER_DIGIT = 3.3219280948873626
+# Bits beyond the digits that are asked for: most results need a few, and a second run costs more than these.
+_GUARD = 40
+# Of a ball that says where it is to so many bits beyond its digits, these are proved.
+_MARGIN = 3
+
+# What a run is of: the request, its inputs being balls of the precision that holds when it is asked for.
+Request = Callable[[], EvaluationRequest]
+
+
+@contextmanager
+def computing() -> Iterator[arrays.Namespace]:
+    """Within the block everything is computed in balls. Raises BackendError where FLINT is not installed."""
+    namespace = backends.namespace(backends.DIGITS.name)
+    with arrays.using_namespace(namespace), arrays.using_dtype(DTYPE):
+        yield namespace
+
+
+class Proved(NamedTuple):
+    """What was computed, in balls, and the bits of the precision."""
+
+    result: Result
+    bits: int
+
+
+class Texts(NamedTuple):
+    """What was computed, each number as a text or an object array of texts, and whether all have their digits."""
+
+    result: Result
+    complete: bool
+
+
+def run(request: Request, digits: int, most: int = MAX_PRECISION) -> Texts:
+    """Evaluate and differentiate, within `computing`: every number in so many digits, or fewer where those are all.
+
+    One that is not told from 0 with `most` digits is a bound of its magnitude. Raises what `refined` raises.
+    """
+    found = refined(request, lambda result: all(_has(n, digits) for n in numbers(result)), digits, most).result
+    missing: list[Number] = []
+
+    def text(number: Number) -> str:
+        from gradcli.arrays import ball_text
+
+        known = ball_text.text(number, digits)
+        if known is not None:
+            return known
+        missing.append(number)
+        return f"|…| < {ball_text.bound(number, most) or 'inf'}"
+
+    return Texts(mapped(found, text), not missing)
+
+
+def refined(request: Request, enough: Callable[[Result], bool], digits: int, most: int = MAX_PRECISION) -> Proved:
+    """The result of a run, within `computing`, at a precision at which it is `enough`, or at that of `most` digits.
+
+    The first is one of `digits`; each further one is twice as large. Raises what the run raises, and UndecidedError with
+    its place where a comparison is open at the largest precision.
+    """
+    from gradcli.arrays.balls import UndecidedError, precise
+
+    largest = bits_of(most)
+    bits = min(bits_of(digits), largest)
+    while True:
+        try:
+            with precise(bits):
+                result = at_precision(request)
+                if bits == largest or enough(result):
+                    return Proved(result, bits)
+        except UndecidedError as error:
+            if bits == largest:
+                raise error.at_most(most) from None
+        bits = min(2 * bits, largest)
+
+
+def bits_of(digits: int) -> int:
+    """A precision in bits that is above so many digits."""
+    return int(digits * _BITS_PER_DIGIT) + _GUARD
+
+
+def at_precision(request: Request) -> Result:
+    """The result of a run in balls, at the precision that holds."""
+    # Stable forms, and series near a point, are for numbers that round.
+    return session.run(request()._replace(executor="eager", rewrite=False))
+
+
+def numbers(result: Result) -> Iterator[Number]:
+    """Every number in a result."""
+    for part in (
+        result.value,
+        *_of(result.grad),
+        *_of(result.derivatives),
+        *_of(result.jacobian),
+        *_of(result.retained),
+    ):
+        if part is not None:
+            yield from part.numbers.flat if part.shape else (part.numbers,)
+
+
+def _of(part: Mapping[str, Any] | None) -> Iterator[Any]:
+    yield from (part or {}).values()
+
+
+def _has(number: Number, digits: int) -> bool:
+    """Whether so many digits of a number are certain."""
+    from gradcli.arrays.balls import is_exact
+
+    return is_exact(number) or number.rel_accuracy_bits() >= digits * _BITS_PER_DIGIT + _MARGIN
+
+
+def mapped(result: Result, function: Callable[[Number], Any]) -> Result:
+    """A result with what a function makes of each number in it, in object arrays where there are several."""
+
+    def each(part: Any) -> Any:
+        if part is None or not part.shape:
+            return None if part is None else function(part.numbers)
+        import numpy
+
+        return numpy.frompyfunc(function, 1, 1)(part.numbers)
+
+    made = Result(each(result.value))
+    for name in ("grad", "derivatives", "jacobian", "retained"):
+        members = getattr(result, name)
+        setattr(made, name, None if members is None else {key: each(part) for key, part in members.items()})
+    if result.nodes is not None:
+        made.nodes = [{**row, "grad": each(row["grad"])} for row in result.nodes]
+    made.warnings, made.finite = result.warnings, result.finite
+    return made
