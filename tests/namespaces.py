@@ -20,7 +20,7 @@ def lacking(namespace: Any, protocol: Any) -> list[str]:
 def _has(namespace: Any, protocol: Any, name: str) -> bool:
     found, asked = getattr(namespace, name, None), getattr(protocol, name)
     if isinstance(asked, property):
-        return found is not None
+        return hasattr(namespace, name)
     if not callable(found):
         return False
     arguments, keywords = _arguments(asked)

@@ -87,9 +87,6 @@ def asarray(value: object, dtype: str | None = None) -> Array:
     foreign = foreign_namespace((value,))
     if foreign is not None:
         return foreign.asarray(foreign.copy(value), dtype)
-    if dtype == "arb":
-        # There are balls where they were chosen alone.
-        return default_namespace().asarray(value, dtype)
     numpy = numpy_namespace()
     try:
         # A number too large for `dtype` is infinite in it.

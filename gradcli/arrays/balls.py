@@ -158,9 +158,9 @@ def bounded(result: Number, operands: Sequence[Any]) -> Number:
 
 
 class _Dtype:
-    """The dtype of all arrays of balls."""
+    """The dtype of all arrays of balls: they stand where numbers in double precision would."""
 
-    name = "arb"
+    name = "float64"
 
     def __repr__(self) -> str:
         return self.name

@@ -48,7 +48,7 @@ def _dtype_name(_library: str, dtype: Any) -> str:
 
 
 def is_floating(array: Array) -> bool:
-    return type(array) is float or dtype_name(array).startswith(("float", "arb"))
+    return type(array) is float or dtype_name(array).startswith("float")
 
 
 def tidy(array: Array) -> Array:

@@ -104,7 +104,7 @@ class FlintArrays:
         """A number, a list or an array of NumPy as balls; truth values and whole numbers where `dtype` says so."""
         kind = type(value)
         if kind is Balls:
-            return value if dtype in (None, "arb", "float64") else self.astype(value, dtype)
+            return value if dtype in (None, "float64") else self.astype(value, dtype)
         if kind in PLAIN or kind in _NUMBERS:
             if dtype in ("bool", "int64"):
                 return bool(value) if dtype == "bool" else int(value)
@@ -117,8 +117,8 @@ class FlintArrays:
         return Balls(_objects(array)) if array.ndim else Balls(exact(array.item()))
 
     def astype(self, array: Array, dtype: str) -> Array:
-        if type(array) is not Balls or dtype in ("arb", "float64", "float32"):
-            return self.asarray(array, "arb" if dtype.startswith("float") else dtype)
+        if type(array) is not Balls or dtype.startswith("float"):
+            return self.asarray(array, "float64" if dtype.startswith("float") else dtype)
         if dtype == "bool":
             return self.not_equal(array, 0.0)
         import numpy
@@ -155,7 +155,7 @@ class FlintArrays:
 
     def _full(self, shape: Shape, dtype: str, number: int) -> Array:
         if not shape:
-            return self.asarray(number, "arb" if dtype.startswith("float") else dtype)
+            return self.asarray(number, "float64" if dtype.startswith("float") else dtype)
         import numpy
 
         if dtype in ("bool", "int64"):
@@ -179,7 +179,7 @@ class FlintArrays:
             return operand if truths else Balls(exact(int(operand)))
         if kind is not float and operand.dtype.kind in ("iu" if not truths else "iub"):
             return operand
-        return self.asarray(operand, "arb")
+        return self.asarray(operand, "float64")
 
     def quiet(self) -> AbstractContextManager[Any]:
         return nullcontext()

@@ -103,12 +103,12 @@ class EvalOptions(NamedTuple):
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
     """Evaluate, differentiate, print; see `gradcli eval --help`."""
     _check(options)
-    measured, dtype = timing.measured(options.timing), _dtype(options)
-    with measured as stopwatch, inputs.computing(options) as namespace, arrays.using_dtype(dtype):
+    measured = timing.measured(options.timing)
+    with measured as stopwatch, inputs.computing(options) as namespace, arrays.using_dtype(options.dtype):
         if namespace is not None:
             stopwatch.synchronise = namespace.synchronise
         with timing.phase("read"):
-            sources = inputs.sources(options, environment, dtype)
+            sources = inputs.sources(options, environment, options.dtype)
             request = partial(_request, options, sources, inputs.leaves(sources.values, options))
         result, complete = _result(options, request)
         seconds = stopwatch.seconds if options.timing else None
@@ -124,10 +124,6 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
                     environment.complain(warning_text(warning, text))
     failed = not complete or (options.fail_on_nonfinite and not result.finite)
     return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
-
-
-def _dtype(options: EvalOptions) -> str:
-    return options.dtype if options.digits is None else inputs.DIGITS_DTYPE
 
 
 def _result(options: EvalOptions, request: Callable[[], session.EvaluationRequest]) -> tuple[session.Result, bool]:
@@ -194,13 +190,12 @@ def _check_digits(options: EvalOptions) -> None:
 
 
 def _request(options: EvalOptions, sources: inputs.Sources, wrt: Sequence[str]) -> session.EvaluationRequest:
-    dtype = _dtype(options)
     return session.EvaluationRequest(
         program=sources.program,
         bindings=sources.bindings(),
         wrt=wrt,
         gradient=not options.no_grad,
-        grad_output=inputs.cotangent(options.grad_output, dtype),
+        grad_output=inputs.cotangent(options.grad_output, options.dtype),
         jacobian=options.jacobian,
         order=options.order,
         sparse=options.sparse,
@@ -239,9 +234,9 @@ def _json(
     namespace: arrays.Namespace | None,
     seconds: Mapping[str, float] | None,
 ) -> dict[str, Any]:
-    record = opening(text, namespace) | {"dtype": _dtype(options)}
+    record = opening(text, namespace) | {"dtype": options.dtype}
     if options.digits is not None:
-        record["digits"] = options.digits
+        record |= {"dtype": "arb", "digits": options.digits}
     # A text is a number.
     record |= {"shape": list(getattr(result.value, "shape", ())), "value": result.value}
     parts = {

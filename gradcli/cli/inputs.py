@@ -69,10 +69,6 @@ class Sources(NamedTuple):
         return {name: arrays.placed(value()) for name, value in self.values.items()}
 
 
-# That of numbers whose digits are proved.
-DIGITS_DTYPE = "arb"
-
-
 def check_digits(options: Any, others: Sequence[str] = ()) -> None:
     """Raise UsageError where `--digits` is asked for together with options that it does not go with, the names of which
     are `others`, or with more digits than are to be computed."""

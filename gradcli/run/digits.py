@@ -19,7 +19,6 @@ from gradcli.run.session import EvaluationRequest, Result
 if TYPE_CHECKING:
     from gradcli.arrays.balls import Number
 
-DTYPE = "arb"
 _BITS_PER_DIGIT = 3.3219280948873626
 # Bits beyond the digits that are asked for: most results need a few, and a second run costs more than these.
 _GUARD = 40
@@ -34,7 +33,7 @@ Request = Callable[[], EvaluationRequest]
 def computing() -> Iterator[arrays.Namespace]:
     """Within the block everything is computed in balls. Raises BackendError where FLINT is not installed."""
     namespace = backends.namespace(backends.DIGITS.name)
-    with arrays.using_namespace(namespace), arrays.using_dtype(DTYPE):
+    with arrays.using_namespace(namespace):
         yield namespace
 
 
