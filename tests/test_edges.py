@@ -287,6 +287,12 @@ class TestSpellings:
         with pytest.raises(EvaluationError, match="there is no norm 'nuc'"):
             x.norm(p="nuc")
 
+    def test_the_axis_of_a_norm_may_be_an_input(self, run):
+        for axes in ("r", "(0, r)"):
+            found = run("eval", f"sum(norm(p, 2, axis={axes}))", "p=[[1, 2], [3, 4]]", "r=1", "--json")
+            written = run("eval", f"sum(norm(p, 2, axis={axes.replace('r', '1')}))", "p=[[1, 2], [3, 4]]", "--json")
+            assert found.json["value"] == written.json["value"]
+
     def test_other_names(self):
         x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         data = x.numpy()

@@ -9,7 +9,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import add, divide, fmod, multiply, negative, round_, subtract
 from gradcli.primitives.arranging import slopes
-from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array
+from gradcli.primitives.axes import chosen, normalize_axis, truth, whole, whole_array, whole_numbers
 from gradcli.primitives.bind import concrete, constant
 from gradcli.primitives.comparisons import clip, equal, maximum, minimum, where
 from gradcli.primitives.conversions import broadcast_to, reshape
@@ -155,10 +155,8 @@ torch_size = Composite(
 
 
 def _norm_of_linalg(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
-    rank = len(arrays.shape(x))
-    axes = (axis,) if type(axis) in arrays.PLAIN else axis
-    of_matrices = rank == 2 if axis is None else arrays.shape(arrays.asarray(axes)) == (2,)
-    if ord is None or not of_matrices:
+    count = len(arrays.shape(x)) if axis is None else len(whole_numbers(axis, "an axis"))
+    if ord is None or count != 2:
         return norm(x, 2 if ord is None else ord, axis, keepdims)
     return matrix_norm(x, ord, axis, keepdims)
 
