@@ -193,6 +193,9 @@ class TestAxesThatAreMade:
         for x in (np.array(1.5), CUBE[0, 0], CUBE[0], CUBE):
             assert_same(getattr(gradcli, name)(tensor(x)), getattr(np, name)(x))
         assert len(getattr(gradcli, name)(tensor(1.0), tensor([1.0]))) == 2
+        assert_same(getattr(gradcli, name)((tensor(1.0), tensor(2.0))), getattr(np, name)((1.0, 2.0)))
+        with pytest.raises(gradcli.GradcliError, match="not tuple"):
+            getattr(gradcli, name)((1.0, 2.0))
 
     def test_rollaxis(self):
         for axis in (0, 1, -1):

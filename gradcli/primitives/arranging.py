@@ -106,8 +106,6 @@ def _at_least(rank: int, in_front: Callable[[int], int]) -> Composite:
         return reshape(x, (*(1,) * before, *sizes, *(1,) * (rank - len(sizes) - before)))
 
     def definition(*tensors: Any) -> Any:
-        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
-            tensors = tuple(tensors[0])
         found = tuple(map(widened, tensors))
         return found[0] if len(found) == 1 else found
 
