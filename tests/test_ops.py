@@ -124,7 +124,14 @@ def test_an_operator_is_described(run, name, function):
     assert run("ops", name, "--json").json["name"] == function
 
 
-@pytest.mark.parametrize(("name", "hint"), [("lgo", "did you mean 'log'?"), ("arcsine", "did you mean 'arcsin'?")])
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("lgo", "did you mean 'log'?"),
+        ("arcsine", "did you mean 'arcsin'?"),
+        ("eigvals", "it needs complex numbers, and all numbers here are real"),
+    ],
+)
 def test_an_unknown_name(run, name, hint):
     done = run("ops", name)
     assert (done.status, done.out) == (2, "")

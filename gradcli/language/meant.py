@@ -151,8 +151,8 @@ def _with_its_type(key: str) -> str | None:
 def of_function(name: str, source: str, span: Span) -> str | None:
     """The hint for the call of an unknown function, whose name stands at `span` in the text."""
     key = _letters(name)
-    if beyond := table.beyond(name):
-        return beyond.removeprefix(": ")
+    if reason := table.why_missing(name):
+        return reason
     if name in _VALUES and re.match(r"\(\s*\)", source[span.end : span.end + _AROUND]):
         return f"write {_VALUES[name]}"
     found = function(name)

@@ -115,7 +115,7 @@ def find(name: str) -> Entry:
     """The entry with this name, alias or operator. Raises UnknownNameError, with the nearest name."""
     by_name = _by_name()
     if name not in by_name:
-        hint = did_you_mean(name, by_name, "gradcli ops lists them all")
+        hint = table.why_missing(name) or did_you_mean(name, by_name, "gradcli ops lists them all")
         raise UnknownNameError(f"there is no function or constant '{name}'", hint=hint)
     return by_name[name]
 

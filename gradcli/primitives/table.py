@@ -219,11 +219,17 @@ def shared(name: str) -> Operation | None:
     return found if alike else None
 
 
-def beyond(name: str) -> str:
-    """Why there is no function of a name that people look for, as the end of an error; nothing where that is not known."""
+def why_missing(name: str) -> str | None:
+    """Why there is no function of a name that people look for; None where that is not known."""
     from gradcli.primitives.beyond import REASONS
 
-    return f": {REASONS[name]}" if name in REASONS else ""
+    return REASONS.get(name)
+
+
+def beyond(name: str) -> str:
+    """`why_missing` as the end of an error; nothing where that is not known."""
+    reason = why_missing(name)
+    return f": {reason}" if reason else ""
 
 
 def differs(name: str) -> bool:
