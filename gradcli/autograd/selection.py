@@ -73,7 +73,9 @@ def taken_of(
         # A factor that is 0 makes zeros of what was taken.
         if primitive.multilinear:
             operands = [o if isinstance(o, ShapeOnly) else ones_like(constant(o)) for o in operands]
-        return not_equal(primitive.rule(i)(where(taken, 1.0, 0.0), result, *operands, **params), 0)
+        passed = not_equal(primitive.rule(i)(where(taken, 1.0, 0.0), result, *operands, **params), 0)
+        # 0 times a factor that is inf or nan is not 0, but nothing was taken there.
+        return logical_and(taken, passed) if primitive.elementwise else passed
     if primitive.reach is None and mask is None:
         return None
     return broadcast_to(_reached(primitive, taken, params), arrays.shape(operands[i]))
