@@ -315,7 +315,7 @@ class Algebra:
             exponent = self.number(n)
         if n == 0 or base is self.one:
             return self.one
-        if n == 1:
+        if n == 1 or (base is self.zero and n is not None and n > 0):
             return base
         if n is not None and n.denominator == 1:
             return self._whole_power(base, n)

@@ -111,13 +111,20 @@ class _Reader:
         operands = [self.atom(a) for a in inputs]
         shape = output.shape
         if primitive.elementwise:
-            operands = [o.children[0] if is_call(o, "broadcast_to") else o for o in operands]
+            operands = [self._repeated(o) for o in operands]
         elif primitive not in _RESHAPING or math.prod(operands[0].shape) != 1:
             operands = [self.in_shape(o, arrays.shape(a)) for o, a in zip(operands, inputs)]
         if params.get("keepdims") and math.prod(shape) == 1:
             # How many axes a single element has does not matter.
             params, shape = {**params, "keepdims": False}, ()
         return self._applied(primitive, operands, params, shape, output.dtype)
+
+    def _repeated(self, node: Formula) -> Formula:
+        """What an elementwise function need not see repeated; a number has no shape there."""
+        number = _in_one_shape(node)
+        if self.algebra.as_number(number) is not None:
+            return number
+        return node.children[0] if is_call(node, "broadcast_to") else node
 
     def in_shape(self, node: Formula, shape: Shape) -> Formula:
         """A node repeated to a shape; one with a single element may have had any number of axes."""
@@ -170,7 +177,7 @@ class _Reader:
     ) -> Formula | None:
         """A linear function of zero, of what has one element, or of a function that it undoes."""
         algebra = self.algebra
-        if algebra.zero in operands:
+        if any(_in_one_shape(o) is algebra.zero for o in operands):
             return algebra.zero
         if primitive is reshape:
             return reshaped(algebra, operands[0], shape, dtype)
@@ -181,8 +188,6 @@ class _Reader:
             return algebra.scale(Fraction(math.prod(shape), math.prod(operands[0].shape)), total)
         if primitive is sum_ and math.prod(shape) == 1:
             return self._total(operands[0], params, dtype)
-        if is_call(operands[0], "broadcast_to") and operands[0].children[0] is algebra.zero:
-            return algebra.zero
         return None
 
     def _total(self, operand: Formula, params: Mapping[str, Any], dtype: str) -> Formula | None:
@@ -206,6 +211,13 @@ class _Reader:
         if primitive.elementwise:
             shape = broadcast([o.shape for o in operands])
         return self.algebra.call(primitive, operands, params, shape, dtype)
+
+
+def _in_one_shape(node: Formula) -> Formula:
+    """What a node repeats, or has in another shape."""
+    while is_call(node, "broadcast_to") or is_call(node, "reshape"):
+        node = node.children[0]
+    return node
 
 
 def _factored(algebra: Algebra, node: Formula) -> tuple[Formula, Formula]:

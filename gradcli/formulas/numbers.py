@@ -122,9 +122,12 @@ def _rational(value: float) -> Factors | None:
 
 def _logarithm(value: float) -> Factors | None:
     for power in _LOGARITHMS:
-        logarithm = value ** (1.0 / power)
-        n = round(math.exp(logarithm)) if logarithm < math.log(_LARGEST) else 0
-        if n > 1 and abs(math.log(n) ** power - value) <= _CLOSE * value:
+        low, high = sorted((math.log(1.5) ** power, math.log(_LARGEST) ** power))
+        if not low < value < high:
+            # The power of what is far out is no float.
+            continue
+        n = round(math.exp(value ** (1.0 / power)))
+        if abs(math.log(n) ** power - value) <= _CLOSE * value:
             return Factors(Fraction(1), number=n, logarithm=power)
     return None
 

@@ -1,6 +1,6 @@
 """Programs at random, and what must hold for every one of them: see `python -m tests.fuzz --help`.
 
 `writer` writes programs that mostly have a value, `derivations` texts that the grammar accepts, and `mutations`
-spoils both and a corpus. `checks` runs one and says what is wrong, by `readings` (every way to a number gives the same
-number) and `commands` (every command prints what it should). `minimise` makes a finding short.
+spoils both and a corpus. `checks` runs one and says what is wrong, by `disagreement` (every way to a number gives the same
+number: `readings` are the ways, `comparison` tells a wrong one from what floats lose) and `commands` (every command prints what it should). `minimise` makes a finding short.
 """

@@ -152,9 +152,9 @@ def strict_json(text: str) -> Any:
 
 def full(case: Case) -> Finding | None:
     """Every reading, and every command."""
-    from tests.fuzz import commands, readings
+    from tests.fuzz import commands, disagreement
 
-    return quick(case) or readings.disagreement(case) or commands.wrong_output(case)
+    return quick(case) or disagreement.disagreement(case) or commands.wrong_output(case)
 
 
 MODES: dict[str, Check] = {"quick": quick, "full": full}
