@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import sys
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -607,3 +609,23 @@ def test_views_that_are_gone_are_not_remembered():
     for _ in range(1000):
         x[0]
     assert len(x.place.storage._fresh) < 100
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_threads_change_parts_of_one_tensor(recorded):
+    whole, w = tensor([0.0] * 32), tensor(1.0, requires_grad=recorded)
+
+    def fill(part):
+        for _ in range(20):
+            whole[8 * part : 8 * part + 8].add_(w)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(fill, range(4)))
+    finally:
+        sys.setswitchinterval(before)
+    assert whole.tolist() == [20.0] * 32
+    if recorded:
+        assert grad(whole.sum(), w)[0].tolist() == 20.0 * 32

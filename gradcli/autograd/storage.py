@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import weakref
+from threading import RLock
 from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.node import Node
+
+# Threads may change parts of the same numbers, which are read, changed and put back.
+sharing_lock = RLock()
 
 
 class Counter:
@@ -55,10 +59,11 @@ class Storage:
 
     def join(self, tensor: Any) -> None:
         """A tensor has its numbers from here."""
-        self._fresh.append(weakref.ref(tensor))
-        if len(self._fresh) > self._most:
-            self._fresh = _living(self._fresh)
-            self._most = 32 + 2 * len(self._fresh)
+        with sharing_lock:
+            self._fresh.append(weakref.ref(tensor))
+            if len(self._fresh) > self._most:
+                self._fresh = _living(self._fresh)
+                self._most = 32 + 2 * len(self._fresh)
 
     def sharing(self) -> list[Any]:
         """The tensors that share the numbers."""

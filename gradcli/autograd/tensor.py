@@ -222,8 +222,8 @@ class Tensor(TensorSurface):
         A tensor that was changed through another one finds here what it is now.
         """
         if name == "inner" or name == "version":
-            find_numbers(self)
-            return object.__getattribute__(self, name)
+            numbers, version = find_numbers(self)
+            return numbers if name == "inner" else version
         if name == "grad_fn":
             return find_history(self)
         found = table.find(name)

@@ -6,7 +6,6 @@ import copy
 import warnings
 import weakref
 from collections.abc import Callable
-from threading import RLock
 from typing import Any, ClassVar, Self
 
 from gradcli import arrays
@@ -14,7 +13,7 @@ from gradcli.autograd.accumulate_grad import AccumulateGrad
 from gradcli.autograd.hooks import HookHandle
 from gradcli.autograd.modes import inference, leave_graph
 from gradcli.autograd.node import Edge, Node, next_sequence
-from gradcli.autograd.storage import Counter
+from gradcli.autograd.storage import Counter, sharing_lock
 from gradcli.autograd.views import Place, place_of, settle, write
 from gradcli.errors import CallError, DifferentiationError, EvaluationError, ShapeError, flag
 from gradcli.kinds.order import TENSOR
@@ -32,10 +31,6 @@ _NO_DEEP_COPY = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
     "detach() gives a tensor without a history."
 )
-
-# Passes in several threads may reach one leaf.
-_accumulating = RLock()
-
 
 _INFERENCE_REQUIRES_GRAD = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
 
@@ -185,7 +180,8 @@ class TensorBase(Operators):
     def accumulate_grad(self, cotangent: Self, create_graph: bool) -> None:
         """Add a cotangent to `.grad`, which stays the same Tensor unless a graph is kept; it is the cotangent itself at
         first."""
-        with _accumulating:
+        # Passes in several threads may reach one leaf.
+        with sharing_lock:
             known = self._grad
             if known is None:
                 if cotangent.dual or (create_graph and cotangent.requires_grad):

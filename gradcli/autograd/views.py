@@ -15,7 +15,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import grad_enabled, inference
 from gradcli.autograd.node import Node
-from gradcli.autograd.storage import Counter, Storage
+from gradcli.autograd.storage import Counter, Storage, sharing_lock
 from gradcli.errors import DifferentiationError
 from gradcli.primitives import strides
 from gradcli.primitives.bind import bind
@@ -157,8 +157,9 @@ class Place:
 
     def count_change(self) -> None:
         """Have all who share the numbers count a change of them."""
-        self.counter.count()
-        self.storage.change(self.storage.numbers)
+        with sharing_lock:
+            self.counter.count()
+            self.storage.change(self.storage.numbers)
 
     def check_written(self) -> None:
         """Raise where several elements would be one and the same."""
@@ -176,12 +177,19 @@ class Place:
 def place_of(tensor: Any) -> Place:
     """The place of a tensor, from now on one that it may share."""
     place: Place | None = tensor.place
-    if place is None:
-        counter = Counter(tensor.version)
-        counter.watch(tensor.grad_fn, tensor.output_nr)
-        place = tensor.place = Place(Storage(tensor.inner), counter)
-        place.storage.join(tensor)
-    return place
+    return _first_place(tensor) if place is None else place
+
+
+def _first_place(tensor: Any) -> Place:
+    with sharing_lock:
+        place: Place | None = tensor.place
+        if place is None:
+            counter = Counter(tensor.version)
+            counter.watch(tensor.grad_fn, tensor.output_nr)
+            place = Place(Storage(tensor.inner), counter)
+            place.storage.join(tensor)
+            tensor.place = place
+        return place
 
 
 def settle(tensor: Any, place: Place) -> None:
@@ -244,11 +252,13 @@ def _refusal(view: Any, why: str, number: int = 0) -> Refusal:
     return f"Output {number} of {view.grad_fn.name} is a view and {{}} inplace", why
 
 
-def find_numbers(tensor: Any) -> None:
-    """Give a tensor again the numbers that it forgot."""
-    place = tensor.place
-    tensor.inner = place.seen_in(place.storage.numbers)
-    settle(tensor, place)
+def find_numbers(tensor: Any) -> tuple[Any, int | None]:
+    """Give a tensor again the numbers that it forgot. Returns them and its version, as others may change them again."""
+    with sharing_lock:
+        place = tensor.place
+        tensor.inner = numbers = place.seen_in(place.storage.numbers)
+        settle(tensor, place)
+        return numbers, place.counter.version
 
 
 def find_history(view: Any) -> Node | None:
@@ -305,6 +315,11 @@ def _among_elements_of(base: Any, place: Place) -> Any:
 
 def write(tensor: Any, part: Any) -> None:
     """Put the numbers of `part`, which is made of those of `tensor`, in their place, for all who share them."""
+    with sharing_lock:
+        _write(tensor, part)
+
+
+def _write(tensor: Any, part: Any) -> None:
     place: Place = tensor.place
     changed, whole = (tensor, part) if place.viewed is None else (place.viewed, _recorded_in_base(place, part))
     if whole is not None and changed.place.primitive is None:
