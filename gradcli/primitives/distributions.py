@@ -59,8 +59,8 @@ def _sign_of_gamma(x: Any) -> Any:
     right = greater_equal(x, 0)
     left = where(right, -0.5, x)
     below = floor(left)
-    # By what is smooth between whole numbers, as a remainder of `below` is not.
-    odd = subtract(below, multiply(2.0, floor(divide(left, 2.0))))
+    # By what is smooth at a whole number, as its remainder is not.
+    odd = subtract(below, multiply(2.0, floor(divide(add(below, 0.5), 2.0))))
     sign = where(equal(below, left), math.nan, subtract(1.0, multiply(2.0, odd)))
     return where(right, 1.0, sign)
 
