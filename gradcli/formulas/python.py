@@ -30,7 +30,6 @@ from gradcli.formulas.text import (
     sizes,
     whole_power,
     with_keywords,
-    with_order,
 )
 from gradcli.formulas.text import number as plain_number
 from gradcli.formulas.writing import (
@@ -50,6 +49,7 @@ from gradcli.formulas.writing import (
     listed_array,
     operators,
     template,
+    with_order,
     write,
 )
 from gradcli.primitives.primitive import Primitive

@@ -34,6 +34,7 @@ from gradcli.formulas.writing import (
     operators,
     plain_call,
     template,
+    with_order,
     write,
 )
 from gradcli.primitives import table
@@ -225,11 +226,6 @@ def contraction(name: str, outer: str) -> Spelling:
         return function(name, f"'{subscripts}'", *(o.text for o in operands))
 
     return spelling
-
-
-def with_order(name: str) -> Spelling:
-    """A function of its order and an operand."""
-    return lambda equation, operands: function(name, str(equation.params["n"]), operands[0].text)
 
 
 def of_order(language: str, *names: str) -> Any:

@@ -236,6 +236,18 @@ _LEVELS = {"+": SUM, "-": SUM, "*": TIMES, "/": TIMES, "//": PRODUCT, "%": PRODU
 _SIDES = {COMPARE: (SUM, SUM), SUM: (SUM, PRODUCT), PRODUCT: (PRODUCT, UNARY), POWER: (ATOM, UNARY)}
 
 
+def with_order(name: str) -> Spelling:
+    """A function of its order and an operand. None has an order below 0, as derivatives of expn have."""
+
+    def spelling(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        n = equation.params["n"]
+        if n < 0:
+            raise LackingError(equation, "a formula")
+        return function(name, str(n), operands[0].text)
+
+    return spelling
+
+
 def operators(
     without: str = "", *, form: Callable[[str, int], Spelling] | None = None, **other: str
 ) -> dict[str, Spelling]:
