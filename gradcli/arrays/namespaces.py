@@ -67,19 +67,18 @@ def _namespace(name: str, array: Any) -> Namespace:
 _default: ContextVar[Namespace | None] = ContextVar("gradcli_namespace", default=None)
 
 
+# The default namespace; None for that of NumPy.
+chosen_namespace = _default.get
+
+
 def default_namespace() -> Namespace:
     """The namespace of arrays that a program makes from numbers."""
-    return _default.get() or numpy_namespace()
-
-
-def chosen_namespace() -> Namespace | None:
-    """The default namespace; None for that of NumPy."""
-    return _default.get()
+    return chosen_namespace() or numpy_namespace()
 
 
 def placed(array: Any) -> Any:
     """A number or an array as one of the default namespace; what is there already stays as it is."""
-    namespace = _default.get()
+    namespace = chosen_namespace()
     if namespace is None:
         return array
     try:

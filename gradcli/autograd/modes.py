@@ -20,6 +20,10 @@ inference: ContextVar[bool] = ContextVar("gradcli_inference", default=False)
 multithreading_enabled: ContextVar[bool] = ContextVar("gradcli_multithreading_enabled", default=True)
 current_span: ContextVar[Span | None] = ContextVar("gradcli_span", default=None)
 
+# What they are here and now, for what is asked of every operation.
+recorded_now = grad_enabled.get
+span_now = current_span.get
+
 # Whether derivatives go along with the numbers, so that what leaves the graph would still have them.
 _outside_refused: ContextVar[bool] = ContextVar("gradcli_outside_refused", default=False)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.autograd.hooks import Attached, Hook, HookHandle
-from gradcli.autograd.modes import current_span, grad_enabled
+from gradcli.autograd.modes import grad_enabled, span_now
 from gradcli.errors import CallError, Span
 from gradcli.primitives.node_name import NodeName
 
@@ -21,6 +21,7 @@ next_sequence = itertools.count(1).__next__
 
 # Called with each operation as it is recorded, and its result.
 recorders: ContextVar[tuple[Callable[[Node, Any], None], ...]] = ContextVar("gradcli_recorders", default=())
+recorders_now = recorders.get
 
 
 class Node:
@@ -37,11 +38,11 @@ class Node:
     # Whether `pull` is called where no result has a cotangent; else there are none for the operands either.
     takes_none: ClassVar[bool] = False
 
-    def __init__(self, edges: tuple[Edge | None, ...], outputs: int = 1) -> None:
+    def __init__(self, edges: Sequence[Edge | None], outputs: int = 1) -> None:
         self.edges = edges
         self.outputs = outputs
         self.sequence: int = next_sequence()
-        self.span: Span | None = current_span.get()
+        self.span: Span | None = span_now()
         self.guarded = False
         self.attached: Attached | None = None
 

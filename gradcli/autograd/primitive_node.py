@@ -24,6 +24,7 @@ from gradcli.errors import DifferentiationError
 from gradcli.kinds.batch import sum_over_rows
 from gradcli.primitives.bind import Kind, constant
 from gradcli.primitives.comparisons import not_equal, where
+from gradcli.primitives.needs import Needs
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_to
@@ -32,38 +33,39 @@ from gradcli.primitives.reductions import sum_to
 class PrimitiveNode(Node):
     """A recorded primitive, with the operands and the result that its rules need.
 
-    Operands are as they were given, and a result is without its place in the graph: a Tensor where it is dual.
+    Operands are as they were given, and a result is without its place in the graph: a Tensor where it is dual. Of each
+    operand there are the numbers in `data`, and in `versions` how often they had been changed; None where nobody counts.
     """
 
-    __slots__ = ("name", "params", "primitive", "result", "saved", "versions")
+    __slots__ = ("name", "needs", "params", "primitive", "result", "saved", "versions")
 
     def __init__(
-        self, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any], result: Any, wanted: int
+        self,
+        primitive: Primitive,
+        operands: Sequence[Any],
+        params: Mapping[str, Any],
+        data: Sequence[Any],
+        edges: list[Edge | None],
+        versions: list[int | None],
+        result: Any,
+        needs: Needs,
     ) -> None:
-        keep_result, keep = primitive.saved(wanted, len(operands))
-        edges: list[Edge | None] = []
-        saved: list[Any] = []
-        versions: list[int | None] = []
-        for i, item in enumerate(operands):
-            if isinstance(item, TensorBase):
-                edges.append((item.grad_fn or item, item.output_nr) if wanted >> i & 1 else None)
-                version = item.version
-                if version is None and keep[i]:
-                    raise DifferentiationError(SAVED_INFERENCE)
-                versions.append(version)
-                saved.append(item if keep[i] else shape_only(item.inner))
-            else:
-                edges.append(None)
-                versions.append(0)
-                saved.append(arrays.owned(item) if keep[i] else shape_only(item))
-        Node.__init__(self, tuple(edges))
+        saved = [*operands]
+        for i in needs.shapes:
+            saved[i] = shape_only(data[i])
+        if None in versions:
+            _keep_constants(saved, versions, needs)
+        for i in needs.fixed:
+            edges[i] = None
+        Node.__init__(self, edges)
         name = primitive.node_name
         self.name = name if isinstance(name, NodeName) else NodeName(name(operands, params))
         self.primitive = primitive
         self.params = params
         self.saved: list[Any] | None = saved
         self.versions = versions
-        self.result = result if keep_result else shape_only(result)
+        self.result = result if needs.result else shape_only(result)
+        self.needs = needs
 
     @property
     def operands(self) -> list[Any]:
@@ -166,8 +168,7 @@ class PrimitiveNode(Node):
 
     def keeps_results(self) -> bool:
         # A result of another kind may be there for its shape.
-        wanted = sum(1 << i for i, edge in enumerate(self.edges) if edge is not None)
-        return self.primitive.saved(wanted, len(self.edges))[0]
+        return self.needs.result
 
     # --- what is saved, as users see it
 
@@ -237,6 +238,18 @@ class PrimitiveNode(Node):
         if kept is None:
             return None
         return kept._as_output(self, 0) if isinstance(kept, TensorBase) else self.leaf().made(kept, self, 0)
+
+
+def _keep_constants(saved: list[Any], versions: Sequence[int | None], needs: Needs) -> None:
+    """Have what is saved of operands that are no tensors not change any more.
+
+    Raises DifferentiationError for what is saved of tensors of inference.
+    """
+    for i in needs.operands:
+        if not isinstance(saved[i], TensorBase):
+            saved[i] = arrays.owned(saved[i])
+        elif versions[i] is None:
+            raise DifferentiationError(SAVED_INFERENCE)
 
 
 def fit(cotangent: Any, like: Any) -> Any:

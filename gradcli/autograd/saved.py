@@ -97,6 +97,7 @@ def check_version(saved: TensorBase, version: int | None) -> None:
 
 def shape_only(array: Any) -> Any:
     """What stands for an operand that is not needed; one of another kind says more than its shape."""
-    if type(array) in arrays.PLAIN:
+    kind = type(array)
+    if kind is float or kind in arrays.PLAIN:
         return _SCALAR
     return array if isinstance(array, Kind) else ShapeOnly(arrays.shape(array))

@@ -8,8 +8,8 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.autograd.engine import backward
-from gradcli.autograd.modes import grad_enabled, inference, leave_graph
-from gradcli.autograd.node import Node, recorders
+from gradcli.autograd.modes import grad_enabled, inference, leave_graph, recorded_now
+from gradcli.autograd.node import Edge, Node, recorders_now
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
@@ -47,28 +47,40 @@ class Tensor(TensorSurface):
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """Run on `.inner`, and record the operation where an operand requires grad."""
-        data = []
-        wanted = 0
-        bit = 1
+        data: list[Any] = []
+        edges: list[Edge | None] = []
+        versions: list[int | None] = []
+        wanted, bit = 0, 1
         for item in operands:
             if isinstance(item, Tensor):
                 data.append(item.inner)
-                if item.grad_fn is not None or (
-                    item._leaf_requires_grad and (item.version is not None or _beside_normal(operands))
-                ):
+                node, version = item.grad_fn, item.version
+                versions.append(version)
+                if node is not None:
+                    edges.append((node, item.output_nr))
                     wanted |= bit
+                elif item._leaf_requires_grad and (version is not None or _beside_normal(operands)):
+                    edges.append((item, item.output_nr))
+                    wanted |= bit
+                else:
+                    edges.append(None)
             else:
                 data.append(item)
-            bit <<= 1
+                edges.append(None)
+                versions.append(0 if type(item) is float else None)
+            bit += bit
         result = bind(primitive, data, params)
-        if wanted and grad_enabled.get():
-            wanted &= primitive.differentiable(len(data))
-            if wanted:
-                limits.charge_steps(_RECORD)
+        if wanted and recorded_now():
+            wanted |= bit
+            needs = primitive.needs.get(wanted) or primitive.find_needs(wanted)
+            if needs.recorded:
+                budget = limits.budget()
+                if budget is not None:
+                    budget.charge_steps(_RECORD)
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
-                node = PrimitiveNode(primitive, operands, params, result, wanted)
-                for record in recorders.get():
+                node = PrimitiveNode(primitive, operands, params, data, edges, versions, result, needs)
+                for record in recorders_now():
                     record(node, result)
                 made = Tensor(result, node)
                 if primitive.strides is not None:
@@ -372,7 +384,12 @@ def _moved(operands: Sequence[Any], result: Any) -> Sequence[Any]:
                 hint=f"make both of one library: tensor(…, backend={name!r})",
             )
         array = arrays.beside(data, result)
-        moved.append(Tensor(array) if isinstance(item, Tensor) else array)
+        if isinstance(item, Tensor):
+            tensor = Tensor(array)
+            tensor.version = item.version
+            moved.append(tensor)
+        else:
+            moved.append(array)
     return moved
 
 

@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 Params = Mapping[str, Any]
 
 # In eighths of steps: an operation on numbers, a call of an array library, and each operand of it.
-_NUMBER = 2
+_ON_NUMBERS = 2
 _CALL = 28
 _OPERAND = 3
+
+# What an operand is by its type, from the inside out: a number, a truth value, an array, or a kind with its level.
+_NUMBER, _TRUTH, _ARRAY = range(3)
+# With what reads an operation in which it is outermost.
+_readings: dict[type, tuple[int, Any]] = {float: (_NUMBER, None), int: (_NUMBER, None), bool: (_TRUTH, None)}
+_OF_ARRAYS = _ARRAY, None
 
 
 class Kind:
@@ -26,16 +32,18 @@ class Kind:
 
     Kinds nest: the operand with the highest `level` (all are in `gradcli.kinds.order`) is outermost.
     Its `read` unwraps its own kind, binds the primitive to what was inside, and wraps the result
-    again. Where there may be several of one kind around each other, `nesting` orders them. `inner` is
-    the value without this kind, and `differential` says that what the kind adds to it are derivatives;
-    `parts` are the value and those derivatives that are there already.
+    again. `inner` is the value without this kind, and `differential` says that what the kind adds to it
+    are derivatives; `parts` are the value and those derivatives that are there already.
     """
 
     __slots__ = ()
-    level: ClassVar[int]
-    nesting: int = 0
+    level: ClassVar[int] = 0
     differential: ClassVar[bool] = False
     inner: Any
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        _readings[cls] = _ARRAY + 1 + cls.level, cls.read
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -130,36 +138,28 @@ def decide(condition: Any) -> Any:
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
     """Apply `primitive` to operands of any kinds; the result is of the outermost kind among them."""
+    highest = _NUMBER
     outermost = None
-    plain, truths = primitive.elementwise, False
     for operand in operands:
         kind = type(operand)
-        if kind is float:
-            continue
-        if kind is bool:
-            truths = True
-        elif kind not in arrays.PLAIN:
-            plain = False
-            if isinstance(operand, Kind) and (
-                outermost is None
-                or operand.level > outermost.level
-                or (operand.nesting > outermost.nesting and operand.level == outermost.level)
-            ):
-                outermost = operand
+        if kind is not float:
+            rank, read = _readings.get(kind, _OF_ARRAYS)
+            if rank > highest:
+                highest, outermost = rank, read
     if outermost is not None:
-        return outermost.read(primitive, operands, params)
-    if plain:
-        if truths and not primitive.truths:
-            operands = [float(o) if type(o) is bool else o for o in operands]
-        budget = limits.budget()
-        if budget is not None:
-            budget.charge_steps(_NUMBER * primitive.time)
-        chosen = arrays.chosen_namespace()
-        scalars = None if chosen is None else chosen.scalars
-        if scalars is None:
-            return primitive.forward(arrays.floats, *operands, **params)
-        return _forward(primitive, scalars)(*operands, **params)
-    return compute(primitive, operands, params)
+        return outermost(primitive, operands, params)
+    if highest == _ARRAY or not primitive.elementwise:
+        return compute(primitive, operands, params)
+    if highest == _TRUTH and not primitive.truths:
+        operands = [float(o) if type(o) is bool else o for o in operands]
+    budget = limits.budget()
+    if budget is not None:
+        budget.charge_steps(_ON_NUMBERS * primitive.time)
+    chosen = arrays.chosen_namespace()
+    if chosen is not None and chosen.scalars is not None:
+        return _forward(primitive, chosen.scalars)(*operands, **params)
+    of_floats = primitive.of_floats
+    return of_floats(*operands, **params) if params else of_floats(*operands)
 
 
 def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NoReturn
 
-from gradcli.arrays import spellings
+from gradcli.arrays import floats, spellings
 from gradcli.arrays.shapes import Shape
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import CallError, MissingRuleError
 from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.elements import broadcast_elements, largest_operand
+from gradcli.primitives.needs import Needs
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.refusals import FOREIGN, refuse
 from gradcli.primitives.signature import SEQUENCES, parse_signature, used_parameters, with_arrays, with_own_names
@@ -158,7 +159,7 @@ class Primitive(Operation):
     forward(xp, *arrays, **params)
         the numbers, in an array namespace; a list where there are several outputs. A name stands
         for the namespace's function of that name, and nothing for that of the entry's own name;
-        `function` is that name then, and else None
+        `function` is that name then, and else None. `of_floats` is what it is for plain numbers
     vjp
         one rule per operand: `rule(g, y, *operands, **params)` is the cotangent of that operand,
         written in primitives; None for an operand that has no derivative. A parameter of a rule
@@ -230,7 +231,6 @@ class Primitive(Operation):
     __slots__ = (
         "_arity",
         "_differentiable",
-        "_saved",
         "_uses",
         "batch",
         "commutative",
@@ -242,7 +242,9 @@ class Primitive(Operation):
         "jet",
         "moves",
         "multilinear",
+        "needs",
         "node_name",
+        "of_floats",
         "operator",
         "parity",
         "prepare",
@@ -303,6 +305,7 @@ class Primitive(Operation):
         self._arity = len(self.parameters)
         self.function = None if callable(forward) else forward or name
         self.forward = forward if callable(forward) else _of_namespace(forward or name, self._arity, elementwise)
+        self.of_floats = vars(floats).get(self.function or "") or partial(self.forward, floats)
         self.vjp = vjp
         self.jet = jet
         self.batch = batch
@@ -339,7 +342,7 @@ class Primitive(Operation):
         rules = (vjp,) if callable(vjp) else vjp or ()
         self._uses = tuple(used_parameters(rule, 2 if variadic else 1) for rule in rules)
         self._differentiable = sum(1 << i for i, rule in enumerate(rules) if rule is not None)
-        self._saved: dict[tuple[int, int], tuple[bool, tuple[bool, ...]]] = {}
+        self.needs: dict[int, Needs] = {}
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         try:
@@ -374,16 +377,11 @@ class Primitive(Operation):
             return (1 << count) - 1
         return self._differentiable
 
-    def saved(self, wanted: int, count: int) -> tuple[bool, tuple[bool, ...]]:
-        """What backward needs to differentiate by the operands in the bit mask `wanted`: whether
-        the result, and which of the `count` operands. All of them say where there is a kink."""
-        found = self._saved.get((wanted, count))
-        if found is None:
-            used = [self._uses[0 if self.variadic else i] for i in range(count) if wanted >> i & 1]
-            last = 1 if self.variadic else count
-            kinks = self.smooth is not None
-            keep = [kinks or any(min(i, last - 1) + 1 in u for u in used) for i in range(count)]
-            found = self._saved[wanted, count] = (any(0 in u for u in used), tuple(keep))
+    def find_needs(self, wanted: int) -> Needs:
+        """What backward needs to differentiate by the operands in the bit mask `wanted`, in which a bit more stands for
+        the end."""
+        ruled = self.differentiable(wanted.bit_length() - 1)
+        found = self.needs[wanted] = Needs(wanted, ruled, self._uses, self.variadic, self.smooth is not None)
         return found
 
 
