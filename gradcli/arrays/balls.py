@@ -200,6 +200,13 @@ class Balls:
     def ndim(self) -> int:
         return len(self.shape)
 
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def __getitem__(self, key: Any) -> Any:
+        return _namespace().index(self, key if type(key) is tuple else (key,))
+
     def item(self) -> Number:
         """The number of an array of one."""
         return self.numbers.item() if self.shape else self.numbers

@@ -132,14 +132,15 @@ class FlintArrays:
         return Balls(array.numbers.copy()) if array.shape else array
 
     def to_numpy(self, array: Array) -> Any:
-        """`array` in float64, each number as the float next to it."""
+        """`array` in float64 where floats are just these numbers, else its numbers as balls of their own."""
         import numpy
 
         if type(array) is not Balls:
             return numpy.asarray(array)
-        if not array.shape:
-            return numpy.asarray(_to_float(array.numbers))
-        return numpy.frompyfunc(_to_float, 1, 1)(array.numbers).astype("float64")
+        numbers = numpy.asarray(array.numbers, object)
+        if all(map(_is_float, numbers.flat)):
+            return numpy.asarray(numpy.frompyfunc(_to_float, 1, 1)(numbers), "float64")
+        return numpy.asarray(numpy.frompyfunc(Balls, 1, 1)(numbers), object)
 
     def owned(self, array: Array) -> Array:
         return self.copy(array)
@@ -199,6 +200,13 @@ def _objects(array: Any) -> Any:
     import numpy
 
     return numpy.frompyfunc(exact, 1, 1)(array)
+
+
+def _is_float(number: Any) -> bool:
+    """Whether a number is known to be one that a float is, infinite, or undefined."""
+    if type(number) is arb and not (number.is_finite() and number.is_exact()):
+        return not number.is_finite()
+    return bool(exact(_to_float(number)) == number)
 
 
 def _function(name: str) -> Callable[..., Any]:

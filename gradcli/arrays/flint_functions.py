@@ -281,3 +281,8 @@ def softsign(x: Number) -> Number:
 
 def _softsign(x: Number) -> Number:
     return x / (1 + abs(x))
+
+
+def may_differ_from_zero(x: Number) -> bool:
+    """Whether a number is not known to be 0."""
+    return type(x) is not fmpq or x != 0

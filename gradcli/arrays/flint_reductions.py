@@ -162,7 +162,7 @@ def sort(x: Array, axis: int, stable: bool = True) -> Array:
     return take_along_axis(x, argsort(x, axis), axis)
 
 
-def searchsorted(ordered: Array, values: Array, side: str) -> Array:
+def searchsorted(ordered: Array, values: Array, side: str = "left") -> Array:
     """Where each of `values` belongs in a rising vector: before the numbers equal to it, or behind them."""
     keys = [*map(_in_order, objects(ordered))]
     place = bisect_left if side == "left" else bisect_right

@@ -154,6 +154,10 @@ def contraction_steps(shapes: Sequence[tuple[int, ...]], *, subscripts: str) -> 
     return steps
 
 
+def searchsorted(ordered: Array, values: Array, *, side: Any = "left") -> Array:
+    return np.searchsorted(ordered, values, side=side)
+
+
 def expm(x: Array) -> Array:
     """The exponential of each matrix over the last two axes: of it divided by a power of 2, by its Taylor
     polynomial, then squared as often as it was halved.

@@ -93,6 +93,9 @@ class Namespace(Library, Protocol):
     def einsum(self, *operands: Array, subscripts: str) -> Array:
         """The sum of products that `subscripts` say, as NumPy's."""
 
+    def searchsorted(self, ordered: Array, values: Array, /, *, side: Any = "left") -> Array:
+        """Where each of `values` belongs in a rising vector: before the numbers equal to it, or behind them."""
+
     def all(self, x: Array, /) -> Array:
         """Whether every element is true."""
 

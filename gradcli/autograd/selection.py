@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.constants import is_exact
 from gradcli.autograd.saved import ShapeOnly
 from gradcli.primitives.arithmetic import ones_like
 from gradcli.primitives.bind import Kind, Params, assume, components, constant
-from gradcli.primitives.comparisons import isfinite, logical_and, logical_not, logical_or, not_equal, where
+from gradcli.primitives.comparisons import equal, isfinite, logical_and, logical_not, logical_or, not_equal, where
 from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.families import predicate
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import any_
 from gradcli.primitives.series import linear
@@ -30,7 +32,16 @@ def _everywhere(condition: Callable[[Any], Any], value: Any) -> Any:
 
 def _nonzero(value: Any) -> Any:
     """Where a value, or a derivative that it carries along, is not 0."""
-    return functools.reduce(logical_or, [not_equal(c, 0) for c in components(value)])
+    unlike = may_differ_from_zero if is_exact() else _differs_from_zero
+    return functools.reduce(logical_or, map(unlike, components(value)))
+
+
+def _differs_from_zero(value: Any) -> Any:
+    return not_equal(value, 0)
+
+
+# A ball is never known to be 0, and what was not taken is.
+may_differ_from_zero = predicate("may_differ_from_zero", "x", "whether x is not known to be 0", internal=True)
 
 
 def _taken(cotangent: Any, mask: Any) -> Any:
@@ -40,9 +51,9 @@ def _taken(cotangent: Any, mask: Any) -> Any:
 
 def has_zeros(cotangent: Any) -> bool:
     """Whether some number is 0, or may be for other numbers or in other rows."""
-    return not _is_known(cotangent) or not arrays.every(
-        _nonzero(cotangent) if isinstance(cotangent, Kind) else cotangent
-    )
+    if not _is_known(cotangent):
+        return True
+    return not arrays.every(_nonzero(cotangent) if isinstance(cotangent, Kind) or is_exact() else cotangent)
 
 
 def _is_known(cotangent: Any) -> bool:
@@ -54,7 +65,7 @@ def same_zeros(a: Any, b: Any) -> bool:
     """Whether two cotangents are known to be 0 at the same places."""
     if isinstance(a, Kind) or isinstance(b, Kind) or arrays.shape(a) != arrays.shape(b):
         return False
-    return arrays.every((a != 0) == (b != 0))
+    return arrays.every(equal(_nonzero(a), _nonzero(b)) if is_exact() else (a != 0) == (b != 0))
 
 
 def everything(cotangent: Any) -> Any:

@@ -6,11 +6,13 @@ import math
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.constants import is_exact
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import CallError, EvaluationError, ShapeError
-from gradcli.primitives.arithmetic import add, multiply
+from gradcli.primitives.arithmetic import add, ceil, divide, multiply, subtract
 from gradcli.primitives.axes import whole, whole_numbers
 from gradcli.primitives.bind import concrete
+from gradcli.primitives.comparisons import maximum, minimum
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Composite
@@ -70,19 +72,22 @@ eye = Composite(
 )  # fmt: skip
 
 
-def _number(value: Any, name: str) -> float:
-    value = arrays.tolist(concrete(value))
-    if isinstance(value, list):
+def _number(value: Any, name: str) -> Any:
+    """A number of Python, or a ball."""
+    if arrays.shape(value):
         raise ShapeError(f"'{name}' needs numbers")
-    return float(value)
+    return arrays.on_host(concrete(value))
 
 
 def _arange(start: Any, stop: Any = None, step: Any = 1.0) -> Any:
     first, last, by = (_number(v, "arange") for v in ((0.0, start, step) if stop is None else (start, stop, step)))
-    if by == 0 or not all(map(math.isfinite, (first, last, by))):
+    if by == 0 or not all(math.isfinite(v) for v in (first, last, by)):
         raise EvaluationError("'arange' needs finite numbers and a step that is not 0")
-    limits.charge(math.ceil(min(max((last - first) / by, 0.0), 1e18)))
-    return arrays.made(lambda xp: xp.arange(first, last, by, dtype=arrays.default_dtype()))
+    count = whole(ceil(minimum(maximum(divide(subtract(last, first), by), 0.0), 1e18)), "a number of steps")
+    limits.charge(count)
+    if arrays.PLAIN.issuperset(map(type, (first, last, by))):
+        return arrays.made(lambda xp: xp.arange(first, last, by, dtype=arrays.default_dtype()))
+    return add(first, multiply(by, arrays.made(lambda xp: xp.arange(float(count)))))
 
 
 arange = Composite(
@@ -93,7 +98,10 @@ arange = Composite(
 
 def _linspace(start: Any, stop: Any, num: Any = 50) -> Any:
     count = _sizes((whole(num, "a number of points"),))[0]
-    fractions = arrays.made(lambda xp: xp.linspace(0.0, 1.0, count, dtype=arrays.default_dtype()))
+    if is_exact():
+        fractions = divide(arrays.made(lambda xp: xp.arange(float(count))), float(max(count - 1, 1)))
+    else:
+        fractions = arrays.made(lambda xp: xp.linspace(0.0, 1.0, count, dtype=arrays.default_dtype()))
     return add(multiply(start, 1.0 - fractions), multiply(stop, fractions))
 
 

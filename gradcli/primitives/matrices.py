@@ -129,7 +129,7 @@ det: Primitive = Primitive(
 
 def _logdet(xp: Any, x: Any) -> Any:
     sign, logarithm = xp.linalg.slogdet(x)
-    return xp.where(sign >= 0, logarithm, xp.nan)
+    return xp.where(xp.greater_equal(sign, 0.0), logarithm, math.nan)
 
 
 logdet: Primitive = Primitive(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import add, divide, multiply, ones_like, subtract
+from gradcli.primitives.arithmetic import add, ceil, divide, floor, multiply, ones_like, round_, subtract
 from gradcli.primitives.axes import chosen, normalize_axes, normalize_axis, truth, whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.comparisons import isnan, not_equal, where
@@ -18,7 +17,7 @@ from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.elements import sorting
 from gradcli.primitives.exponential import logaddexp
 from gradcli.primitives.indexing import along, at_places, index
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.primitive import Composite, Operation, Primitive, spelled
 from gradcli.primitives.reductions import (
     SAMPLES,
     SIGNATURE,
@@ -129,7 +128,7 @@ def _running(name: str, better: str) -> Any:
         extremes = getattr(xp, better).accumulate(numbers, axis=number)
         shape = [-1 if a == number else 1 for a in range(numbers.ndim)]
         steps = xp.arange(numbers.shape[number]).reshape(shape)
-        taken = xp.where((numbers == extremes) | xp.isnan(numbers), steps, 0)
+        taken = xp.where((numbers == extremes) | (numbers != numbers), steps, 0)
         positions = xp.maximum.accumulate(taken, axis=number)
         return Pair(index(x, at_places(numbers.shape, number, positions)), arrays.placed(positions))
 
@@ -205,12 +204,12 @@ average = Composite(
 )  # fmt: skip
 
 # The ranks that stand for a place between two.
-_METHODS: Mapping[str, Any] = {
-    "linear": None,
-    "lower": lambda place: (math.floor(place),),
-    "higher": lambda place: (math.ceil(place),),
-    "nearest": lambda place: (round(place),),
-    "midpoint": lambda place: (math.floor(place), math.ceil(place)),
+_METHODS: Mapping[str, Sequence[Operation]] = {
+    "linear": (floor,),
+    "lower": (floor,),
+    "higher": (ceil,),
+    "nearest": (round_,),
+    "midpoint": (floor, ceil),
 }
 
 
@@ -233,14 +232,14 @@ def _quantiles(x: Any, q: Any, axis: Any, keepdims: Any, method: Any, scale: flo
 def _quantile(flat: Any, order: Any, method: Any) -> Any:
     last = arrays.shape(flat)[-1] - 1
     place = multiply(order, float(last))
-    number = float(arrays.tolist(concrete(place)))
+    number = arrays.on_host(concrete(place))
     if not 0 <= number <= last:
         raise EvaluationError("the order of a quantile is a number from 0 to 1, of a percentile one from 0 to 100")
-    if chosen(method, _METHODS, "method") != "linear" or (number == int(number) and concrete(order) is order):
-        ranks = _METHODS[method](number) if method != "linear" else (int(number),)
+    if chosen(method, _METHODS, "method") != "linear" or (floor(number) == number and concrete(order) is order):
+        ranks = [whole(function(number), "a rank") for function in _METHODS[method]]
         values = [order_statistic(flat, rank) for rank in dict.fromkeys(ranks)]
         return values[0] if len(values) == 1 else multiply(0.5, add(*values))
-    low = max(min(math.floor(number), last - 1), 0)
+    low = max(min(whole(floor(number), "a rank"), last - 1), 0)
     below, above = order_statistic(flat, low), order_statistic(flat, min(low + 1, last))
     return add(below, multiply(subtract(place, float(low)), subtract(above, below)))
 

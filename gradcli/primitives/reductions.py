@@ -297,8 +297,9 @@ def _order_smooth(x: Any, *, k: int) -> bool:
 
 def _order_forward(xp: Any, x: Any, *, k: int) -> Any:
     ordered = xp.sort(x, axis=-1)
+    last = xp.index(ordered, (Ellipsis, -1))
     # Here nan comes last, and where there is one, no other element has a rank.
-    return xp.where(ordered[..., -1] == ordered[..., -1], ordered[..., k], ordered[..., -1])
+    return xp.where(xp.isnan(last), last, xp.index(ordered, (Ellipsis, k)))
 
 
 order_statistic = Primitive(

@@ -26,17 +26,17 @@ _KNOTS, _HEIGHTS = [0.0, 1.0, 2.5, 4.0], [1.0, -0.5, 2.0, 3.0]
 
 
 def _sorted_positions(ordered: Any, values: Any, side: str) -> Any:
-    xp = arrays.numpy_namespace()
-    numbers, wanted = (arrays.to_numpy(concrete(x)) for x in (ordered, values))
-    limits.charge(wanted.size * max(numbers.size, 1).bit_length())
-    return xp.searchsorted(numbers, wanted, side=side)
+    given = concrete(ordered), concrete(values)
+    xp = arrays.namespace_of(given)
+    limits.charge(arrays.size(given[1]) * max(arrays.size(given[0]), 1).bit_length())
+    return xp.tidy(xp.searchsorted(*xp.promoted(given, truths=False), side=side))
 
 
 def _searchsorted(a: Any, v: Any, side: Any = "left", right: Any = False) -> Any:
     if len(arrays.shape(a)) != 1:
         raise ShapeError(f"'searchsorted' needs a vector in rising order, not a tensor of {list(arrays.shape(a))}")
     way = "right" if truth(right, "'right'") else chosen(side, ("left", "right"), "side")
-    return arrays.placed(arrays.tidy(_sorted_positions(a, v, way)))
+    return arrays.placed(_sorted_positions(a, v, way))
 
 
 searchsorted = Composite(
