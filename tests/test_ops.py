@@ -24,7 +24,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "functions.md"
 ENTRIES = reference.entries()
 NAMES = [entry.operation.name for entry in ENTRIES]
 ALIASES = [alias for entry in ENTRIES for alias in entry.operation.aliases]
-KEYS = ["name", "subject", "signature", "operator", "aliases", "doc", "derivative", "domain", "edges"]
+KEYS = ["name", "subject", "signature", "operator", "aliases", "doc", "derivative", "domain", "edges", "digits"]
 
 every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.operation.name)
 

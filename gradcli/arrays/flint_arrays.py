@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from flint import __version__, arb, fmpq
 
-from gradcli.arrays import spellings
+from gradcli.arrays import missing_digits, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.balls import Balls, bounded, exact, from_text, settled
 from gradcli.arrays.balls import to_float as _to_float
@@ -218,7 +218,7 @@ def _function(name: str) -> Callable[..., Any]:
         found = getattr(import_module(home), name, None)
         if found is not None:
             return _of_arrays(found)
-    raise MissingDigitsError(name, import_module("gradcli.arrays.flint_matrices").MISSING.get(name))
+    raise MissingDigitsError(name, missing_digits.REASONS.get(name))
 
 
 class MissingDigitsError(BackendError, AttributeError):

@@ -20,15 +20,6 @@ from gradcli.arrays.flint_shapes import objects
 
 Array = Any
 # What functions of matrices need that ball arithmetic has not.
-MISSING = {
-    "cholesky": "Cholesky decomposition",
-    "eigh": "eigenvectors",
-    "eigvalsh": "eigenvalues",
-    "pinv": "pseudo-inverse",
-    "qr": "QR decomposition",
-    "svd": "singular vectors",
-    "svdvals": "singular values",
-}
 # A result of so many bits, for each bit of the precision, is worked out exactly.
 _LARGEST = 16
 

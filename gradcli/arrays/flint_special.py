@@ -5,6 +5,7 @@ Those that Arb lacks are written in what it has, by their definitions: digits th
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from flint import acb, acb_series, arb, ctx, fmpq, fmpz
@@ -96,7 +97,12 @@ def gamma(x: Number) -> Number:
     return _gamma(x)
 
 
-_gamma = analytic(arb.gamma, above=INFINITY)
+def _mirrored_gamma(x: Any) -> Any:
+    """By DLMF 5.5.3 on the left, where a wide ball would have no bounds."""
+    return arb.pi() / (x.sin_pi() * (1 - x).gamma()) if x < 0 else x.gamma()
+
+
+_gamma = analytic(_mirrored_gamma, above=INFINITY)
 _to_the_right = analytic(arb.lgamma, above=INFINITY)
 
 
@@ -121,7 +127,12 @@ def digamma(x: Number) -> Number:
     return _digamma(x)
 
 
-_digamma = analytic(arb.digamma, above=INFINITY)
+def _mirrored_digamma(x: Any) -> Any:
+    """By DLMF 5.5.4 on the left, where a wide ball would have no bounds."""
+    return (1 - x).digamma() - arb.pi() * x.cot_pi() if x < 0 else x.digamma()
+
+
+_digamma = analytic(_mirrored_digamma, above=INFINITY)
 
 
 def polygamma(x: Number, *, n: int) -> Number:
@@ -266,11 +277,11 @@ _expi = analytic(arb.ei, below=ZERO, above=INFINITY)
 
 
 def ellipk(m: Number, *, n: int) -> Number:
-    return _elliptic(m, n, lambda k, _m: k, INFINITY, ZERO)
+    return _elliptic(m, n, lambda k, _m: k, HALF, INFINITY, ZERO)
 
 
 def ellipe(m: Number, *, n: int) -> Number:
-    return _elliptic(m, n, _second_kind, NEGATIVE_INFINITY if n else ONE, ZERO if n else INFINITY)
+    return _elliptic(m, n, _second_kind, -HALF, NEGATIVE_INFINITY if n else ONE, ZERO if n else INFINITY)
 
 
 def _second_kind(k: Any, m: Any) -> Any:
@@ -278,16 +289,29 @@ def _second_kind(k: Any, m: Any) -> Any:
     return 2 * m * (1 - m) * k.derivative() + (1 - m) * k
 
 
-def _elliptic(m: Number, n: int, made: Any, at_one: Number, far: Number) -> Number:
-    """The nth derivative of what is made of the series of the integral of the first kind."""
+def _elliptic(m: Number, n: int, made: Any, a: fmpq, at_one: Number, far: Number) -> Number:
+    """The nth derivative of what is made of the series of the integral of the first kind; around 0, where that divides by 0,
+    of pi/2*F(a, 1/2; 1; m), DLMF 19.5.1."""
     if is_nan(m) or m > 1:
         return UNDEFINED
     if is_at(m, ONE):
         return at_one
     if is_infinite(m):
         return far
+    if arb(m).contains(0):
+        return (
+            certain(arb(m).hypgeom_2f1(a + n, n + HALF, n + 1) * arb.pi() / 2)
+            * _rising(a, n)
+            * _rising(HALF, n)
+            / fmpz.fac_ui(n)
+        )
     t = acb_series([acb(arb(m)), 1], prec=n + 2)
     return certain(made(t.elliptic_k(), t)[n].real) * fmpz.fac_ui(n)
+
+
+def _rising(a: fmpq, n: int) -> fmpq:
+    """a*(a + 1)*…*(a + n - 1)"""
+    return math.prod((a + k for k in range(n)), start=ONE)
 
 
 # --- zeta functions and Lambert's

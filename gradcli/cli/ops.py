@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from gradcli.arrays.missing_digits import REASONS
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
@@ -82,6 +83,7 @@ def _json(entry: Entry) -> dict[str, Any]:
         "derivative": operation.derivative,
         "domain": operation.domain,
         "edges": operation.edges,
+        "digits": operation.name not in REASONS,
     }
 
 
@@ -106,10 +108,16 @@ def _describe(entry: Entry, environment: Environment) -> None:
         "derivative": operation.derivative,
         "domain": operation.domain,
         "edges": "\n".join(operation.edges),
+        "digits": _digits(operation.name),
         "example": shown.command,
     }
     show([Table((), [(name, text) for name, text in rows.items() if text])], environment)
     environment.write(f"\n{shown.output}")
+
+
+def _digits(name: str) -> str:
+    """Whether there are proved digits of a function."""
+    return f"none: ball arithmetic has no {REASONS[name]}" if name in REASONS else "proved, with --digits"
 
 
 _PAGE_HEAD = """\
@@ -133,6 +141,8 @@ def _sections() -> Iterator[tuple[str, str]]:
     yield "Operators", _markdown(("operator", "function"), [(_code(o), _code(usage)) for o, usage in _operators()])
     edges = [(_code(e.operation.name), _prose(text)) for e in reference.entries() for text in e.operation.edges]
     yield "At the edges", _markdown(("function", "convention"), edges)
+    lacking = [(_code(name), REASONS[name]) for name in sorted(REASONS)]
+    yield "Without proved digits", _markdown(("function", "ball arithmetic has no"), lacking)
 
 
 def _page_row(entry: Entry) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.arrays.constants import is_exact
 from gradcli.errors import Span
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
@@ -48,11 +49,12 @@ def _nonzero_and_finite(x: Any) -> bool:
 
 
 def _above_minus_log_2(x: Any) -> Any:
-    return greater(constant(x), -math.log(2))
+    # Where digits are kept whichever form is taken, none needs to be decided for.
+    return is_exact() or greater(constant(x), -math.log(2))
 
 
 def _near_0(x: Any) -> Any:
-    return less(absolute(constant(x)), 0.5)
+    return is_exact() or less(absolute(constant(x)), 0.5)
 
 
 def _one_axis(x: Any) -> bool:
@@ -60,7 +62,7 @@ def _one_axis(x: Any) -> bool:
 
 
 def _above_1(x: Any) -> Any:
-    return greater(constant(x), 1.0)
+    return is_exact() or greater(constant(x), 1.0)
 
 
 def _is_0(x: Any, **_others: Any) -> Any:

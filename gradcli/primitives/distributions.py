@@ -150,6 +150,8 @@ erfcinv = Composite(
 
 def _over_ndtr(x: Any) -> Any:
     """The standard normal density over ndtr; beyond 38.6 it is 0, and erfcx there infinite."""
+    if constants.is_exact():
+        return divide(_sqrt_2_over_pi(), erfcx(x * _minus_sqrt_half()))
     far = greater(x, 38.6)
     return where(far, 0.0, divide(_sqrt_2_over_pi(), erfcx(where(far, 0.0, x) * _minus_sqrt_half())))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import definitions
+from gradcli.arrays.constants import is_exact
 from gradcli.primitives.arithmetic import absolute, divide, multiply, subtract, zeros_like
 from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.comparisons import (
@@ -42,7 +43,7 @@ def _has_magnitude(x: Any) -> Any:
 def _power_by_base(g: Any, y: Any, x: Any, q: Any) -> Any:
     # Below 1/2 the rounding of q - 1 would show in a power of a small or large x.
     exponent = constant(q)
-    exact = exponent >= 0.5 if type(exponent) is float else _all(greater_equal(exponent, 0.5))
+    exact = exponent >= 0.5 if type(exponent) is float else is_exact() or _all(greater_equal(exponent, 0.5))
     if not exact and _all(less(exponent, 0.5)) and assume(usable_divisor(constant(x))):
         return g * divide(q * y, x)
     if assume(_has_magnitude(x)):
@@ -142,7 +143,7 @@ _MOST_PRODUCTS = 8
 def _whole_power_series(_primitive: Primitive, y: Any, x: Any, *, n: float) -> Coefficients:
     if n == 0:
         yield from itertools.repeat(None)
-    elif 0 < n <= max(y.order, _MOST_PRODUCTS):
+    elif 0 < n <= max(y.order, _MOST_PRODUCTS) or (n > 0 and is_exact()):
         product = by_squaring(multiply, x, int(n))
         yield from map(product.coefficient, itertools.count(1))
     elif n < 0:

@@ -1,0 +1,12 @@
+"""The functions that ball arithmetic has no proved digits of, and what it would need for them."""
+
+REASONS = {
+    "cholesky": "Cholesky decomposition",
+    "eigh": "eigenvectors",
+    "eigvalsh": "eigenvalues",
+    "nextafter": "neighbours of a number",
+    "pinv": "pseudo-inverse",
+    "qr": "QR decomposition",
+    "svd": "singular vectors",
+    "svdvals": "singular values",
+}

@@ -1,0 +1,231 @@
+"""Every elementwise function in ball arithmetic: what it gives holds mpmath's digits, and no more than is asked is in doubt."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from flint import arb, fmpq
+
+import gradcli
+from gradcli.arrays import backends, floats, using_namespace
+from gradcli.arrays.balls import Balls, Number, UndecidedError, exact, from_text, precise, to_float
+from gradcli.arrays.flint_arrays import MissingDigitsError
+from gradcli.arrays.flint_names import of_numbers
+from gradcli.kinds.taylor import Jet
+from gradcli.primitives import exponential, table
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.primitive import Primitive
+from tests.proved_digits import DATA, ORDER
+from tests.references import ELEMENTWISE
+
+DIGITS = 100
+BITS = (384, 768, 1536)
+REFERENCES = json.loads(DATA.read_text())
+# Nothing is next to a number that is exact.
+LACKING = {"nextafter"}
+NAMES = sorted(REFERENCES.keys() - LACKING)
+FUNCTIONS = {e.name: e for e in table.entries() if e.name in REFERENCES}
+WITHOUT_DERIVATIVE = {e.name for e in FUNCTIONS.values() if e.derivative == "none"}
+
+
+@contextmanager
+def in_balls(bits: int) -> Iterator[None]:
+    with precise(bits), using_namespace(backends.namespace("flint")):
+        yield
+
+
+def called(name: str, operands: Sequence[Any]) -> Any:
+    reference = ELEMENTWISE[name]
+    given = [Balls(exact(a)) if type(a) is float and a % 1 else a for a in (*reference.before, *reference.then)]
+    return FUNCTIONS[name](*given[: len(reference.before)], *operands, *given[len(reference.before) :])
+
+
+def number(result: Any) -> Number:
+    """The one number in a result of any kind."""
+    found = concrete(result)
+    return found.item() if isinstance(found, Balls) else exact(found if type(found) is float else int(found))
+
+
+def along(name: str, point: Sequence[Number], order: int = ORDER) -> list[Number]:
+    """The derivatives by t where operand i is point[i] + i*t, counted from 1."""
+    jets = [Jet([Balls(x), float(i + 1)], order) for i, x in enumerate(point)]
+    result = called(name, jets)
+    return [number(c) for c in result.derivatives()] if isinstance(result, Jet) else [number(result)]
+
+
+def gradient(name: str, point: Sequence[Number]) -> list[Number]:
+    leaves = [gradcli.Tensor(Balls(x)).requires_grad_() for x in point]
+    result = called(name, leaves)
+    if not result.requires_grad:
+        return [fmpq(0)] * len(point)
+    return [number(g) for g in gradcli.grad(result, leaves, allow_unused=True, materialize_grads=True)]
+
+
+def proved(compute: Callable[[], list[Number]]) -> list[Number]:
+    """What is computed, at the first precision at which all of it has its digits."""
+    for bits in BITS:
+        with in_balls(bits):
+            try:
+                found = compute()
+            except UndecidedError:
+                continue
+            if all(type(x) is fmpq or x.is_exact() or x.rel_accuracy_bits() > DIGITS * math.log2(10) for x in found):
+                return found
+    raise AssertionError("a ball stays wider than asked")
+
+
+def holds(x: Number, reference: str) -> bool:
+    """Whether a number is that of the reference, as far as it has digits."""
+    with precise(BITS[-1]):
+        wanted = arb(reference)
+        return bool(abs(arb(x) - wanted) <= abs(wanted) * arb(f"1e-{DIGITS}"))
+
+
+def wrong(name: str) -> list[str]:
+    """Where a function does not hold what mpmath has."""
+    found = []
+    for point, numbers in REFERENCES[name]:
+        values, slopes = numbers[: ORDER + 1], numbers[ORDER + 1 :]
+        if name in WITHOUT_DERIVATIVE:
+            values, slopes = values[:1], []
+        series = proved(lambda point=point: along(name, [*map(from_text, point)]))
+        series += [fmpq(0)] * (len(values) - len(series))
+        gradients = proved(lambda point=point: gradient(name, [*map(from_text, point)])) if slopes else []
+        pairs = zip([*series, *gradients], [*values, *slopes], strict=True)
+        found += [f"{name}{point} {k}: {x} is not {r}" for k, (x, r) in enumerate(pairs) if not holds(x, r)]
+    return found
+
+
+def test_every_elementwise_function_is_here() -> None:
+    assert REFERENCES.keys() == ELEMENTWISE.keys()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_digits(name: str) -> None:
+    assert not wrong(name)
+
+
+def test_digits_wait_for_no_precision_that_does_not_come() -> None:
+    """A ball that stays too wide is told, and not taken for the number."""
+    with pytest.raises(AssertionError, match="wider than asked"):
+        proved(lambda: [arb(1, "1e-80")])
+
+
+def test_a_wrong_constant_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exponential, "log_2", lambda: math.log(2))
+    assert wrong("exp2")
+
+
+def test_a_wrong_rule_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = FUNCTIONS["sinh"].vjp[0]
+    monkeypatch.setattr(FUNCTIONS["sinh"], "vjp", (lambda g, y, x: rule(g, y, x) * (1 + Balls(from_text("1e-60"))),))
+    assert wrong("sinh")
+
+
+# --- balls that are not small: what holds for each number in them
+
+# Half the width of a ball, relative to the number in its middle.
+WIDTH = fmpq(1, 200)
+
+
+def boxes(name: str) -> Iterator[list[tuple[fmpq, fmpq]]]:
+    """Middles and half widths: at the points of the references, and around 0, where many functions bend or jump."""
+    for point, _numbers in REFERENCES[name]:
+        yield [(from_text(x), abs(from_text(x)) * WIDTH) for x in point]
+    if len(REFERENCES[name][0][0]) == 1:
+        yield [(fmpq(1, 1000), fmpq(1, 100))]
+
+
+def inside(box: Sequence[tuple[fmpq, fmpq]], chance: random.Random) -> list[fmpq]:
+    return [middle + radius * fmpq(chance.randrange(-1000, 1001), 1000) for middle, radius in box]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wide_ball_holds_what_the_numbers_in_it_give(name: str) -> None:
+    chance = random.Random(name)
+    for number_of_box, box in enumerate(boxes(name)):
+        with in_balls(128):
+            try:
+                wide = along(name, [arb(to_float(m), to_float(r) * 1.001) for m, r in box], 2)
+            except UndecidedError:
+                # Around 0 there may be a pole, or a kink that a derivative asks for.
+                assert number_of_box == len(REFERENCES[name])
+                continue
+            for _ in range(5):
+                found = along(name, inside(box, chance), 2)
+                assert all(arb(w).overlaps(arb(x)) for w, x in itertools.zip_longest(wide, found, fillvalue=fmpq(0)))
+
+
+# --- exact operands at which floats have infinities, nan or kinks
+
+EDGES = (-math.inf, -5.0, -3.5, -2.0, -1.0, -0.75, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 30.0, math.inf)
+PARAMETERS: dict[str, Sequence[Any]] = {
+    **{name: [{"n": n} for n in (0, 1, 3)] for name in ("polygamma", "bessel_i", "bessel_j", "sinc", "erfcx", "k0e")},
+    **{name: [{"n": n} for n in (0, 1)] for name in ("scaled_i", "dawsn", "ellipk", "ellipe", "hurwitz_zeta")},
+    "whole_power": [{"n": n} for n in (-3.0, -2.0, 0.0, 1.0, 2.0, 7.0)],
+    "expn": [{"n": n} for n in (-2, 0, 1, 3)],
+    "lambertw": [{"k": k} for k in (0, -1)],
+    "flat_root": [{"n": n} for n in (3.0, -0.5)],
+}
+# Operands where it is floats that have no limit, or few digits; or which a function is not for.
+ELSEWHERE: dict[str, Callable[..., bool]] = {
+    "hurwitz_zeta": lambda x, q: x <= 1 or q <= 0 or math.inf in (x, q),
+    "scaled_i": lambda x: x < 0 or math.isinf(x),
+    "k0e": lambda x: x == 0,
+    "ellipk": lambda m: m == 1 or m == -math.inf,
+    "ellipe": lambda m: m == 1 or m == -math.inf,
+    "yv": lambda v, _x: v < 0,
+    **dict.fromkeys(("bessel_i", "expn", "y0", "y1"), lambda x: math.isinf(x)),
+    **dict.fromkeys(("jv_of_number", "iv", "ive", "yv"), lambda v, x: v < 0 or math.isinf(v) or math.isinf(x)),
+    **dict.fromkeys(
+        ("gamma_density", "gammainc", "gammaincc", "digamma_rise", "comb", "perm"), lambda *x: math.inf in x
+    ),
+}
+
+
+def edge_cases(entry: Primitive) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    for params in PARAMETERS.get(entry.name, [{}]):
+        count = sum(p.name not in params for p in entry.parameters)
+        values = EDGES if count < 3 else (-1.0, 0.0, 0.5, 1.0, 2.0)
+        first = (True, False) if entry.name == "where" else values
+        for operands in itertools.product(first, *[values] * (count - 1)):
+            if not ELSEWHERE.get(entry.name, lambda *_: False)(*operands):
+                yield operands, params
+
+
+OWN = [e for e in table.entries() if isinstance(e, Primitive) and of_numbers(e.function or e.name) and e.elementwise]
+
+
+@pytest.mark.parametrize("entry", OWN, ids=lambda entry: entry.name)
+def test_edges_are_those_of_floats(entry: Primitive) -> None:
+    function = of_numbers(entry.function or entry.name)
+    for operands, params in edge_cases(entry):
+        if entry.name.startswith("logical"):
+            operands = tuple(map(bool, operands))
+        expected = entry.forward(floats, *operands, **params)
+        with precise(200):
+            found = function(*(o if type(o) is bool else exact(o) for o in operands), **params)
+        found = found if type(found) is bool else to_float(found)
+        close = math.isfinite(found) and abs(found - expected) <= 1e-12 * abs(expected) + 1e-17
+        assert found == expected or (math.isnan(found) and math.isnan(expected)) or close, (
+            operands,
+            params,
+            found,
+            expected,
+        )
+
+
+@pytest.mark.parametrize("name", sorted(LACKING))
+def test_what_has_no_digits_says_so(name: str) -> None:
+    with (
+        in_balls(200),
+        pytest.raises(MissingDigitsError, match=f"no proved digits of '{name}': ball arithmetic has no"),
+    ):
+        called(name, [Balls(x) for x in map(from_text, REFERENCES[name][0][0])])
