@@ -19,6 +19,7 @@ from typing import Any
 
 from flint import arb, ctx, fmpq
 
+from gradcli import limits
 from gradcli.arrays import backends
 from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.shapes import Shape
@@ -32,8 +33,10 @@ INFINITY: Number = arb.pos_inf()
 NEGATIVE_INFINITY: Number = arb.neg_inf()
 _SPECIAL = (UNDEFINED, INFINITY, NEGATIVE_INFINITY)
 
-# A fraction has at most so many times the bits of the working precision.
-_LARGEST_FRACTION = 4
+# A fraction has at most so many times the bits of the working precision, and so many whatever that is.
+_FRACTION, _LARGEST_FRACTION = 4, 2**14
+# Its sums and products take the time of a greatest common divisor, with the square of its bits, here for an eighth of a step.
+_SMALL_FRACTION, _BITS = 2**9, 2**17
 _TEXT = re.compile(r"([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?")
 
 _lock = RLock()
@@ -78,18 +81,30 @@ def precision() -> int:
 
 
 def settled(number: Number) -> Number:
-    """A number as it is, a fraction that has grown too large as a ball."""
-    if type(number) is fmpq and number.height_bits() > _LARGEST_FRACTION * ctx.prec:
-        return arb(number)
+    """A number as it is, a fraction that has grown too large as a ball. What large ones take is charged."""
+    if type(number) is fmpq:
+        bits = number.height_bits()
+        if bits > _SMALL_FRACTION:
+            limits.charge_steps(bits * bits // _BITS)
+        if bits > _most_bits():
+            return arb(number)
     return number
 
 
+def _most_bits() -> int:
+    return min(_FRACTION * ctx.prec, _LARGEST_FRACTION)  # type: ignore[no-any-return]
+
+
 def exact(value: Any) -> Number:
-    """The number that a number of Python, NumPy or flint is, a float as the binary number that it is."""
+    """The number that a number of Python, NumPy or flint is: a float is the binary number that it is, one that keeps the
+    text it was written as that decimal."""
     kind = type(value)
     if kind is fmpq or kind is arb:
         return value
     if kind is not float:
+        text = getattr(value, "text", None)
+        if text is not None and _TEXT.fullmatch(text):
+            return from_text(text)
         try:
             return settled(fmpq(operator.index(value)))
         except TypeError:
@@ -103,7 +118,7 @@ def exact(value: Any) -> Number:
     numerator, denominator = value.as_integer_ratio()
     number = fmpq(numerator, denominator)
     # The ball of a float has no radius.
-    return number if number.height_bits() <= _LARGEST_FRACTION * ctx.prec else arb(value)
+    return number if number.height_bits() <= _most_bits() else arb(value)
 
 
 def from_text(text: str) -> Number:
@@ -116,7 +131,7 @@ def from_text(text: str) -> Number:
     if not digits:
         return fmpq(0)
     power = int(exponent or "0") - len(behind)
-    if abs(power) + len(digits) > _LARGEST_FRACTION * ctx.prec:
+    if abs(power) + len(digits) > _most_bits():
         # Its fraction would be too large, and may have no end.
         return arb(f"{sign}{digits}e{power}")
     top = -int(digits) if sign == "-" else int(digits)
@@ -154,7 +169,7 @@ def bounded(result: Number, operands: Sequence[Any]) -> Number:
         return INFINITY if result > 0 else NEGATIVE_INFINITY
     if result.is_nan() and all(o.is_exact() for o in balls):
         return UNDEFINED
-    raise UndecidedError("a number has no bounds")
+    raise UndecidedError("it cannot be told whether a number is finite")
 
 
 class _Dtype:

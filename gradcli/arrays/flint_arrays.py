@@ -12,13 +12,14 @@ from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar
 
-from flint import __version__, arb, fmpq
+from flint import __version__, arb, ctx, fmpq
 
 from gradcli.arrays import missing_digits, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.balls import Balls, bounded, exact, from_text, settled
 from gradcli.arrays.balls import to_float as _to_float
 from gradcli.arrays.dtypes import PLAIN
+from gradcli.arrays.flint_costs import eighths
 from gradcli.arrays.flint_names import of_numbers
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import BackendError, GradcliError
@@ -41,7 +42,19 @@ class _LinearAlgebra:
         return getattr(self._arrays, name)
 
 
-class _Scalars:
+class _Known:
+    """What is known of functions of numbers."""
+
+    def has(self, name: str) -> bool:
+        """Whether there is a function of numbers of this name."""
+        return of_numbers(name) is not None
+
+    def eighths(self, name: str, time: int = 1) -> int:
+        """What that function takes for each number, in eighths of steps, where it takes so much `time` in floats."""
+        return eighths(name, time, ctx.prec)
+
+
+class _Scalars(_Known):
     """The elementwise functions of plain numbers, and the numbers that programs write and name: a whole one that is
     a float is given as that."""
 
@@ -65,10 +78,6 @@ class _Scalars:
         setattr(self, name, apply)
         return apply
 
-    def has(self, name: str) -> bool:
-        """Whether there is a function of numbers of this name."""
-        return of_numbers(name) is not None
-
 
 def _plain(result: Any) -> Any:
     if type(result) is Balls:
@@ -78,7 +87,7 @@ def _plain(result: Any) -> Any:
     return result
 
 
-class FlintArrays:
+class FlintArrays(_Known):
     """Arrays of balls, on the processor."""
 
     name = "flint"
@@ -94,10 +103,6 @@ class FlintArrays:
         setattr(self, name, made)
         return made
 
-    def has(self, name: str) -> bool:
-        """Whether there is a function of numbers of this name."""
-        return of_numbers(name) is not None
-
     # --- arrays in and out
 
     def asarray(self, value: Any, dtype: str | None = None) -> Array:
@@ -109,6 +114,9 @@ class FlintArrays:
             if dtype in ("bool", "int64"):
                 return bool(value) if dtype == "bool" else int(value)
             return value if dtype is None and kind in (bool, int) else Balls(exact(value))
+        if isinstance(value, float):
+            # It keeps its text.
+            return Balls(exact(value))
         import numpy
 
         array = numpy.asarray(value)

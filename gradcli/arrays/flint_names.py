@@ -11,10 +11,13 @@ _HOMES = ("flint_functions", "flint_elementary", "flint_special", "flint_bessel"
 
 
 @cache
+def home_of(name: str) -> str | None:
+    """The module of the function of numbers of this name, None where there is none. What is asked for often comes first."""
+    return next((home for home in _HOMES if hasattr(import_module(f"gradcli.arrays.{home}"), name)), None)
+
+
+@cache
 def of_numbers(name: str) -> Callable[..., Any] | None:
-    """The function of numbers of this name, None where there is none. What is asked for often comes first."""
-    for home in _HOMES:
-        found: Callable[..., Any] | None = getattr(import_module(f"gradcli.arrays.{home}"), name, None)
-        if found is not None:
-            return found
-    return None
+    """The function of numbers of this name, None where there is none."""
+    home = home_of(name)
+    return None if home is None else getattr(import_module(f"gradcli.arrays.{home}"), name)

@@ -57,7 +57,7 @@ def certain(x: Any) -> Number:
     """A number with bounds. Raises UndecidedError for one that has none."""
     if x.is_finite():
         return x
-    raise UndecidedError("a number has no bounds")
+    raise UndecidedError("it cannot be told whether a number is finite")
 
 
 def real(x: Any) -> Number:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays, limits
-from gradcli.arrays import backends
+from gradcli.arrays import backends, constants
 from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.io import system, variables
@@ -83,11 +83,16 @@ def check_digits(options: Any, others: Sequence[str] = ()) -> None:
         )
 
 
+def is_exact(options: Any) -> bool:
+    """Whether numbers are the decimals that were typed."""
+    return getattr(options, "digits", None) is not None
+
+
 @contextmanager
 def computing(options: ProgramOptions) -> Iterator[Any]:
     """Within the block the library computes that was asked for, and no more than is allowed; its namespace
     is given, None for NumPy."""
-    if getattr(options, "digits", None) is None:
+    if not is_exact(options):
         namespace = arrays.chosen(options.backend, options.device)
     else:
         namespace = backends.namespace(backends.DIGITS.name)
@@ -212,11 +217,12 @@ def sources(options: BindingOptions, environment: Environment, dtype: str) -> So
     for word, name in zip(words, tuple(values)):
         if name not in reads:
             raise _unused(name, program, reads, word)
-    for name, number in _variables(options.vars, environment).items():
+    exact = is_exact(options)
+    for name, number in _variables(options.vars, environment, exact).items():
         if name in values:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
         if name in reads:
-            values[name] = partial(arrays.astype, number, dtype)
+            values[name] = partial(_read, number, dtype)
     return Sources(program, values)
 
 
@@ -234,6 +240,13 @@ def _unused(name: str, program: Module, reads: Mapping[str, Any], word: str) -> 
     return BindingError(f"the program does not read '{name}'", hint=hint, span=_name_span(word), source=word)
 
 
+def _read(number: Any, dtype: str) -> Any:
+    """What was read from a file; of decimals that were kept as they are written, floats where those compute."""
+    if constants.is_exact():
+        return number
+    return arrays.astype(float(number) if isinstance(number, float) else number, dtype)
+
+
 def _bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Callable[[], Any]]:
     name, value_text, offset = variables.split_binding(word)
     if not value_text.startswith("@"):
@@ -241,7 +254,7 @@ def _bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Callabl
     from gradcli.io import files
 
     try:
-        return name, partial(arrays.astype, files.read(value_text[1:], options.max_elements), dtype)
+        return name, partial(_read, files.read(value_text[1:], options.max_elements, is_exact(options)), dtype)
     except GradcliError as error:
         error.locate(Span(offset, len(word)), word)
         raise
@@ -274,11 +287,11 @@ def cotangent(text: str | None, dtype: str) -> Any:
         raise
 
 
-def _variables(vars_from: str | None, environment: Environment) -> dict[str, Any]:
+def _variables(vars_from: str | None, environment: Environment, exact: bool) -> dict[str, Any]:
     if vars_from is None:
         return {}
     if vars_from == "-":
-        return variables.read_variables(environment.read_stdin("--vars", MAX_TEXT), "standard input")
+        return variables.read_variables(environment.read_stdin("--vars", MAX_TEXT), "standard input", exact)
     try:
         text = system.read_text(vars_from, MAX_TEXT)
     except UnicodeDecodeError:
@@ -286,7 +299,7 @@ def _variables(vars_from: str | None, environment: Environment) -> dict[str, Any
     except OSError as error:
         reason = error.strerror or error
         raise BindingError(f"cannot read the variables {vars_from}: {reason}", hint="check the path") from None
-    return variables.read_variables(text, vars_from)
+    return variables.read_variables(text, vars_from, exact)
 
 
 def leaves(bindings: Mapping[str, Any], options: ProgramOptions) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import BindingError, nearest
 from gradcli.io import system
@@ -16,10 +16,9 @@ from gradcli.io.source import Source
 from gradcli.io.tables import read_table
 
 if TYPE_CHECKING:
-    import numpy
     from numpy.typing import NDArray
 
-_READERS: dict[str, Callable[[Source], float | NDArray[numpy.float64]]] = {
+_READERS: dict[str, Callable[[Source], float | NDArray[Any]]] = {
     ".npy": read_npy,
     ".npz": read_npz,
     ".csv": read_table,
@@ -31,11 +30,12 @@ _READERS: dict[str, Callable[[Source], float | NDArray[numpy.float64]]] = {
 _LONGEST_PATH = 4_096
 
 
-def read(reference: str, max_elements: int | None = None) -> float | NDArray[numpy.float64]:
+def read(reference: str, max_elements: int | None = None, exact: bool = False) -> float | NDArray[Any]:
     """The numbers in the file that `reference`, which is `PATH` or `PATH:member`, names.
 
     A float where the file holds a single number without axes, otherwise a C-contiguous float64 array in the
-    shape that the file gives it; tables have shape (rows, columns), a single column (rows,).
+    shape that the file gives it; tables have shape (rows, columns), a single column (rows,). Where the numbers of text
+    are to be `exact`, they are `Written`, in an array of objects.
     Raises BindingError where the file is missing, unreadable, damaged, holds something other than real
     numbers, or claims more than `max_elements` of them.
     """
@@ -49,7 +49,7 @@ def read(reference: str, max_elements: int | None = None) -> float | NDArray[num
         )
     try:
         with system.reader(path) as stream:
-            return reader(Source(path, member, stream, size, max_elements))
+            return reader(Source(path, member, stream, size, max_elements, exact))
     except OSError as error:
         raise _refused(path, error) from error
     except UnicodeDecodeError as error:

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli import limits
 from gradcli.errors import BindingError, Span
@@ -31,15 +31,24 @@ _CHARACTERS = 16
 _ITEM = 1
 
 
+class Written(float):
+    """The float next to a decimal, which is there as text."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
 def read_json(source: Source) -> float | NDArray[numpy.float64]:
     """The number or array of a `.json` file. Raises BindingError where it holds anything else."""
     source.refuse_member()
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig") as stream:
         text = system.text_of(stream, MAX_TEXT)
     charge_text(text)
-    value, end = decode(text, 0, repr(source.path))
+    value, end = decode(text, 0, repr(source.path), source.exact)
     expect_end(text, end, f"{source.path!r} goes on after its value", "put a single value in it")
-    result = numbers(value, repr(source.path))
+    result = numbers(value, repr(source.path), source.exact)
     source.check_elements(1 if isinstance(result, float) else result.size)
     return result
 
@@ -62,8 +71,9 @@ def skip_space(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def decode(text: str, at: int, what: str) -> tuple[object, int]:
-    """The JSON value that starts at or after `at`, with every number a float, and the offset of its end.
+def decode(text: str, at: int, what: str, exact: bool = False) -> tuple[object, int]:
+    """The JSON value that starts at or after `at`, with every number a float, one that is `Written` where it is to be
+    `exact`, and the offset of its end.
 
     Raises BindingError, which points into `text` and calls it `what`, where there is none.
     """
@@ -74,7 +84,7 @@ def decode(text: str, at: int, what: str) -> tuple[object, int]:
         )
     at = skip_space(text, at)
     try:
-        return _DECODER.raw_decode(text, at)
+        return (_EXACT_DECODER if exact else _DECODER).raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise BindingError(
             f"{what} is not JSON: {error.msg[0].lower()}{error.msg[1:]}",
@@ -93,10 +103,12 @@ def decode(text: str, at: int, what: str) -> tuple[object, int]:
 
 # Python and others write nan and the infinities without quotes: the same as with them.
 _DECODER = json.JSONDecoder(parse_int=float, parse_constant=str)
+_EXACT_DECODER = json.JSONDecoder(parse_int=Written, parse_float=Written, parse_constant=str)
 
 
-def numbers(value: object, what: str) -> float | NDArray[numpy.float64]:
-    """A decoded number as a float, decoded nested lists as a C-contiguous float64 array of their shape.
+def numbers(value: object, what: str, exact: bool = False) -> float | NDArray[Any]:
+    """A decoded number as a float, decoded nested lists as a C-contiguous float64 array of their shape, or where they
+    are to be `exact` one of objects.
 
     Raises BindingError, which calls the value `what`, for anything else, such as ragged lists.
     """
@@ -114,12 +126,12 @@ def numbers(value: object, what: str) -> float | NDArray[numpy.float64]:
     with phase("import"):
         import numpy
 
-    return numpy.array(values, dtype=numpy.float64).reshape(shape)
+    return numpy.array(values, dtype=object if exact else numpy.float64).reshape(shape)
 
 
 def _number(value: object) -> float | None:
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return value if math.isfinite(value) or type(value) is Written else None
     return _SPECIAL.get(value) if isinstance(value, str) else None
 
 

@@ -11,13 +11,15 @@ _NAMES_SHOWN = 20
 
 
 class Source(NamedTuple):
-    """`member` is the text after `PATH:`, None where there is none; `size` is in bytes."""
+    """`member` is the text after `PATH:`, None where there is none; `size` is in bytes. Decimals are to be kept as
+    they are written where it is to be `exact`."""
 
     path: str
     member: str | None
     stream: BinaryIO
     size: int
     max_elements: int | None
+    exact: bool = False
 
     def error(self, reason: str, hint: str) -> BindingError:
         return BindingError(f"cannot read {self.path!r}: {reason}", hint=hint)

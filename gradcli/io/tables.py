@@ -7,17 +7,15 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from gradcli import limits
 from gradcli.errors import BindingError
+from gradcli.io.json_numbers import Written
 from gradcli.io.source import Source
 from gradcli.timing import phase
 
 if TYPE_CHECKING:
-    from array import array
-
-    import numpy
     from numpy.typing import NDArray
 
 
@@ -34,7 +32,7 @@ class _Record(NamedTuple):
     cells: list[str]
 
 
-def read_table(source: Source) -> NDArray[numpy.float64]:
+def read_table(source: Source) -> NDArray[Any]:
     """The whole table with shape (rows, columns), or one column with shape (rows,).
 
     The first line is a header where none of its cells is a number. Blank lines are skipped, an empty cell is
@@ -54,7 +52,8 @@ def read_table(source: Source) -> NDArray[numpy.float64]:
         column = _numbered_column(source, len(first.cells))
         rows = chain([first], rows)
     width = len(first.cells)
-    values = numpy.array(_values(source, rows, width, column), dtype=numpy.float64)
+    found = _values(source, rows, width, column)
+    values = numpy.array(found, dtype=object if source.exact else numpy.float64)
     return values if column is not None or width == 1 else values.reshape(-1, width)
 
 
@@ -125,10 +124,10 @@ def _numbered_column(source: Source, width: int) -> int | None:
     return int(source.member) - 1
 
 
-def _values(source: Source, rows: Iterable[_Record], width: int, column: int | None) -> array[float]:
+def _values(source: Source, rows: Iterable[_Record], width: int, column: int | None) -> Sequence[float]:
     from array import array
 
-    values = array("d")
+    values: Any = [] if source.exact else array("d")
     for row in rows:
         limits.charge_steps(_CELL * len(row.cells))
         if len(row.cells) != width:
@@ -142,9 +141,9 @@ def _values(source: Source, rows: Iterable[_Record], width: int, column: int | N
             value = _number(cell)
             if value is None:
                 raise _not_a_number(source, row.line, at, cell)
-            values.append(value)
+            values.append(Written(cell.strip()) if source.exact and cell.strip() else value)
         source.check_elements(len(values))
-    return values
+    return values  # type: ignore[no-any-return]
 
 
 def _number(cell: str) -> float | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.errors import BindingError, Span
 from gradcli.io.json_numbers import charge_text, decode, expect_end, numbers, skip_space
 
 if TYPE_CHECKING:
-    import numpy
     from numpy.typing import NDArray
 
 _RESERVED = frozenset(("if", "else", "for", "in", "while", "and", "or", "not", "True", "False", "None", "backward"))
@@ -72,17 +71,18 @@ def _checked_name(written: str, source: str, span: Span) -> str:
     return name
 
 
-def read_variables(text: str, where: str) -> dict[str, float | NDArray[numpy.float64]]:
+def read_variables(text: str, where: str, exact: bool = False) -> dict[str, float | NDArray[Any]]:
     """The variables of a JSON object of names to numbers or nested lists, in their order.
 
-    Numbers become floats, lists float64 arrays of their shape. `where` is the path of the text, or what else
+    Numbers become floats, lists float64 arrays of their shape; where they are to be `exact`, they are `Written`, in arrays
+    of objects. `where` is the path of the text, or what else
     the user calls it. Raises BindingError, which points into the text, where it is not JSON, a name is
     none or comes twice, or a value is anything else.
     """
-    variables: dict[str, float | NDArray[numpy.float64]] = {}
+    variables: dict[str, float | NDArray[Any]] = {}
     text = text.removeprefix("\ufeff")
     charge_text(text)
-    for member in _members(text, where):
+    for member in _members(text, where, exact):
         name = _checked_name(member.name, text, member.name_span)
         if name in variables:
             raise BindingError(
@@ -92,7 +92,7 @@ def read_variables(text: str, where: str) -> dict[str, float | NDArray[numpy.flo
                 span=member.name_span,
             )
         try:
-            variables[name] = numbers(member.value, f"variable {name!r} in {where}")
+            variables[name] = numbers(member.value, f"variable {name!r} in {where}", exact)
         except BindingError as error:
             error.locate(member.value_span, text)
             raise
@@ -106,7 +106,7 @@ class _Member(NamedTuple):
     value_span: Span
 
 
-def _members(text: str, where: str) -> Iterator[_Member]:
+def _members(text: str, where: str, exact: bool) -> Iterator[_Member]:
     """The members of the JSON object that `text` is, with the places that `json` does not tell."""
     at = _expect("{", text, 0, where)
     if text[at : at + 1] == "}":
@@ -118,7 +118,7 @@ def _members(text: str, where: str) -> Iterator[_Member]:
         _expect('"', text, at, where, "a name in double quotes")
         name, name_end = decode(text, name_start, where)
         start = _expect(":", text, name_end, where)
-        value, end = decode(text, start, where)
+        value, end = decode(text, start, where, exact)
         yield _Member(str(name), Span(name_start, name_end), value, Span(start, end))
         at = skip_space(text, end)
         separator = text[at : at + 1]

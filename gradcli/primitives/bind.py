@@ -157,6 +157,8 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
         budget.charge_steps(_ON_NUMBERS * primitive.time)
     chosen = arrays.chosen_namespace()
     if chosen is not None and chosen.scalars is not None:
+        if budget is not None:
+            budget.charge_steps(chosen.scalars.eighths(primitive.name, primitive.time))
         return _forward(primitive, chosen.scalars)(*operands, **params)
     of_floats = primitive.of_floats
     return of_floats(*operands, **params) if params else of_floats(*operands)
@@ -175,7 +177,11 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
         if budget is not None:
             budget.charge_steps(_CALL + _OPERAND * len(operands))
             if primitive.view is None or not _is_view(primitive.view, xp, operands[0], params):
-                budget.charge(primitive.elements([arrays.shape(o) for o in operands], params) * primitive.time)
+                elements = primitive.elements([arrays.shape(o) for o in operands], params)
+                budget.charge(elements * primitive.time)
+                if xp.scalars is not None:
+                    name = primitive.name if primitive.elementwise else ""
+                    budget.charge_steps(elements * xp.scalars.eighths(name, primitive.time))
         operands = xp.promoted(operands, truths=primitive.truths)
         with xp.quiet():
             if budget is not None and primitive.surcharge is not None and xp.name == "numpy":

@@ -7,11 +7,12 @@ as they were written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.arrays import backends
+from gradcli.errors import LimitError
 from gradcli.limits import MAX_PRECISION
 from gradcli.run import session
 from gradcli.run.session import EvaluationRequest, Result
@@ -75,21 +76,27 @@ def refined(request: Request, enough: Callable[[Result], bool], digits: int, mos
     """The result of a run, within `computing`, at a precision at which it is `enough`, or at that of `most` digits.
 
     The first is one of `digits`; each further one is twice as large. Raises what the run raises, and UndecidedError with
-    its place where a comparison is open at the largest precision.
+    its place where a comparison is open at the largest precision. A result is not lost where the limits of the run stop a
+    further one.
     """
     from gradcli.arrays.balls import UndecidedError, precise
 
     largest = bits_of(most)
     bits = min(bits_of(digits), largest)
+    found: Proved | None = None
     while True:
         try:
-            with precise(bits):
-                result = at_precision(request)
-                if bits == largest or enough(result):
-                    return Proved(result, bits)
+            with precise(bits), nullcontext() if found is None else limits.attempt():
+                found = Proved(at_precision(request), bits)
+                if bits == largest or enough(found.result):
+                    return found
         except UndecidedError as error:
             if bits == largest:
                 raise error.at_most(most) from None
+        except LimitError:
+            if found is None:
+                raise
+            return found
         bits = min(2 * bits, largest)
 
 
