@@ -214,3 +214,14 @@ def test_the_version_counter_outlives_the_numbers():
     assert x._version == view._version == 1
     view.add_(1)
     assert x._version == view._version == 2
+
+
+def test_a_view_that_would_be_a_copy_is_refused():
+    x = tensor([[1.0, 2.0], [3.0, 4.0]])
+    for view in (lambda t: t.view(-1), lambda t: t.view_as(tensor([0.0, 0.0, 0.0, 0.0]))):
+        with pytest.raises(ShapeError, match=r"^view size is not compatible with input tensor's size and stride"):
+            view(x.T)
+        view(x).mul_(2)
+    assert x.T.reshape(-1).tolist() == [4.0, 12.0, 8.0, 16.0]
+    x.T.view(2, 1, 2)[1].zero_()
+    assert x.tolist() == [[4.0, 0.0], [12.0, 0.0]]

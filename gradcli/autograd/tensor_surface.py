@@ -24,6 +24,10 @@ from gradcli.primitives.shape import concat, squeeze, tile
 # Python's and PyTorch's names of dtypes that are called otherwise here.
 _TYPES = {float: "float64", int: "int64"}
 _DTYPES = {"float": "float32", "double": "float64", "long": "int64", "int": "int32", "short": "int16"}
+_NO_VIEW = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+    "contiguous subspaces). Use .reshape(...) instead."
+)
 _NAMES = frozenset(["float64", "float32", "int64", "int32", "int16", "int8", "uint8", "bool"])
 
 
@@ -141,11 +145,21 @@ class TensorSurface(TensorBase):
         """Copies of the whole tensor side by side. `gradcli.repeat` is NumPy's, which repeats each element."""
         return tile(self, *repeats)
 
+    def view(self, *shape: Any) -> Any:
+        """The same elements in another shape, in the same memory. Raises ShapeError where they do not lie so that this
+        can be; `reshape` copies them then."""
+        made = reshape(self, *shape)
+        if place_of(self).storage is not place_of(made).storage:
+            raise ShapeError(_NO_VIEW)
+        return made
+
     def view_as(self, other: TensorBase) -> Any:
+        """The same elements in the shape of another tensor; see `view`."""
+        return self.view(arrays.shape(other))
+
+    def reshape_as(self, other: TensorBase) -> Any:
         """The same elements in the shape of another tensor."""
         return reshape(self, arrays.shape(other))
-
-    reshape_as = view_as
 
     def expand_as(self, other: TensorBase) -> Any:
         """Repeated up to the shape of another tensor."""
