@@ -111,9 +111,13 @@ class TestWhatForwardReturns:
             def backward(_ctx, g):
                 return -g
 
-        x = leaf([1.0, 2.0]) * 1
+        x = leaf([1.0, 2.0])
         y = Same.apply(x)
+        assert y is not x
         assert y._base is x
+        assert y.grad_fn.name == "SameBackward"
+        y.sum().backward()
+        assert x.grad.tolist() == [-1.0, -1.0]
         with no_grad():
             x.add_(1)
         assert y._version == 1

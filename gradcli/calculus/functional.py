@@ -19,6 +19,7 @@ from gradcli.errors import CallError, DifferentiationError, expect_function
 from gradcli.primitives.arithmetic import ones_like
 from gradcli.primitives.conversions import reshape
 
+_OF_INPUTS = "the input to the user-provided function is"
 _STRATEGIES = ("forward-mode", "reverse-mode")
 _STRATEGY = (
     'Expected {} to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
@@ -54,7 +55,7 @@ def jvp(
     if strict:
         check_dependence(function, points, create_graph)
     with _graph(create_graph):
-        value, along = func.jvp(function, points, _along(v, inputs, "the input to the user-provided function is"))
+        value, along = func.jvp(function, points, _along(v, inputs, _OF_INPUTS))
     return value, along
 
 
@@ -69,7 +70,7 @@ def vhp(
         check_dependence(scalar, points, create_graph, second=True)
     with _graph(create_graph):
         _, pull, value = func.vjp(func.grad_and_value(scalar, _argnums(points, single)), *points, has_aux=True)
-        found = pull(*_along(v, inputs, "the input to the user-provided function is"))
+        found = pull(*_along(v, inputs, _OF_INPUTS))
     return value, found[0] if single else found
 
 
@@ -82,7 +83,7 @@ def hvp(
     if strict:
         check_dependence(scalar, points, create_graph, second=True)
     with _graph(create_graph):
-        along = _along(v, inputs, "the input to the user-provided function is")
+        along = _along(v, inputs, _OF_INPUTS)
         _, found, value = func.jvp(func.grad_and_value(scalar, _argnums(points, single)), points, along, has_aux=True)
     return value, found
 
