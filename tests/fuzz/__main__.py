@@ -1,7 +1,7 @@
 """Runs programs at random until its time is over: `python -m tests.fuzz --seconds 60`.
 
-Program i of a seed is the same in every run: `--first I --count 1` runs it again. Every kind of finding is made short,
-printed and added to a file of cases, which the suite runs. The exit status is 1 where anything was found.
+Program i of a seed is the same in every run: `--first I --count 1` runs it again. The first finding of a kind is made
+short; findings are printed and added to a file of cases, which the suite runs. The exit status is 1 where anything was found.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ FOUND = mutations.TESTS / "data" / "fuzz.jsonl"
 _SILENT = 180.0
 _EVERY = 30.0
 _GIBIBYTES = 6
+# So many of a kind are shown, which may be faults of their own; the first of them is made short.
+_SHOWN = 8
 
 
 def main() -> int:
@@ -158,7 +160,7 @@ class _Fuzzer:
 
     def _report(self, i: int, case: Case, found: Finding) -> None:
         self.kinds[found.key] += 1
-        if self.kinds[found.key] > 1:
+        if self.kinds[found.key] > _SHOWN:
             return
         print(f"\n--- program {i}: {found.key}\n{case.line()}\n{found.detail}", flush=True)
         with self.options.out.open("a", encoding="utf-8") as file:
