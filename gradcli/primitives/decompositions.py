@@ -19,8 +19,8 @@ from gradcli.errors import ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import absolute, add, divide, minus, multiply, zeros_like
 from gradcli.primitives.axes import chosen
-from gradcli.primitives.bind import assume
-from gradcli.primitives.comparisons import equal, less_equal, logical_and, logical_or, nowhere, where
+from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.comparisons import equal, greater, less_equal, logical_and, logical_or, nowhere, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
@@ -315,10 +315,16 @@ svdvals: Primitive = Primitive(
 )  # fmt: skip
 
 
+def _rest(g: Any, projected: Any, rank: Any, full: int) -> Any:
+    """What a projection of this rank leaves of `g`: nothing where that is full, as rounding alone would be left."""
+    return where(greater(rank, full - 0.5), 0.0, g - projected)
+
+
 def _pseudo_inverse_rule(g: Any, y: Any, x: Any) -> Any:
     gt, yt = matrix_transpose(g), matrix_transpose(y)
-    outside = gt - matmul(x, matmul(y, gt))
-    inside = gt - matmul(matmul(gt, y), x)
+    rank = sum_(constant(x) * matrix_transpose(constant(y)), (-2, -1), True)
+    outside = _rest(gt, matmul(x, matmul(y, gt)), rank, arrays.shape(x)[-2])
+    inside = _rest(gt, matmul(matmul(gt, y), x), rank, arrays.shape(x)[-1])
     return matmul(matmul(outside, y), yt) + matmul(yt, matmul(y, inside)) - matmul(yt, matmul(g, yt))
 
 
