@@ -262,3 +262,15 @@ def test_a_backend_names_an_extra_and_modules_that_are_there():
     for backend in backends.BACKENDS:
         assert importlib.util.find_spec(backend.home) is not None
         assert importlib.util.find_spec(f"gradcli.executors.{backend.executor}") is not None
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_sums_of_a_few_columns_are_those_of_numpy(columns, dtype):
+    """Bit for bit, the signs of zeros and the shapes among them."""
+    rng = np.random.default_rng(columns)
+    x = (rng.normal(size=(4, 50, columns)) * 10.0 ** rng.integers(0, 9, (4, 50, columns))).astype(dtype)
+    x[0, 0] = -0.0 if dtype != "int64" else 0
+    for keepdims in (False, True):
+        found, expected = arrays.numpy_namespace().sum(x, (2,), keepdims), np.sum(x, (2,), keepdims=keepdims)
+        assert (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())

@@ -322,6 +322,21 @@ def test_the_gradient_by_a_vector_is_that_by_what_it_holds():
     np.testing.assert_allclose(by_x(X), 2 * X + 4 * X**3)
 
 
+def test_a_gradient_goes_along_a_direction_in_one_run_of_the_function():
+    calls = []
+
+    def energy(x):
+        calls.append(x)
+        return (gradcli.sin(x) * x).sum()
+
+    x, v = gradcli.tensor([0.3, 1.2]), gradcli.tensor([1.0, -2.0])
+    both, (slopes, change) = func.jvp(func.grad_and_value(energy), (x,), (v,))
+    assert len(calls) == 1
+    assert change.item() == pytest.approx((both[0] * v).sum().item())
+    a = x.numpy()
+    np.testing.assert_allclose(slopes.numpy(), (2 * np.cos(a) - a * np.sin(a)) * v.numpy())
+
+
 def test_what_is_detached_has_no_derivative_along_a_direction():
     x = gradcli.tensor([2.0, 3.0])
     for function in (lambda x: x * x.detach(), lambda x: x * x.data, lambda x: x * x.detach().numpy()):

@@ -15,6 +15,7 @@ from gradcli.calculus import containers
 from gradcli.calculus.mapping import as_tensor
 from gradcli.errors import CallError, expect
 from gradcli.primitives.arithmetic import zeros_like
+from gradcli.primitives.bind import components
 
 Callback = Callable[..., Any]
 
@@ -93,7 +94,11 @@ def tensors_in(value: Any) -> list[Tensor]:
 
 
 def _detached(leaf: Any) -> Any:
-    return _with_tangent_of(leaf, leaf.detach()) if isinstance(leaf, Tensor) else leaf
+    if not isinstance(leaf, Tensor):
+        return leaf
+    # What leaves the graph here keeps the derivatives that it carries along.
+    carries = len(components(leaf.inner)) > 1
+    return _with_tangent_of(leaf, Tensor(leaf.inner) if carries else leaf.detach())
 
 
 def _with_tangent_of(x: Tensor, made: Tensor) -> Tensor:
