@@ -229,3 +229,19 @@ def test_what_has_no_digits_says_so(name: str) -> None:
         pytest.raises(MissingDigitsError, match=f"no proved digits of '{name}': ball arithmetic has no"),
     ):
         called(name, [Balls(x) for x in map(from_text, REFERENCES[name][0][0])])
+
+
+# By mpmath. Arb's own function takes seconds for large ones, and gives two digits.
+@pytest.mark.parametrize(
+    ("a", "x", "digits"),
+    [
+        ("200", "190", "0.24334742710062380421367356377566933375470548142394580376534"),
+        ("1000", "400", "9.09751274843513845226322891414349559965276611327078711037223e-140"),
+    ],
+)
+def test_incomplete_gamma_functions_of_large_parameters(a: str, x: str, digits: str) -> None:
+    with precise(200):
+        found = of_numbers("gammainc")(from_text(a), from_text(x))
+        assert abs(found - arb(digits)) < arb(digits) * arb("1e-55")
+        huge = of_numbers("gammainc")(from_text("1e10"), from_text("1e10"))
+        assert abs(huge - arb("0.5")) < arb("1e-5")

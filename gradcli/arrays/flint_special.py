@@ -11,7 +11,7 @@ from typing import Any
 from flint import acb, acb_series, arb, ctx, fmpq, fmpz
 
 from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, is_nan
-from gradcli.arrays.flint_elementary import log, pow, sinpi
+from gradcli.arrays.flint_elementary import log, sinpi
 from gradcli.arrays.flint_functions import abs as absolute
 from gradcli.arrays.flint_functions import add, divide, less, multiply, negative, subtract
 from gradcli.arrays.flint_numbers import (
@@ -158,54 +158,6 @@ def betaln(a: Number, b: Number) -> Number:
     if (is_infinite(a) or is_infinite(b)) and a > 0 and b > 0:
         return NEGATIVE_INFINITY
     return subtract(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
-
-
-def gamma_density(a: Number, x: Number) -> Number:
-    """x**(a - 1)*exp(-x)/gamma(a)."""
-    if is_nan(a) or is_nan(x) or is_infinite(a) or less(a, ZERO) or less(x, ZERO):
-        return UNDEFINED
-    if is_infinite(x):
-        return ZERO
-    if is_at(x, ZERO):
-        return pow(x, subtract(a, ONE))
-    return certain(((arb(a) - 1) * arb(x).log() - x).exp() * arb(a).rgamma())
-
-
-def gammainc(a: Number, x: Number) -> Number:
-    return _incomplete(a, x, ZERO, ONE, arb.gamma_lower)
-
-
-def gammaincc(a: Number, x: Number) -> Number:
-    return _incomplete(a, x, ONE, ZERO, arb.gamma_upper)
-
-
-def _incomplete(a: Number, x: Number, at_zero: fmpq, at_infinity: fmpq, compute: Any) -> Number:
-    if is_nan(a) or is_nan(x) or less(a, ZERO) or less(x, ZERO):
-        return UNDEFINED
-    if is_infinite(a) or is_at(a, ZERO):
-        low = is_infinite(a) and not is_infinite(x)
-        high = is_at(a, ZERO) and compared(x, ZERO) > 0
-        return at_zero if low else at_infinity if high else UNDEFINED
-    if is_at(x, ZERO) or is_infinite(x):
-        return at_infinity if is_infinite(x) else at_zero
-    return certain(compute(arb(x), arb(a), regularized=1))
-
-
-def betainc(a: Number, b: Number, x: Number) -> Number:
-    if is_nan(a) or is_nan(b) or is_nan(x) or less(a, ZERO) or less(b, ZERO) or x < 0 or x > 1:
-        return UNDEFINED
-    if is_at(a, ZERO) or is_at(b, ZERO) or is_infinite(a) or is_infinite(b):
-        return _degenerate(is_at(a, ZERO) or is_infinite(b), is_at(b, ZERO) or is_infinite(a), x)
-    if is_at(x, ZERO) or is_at(x, ONE):
-        return ZERO if x == 0 else ONE
-    return certain(arb(x).beta_lower(arb(a), arb(b), regularized=True))
-
-
-def _degenerate(low: bool, high: bool, x: Number) -> Number:
-    """The distribution function of 0 or of 1."""
-    if low and high:
-        return UNDEFINED
-    return fmpq(x > 0) if low else fmpq(x == 1)
 
 
 def comb(n: Number, k: Number) -> Number:

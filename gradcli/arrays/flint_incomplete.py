@@ -1,0 +1,87 @@
+"""Incomplete gamma and beta functions of numbers of flint, by the names that the namespace is asked for; see
+`gradcli.arrays.flint_numbers`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flint import arb, ctx, fmpq
+
+from gradcli.arrays.balls import UNDEFINED, Number, is_nan
+from gradcli.arrays.flint_elementary import pow
+from gradcli.arrays.flint_functions import less, subtract
+from gradcli.arrays.flint_numbers import ONE, ZERO, certain, compared, hull, is_at, is_infinite
+
+# From this parameter on Arb's lower function is slow and weak.
+_LARGE = 100
+# In so many standard deviations from its parameter the lower function is 1 - the upper one, and where the series that
+# serves below would need more terms.
+_NEAR, _MOST_TERMS = 16, 100_000
+
+
+def gamma_density(a: Number, x: Number) -> Number:
+    """x**(a - 1)*exp(-x)/gamma(a)."""
+    if is_nan(a) or is_nan(x) or is_infinite(a) or less(a, ZERO) or less(x, ZERO):
+        return UNDEFINED
+    if is_infinite(x):
+        return ZERO
+    if is_at(x, ZERO):
+        return pow(x, subtract(a, ONE))
+    return certain(((arb(a) - 1) * arb(x).log() - x).exp() * arb(a).rgamma())
+
+
+def gammainc(a: Number, x: Number) -> Number:
+    return _incomplete(a, x, ZERO, ONE, _lower)
+
+
+def gammaincc(a: Number, x: Number) -> Number:
+    return _incomplete(a, x, ONE, ZERO, _upper)
+
+
+def _incomplete(a: Number, x: Number, at_zero: fmpq, at_infinity: fmpq, compute: Any) -> Number:
+    if is_nan(a) or is_nan(x) or less(a, ZERO) or less(x, ZERO):
+        return UNDEFINED
+    if is_infinite(a) or is_at(a, ZERO):
+        low = is_infinite(a) and not is_infinite(x)
+        high = is_at(a, ZERO) and compared(x, ZERO) > 0
+        return at_zero if low else at_infinity if high else UNDEFINED
+    if is_at(x, ZERO) or is_infinite(x):
+        return at_infinity if is_infinite(x) else at_zero
+    return certain(compute(arb(a), arb(x)))
+
+
+def _upper(a: Any, x: Any) -> Any:
+    return x.gamma_upper(a, regularized=1)
+
+
+def _lower(a: Any, x: Any) -> Any:
+    if not a > _LARGE:
+        return x.gamma_lower(a, regularized=1)
+    if not a - x > _NEAR * a.sqrt() or not (a - x) * _MOST_TERMS > a * ctx.prec:
+        return 1 - _upper(a, x)
+    # x**a*exp(-x)/gamma(a + 1) times a sum whose terms fall faster than a geometric series, DLMF 8.7.1.
+    term = total = arb(1)
+    k, smallest = 0, arb(2) ** -ctx.prec
+    while not term < smallest:
+        k += 1
+        term = term * (x / (a + k))
+        total = total + term
+    ratio = x / (a + (k + 1))
+    return (a * x.log() - x).exp() * (a + 1).rgamma() * (total + hull(ZERO, term * ratio / (1 - ratio)))
+
+
+def betainc(a: Number, b: Number, x: Number) -> Number:
+    if is_nan(a) or is_nan(b) or is_nan(x) or less(a, ZERO) or less(b, ZERO) or x < 0 or x > 1:
+        return UNDEFINED
+    if is_at(a, ZERO) or is_at(b, ZERO) or is_infinite(a) or is_infinite(b):
+        return _degenerate(is_at(a, ZERO) or is_infinite(b), is_at(b, ZERO) or is_infinite(a), x)
+    if is_at(x, ZERO) or is_at(x, ONE):
+        return ZERO if x == 0 else ONE
+    return certain(arb(x).beta_lower(arb(a), arb(b), regularized=True))
+
+
+def _degenerate(low: bool, high: bool, x: Number) -> Number:
+    """The distribution function of 0 or of 1."""
+    if low and high:
+        return UNDEFINED
+    return fmpq(x > 0) if low else fmpq(x == 1)
