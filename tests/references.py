@@ -70,8 +70,8 @@ def _hardsigmoid(x: Any) -> Any:
 
 
 def _selu(x: Any) -> Any:
-    """With the constants as PyTorch rounds them."""
-    alpha, scale = mpf(1.6732632423543772848170429916717), mpf(1.0507009873554804934193349852946)
+    """With the constants of PyTorch, as they are written."""
+    alpha, scale = mpf("1.6732632423543772848170429916717"), mpf("1.0507009873554804934193349852946")
     return scale * (x if x > 0 else alpha * mpmath.expm1(x))
 
 

@@ -128,28 +128,3 @@ def test_dlpack_gives_copies_both_ways(source):
     assert other.tolist() == [1.0, 2.0]
     with pytest.raises(gradcli.GradcliError, match="takes an array with '__dlpack__', not a list"):
         gradcli.from_dlpack([1.0])
-
-
-def test_what_is_copied_together_shares_its_numbers_as_before():
-    x = tensor([[1.0, 2.0], [3.0, 4.0]])
-    row, alias = x.T[1], x.detach()
-    x.mul_(2)
-    whole, part, same, again = copy.deepcopy([x, row, alias, row])
-    assert again is part
-    part.zero_()
-    same[0, 0] = 7.0
-    assert whole.tolist() == [[7.0, 0.0], [6.0, 0.0]]
-    assert (part._is_view(), part.stride()) == (False, row.stride())
-    assert x.tolist() == [[2.0, 4.0], [6.0, 8.0]]
-
-
-def test_a_shallow_copy_shares_its_numbers():
-    x = tensor([1.0, 2.0], requires_grad=True)
-    for given in (x, x * 1):
-        made = copy.copy(given)
-        assert (made.requires_grad, made.is_leaf, made._version) == (True, True, 0)
-        with gradcli.no_grad():
-            made.mul_(2)
-        assert given.tolist() == [2.0, 4.0]
-        with gradcli.no_grad():
-            x.copy_(tensor([1.0, 2.0]))

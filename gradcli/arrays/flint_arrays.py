@@ -79,6 +79,13 @@ class _Scalars(_Known):
         return apply
 
 
+class _Floats(_Scalars):
+    """Those of a run in floats, where the numbers that programs write are the floats next to them."""
+
+    def number(self, text: str) -> Any:
+        return _plain(Balls(exact(float(text))))
+
+
 def _plain(result: Any) -> Any:
     if type(result) is Balls:
         number = result.numbers
@@ -93,9 +100,13 @@ class FlintArrays(_Known):
     name = "flint"
     device_name = "cpu"
 
-    def __init__(self) -> None:
+    def __init__(self, scalars: _Scalars) -> None:
         self.linalg = _LinearAlgebra(self)
-        self.scalars = _Scalars()
+        self.scalars = scalars
+
+    def of_floats(self) -> FlintArrays:
+        """The same, where the numbers that programs write are the floats next to them."""
+        return _arrays(_Floats)
 
     def __getattr__(self, name: str) -> Any:
         """A function by its name. Raises MissingFunctionError for one that there is none of in balls."""
@@ -221,7 +232,7 @@ def _function(name: str) -> Callable[..., Any]:
     spelling = spellings.of(name)
     found = of_numbers(name)
     if found is not None:
-        return _mapped(found, spelling)
+        return _mapped(found, spelling, keeps_truths=name == "where")
     for home in () if spelling.elementwise else _OF_ARRAYS:
         found = getattr(import_module(home), name, None)
         if found is not None:
@@ -239,10 +250,13 @@ class MissingDigitsError(BackendError, AttributeError):
         )
 
 
-def _mapped(function: Callable[..., Any], spelling: spellings.Spelling) -> Callable[..., Any]:
-    """A function of numbers as one of balls, of truth values and of whole numbers, on broadcast operands."""
+def _mapped(function: Callable[..., Any], spelling: spellings.Spelling, *, keeps_truths: bool) -> Callable[..., Any]:
+    """A function of numbers as one of balls, of whole numbers, and of truth values, which count as 0 and 1 unless it
+    `keeps_truths`, on broadcast operands."""
 
     def one(*numbers: Any, **params: Any) -> Any:
+        if not keeps_truths and bool in map(type, numbers):
+            numbers = tuple(fmpq(int(n)) if type(n) is bool else n for n in numbers)
         result = function(*numbers, **params)
         return result if type(result) is bool else bounded(settled(result), numbers)
 
@@ -314,8 +328,8 @@ def _wrapped(result: Any) -> Any:
 
 
 @cache
-def _arrays() -> FlintArrays:
-    return FlintArrays()
+def _arrays(scalars: type[_Scalars] = _Scalars) -> FlintArrays:
+    return FlintArrays(scalars())
 
 
 def namespace_of(_array: Array) -> FlintArrays:

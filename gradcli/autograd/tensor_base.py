@@ -83,29 +83,15 @@ class TensorBase(Operators):
         return state[0], {**state[1], **leaf, "place": None, "_accumulator": None}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A leaf with the same numbers, attributes and gradient; those that are copied together share their numbers as
-        before. Raises DifferentiationError for what is no leaf."""
+        """A leaf with the same numbers, attributes and gradient. Raises DifferentiationError for what is no leaf."""
         if self.grad_fn is not None:
             raise DifferentiationError(_NO_DEEP_COPY)
-        made, state = self._begun()
-        memo[id(self)] = made
-        made.__setstate__(copy.deepcopy(state, memo))
-        if self.place is not None:
-            settle(made, self.place.copied(memo))
-        return made
-
-    def __copy__(self) -> Self:
-        """A leaf that shares its numbers with this one."""
-        made, state = self._begun()
-        made.__setstate__(state)
-        settle(made, place_of(self).alias(Counter(made.version)))
-        return made
-
-    def _begun(self) -> tuple[Self, Any]:
-        """A tensor of this class, and what its state is to be as a leaf."""
         reduced: Any = self.__reduce_ex__(2)
         make, arguments, state, *_ = reduced
-        return make(*arguments), state
+        made: Self = make(*arguments)
+        memo[id(self)] = made
+        made.__setstate__(copy.deepcopy(state, memo))
+        return made
 
     def __setstate__(self, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
         """Unpickle as by default, but a sequence number of another process means nothing here."""

@@ -8,7 +8,6 @@ are next asked. So those that nobody changes in place have plain attributes.
 
 from __future__ import annotations
 
-import copy
 import weakref
 from collections.abc import Mapping
 from typing import Any
@@ -109,21 +108,6 @@ class Place:
     def alias(self, counter: Counter) -> Place:
         """The same numbers outside the graph."""
         return Place(self.storage, counter, self.parent, self.primitive, self.params)
-
-    def copied(self, memo: dict[int, Any]) -> Place:
-        """The same place in a copy of the storage, outside the graph; `memo` is that of `copy.deepcopy`."""
-        counter = memo.setdefault(id(self.counter), Counter(self.counter.version))
-        storage = memo.get(id(self.storage))
-        if storage is None:
-            storage = memo[id(self.storage)] = Storage(copy.deepcopy(self.storage.numbers, memo))
-        seen, place = [], self
-        while place.parent is not None:
-            seen.append(place)
-            place = place.parent
-        made = Place(storage, counter, None, place.primitive, place.params)
-        for step in reversed(seen):
-            made = Place(storage, counter, made, step.primitive, step.params)
-        return made
 
     @property
     def viewed(self) -> Any:

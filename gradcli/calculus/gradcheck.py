@@ -103,7 +103,7 @@ def check_gradients(function: Callable[..., Any], inputs: Any, order: int = 1, t
     # What is done for each entry besides.
     limits.charge_steps(_ENTRY * sum(map(arrays.size, given.values())))
     named = {name: arrays.astype(arrays.on_host(array), "float64") for name, array in given.items()}
-    if not any(_entries(array) for array in named.values()):
+    if not any(entries(array) for array in named.values()):
         raise DifferentiationError("there is nothing to differentiate by")
     call = function if isinstance(inputs, Mapping) else lambda **leaves: function(*leaves.values())
     with arrays.using_namespace(namespace), arrays.quiet():
@@ -117,7 +117,7 @@ def _named(inputs: Any) -> dict[str, Any]:
     return {name: concrete(operand(x)) for name, x in inputs.items()}
 
 
-def _entries(array: Any) -> list[tuple[int, ...]]:
+def entries(array: Any) -> list[tuple[int, ...]]:
     return [*itertools.product(*map(range, arrays.shape(array)))]
 
 
@@ -157,7 +157,7 @@ class _Checker:
         self.function = function
         self.point = point
         self.tolerance = tolerance
-        self.directions = _directions(point)
+        self.directions = directions(point)
         # The largest value so far; derivatives along directions in proportion to the point are of its size.
         self.magnitude = 0.0
 
@@ -170,32 +170,21 @@ class _Checker:
         rows = []
         for name, array in self.point.items():
             checks = []
-            for index in _entries(array):
+            for index in entries(array):
                 reverse, *others = (_reverse(gradients[name], index) for gradients in (found, *beside))
                 rounding = max(abs((other or 0.0) - (reverse or 0.0)) for other in others)
                 checks.append(self._check(name, order, index, reverse, rounding, centre))
             if checks:
-                rows.append(min(checks, key=_badness))
+                rows.append(min(checks, key=badness))
         return rows
 
     def _gradients(self, point: Mapping[str, Any], order: int) -> tuple[float, dict[str, Any]]:
         """The derivative of the order below `order`, and its gradient by each leaf."""
-        leaves, value = self._derivative(point, order - 1)
-        found = gradients(value, list(leaves.values()))
-        return float(concrete(value)), {n: _on_host(g) for n, g in zip(leaves, found)}
+        value, found = gradients_along(self.function, point, self.directions, order - 1)
+        return float(concrete(value)), {n: _on_host(g) for n, g in found.items()}
 
     def _derivative(self, point: Mapping[str, Any], order: int) -> tuple[dict[str, Tensor], Any]:
-        """The leaves at `point`, and the derivative of this order along the directions, with its graph."""
-        leaves = {name: Tensor(arrays.placed(array)).requires_grad_() for name, array in point.items()}
-        with enable_grad():
-            value = operand(self.function(**leaves))
-            value = _weighted(value, _cotangent(arrays.shape(value)))
-            for _ in range(order):
-                limits.charge_steps()
-                found = gradients(value, list(leaves.values()), create_graph=True)
-                parts = [_weighted(g, d) for g, d in zip(found, self.directions) if g is not None]
-                value = sum(parts[1:], parts[0]) if parts else 0.0
-        return leaves, value
+        return _along_directions(self.function, point, self.directions, order)
 
     def _check(
         self, name: str, order: int, index: tuple[int, ...], reverse: float | None, rounding: float, centre: float
@@ -225,6 +214,30 @@ class _Checker:
                 return math.nan
 
         return function
+
+
+def gradients_along(
+    function: Callable[..., Any], point: Mapping[str, Any], along: Sequence[Any], order: int
+) -> tuple[Any, dict[str, Tensor | None]]:
+    """The derivative of this order along `directions` of the point, under the fixed cotangent, and its gradient by each leaf."""
+    leaves, value = _along_directions(function, point, along, order)
+    return value, dict(zip(leaves, gradients(value, list(leaves.values()))))
+
+
+def _along_directions(
+    function: Callable[..., Any], point: Mapping[str, Any], along: Sequence[Any], order: int
+) -> tuple[dict[str, Tensor], Any]:
+    """The leaves at `point`, and the derivative of this order along the directions, with its graph."""
+    leaves = {name: Tensor(arrays.placed(array)).requires_grad_() for name, array in point.items()}
+    with enable_grad():
+        value = operand(function(**leaves))
+        value = _weighted(value, _cotangent(arrays.shape(value)))
+        for _ in range(order):
+            limits.charge_steps()
+            found = gradients(value, list(leaves.values()), create_graph=True)
+            parts = [_weighted(g, d) for g, d in zip(found, along) if g is not None]
+            value = sum(parts[1:], parts[0]) if parts else 0.0
+    return leaves, value
 
 
 class _Judge:
@@ -292,7 +305,7 @@ def _digits(error: float) -> int:
     return _MOST_DIGITS if error == 0 else min(_MOST_DIGITS, max(0, math.floor(-math.log10(error))))
 
 
-def _badness(check: Check) -> tuple[int, int, float]:
+def badness(check: Check) -> tuple[int, int, float]:
     """A key by which the worst check is the smallest."""
     rank = len(_PROBLEMS) if check.problem is None else _PROBLEMS.index(check.problem)
     return rank, check.digits, -check.error
@@ -309,7 +322,7 @@ def _cotangent(shape: tuple[int, ...]) -> Any:
     return 1.0 if not shape else _random(shape, random.Random(0))
 
 
-def _directions(point: Mapping[str, Any]) -> Sequence[Any]:
+def directions(point: Mapping[str, Any]) -> Sequence[Any]:
     """Along what a derivative is taken before it is differenced again: in proportion to each
     entry, so that leaves of all scales count; 1 for a single number."""
     if _is_one_number(point):

@@ -20,10 +20,10 @@ from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run.check import Checked, check_program
 
-_HEADER = ("leaf", "order", "index", "reverse", "difference", "digits", "agrees")
+_HEADER = ("leaf", "order", "index", "reverse", "{}", "digits", "agrees")
 # What the last column and the last line say of a problem.
 _WORDS = {
-    MISMATCH: ("no", "reverse mode and differences disagree on the derivative by {}"),
+    MISMATCH: ("no", "reverse mode and {1} disagree on the derivative by {0}"),
     NONFINITE: ("not finite", "the derivative by {} cannot be checked where numbers are not finite"),
     KINK: ("kink", "the derivative by {} cannot be checked at a kink"),
     UNRESOLVED: ("unknown", "the derivative by {} cannot be checked, as the differences do not settle"),
@@ -33,13 +33,17 @@ _CODES = {NONFINITE: "nonfinite", KINK: "nonsmooth"}
 
 _HELP = """\
 A row for each leaf, of its worst entry, with the number of digits that are known to agree. The exit
-status is 1 where a derivative does not agree, or cannot be checked at this point.
+status is 1 where a derivative does not agree, or cannot be checked at this point. With --certify the
+derivatives of functions with a 'backward' clause are compared with those that they have without it,
+which are proved, and the number of digits is that of the derivative in float64 that are right.
 
 Examples:
 
   gradcli check 'log(x**q)' x=5 q=3
 
   gradcli check 'cube(t) = t**3 backward(g) = 3*g*t**2; sum(cube(x))' x=[1,2] --order 2
+
+  gradcli check 'cube(t) = t**3 backward(g) = 3*g*t**2; sum(cube(x))' x=[1,2] --certify
 """
 
 
@@ -60,6 +64,9 @@ class CheckOptions(NamedTuple):
     tolerance: Annotated[
         float, typer.Option("--tolerance", metavar="X", help="How far derivatives may differ, relative to the larger.")
     ] = 1e-6
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Compare with derivatives that are proved, not with differences.")
+    ] = False
     quiet: opt.Quiet = False
     traceback: opt.Traceback = False
     max_steps: opt.MaxSteps = MAX_STEPS
@@ -75,14 +82,18 @@ def run(options: CheckOptions, environment: Environment) -> ExitStatus:
         program, bindings, wrt = inputs.gather(options, environment, "float64")
         if not wrt:
             raise UsageError("there is no derivative to check", hint="gradcli check 'log(x**q)' x=5 q=3")
-        checked = check_program(program, bindings, wrt, order=options.order, tolerance=options.tolerance)
+        checked = check_program(
+            program, bindings, wrt, order=options.order, tolerance=options.tolerance, by_proof=options.certify
+        )
+    known = "proved" if options.certify else "difference"
     if options.json:
-        show_json(_json(program.source, checked.report, namespace), environment)
+        show_json(_json(program.source, checked.report, namespace, known), environment)
     else:
-        show([Table(_HEADER, [*map(_cells, checked.report.rows)])], environment)
+        header = tuple(title.format(known) for title in _HEADER)
+        show([Table(header, [*map(_cells, checked.report.rows)])], environment)
     if options.quiet or checked.report.ok:
         return ExitStatus.SUCCESS if checked.report.ok else ExitStatus.FAILURE
-    raise _disagreement(checked, program)
+    raise _disagreement(checked, program, "proof" if options.certify else "differences")
 
 
 def _check(options: CheckOptions) -> None:
@@ -92,20 +103,20 @@ def _check(options: CheckOptions) -> None:
         raise UsageError("--tolerance is between 0 and 1", hint="--tolerance 1e-6 asks for six digits")
 
 
-def _json(text: str, report: Report, namespace: arrays.Namespace | None) -> dict[str, Any]:
+def _json(text: str, report: Report, namespace: arrays.Namespace | None, known: str) -> dict[str, Any]:
     return opening(text, namespace) | {
         "agrees": report.ok,
-        "checks": [_row_json(row) for row in report.rows],
+        "checks": [_row_json(row, known) for row in report.rows],
     }
 
 
-def _row_json(row: Check) -> dict[str, Any]:
+def _row_json(row: Check, known: str) -> dict[str, Any]:
     record = {
         "leaf": row.leaf,
         "order": row.order,
         "index": row.entry,
         "reverse": row.reverse,
-        "difference": row.difference,
+        known: row.difference,
         "error": row.error,
         "digits": row.digits,
         "agrees": row.agrees,
@@ -128,11 +139,11 @@ def _known_text(value: float, uncertainty: float) -> str:
     return str(float(f"{value:.{min(16, max(0, digits))}e}"))
 
 
-def _disagreement(checked: Checked, program: Module) -> DifferentiationError:
+def _disagreement(checked: Checked, program: Module, by: str) -> DifferentiationError:
     """The error that names what does not agree, and points at what is to blame."""
     problem = next(p for p in _WORDS if any(row.problem == p for row in checked.report.rows))
     leaves = dict.fromkeys(f"'{row.leaf}'" for row in checked.report.rows if row.problem == problem)
-    message = _WORDS[problem][1].format(" and ".join(leaves))
+    message = _WORDS[problem][1].format(" and ".join(leaves), by)
     if problem == MISMATCH:
         return _mismatch(message, program)
     cause = next((w for w in checked.warnings if w.code == _CODES.get(problem)), None)

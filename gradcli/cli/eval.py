@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
@@ -21,6 +21,8 @@ from gradcli.language.stable import Rewritten
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.run import session
 
+# Those of a number in float64.
+_MOST_DIGITS = 16
 # Of a sparse matrix for people.
 _MOST_ENTRIES = 200
 
@@ -92,6 +94,15 @@ class EvalOptions(NamedTuple):
     fail_on_nonfinite: Annotated[
         bool, typer.Option("--fail-on-nonfinite", help="Exit with status 1 where a result is nan or infinite.")
     ] = False
+    certify: Annotated[
+        bool, typer.Option("--certify", help="How many digits of each number are right, proved by ball arithmetic.")
+    ] = False
+    require_digits: Annotated[
+        int | None,
+        typer.Option(
+            "--require-digits", metavar="N", help="Exit with status 1 where fewer digits of a number are certified."
+        ),
+    ] = None
     quiet: opt.Quiet = False
     traceback: opt.Traceback = False
     max_steps: opt.MaxSteps = MAX_STEPS
@@ -132,11 +143,21 @@ def _result(options: EvalOptions, request: Callable[[], session.EvaluationReques
         with timing.phase("read"):
             asked = request()
         with timing.phase("run"):
-            return session.run(asked), True
+            return _in_floats(options, asked)
     from gradcli.run import digits
 
     with timing.phase("run"):
         return digits.run(request, options.digits, options.max_precision)
+
+
+def _in_floats(options: EvalOptions, request: session.EvaluationRequest) -> tuple[session.Result, bool]:
+    result = session.run(request)
+    if not options.certify:
+        return result, True
+    # Loaded by who asks for it.
+    from gradcli.run.certify import certify
+
+    return result, certify(request, result, options.max_precision) >= (options.require_digits or 0)
 
 
 def _check(options: EvalOptions) -> None:
@@ -157,6 +178,7 @@ def _check(options: EvalOptions) -> None:
         raise UsageError("--sparse is for derivatives of order 2", hint="add --order 2")
     _check_executor(options)
     _check_digits(options)
+    _check_certified(options)
     if options.save is not None:
         output.check_npz_path(options.save)
 
@@ -185,8 +207,20 @@ def _check_digits(options: EvalOptions) -> None:
         "--executor": options.executor == "compiled",
         "--sparse": options.sparse,
         "--save": options.save is not None,
+        "--certify": options.certify,
     }
     inputs.check_digits(options, [name for name, given in other.items() if given])
+
+
+def _check_certified(options: EvalOptions) -> None:
+    if options.certify and options.sparse:
+        raise UsageError("--certify is for derivatives that are not sparse", hint="leave out --sparse")
+    if options.require_digits is None:
+        return
+    if not options.certify:
+        raise UsageError("--require-digits asks for digits that are certified", hint="add --certify")
+    if not 1 <= options.require_digits <= _MOST_DIGITS:
+        raise UsageError(f"--require-digits is between 1 and {_MOST_DIGITS}", hint="a float has 15 or 16 digits")
 
 
 def _request(options: EvalOptions, sources: inputs.Sources, wrt: Sequence[str]) -> session.EvaluationRequest:
@@ -246,6 +280,7 @@ def _json(
         "retained": result.retained,
         "nodes": result.nodes,
         "rewrites": None if result.nodes is None else [_rewrite_json(r, text) for r in result.rewritten],
+        "certified": result.certified,
         "warnings": [warning_json(w, text) for w in result.warnings] or None,
         "timing": seconds,
     }
@@ -267,15 +302,19 @@ def _rewrite_json(rewritten: Rewritten, source: str) -> dict[str, Any]:
 
 
 def _tables(result: session.Result, seconds: Mapping[str, float] | None) -> list[Table]:
-    tables = [Table((), [("value", number_text(result.value))])]
-    for title, part in (
-        ("gradient", result.grad),
-        ("derivative", result.derivatives),
-        ("jacobian", result.jacobian),
-        ("retained", result.retained),
+    certified = result.certified or {}
+    value = ("value", number_text(result.value))
+    tables = [Table((), [(*value, f"certified: {_count(certified['value'])}") if certified else value])]
+    for title, name, part in (
+        ("gradient", "grad", result.grad),
+        ("derivative", "derivatives", result.derivatives),
+        ("jacobian", "jacobian", result.jacobian),
+        ("retained", "retained", result.retained),
     ):
         if part:
             tables.append(Table(("by" if title != "retained" else "of", title), _rows(part)))
+        if part and certified:
+            tables[-1] = _with_column(tables[-1], "certified", map(_count, certified[name].values()))
         if part and part is result.derivatives and result.digits_left:
             tables[-1] = _with_digits(tables[-1], result.digits_left)
     if result.coordinates is not None:
@@ -309,7 +348,15 @@ def _entries(result: session.Result) -> list[tuple[str, ...]]:
 
 def _with_digits(table: Table, left: Mapping[str, int]) -> Table:
     """A table of derivatives that says how many digits are right of those that lost more than half of them."""
-    return Table((*table.header, "digits"), [(*row, str(left.get(row[0], ""))) for row in table.rows])
+    return _with_column(table, "digits", (str(left.get(row[0], "")) for row in table.rows))
+
+
+def _with_column(table: Table, head: str, cells: Iterable[str]) -> Table:
+    return Table((*table.header, head), [(*row, cell) for row, cell in zip(table.rows, cells)])
+
+
+def _count(digits: int | None) -> str:
+    return "-" if digits is None else str(digits)
 
 
 def _rows(part: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -46,7 +46,7 @@ def call(machine: Machine, closure: Closure, scope: Scope, named: Mapping[str, V
 
 def _body(machine: Machine, closure: Closure, scope: Scope, named: Mapping[str, Value]) -> Task:
     node = closure.node
-    if isinstance(node, tree.Lambda) or node.backward is None:
+    if isinstance(node, tree.Lambda) or node.backward is None or not machine.clauses:
         return (yield Activation(node.body, Scope(machine.local(named), closure.scope, scope.opaque, closure.own)))
     # Loaded by programs with such functions.
     from gradcli.language import hand_written

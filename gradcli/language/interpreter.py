@@ -43,12 +43,15 @@ def evaluate(
     observe: Observer | None = None,
     provenance: Provenance = UNKNOWN,
     apart: Collection[str] = (),
+    clauses: bool = True,
 ) -> Evaluation:
     """Run `program` with its outer names bound to numbers, arrays or Tensors.
 
     With `rewrite` expressions that have a stable form (see `gradcli.language.stable` and
     `gradcli.language.removable`) are evaluated in it, but no form leaves out a name of `apart`, by which the value is
     differentiated.
+
+    Unless `clauses`, functions with a `backward` clause are differentiated as others are.
 
     Raises UnknownNameError and CallError for names and calls that cannot be right, LimitError
     past the limits of the run, and EvaluationError or DifferentiationError where an operation fails, each
@@ -57,7 +60,7 @@ def evaluate(
     limits.charge_steps(_CHARACTER * len(program.source))
     scope.check(program, bindings)
     stable = rewrites(program, bindings, apart) if rewrite else {}
-    return _run(Machine(program, bindings, stable, observe, provenance, _HANDLERS, _SIMPLE))
+    return _run(Machine(program, bindings, stable, observe, provenance, _HANDLERS, _SIMPLE, clauses))
 
 
 def _run(machine: Machine) -> Evaluation:

@@ -82,8 +82,11 @@ class Machine:
         provenance: Provenance,
         handlers: Mapping[type, Callable[..., Task]],
         simple: Mapping[type, Callable[..., Value]],
+        clauses: bool,
     ) -> None:
         self.program = program
+        # Whether functions have the derivatives that their `backward` clauses say.
+        self.clauses = clauses
         self.handlers = handlers
         self.simple = simple
         self.stable = stable

@@ -228,5 +228,5 @@ def _operand_text(operand: Any, where: tuple[int, ...] | None) -> str:
         tail = where[len(where) - len(shape) :]
         place = tuple(0 if size == 1 else i for i, size in zip(tail, shape))
         if all(i < size for i, size in zip(place, shape)):
-            return repr(float(operand[place]))
+            return repr(float(arrays.on_host(operand)[place]))
     return f"of shape {list(shape)}"

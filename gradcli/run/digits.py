@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
@@ -28,21 +28,18 @@ _MARGIN = 3
 
 # What a run is of: the request, its inputs being balls of the precision that holds when it is asked for.
 Request = Callable[[], EvaluationRequest]
+Computed = TypeVar("Computed")
 
 
 @contextmanager
-def computing() -> Iterator[arrays.Namespace]:
-    """Within the block everything is computed in balls. Raises BackendError where FLINT is not installed."""
-    namespace = backends.namespace(backends.DIGITS.name)
+def computing(*, as_written: bool = True) -> Iterator[arrays.Namespace]:
+    """Within the block everything is computed in balls. The numbers in a program are then the decimals that are written,
+    or unless `as_written` the floats next to them. Raises BackendError where FLINT is not installed."""
+    namespace: Any = backends.namespace(backends.DIGITS.name)
+    if not as_written:
+        namespace = namespace.of_floats()
     with arrays.using_namespace(namespace):
         yield namespace
-
-
-class Proved(NamedTuple):
-    """What was computed, in balls, and the bits of the precision."""
-
-    result: Result
-    bits: int
 
 
 class Texts(NamedTuple):
@@ -57,7 +54,9 @@ def run(request: Request, digits: int, most: int = MAX_PRECISION) -> Texts:
 
     One that is not told from 0 with `most` digits is a bound of its magnitude. Raises what `refined` raises.
     """
-    found = refined(request, lambda result: all(_has(n, digits) for n in numbers(result)), digits, most).result
+    found, _ = refined(
+        lambda: at_precision(request), lambda result: all(_has(n, digits) for n in numbers(result)), digits, most
+    )
     missing: list[Number] = []
 
     def text(number: Number) -> str:
@@ -72,10 +71,13 @@ def run(request: Request, digits: int, most: int = MAX_PRECISION) -> Texts:
     return Texts(mapped(found, text), not missing)
 
 
-def refined(request: Request, enough: Callable[[Result], bool], digits: int, most: int = MAX_PRECISION) -> Proved:
-    """The result of a run, within `computing`, at a precision at which it is `enough`, or at that of `most` digits.
+def refined(
+    compute: Callable[[], Computed], enough: Callable[[Computed], bool], digits: int, most: int = MAX_PRECISION
+) -> tuple[Computed, int]:
+    """What is computed, within `computing`, at a precision at which it is `enough`, or at that of `most` digits, and the
+    bits of that.
 
-    The first is one of `digits`; each further one is twice as large. Raises what the run raises, and UndecidedError with
+    The first is one of `digits`; each further one is twice as large. Raises what `compute` raises, and UndecidedError with
     its place where a comparison is open at the largest precision. A result is not lost where the limits of the run stop a
     further one.
     """
@@ -83,12 +85,12 @@ def refined(request: Request, enough: Callable[[Result], bool], digits: int, mos
 
     largest = bits_of(most)
     bits = min(bits_of(digits), largest)
-    found: Proved | None = None
+    found: tuple[Computed, int] | None = None
     while True:
         try:
             with precise(bits), nullcontext() if found is None else limits.attempt():
-                found = Proved(at_precision(request), bits)
-                if bits == largest or enough(found.result):
+                found = compute(), bits
+                if bits == largest or enough(found[0]):
                     return found
         except UndecidedError as error:
             if bits == largest:

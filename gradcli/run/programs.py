@@ -14,12 +14,16 @@ from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.reading import read
 from gradcli.language.syntax.tree import Module
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
+from gradcli.run import converted
 from gradcli.run.compiled import Compiled
+from gradcli.run.session import EvaluationRequest
 
 if TYPE_CHECKING:
     from gradcli.confined import Limits
+    from gradcli.run.certify import Certified
     from gradcli.run.compiled_functions import CompiledFunction
 
 
@@ -101,6 +105,41 @@ class CompiledProgram(Compiled):
         """The value of the program, its inputs given by name."""
         return self._called(values)
 
+    def certify(
+        self,
+        values: Mapping[str, Any],
+        wrt: Sequence[str] | None = None,
+        *,
+        order: int | None = None,
+        jacobian: bool = False,
+        grad_output: Any = None,
+        max_precision: int = MAX_PRECISION,
+    ) -> Certified:
+        """What `gradcli eval --certify` gives: the value, its gradients, with `order` all derivatives up to it and with
+        `jacobian` the Jacobians, and of each the digits that are right, which is proved in ball arithmetic. That computes
+        with at most `max_precision` digits.
+
+        Raises BackendError where python-flint is not installed, and as `value_and_grad` and `derivatives` do.
+        """
+        from gradcli.run import certify
+
+        with limits.within(*self._limits):
+            bindings, names = self._leaves(values, wrt)
+            given = {name: concrete(value) for name, value in bindings.items()}
+            request = EvaluationRequest(
+                self.program,
+                given,
+                names,
+                grad_output=None if grad_output is None else concrete(operand(grad_output)),
+                jacobian=jacobian,
+                order=order,
+            )
+            with (
+                arrays.using_dtype(converted.dtype(given)),
+                arrays.using_namespace(arrays.foreign_namespace(given.values())),
+            ):
+                return certify.run(request, max_precision)
+
     def _evaluated(self, bindings: Mapping[str, Any]) -> Any:
         return evaluate(self.program, bindings).value
 
@@ -159,6 +198,10 @@ class ConfinedProgram(CompiledProgram):
 
     def derivatives(self, values: Mapping[str, Any], order: int, wrt: Sequence[str] | None = None) -> Any:
         return self._asked("derivatives", values, wrt, order=order)
+
+    def certify(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, **further: Any) -> Certified:
+        found: Certified = self._asked("certify", values, wrt, **further)
+        return found
 
     def _asked(self, method: str, values: Mapping[str, Any], wrt: Sequence[str] | None, **further: Any) -> Any:
         bindings, names = self.sent(values, wrt)

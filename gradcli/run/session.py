@@ -70,6 +70,8 @@ class Result:
         self.retained: dict[str, Any] | None = None
         self.nodes: list[dict[str, Any]] | None = None
         self.rewritten: tuple[Rewritten, ...] = ()
+        # How many digits are right of each, see `gradcli.run.certify`.
+        self.certified: dict[str, Any] | None = None
         self.warnings: list[Warning] = []
         self.finite = True
 

@@ -1,0 +1,151 @@
+"""How many digits of a run in floats are right: each number beside the ball that the exact one lies in.
+
+What is proved is about the program as typed, whatever form it was evaluated in. Its inputs and the numbers in it are the
+floats of the ordinary run; its constants, `pi` and the like, are the true ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import GradcliError, Span
+from gradcli.language.operations import operation_at
+from gradcli.limits import MAX_PRECISION
+from gradcli.run import digits, session
+from gradcli.run.diagnose import Warning
+from gradcli.run.session import EvaluationRequest, Result
+
+if TYPE_CHECKING:
+    from gradcli.arrays.right_digits import Right
+
+# With so many digits the first proof is tried: most numbers lose fewer than these have beyond a float.
+_FIRST = 30
+# The members of a result that have numbers by name.
+_CODE = "unproved"
+_PARTS = ("grad", "derivatives", "jacobian", "retained")
+
+
+class Certified(NamedTuple):
+    """What a program gives, and how many digits of it are right: `digits` has them under "value", and under "grad" and
+    the others by the same names. `problems` say why None stands there for numbers that exist."""
+
+    value: Any
+    grad: Mapping[str, Any] | None
+    derivatives: Mapping[str, Any] | None
+    jacobian: Mapping[str, Any] | None
+    digits: Mapping[str, Any]
+    problems: Sequence[str]
+
+
+def run(request: EvaluationRequest, max_precision: int = MAX_PRECISION) -> Certified:
+    """A run, with the digits that are right. Raises what the run raises, and what `certify` raises."""
+    result = session.run(request)
+    certify(request, result, max_precision)
+    problems = tuple(w.message for w in result.warnings if w.code == _CODE)
+    return Certified(result.value, result.grad, result.derivatives, result.jacobian, result.certified or {}, problems)
+
+
+def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX_PRECISION) -> int:
+    """Find how many digits are right of the result of a run, for its member `certified`, and give the fewest.
+
+    There they are of the value, under "value", and of the numbers and arrays in each member that has them, under its
+    name and theirs. Of an array they are those of the element that has the fewest. None stands for a derivative that does
+    not exist, and for what no digits are proved of, as ball arithmetic lacks a function or the proof takes too long:
+    of that warnings tell, and it counts as 0. Raises BackendError where python-flint is not there.
+    """
+    with digits.computing(as_written=False):
+        try:
+            proved, bits = digits.refined(
+                lambda: digits.at_precision(lambda: in_balls(request)),
+                lambda exact: _is_enough(result, exact),
+                _FIRST,
+                max_precision,
+            )
+        except (GradcliError, NotImplementedError) as error:
+            result.certified = _nested(result, {})
+            result.warnings.append(_unproved(request, error))
+            return 0
+    from gradcli.arrays.balls import precise
+
+    with precise(bits):
+        rights = {key: _right(number, exact) for key, number, exact in _pairs(result, proved)}
+    result.certified = _nested(result, {key: right.proved for key, right in rights.items() if right is not None})
+    undefined = [key for key, right in rights.items() if right is None]
+    if undefined:
+        result.warnings.append(_undefined(request, undefined))
+    return min(0 if right is None else right.proved for right in rights.values())
+
+
+def in_balls(request: EvaluationRequest) -> EvaluationRequest:
+    """The run of the same numbers."""
+    bindings = {name: _exactly(value) for name, value in request.bindings.items()}
+    cotangent = None if request.grad_output is None else _exactly(request.grad_output)
+    return request._replace(bindings=bindings, grad_output=cotangent, nodes=False)
+
+
+def _exactly(value: Any) -> Any:
+    return arrays.placed(arrays.on_host(value))
+
+
+def _numbers(result: Result) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """What was computed, by the member of the result and by name."""
+    yield ("value",), result.value
+    for part in _PARTS:
+        for name, number in (getattr(result, part) or {}).items():
+            yield (part, name), number
+
+
+def _pairs(result: Result, exact: Result) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+    """The numbers that there are, each beside the exact one."""
+    balls = dict(_numbers(exact))
+    for key, number in _numbers(result):
+        if number is not None and balls.get(key) is not None:
+            yield key, number, balls[key]
+
+
+def _is_enough(result: Result, exact: Result) -> bool:
+    """Whether more digits of the exact numbers would not show more that are right, but for one at a rounding."""
+    rights = (_right(number, ball) for _, number, ball in _pairs(result, exact))
+    return all(right is None or right.possible - right.proved <= 1 for right in rights)
+
+
+def _right(found: Any, exact: Any) -> Right | None:
+    """Of the element that has the fewest; None where one that was found has no value as it stands, as 0/0."""
+    from gradcli.arrays.right_digits import ALL, Right, right_digits
+
+    if not arrays.shape(exact):
+        return right_digits(float(found), exact.numbers)
+    fewest = ALL
+    for number, ball in zip(found.ravel().tolist(), exact.numbers.ravel()):
+        right = right_digits(number, ball)
+        if right is None:
+            return None
+        fewest = Right(min(fewest.proved, right.proved), min(fewest.possible, right.possible))
+    return fewest
+
+
+def _nested(result: Result, proved: Mapping[tuple[str, ...], int]) -> dict[str, Any]:
+    found: dict[str, Any] = {"value": proved.get(("value",))}
+    for part in _PARTS:
+        members = getattr(result, part)
+        if members is not None:
+            found[part] = {name: proved.get((part, name)) for name in members}
+    return found
+
+
+def _unproved(request: EvaluationRequest, error: Exception) -> Warning:
+    if isinstance(error, GradcliError):
+        return _warning(request, error.span, f"no digits are proved: {error.message}")
+    return _warning(request, None, f"no digits are proved: {error}")
+
+
+def _undefined(request: EvaluationRequest, keys: Sequence[tuple[str, ...]]) -> Warning:
+    names = " and ".join("the value" if len(key) == 1 else f"the derivative by {key[1]}" for key in keys)
+    return _warning(request, None, f"no digits of {names} are proved: as it stands, the program has none there")
+
+
+def _warning(request: EvaluationRequest, span: Span | None, message: str) -> Warning:
+    place = request.program.body[-1].span if span is None else span
+    return Warning(_CODE, "certify", operation_at(request.program, place) or "program", place, message)
