@@ -193,10 +193,10 @@ class TestAgainstTheJudge:
 
     def test_random_programs(self):
         tally = Tally(seconds=1)
-        for i in range(40):
+        for i in range(25):
             tally.add(random_case(14, i))
         assert tally.wrong == []
-        assert tally.verdicts["confirmed"] > 20
+        assert tally.verdicts["confirmed"] > 15
 
     def test_the_judge_finds_derivatives_and_kinks(self):
         judge = Judge(gradcli.compile("exp(2*x)*abs(y)").program, {"x": 0.5, "y": 0.0})

@@ -200,11 +200,11 @@ def all_finite(*values: Any) -> bool:
 
 def _first_nonfinite(value: Any) -> tuple[float, tuple[int, ...]]:
     """The first such number, and its place; in a batch, its place in its row."""
-    array = arrays.on_host(stacked(constant(value)))
+    numbers = stacked(constant(value))
+    array, finite = arrays.on_host(numbers), arrays.on_host(isfinite(numbers))
     if not arrays.shape(array):
         return float(array), ()
-    xp = arrays.numpy_namespace()
-    place = tuple(int(i) for i in xp.argwhere(~xp.isfinite(array))[0])
+    place = tuple(int(i) for i in arrays.numpy_namespace().argwhere(~finite)[0])
     return float(array[place]), place[len(place) - len(arrays.shape(value)) :]
 
 
