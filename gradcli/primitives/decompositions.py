@@ -17,16 +17,17 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import absolute, add, divide, minus, multiply, zeros_like
+from gradcli.primitives.arithmetic import add, divide, minus, multiply, zeros_like
 from gradcli.primitives.axes import chosen
-from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal, greater, less_equal, logical_and, logical_or, nowhere, where
+from gradcli.primitives.bind import constant
+from gradcli.primitives.comparisons import equal, greater, logical_and, logical_or, maximum, nowhere, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic, solve, square_matrix
+from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Composite, Primitive, spelled
-from gradcli.primitives.reductions import max_, sum_
+from gradcli.primitives.reductions import sum_
 from gradcli.primitives.scans import scan_smooth
 from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import concat, flip, matrix_transpose, tril, triu
@@ -368,21 +369,24 @@ def _matrix_exp_rule(g: Any, _y: Any, x: Any) -> Any:
     return scale * index(matrix_exp(blocks), (Ellipsis, slice(0, n), slice(n, None)))
 
 
-# Powers of a matrix of norm 1/2, over their factorials, beyond this one are below the rounding error.
-_LAST_POWER = 15
-
-
-def _matrix_exp_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
-    """The power series of the exponential, by scaling and squaring."""
-    norm = max_(sum_(absolute(x.inner), -1))
-    halvings = next((s for s in range(1, 1024) if assume(less_equal(norm, 2.0 ** (s - 1)))), 1)
-    scaled = multiply(x, 0.5**halvings)
-    found: Any = _identity(x)
-    for power in range(_LAST_POWER + y.order, 0, -1):
-        found = _identity(x) + matmul(scaled, found) / float(power)
-    for _ in range(halvings):
-        found = matmul(found, found)
-    yield from map(found.coefficient, itertools.count(1))
+def _matrix_exp_series(_primitive: Primitive, _y: Any, x: Any) -> Coefficients:
+    """Block triangular matrices with the coefficients of a series on their diagonals multiply as the series do: the
+    corner of the exponential of one is the last coefficient of the exponential."""
+    rank, parts = len(arrays.shape(x)), [x.inner]
+    nothing: Any = zeros_like(x.inner)
+    scale: Any = 1.0
+    for k in itertools.count(1):
+        part = x.coefficient(k)
+        parts.append(nothing if part is None else part)
+        if part is not None:
+            scale = maximum(scale, finite_scale(part, (rank - 2, rank - 1)))
+        # What is scaled by a power for each diagonal stays such a series, and none of it is much larger than 1.
+        sizes = itertools.accumulate(itertools.repeat(scale, k), multiply, initial=1.0)
+        scaled = [divide(part, size) for part, size in zip(parts, (*sizes,))]
+        rows = [concat([*[nothing] * i, *scaled[: k + 1 - i]], -1) for i in range(k + 1)]
+        found = matrix_exp(concat(rows, -2))
+        corner = index(found, (Ellipsis, slice(0, arrays.shape(x)[-1]), slice(k * arrays.shape(x)[-1], None)))
+        yield multiply(corner, power(scale, float(k)))
 
 
 matrix_exp: Primitive = Primitive(
