@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
+from gradcli.arrays.constants import is_exact
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.node import Node
 from gradcli.autograd.observers import observing
@@ -121,8 +122,9 @@ def _result(request: EvaluationRequest) -> Result:
 
 
 def _derivatives_inside(program: Module) -> Inside | None:
-    """What sees the derivatives that a program takes itself, None where it takes none."""
-    if not scope.differentiates(program):
+    """What sees the derivatives that a program takes itself; None where it takes none, and for numbers that are balls,
+    which say themselves what they lost."""
+    if is_exact() or not scope.differentiates(program):
         return None
     # What most programs do without is loaded by those that need it, here and below.
     from gradcli.run.losses import Inside
