@@ -15,7 +15,8 @@ from gradcli.errors import LimitError, UsageError
 MAX_STEPS = 2_000_000
 # Elements of all arrays that one run computes: 3.2 GB in float64, if it kept them all.
 MAX_ELEMENTS = 400_000_000
-# Digits with which numbers are computed whose digits are to be proved.
+# Of digits that are to be proved, and of those that are computed with for them.
+MAX_DIGITS = 1_000
 MAX_PRECISION = 10_000
 # Calls of functions within calls.
 MAX_DEPTH = 100_000

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
+import gradcli
+from gradcli.errors import BindingError, UsageError
+
 pytest.importorskip("flint")
+
+RUMP = "333.75*b**6 + a**2*(11*a**2*b**2 - b**6 - 121*b**4 - 2) + 5.5*b**8 + a/(2*b)"
+MULLER = """
+a = 4; b = 4.25
+for k in range(n):
+    a, b = b, 108 - (815 - 1500/a)/b
+b
+"""
 
 
 def proved(text: str, expected: Any, digits: int) -> None:
@@ -24,6 +40,86 @@ def proved(text: str, expected: Any, digits: int) -> None:
 def _precise() -> Any:
     with mpmath.workdps(1100):
         yield
+
+
+class TestValues:
+    def test_rump_s_polynomial_and_its_gradient(self, run):
+        found = run("eval", RUMP, "a=77617", "b=33096", "--digits", "50", "--json").json
+        proved(found["value"], mpmath.mpf(-54767) / 66192, 50)
+        a, b = 77617, 33096
+        by_a = 44 * a**3 * b**2 + 2 * a * (-(b**6) - 121 * b**4 - 2) + mpmath.mpf(1) / (2 * b)
+        by_b = (
+            mpmath.mpf("2002.5") * b**5
+            + a**2 * (22 * a**2 * b - 6 * b**5 - 484 * b**3)
+            + 44 * b**7
+            - mpmath.mpf(a) / (2 * b**2)
+        )
+        proved(found["grad"]["a"], by_a, 50)
+        proved(found["grad"]["b"], by_b, 50)
+
+    def test_muller_s_recurrence_has_its_true_limit(self, run):
+        found = run("eval", MULLER, "n=100", "--digits", "30", "--no-grad", "--json").json["value"]
+        a, b = Fraction(4), Fraction(17, 4)
+        for _ in range(100):
+            a, b = b, 108 - (815 - 1500 / a) / b
+        proved(found, mpmath.mpf(b.numerator) / b.denominator, 30)
+
+    def test_a_thousand_digits_of_a_derivative(self, run):
+        found = run("eval", "exp(pi*sqrt(x))", "x=163", "--digits", "1000", "--json").json
+        root = mpmath.sqrt(163)
+        proved(found["value"], mpmath.exp(mpmath.pi * root), 1000)
+        proved(found["grad"]["x"], mpmath.exp(mpmath.pi * root) * mpmath.pi / (2 * root), 1000)
+
+    def test_a_thousand_digits_of_the_20th_derivative(self, run):
+        words = ["x=1.5", "--order", "20", "--digits", "1000", "--json"]
+        found = run("eval", "sin(x**2)*exp(x)/x", *words).json["derivatives"][",".join("x" * 20)]
+        # By power series in t: sin((a + t)**2) is the imaginary part of exp(i*a**2)*exp(2*i*a*t)*exp(i*t**2).
+        a, n, i = mpmath.mpf("1.5"), 20, mpmath.mpc(0, 1)
+        series = [[mpmath.exp(i * a**2 + a) * (2 * i * a + 1) ** k / mpmath.factorial(k) for k in range(n + 1)]]
+        series.append([i ** (k // 2) / mpmath.factorial(k // 2) if k % 2 == 0 else 0 for k in range(n + 1)])
+        series.append([(-1) ** k / a ** (k + 1) for k in range(n + 1)])
+        total = [mpmath.mpf(1)] + [0] * n
+        for other in series:
+            total = [mpmath.fsum(total[j] * other[k - j] for j in range(k + 1)) for k in range(n + 1)]
+        proved(found, mpmath.im(total[n]) * mpmath.factorial(n), 1000)
+
+    def test_orders_whose_factorials_are_no_floats(self, run):
+        found = run("eval", "sinh(x)/x", "x=0.1", "--order", "30", "--digits", "40", "--json").json["derivatives"]
+        # By the power series.
+        expected = sum(
+            mpmath.mpf("0.1") ** (2 * k - 30) * mpmath.ff(2 * k, 30) / mpmath.factorial(2 * k + 1)
+            for k in range(15, 60)
+        )
+        proved(found[",".join("x" * 30)], expected, 40)
+
+    def test_mixed_derivatives_of_high_order(self, run):
+        found = run("eval", "exp(x*y)", "x=0.3", "y=0.7", "--order", "5", "--digits", "40", "--json").json[
+            "derivatives"
+        ]
+        x, y = mpmath.mpf("0.3"), mpmath.mpf("0.7")
+        proved(found["x,x,x,y,y"], mpmath.exp(x * y) * (x**2 * y**3 + 6 * x * y**2 + 6 * y), 40)
+
+    def test_exact_results_have_fewer_digits(self, run):
+        found = run(
+            "eval", "[1/3 - x/30, 1/8, 1/3, sin(0)*y, 10**20]", "x=10", "y=1e400", "--digits", "30", "--no-grad"
+        )
+        assert found.out.split() == ["value", "[0,", "0.125,", "0." + "3" * 30 + ",", "0,", "1e+20]"]
+
+    def test_poles_and_what_is_undefined(self, run):
+        found = run("eval", "[1/x, -1/x, log(x), log(x - 1), x/x]", "x=0", "--digits", "30", "--no-grad").out
+        assert found.split() == ["value", "[inf,", "-inf,", "-inf,", "nan,", "nan]"]
+        found = run("eval", "[1/x, 0.5]", "x=0", "--digits", "30", "--jacobian", "--json").json
+        assert found["value"] == ["Infinity", "0.5"]
+        assert found["jacobian"] == {"x": ["-Infinity", "0"]}
+        assert run("eval", "1/x", "x=0", "--digits", "30", "--json").json["value"] == "Infinity"
+
+    def test_a_comparison_is_decided_at_a_precision_that_is_high_enough(self, run):
+        words = ["x=0.1", "--digits", "10", "--no-grad"]
+        assert run("eval", "1 if exp(x)*exp(-x) + 1e-300 > 1 else 2", *words).out == "value  1\n"
+        assert run("eval", "1 if 1/3 + 1/3 + 1/3 == 1 else 2", "--digits", "10").out == "value  1\n"
+
+    def test_stable_forms_are_used(self, run):
+        assert run("eval", "log(x**q)", "x=5", "q=3", "--order", "2", "--digits", "20").out.endswith("q,q  0\n")
 
 
 class TestEval:
@@ -95,3 +191,118 @@ class TestEval:
         found = run("eval", "exp(x)", "x=[1, 0]", "--digits", "20", "--jacobian", "--json").json
         assert found["value"] == ["2.7182818284590452354", "1"]
         assert found["jacobian"] == {"x": [["2.7182818284590452354", "0"], ["0", "1"]]}
+
+
+class TestDiff:
+    def test_the_value_at_a_point_has_the_digits(self, run):
+        assert run("diff", "x^2", "x=3", "--digits", "50").out == "2*x\n# 6 at x=3\n"
+        found = run("diff", "exp(pi*sqrt(x))", "x=163", "--digits", "40", "--json").json["values"]["x"]
+        proved(found, mpmath.exp(mpmath.pi * mpmath.sqrt(163)) * mpmath.pi / (2 * mpmath.sqrt(163)), 40)
+        # Not as float64 has it.
+        assert run("diff", "x^2", "x=1.23456789012345678901", "--digits", "25").out.endswith(
+            "# 2.46913578024691357802 at x=1.23456789012345678901\n"
+        )
+
+    def test_without_a_point_there_is_nothing_to_give_digits_of(self, run):
+        assert run("diff", "x^2", "--digits", "50").err.startswith("error: --digits is for values at a point\n")
+
+
+class TestPython:
+    def test_results_are_decimals(self):
+        found = gradcli.compile("log(x**q)").evaluate({"x": 5, "q": "0.3"}, digits=30, order=2)
+        assert found.value == Decimal("0.482831373730230112380227799968")
+        assert found.grad == {"x": Decimal("0.06"), "q": Decimal("1.60943791243410037460075933323")}
+        assert found.derivatives == {"x,x": Decimal("-0.012"), "x,q": Decimal("0.2"), "q,q": Decimal(0)}
+
+    def test_a_float_is_the_binary_number_and_a_text_the_decimal(self):
+        f = gradcli.compile("x")
+        given = {0.1: "0.1000000000000000055511151231257827021181583404541015625", "0.1": "0.1"}
+        given |= {Decimal("0.1"): "0.1", Fraction(1, 8): "0.125", 3: "3"}
+        for value, expected in given.items():
+            assert str(f.evaluate({"x": value}, digits=60).value) == expected
+
+    def test_arrays(self):
+        found = gradcli.compile("x*y").evaluate(
+            {"x": ["0.1", Fraction(1, 4)], "y": np.array([3.0, 0.5])}, digits=20, jacobian=True
+        )
+        assert found.value.tolist() == [Decimal("0.3"), Decimal("0.125")]
+        assert found.jacobian["y"].tolist() == [[Decimal("0.1"), 0], [0, Decimal("0.25")]]
+        found = gradcli.compile("x*y").evaluate({"x": [1, 2], "y": 3}, ["y"], digits=20, grad_output=["0.1", 1])
+        assert found.grad == {"y": Decimal("2.1")}
+
+    def test_a_number_that_is_not_told_from_0_is_a_zero_with_the_exponent_of_its_bound(self):
+        found = gradcli.compile("exp(x) - exp(x)").evaluate({"x": 1}, digits=20, max_precision=300, gradient=False)
+        assert str(found.value) == "0E-300"
+        assert found.grad is None
+
+    def test_balls(self):
+        from flint import arb, fmpq
+
+        found = gradcli.compile("exp(x) + y").evaluate({"x": "0.1", "y": 1}, digits=20, balls=True)
+        assert type(found.value) is arb
+        assert found.value.rel_accuracy_bits() > 66
+        assert found.grad["y"] == fmpq(1)
+
+    @pytest.mark.parametrize(
+        ("asked", "message"),
+        [
+            ({"digits": 0}, "'digits' must be a whole number from 1 on, at most 1,000"),
+            ({"digits": 1001}, "'digits' must be a whole number from 1 on, at most 1,000"),
+            ({"digits": 20, "max_precision": 10}, "'max_precision' is less than 'digits'"),
+            ({"digits": 20, "order": 0}, "'order' must be a whole number from 1 on"),
+        ],
+    )
+    def test_what_cannot_be_asked_for(self, asked, message):
+        with pytest.raises(UsageError, match=message):
+            gradcli.compile("x**2").evaluate({"x": 3}, **asked)
+
+    @pytest.mark.parametrize("value", ["a", [1, [2]], None, {}])
+    def test_what_is_no_number(self, value):
+        with pytest.raises(BindingError, match="the value of 'x' is no number"):
+            gradcli.compile("x**2").evaluate({"x": value}, digits=20)
+
+    def test_in_a_process_of_its_own(self):
+        f = gradcli.compile("x/3", max_seconds=60)
+        assert f.evaluate({"x": 1}, digits=5).value == Decimal("0.33333")
+
+    def test_threads_get_right_results(self):
+        f = gradcli.compile("exp(x)")
+        with ThreadPoolExecutor(8) as pool:
+            found = [*pool.map(lambda n: (n, f.evaluate({"x": 1}, digits=n).grad["x"]), [*range(5, 200, 13)] * 2)]
+        for n, value in found:
+            proved(str(value), mpmath.e, n)
+
+    def test_the_precision_of_the_process_is_as_before(self):
+        import flint
+
+        before = flint.ctx.prec
+        gradcli.compile("exp(x)").evaluate({"x": 1}, digits=50)
+        assert flint.ctx.prec == before
+
+
+def test_numbers_alone_load_no_numpy_and_others_no_flint():
+    code = """
+import io, sys
+from gradcli.cli.environment import Environment
+from gradcli.cli.main import main
+main(sys.argv[1:], Environment(io.StringIO(), io.StringIO(), io.StringIO(), {}))
+print(*sorted({"numpy", "flint"} & {*sys.modules}))
+"""
+
+    def loaded(*words: str) -> str:
+        return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout
+
+    words = ["eval", "log(x**q)", "x=5", "q=3"]
+    assert loaded(*words) == "\n"
+    assert loaded(*words, "--digits", "50") == "flint\n"
+
+
+def test_without_flint_the_error_says_how_to_install_it(run, monkeypatch):
+    from gradcli.arrays import backends
+
+    monkeypatch.setitem(sys.modules, "flint", None)
+    backends.home.cache_clear()
+    outcome = run("eval", "x", "x=1", "--digits", "5")
+    backends.home.cache_clear()
+    assert outcome.status == 1
+    assert outcome.err.startswith("error: the backend flint is not installed\nhint: pip install '.[digits]'")

@@ -13,7 +13,9 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import cache
+from numbers import Rational
 from threading import RLock
 from typing import Any
 
@@ -96,23 +98,20 @@ def _most_bits() -> int:
 
 
 def exact(value: Any) -> Number:
-    """The number that a number of Python, NumPy or flint is: a float is the binary number that it is, one that keeps the
-    text it was written as that decimal."""
+    """The number that a number of Python, NumPy or flint is: a float is the binary number that it is, a text, a decimal or
+    a float that keeps the text it was written as is that decimal. Raises TypeError or ValueError for what is none."""
     kind = type(value)
     if kind is fmpq or kind is arb:
         return value
     if kind is not float:
-        text = getattr(value, "text", None)
-        if text is not None and _TEXT.fullmatch(text):
+        text = str(value) if isinstance(value, (str, Decimal)) else getattr(value, "text", "")
+        if text and _TEXT.fullmatch(text):
             return from_text(text)
-        try:
-            return settled(fmpq(operator.index(value)))
-        except TypeError:
-            # Fractions and decimals have their ratio too.
-            ratio = getattr(value, "as_integer_ratio", None)
-            if ratio is not None and kind.__module__ != "numpy" and math.isfinite(value):
-                return settled(fmpq(*ratio()))
-            value = float(value)
+        if isinstance(value, (Rational, bool)):
+            return settled(fmpq(value.numerator, value.denominator))
+        value = operator.index(value) if hasattr(value, "__index__") else float(value)
+        if type(value) is int:
+            return settled(fmpq(value))
     if not math.isfinite(value):
         return UNDEFINED if math.isnan(value) else INFINITY if value > 0 else NEGATIVE_INFINITY
     numerator, denominator = value.as_integer_ratio()

@@ -19,7 +19,7 @@ from gradcli.formulas import languages
 from gradcli.formulas.documents import Formulas
 from gradcli.language import scope
 from gradcli.language.syntax import tree
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.program.ir import owner_name
 from gradcli.run.diagnose import Warning, unused_parts
 from gradcli.run.symbolic import derivatives_as_formulas
@@ -57,6 +57,8 @@ class DiffOptions(NamedTuple):
     simplify: Annotated[
         bool, typer.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")
     ] = False
+    digits: opt.Digits = None
+    max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
     traceback: opt.Traceback = False
     max_steps: opt.MaxSteps = MAX_STEPS
@@ -69,7 +71,8 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
     """Differentiate, simplify, print; see `gradcli diff --help`."""
     _check(options)
     with limits.within(options.max_steps, options.max_elements):
-        program, bindings = inputs.read(options, environment, "float64")
+        sources = inputs.sources(options, environment, "float64")
+        program, bindings = sources.program, sources.bindings()
         wrt = _names(program, bindings, options)
         warnings = [*unused_parts(program), *_constants(program, {*bindings, *wrt})]
         tensors = languages.find(options.to).tensors
@@ -81,9 +84,11 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         missing = [name for name in read if name not in bindings]
         if missing:
             warnings.append(_no_value(program, point, missing[0]))
-        values = _values(program, bindings, wrt, options.order) if point and not missing else None
+        values = _values(options, sources, wrt, point) if point and not missing else None
         if values is not None:
             warnings += values.warnings
+        elif options.digits is not None:
+            raise UsageError("--digits is for values at a point", hint="give every name a value, as in x=3")
     if options.json:
         record = {"program": program.source, "wrt": list(wrt), "order": options.order, "to": options.to}
         done = {"simplified": simplified is not None} if options.simplify else {}
@@ -93,35 +98,52 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
     else:
         environment.write(document.text + "\n")
         if values is not None:
-            environment.write(_beside(languages.find(options.to).comment, point, values.derivatives))
+            environment.write(_beside(languages.find(options.to).comment, values))
         for warning in warnings:
             environment.complain(warning_text(warning, program.source))
         if options.simplify and simplified is None:
             environment.complain("warning: SymPy cannot simplify this within its limits of time and memory")
-    return ExitStatus.SUCCESS
+    return ExitStatus.SUCCESS if values is None or values.complete else ExitStatus.FAILURE
 
 
 class _Values(NamedTuple):
-    """The derivatives at the point that was given, by the names that they are by, and what there is to say of them."""
+    """A point, the derivatives there by the names that they are by, whether all have their digits, and what there is to
+    say of them."""
 
+    point: Mapping[str, Any]
     derivatives: Mapping[str, Any]
     warnings: Sequence[Warning]
+    complete: bool = True
 
 
-def _values(program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> _Values:
+def _values(options: DiffOptions, sources: inputs.Sources, wrt: Sequence[str], point: Mapping[str, Any]) -> _Values:
     from gradcli.run import session
 
-    given = [n for n in wrt if n in bindings]
-    result = session.run(session.EvaluationRequest(program, bindings, given, order=order if order > 1 else None))
-    found = (result.grad if order == 1 else result.derivatives) or {}
-    warnings = [w for w in result.warnings if w.code != "unused"]
-    return _Values({key: value for key, value in found.items() if key.count(",") == order - 1}, warnings)
+    given = [n for n in wrt if n in sources.values]
+
+    def request() -> session.EvaluationRequest:
+        order = options.order if options.order > 1 else None
+        return session.EvaluationRequest(sources.program, sources.bindings(), given, order=order)
+
+    complete = True
+    if options.digits is None:
+        result = session.run(request())
+    else:
+        from gradcli.run import digits
+
+        with digits.computing():
+            result, complete = digits.run(request, options.digits, options.max_precision)
+            point = digits.texts(lambda: {n: v for n, v in sources.bindings().items() if n in point}, options.digits)
+    found = (result.grad if options.order == 1 else result.derivatives) or {}
+    derivatives = {key: value for key, value in found.items() if key.count(",") == options.order - 1}
+    return _Values(point, derivatives, [w for w in result.warnings if w.code != "unused"], complete)
 
 
-def _beside(comment: str, point: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+def _beside(comment: str, values: _Values) -> str:
     """The values at a point, in lines that a reader of the formulas skips."""
-    where = ", ".join(f"{name}={number_text(value)}" for name, value in point.items())
-    lines = [f"{key}: " * (len(values) > 1) + number_text(value) for key, value in values.items()]
+    where = ", ".join(f"{name}={number_text(value)}" for name, value in values.point.items())
+    found = values.derivatives
+    lines = [f"{key}: " * (len(found) > 1) + number_text(value) for key, value in found.items()]
     return "".join(f"{comment} {line} at {where}\n" for text in lines for line in text.splitlines())
 
 
@@ -144,6 +166,7 @@ def _check(options: DiffOptions) -> None:
     if options.to not in languages.NAMES:
         hint = did_you_mean(options.to, languages.NAMES, f"--to is one of {', '.join(languages.NAMES)}")
         raise UsageError(f"there is no language {options.to!r} to write formulas in", hint=hint)
+    inputs.check_digits(options)
 
 
 def _names(program: tree.Module, bound: Collection[str], options: DiffOptions) -> Sequence[str]:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gradcli.arrays.backends import BACKENDS
+from gradcli.limits import MAX_DIGITS
 
 Words = Annotated[
     list[str] | None,
@@ -42,7 +43,7 @@ Digits = Annotated[
         "--digits",
         metavar="N",
         min=1,
-        max=1000,
+        max=MAX_DIGITS,
         help="So many digits of every number, each of them proved, of the decimals that were typed.",
     ),
 ]

@@ -60,6 +60,8 @@ def _plain_array(array: Any) -> object:
     limits.charge_steps(_ARRAY + _AXIS * array.ndim)
     # Of no elements there may be many lists.
     limits.charge(_WRITTEN * max(accumulate((1, *array.shape), mul)))
+    if array.dtype.kind == "O":
+        return _plain(array.tolist())
     if array.dtype.kind != "f":
         return array.tolist()
     if array.dtype.itemsize < 8:

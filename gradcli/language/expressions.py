@@ -227,6 +227,9 @@ def _stable_form(machine: Machine, node: Fitting, scope: Scope) -> Task:
 
 
 def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
+    if machine.scalars is not None:
+        # The series is one of floats.
+        return (yield from _as_it_stands(machine, node, scope, {}))
     # Loaded by programs with such expressions.
     from gradcli.primitives.taylor_series import taylor_series
 

@@ -25,6 +25,8 @@ _BITS_PER_DIGIT = 3.3219280948873626
 _GUARD = 40
 # Of a ball that says where it is to so many bits beyond its digits, these are proved.
 _MARGIN = 3
+# What stands before a bound.
+_BOUND = "|…| < "
 
 # What a run is of: the request, its inputs being balls of the precision that holds when it is asked for.
 Request = Callable[[], EvaluationRequest]
@@ -54,21 +56,41 @@ def run(request: Request, digits: int, most: int = MAX_PRECISION) -> Texts:
 
     One that is not told from 0 with `most` digits is a bound of its magnitude. Raises what `refined` raises.
     """
+    missing: list[Number] = []
+
+    def text(number: Number) -> str | float:
+        known = _text(number, digits, most)
+        if str(known).startswith(_BOUND):
+            missing.append(number)
+        return known
+
+    return Texts(mapped(proved(request, digits, most), text), not missing)
+
+
+def texts(inputs: Callable[[], Mapping[str, Any]], digits: int) -> dict[str, str | float]:
+    """Numbers by name, within `computing`, in so many digits."""
+    from gradcli.arrays.balls import precise
+
+    with precise(bits_of(digits)):
+        return {name: _text(value.numbers, digits, digits) for name, value in inputs().items()}
+
+
+def _text(number: Number, digits: int, most: int) -> str | float:
+    """A number as text, nan and the infinities as floats."""
+    from gradcli.arrays import ball_text
+
+    known = ball_text.text(number, digits)
+    if known is None:
+        return f"{_BOUND}{ball_text.bound(number, most) or 'inf'}"
+    return float(known) if known.endswith(("nan", "inf")) else known
+
+
+def proved(request: Request, digits: int, most: int = MAX_PRECISION) -> Result:
+    """The result of a run, within `computing`, in balls that have so many digits, but for those not told from 0."""
     found, _ = refined(
         lambda: at_precision(request), lambda result: all(_has(n, digits) for n in numbers(result)), digits, most
     )
-    missing: list[Number] = []
-
-    def text(number: Number) -> str:
-        from gradcli.arrays import ball_text
-
-        known = ball_text.text(number, digits)
-        if known is not None:
-            return known
-        missing.append(number)
-        return f"|…| < {ball_text.bound(number, most) or 'inf'}"
-
-    return Texts(mapped(found, text), not missing)
+    return found
 
 
 def refined(
@@ -109,8 +131,7 @@ def bits_of(digits: int) -> int:
 
 def at_precision(request: Request) -> Result:
     """The result of a run in balls, at the precision that holds."""
-    # Stable forms, and series near a point, are for numbers that round.
-    return session.run(request()._replace(executor="eager", rewrite=False))
+    return session.run(request()._replace(executor="eager"))
 
 
 def numbers(result: Result) -> Iterator[Number]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gradcli.confined import Limits
     from gradcli.run.certify import Certified
     from gradcli.run.compiled_functions import CompiledFunction
+    from gradcli.run.evaluated import Evaluated
 
 
 @overload
@@ -140,6 +141,35 @@ class CompiledProgram(Compiled):
             ):
                 return certify.run(request, max_precision)
 
+    def evaluate(
+        self,
+        values: Mapping[str, Any],
+        wrt: Sequence[str] | None = None,
+        *,
+        digits: int,
+        order: int | None = None,
+        jacobian: bool = False,
+        gradient: bool = True,
+        grad_output: Any = None,
+        max_precision: int = MAX_PRECISION,
+        balls: bool = False,
+    ) -> Evaluated:
+        """The value and its derivatives by `wrt` (all inputs, where that is None), each number in so many digits that are
+        proved, by ball arithmetic: see `Evaluated`. An input that is a text is that decimal, a float the binary number
+        that it is.
+
+        With `order` all derivatives up to it, with `jacobian` those of each element of the value; `gradient=False` gives
+        the value alone. At most `max_precision` digits are computed with. Raises UndecidedError where a comparison is
+        open then, and BackendError where python-flint is not installed or has no such function.
+        """
+        from gradcli.run.evaluated import Options, evaluated
+
+        options = Options(digits, order, jacobian, gradient, grad_output, max_precision, balls)
+        self._expect_known(values)
+        names = self._names(values, wrt)
+        with limits.within(*self._limits):
+            return evaluated(self.program, values, names if gradient else (), options)
+
     def _evaluated(self, bindings: Mapping[str, Any]) -> Any:
         return evaluate(self.program, bindings).value
 
@@ -203,6 +233,12 @@ class ConfinedProgram(CompiledProgram):
         found: Certified = self._asked("certify", values, wrt, **further)
         return found
 
+    def evaluate(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, **options: Any) -> Evaluated:
+        if options.get("balls"):
+            raise UsageError("balls cannot be sent from the process of the program", hint="leave out balls=True")
+        found: Evaluated = self.apart(_evaluated, self._compile, dict(values), wrt, options)
+        return found
+
     def _asked(self, method: str, values: Mapping[str, Any], wrt: Sequence[str] | None, **further: Any) -> Any:
         bindings, names = self.sent(values, wrt)
         found, warnings = self.apart(_asked, self._compile, method, bindings, {"wrt": names, **further})
@@ -240,6 +276,15 @@ def _compiled(compile: Callable[[], CompiledProgram], *names: Sequence[str]) -> 
 
 def _called(compile: Callable[[], CompiledProgram], values: Mapping[str, Any]) -> Any:
     return compile()(**values)
+
+
+def _evaluated(
+    compile: Callable[[], CompiledProgram],
+    values: Mapping[str, Any],
+    wrt: Sequence[str] | None,
+    options: Mapping[str, Any],
+) -> Evaluated:
+    return compile().evaluate(values, wrt, **options)
 
 
 def _asked(

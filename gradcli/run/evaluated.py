@@ -1,0 +1,104 @@
+"""What Python asks of a program with digits that are proved: `gradcli.compile(p).evaluate(values, digits=50)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import BindingError, UsageError
+from gradcli.language.syntax.tree import Module
+from gradcli.limits import MAX_DIGITS, MAX_PRECISION
+from gradcli.run import digits
+from gradcli.run.session import EvaluationRequest, Result
+
+
+class Evaluated(NamedTuple):
+    """The value of a program and what it was asked for of derivatives, each number in decimals that are proved.
+
+    A number is a `decimal.Decimal` of so many significant digits, of which the last is off by at most one unit, and of
+    fewer where it is exact; a tensor is an array of NumPy of them. A number that is not told from 0 is a zero with
+    the exponent of its bound: `Decimal("0E-10000")` is less than 1e-10000. Where balls were asked for, numbers are those
+    of python-flint: `fmpq`, which is exact, or `arb`.
+    """
+
+    value: Any
+    grad: dict[str, Any] | None = None
+    derivatives: dict[str, Any] | None = None
+    jacobian: dict[str, Any] | None = None
+
+
+class Options(NamedTuple):
+    """What is asked for beside the value, as `CompiledProgram.evaluate` says it."""
+
+    digits: int
+    order: int | None = None
+    jacobian: bool = False
+    gradient: bool = True
+    grad_output: Any = None
+    max_precision: int = MAX_PRECISION
+    balls: bool = False
+
+
+def evaluated(program: Module, values: Mapping[str, Any], wrt: Sequence[str], options: Options) -> Evaluated:
+    """Raises UsageError for digits that cannot be asked for, BindingError for what is no number, BackendError where
+    FLINT is not installed, and what a run raises."""
+    _check(options)
+
+    def request() -> EvaluationRequest:
+        return EvaluationRequest(
+            program,
+            {name: _numbers(value, f"the value of '{name}'") for name, value in values.items()},
+            wrt,
+            gradient=options.gradient,
+            grad_output=None if options.grad_output is None else _numbers(options.grad_output, "grad_output"),
+            jacobian=options.jacobian,
+            order=options.order,
+        )
+
+    with digits.computing():
+        found = digits.proved(request, options.digits, options.max_precision)
+        return _parts(digits.mapped(found, (lambda n: n) if options.balls else _decimal(options)))
+
+
+def _check(options: Options) -> None:
+    for name, most in (("digits", MAX_DIGITS), ("max_precision", None)):
+        number = getattr(options, name)
+        if type(number) is not int or number < 1 or (most is not None and number > most):
+            raise UsageError(
+                f"'{name}' must be a whole number from 1 on" + ("" if most is None else f", at most {most:,}")
+            )
+    if options.max_precision < options.digits:
+        raise UsageError("'max_precision' is less than 'digits'", hint="it is the most digits to compute with")
+    if options.order is not None and (type(options.order) is not int or options.order < 1):
+        raise UsageError("'order' must be a whole number from 1 on")
+
+
+def _numbers(value: Any, what: str) -> Any:
+    """A number, or lists or an array of them, as balls: a text is a decimal, a float the binary number that it is."""
+    try:
+        if isinstance(value, (list, tuple)):
+            value = arrays.numpy_namespace().asarray(value, dtype=object)
+        return arrays.default_namespace().asarray(value, "float64")
+    except (TypeError, ValueError):
+        raise BindingError(
+            f"{what} is no number", hint='give a number, a text such as "0.1", or lists of them'
+        ) from None
+
+
+def _decimal(options: Options) -> Callable[[Any], Decimal]:
+    from gradcli.arrays import ball_text
+
+    def decimal(number: Any) -> Decimal:
+        text = ball_text.text(number, options.digits)
+        if text is not None:
+            return Decimal(text)
+        bound = ball_text.bound(number, options.max_precision)
+        return Decimal("nan") if bound is None else Decimal(f"0{bound[1:]}")
+
+    return decimal
+
+
+def _parts(result: Result) -> Evaluated:
+    return Evaluated(result.value, result.grad, result.derivatives, result.jacobian)
