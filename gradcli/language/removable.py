@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from gradcli import limits
+from gradcli import arrays, limits
 from gradcli.errors import GradcliError, LimitError
 from gradcli.language import scope, singular, stable
 from gradcli.language.stable import Rewritten, StableForm
@@ -60,7 +60,9 @@ def rewrites(
     if found is None:
         own = scope.defined_functions(program)
         stable_forms = stable.rewrites(program, own)
-        found = known[key] = stable_forms | _removable(program, own, *key, stable_forms)
+        # What is found is kept for all runs: it is of floats, whatever computes this one.
+        with arrays.using_namespace(None):
+            found = known[key] = stable_forms | _removable(program, own, *key, stable_forms)
     return found
 
 
