@@ -55,11 +55,12 @@ class PrimitiveNode(Node):
             saved[i] = shape_only(data[i])
         if None in versions:
             _keep_constants(saved, versions, needs)
-        for i in needs.fixed:
-            edges[i] = None
+        if needs.fixed:
+            for i in needs.fixed:
+                edges[i] = None
         Node.__init__(self, edges)
         name = primitive.node_name
-        self.name = name if isinstance(name, NodeName) else NodeName(name(operands, params))
+        self.name = name if isinstance(name, NodeName) else name(operands, params)
         self.primitive = primitive
         self.params = params
         self.saved: list[Any] | None = saved

@@ -23,7 +23,7 @@ _OPERAND = 3
 # What an operand is by its type, from the inside out: a number, a truth value, an array, or a kind with its level.
 _NUMBER, _TRUTH, _ARRAY = range(3)
 # With what reads an operation in which it is outermost.
-_readings: dict[type, tuple[int, Any]] = {float: (_NUMBER, None), int: (_NUMBER, None), bool: (_TRUTH, None)}
+readings: dict[type, tuple[int, Any]] = {float: (_NUMBER, None), int: (_NUMBER, None), bool: (_TRUTH, None)}
 _OF_ARRAYS = _ARRAY, None
 
 
@@ -43,7 +43,7 @@ class Kind:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        _readings[cls] = _ARRAY + 1 + cls.level, cls.read
+        readings[cls] = _ARRAY + 1 + cls.level, cls.read
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -143,7 +143,7 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
     for operand in operands:
         kind = type(operand)
         if kind is not float:
-            rank, read = _readings.get(kind, _OF_ARRAYS)
+            rank, read = readings.get(kind, _OF_ARRAYS)
             if rank > highest:
                 highest, outermost = rank, read
     if outermost is not None:

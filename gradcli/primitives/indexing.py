@@ -15,6 +15,7 @@ from gradcli.primitives.axes import diagonal_number, whole, whole_array
 from gradcli.primitives.bind import Kind, concrete
 from gradcli.primitives.elements import broadcast_elements
 from gradcli.primitives.families import moving
+from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.series import linear
 
@@ -110,7 +111,7 @@ index = moving(
     view=lambda _x, *, key: not has_arrays(key),
     strides=strides.of_index,
     shares=lambda _layout, *, key: not has_arrays(key),
-    node_name=lambda _operands, params: "IndexBackward0" if has_arrays(params["key"]) else "SelectBackward0",
+    node_name=lambda _operands, params: NodeName("IndexBackward0" if has_arrays(params["key"]) else "SelectBackward0"),
     samples=((_VECTOR, 1), (_MATRIX, (slice(None), [0, 2, 0])), (_MATRIX, (None, Ellipsis, slice(0, 3, 2)))),
 )  # fmt: skip
 

@@ -16,6 +16,7 @@ from gradcli.primitives.axes import normalize_axis, whole_numbers
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.elements import work
 from gradcli.primitives.indexing import take_diagonal
+from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Composite, Primitive
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import multilinear
@@ -87,10 +88,10 @@ def _matmul_elements(shapes: Sequence[Shape], _params: Mapping[str, Any]) -> int
     return results + work(results * a[-1]) + (math.prod(a) + math.prod(b)) // _READ
 
 
-def _matmul_name(operands: Sequence[Any], _params: Mapping[str, Any]) -> str:
+def _matmul_name(operands: Sequence[Any], _params: Mapping[str, Any]) -> NodeName:
     ranks = tuple(len(arrays.shape(o)) for o in operands)
     names: dict[Shape, str] = {(1, 1): "Dot", (2, 1): "Mv", (1, 2): "Mv", (2, 2): "Mm"}
-    return f"{names.get(ranks, 'Bmm')}Backward0"
+    return NodeName(f"{names.get(ranks, 'Bmm')}Backward0")
 
 
 matmul = Primitive(

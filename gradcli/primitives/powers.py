@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays import definitions
 from gradcli.arrays.constants import is_exact
 from gradcli.primitives.arithmetic import absolute, divide, multiply, subtract, zeros_like
-from gradcli.primitives.bind import Kind, assume, constant
+from gradcli.primitives.bind import Kind, assume, bind, constant
 from gradcli.primitives.comparisons import (
     equal,
     greater,
@@ -24,10 +24,12 @@ from gradcli.primitives.comparisons import (
 )
 from gradcli.primitives.exponential import log
 from gradcli.primitives.families import elementwise
+from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, from_derivative, integrated
 from gradcli.primitives.surcharges import of_powers
 
+_NO_PARAMS: Mapping[str, Any] = {}
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3), (2.0, -0.5), ([[0.3, 1.2]], [[0.8], [2.5]]))
@@ -75,11 +77,14 @@ def _power_by_exponent(g: Any, y: Any, x: Any, q: Any) -> Any:
     return g * where(flat, 0.0, y * log(where(flat, 1.0, x)))
 
 
-def _power_node_name(operands: Any, _params: Any) -> str:
+_POWER, _POWER_OF_TENSORS, _POWER_OF_NUMBER = (NodeName(f"PowBackward{i}") for i in range(3))
+
+
+def _power_node_name(operands: Any, _params: Any) -> NodeName:
     base, exponent = operands
-    if not hasattr(exponent, "grad_fn"):
-        return "PowBackward0"
-    return "PowBackward1" if hasattr(base, "grad_fn") else "PowBackward2"
+    if type(exponent) is float or not hasattr(exponent, "grad_fn"):
+        return _POWER
+    return _POWER_OF_NUMBER if type(base) is float or not hasattr(base, "grad_fn") else _POWER_OF_TENSORS
 
 
 def _power_series(primitive: Primitive, y: Any, x: Any, q: Any) -> Coefficients:
@@ -169,14 +174,15 @@ whole_power = elementwise(
 )  # fmt: skip
 
 
-def _power(x: Any, q: Any) -> Any:
+def raised(x: Any, q: Any) -> Any:
+    """x to the power q: the operator."""
     if type(q) in (int, float) and q == q // 1 and abs(q) < 2**53:
-        return whole_power(x, n=float(q))
-    return general_power(x, q)
+        return bind(whole_power, (x,), {"n": float(q)})
+    return bind(general_power, (x, q), _NO_PARAMS)
 
 
 power = Composite(
-    "pow", "x, q", "x to the power q", _power,
+    "pow", "x, q", "x to the power q", raised,
     derivative="g*q*x**(q-1), g*x**q*log(x)",
     domain="x > 0; with a whole q everywhere",
     edges=(

@@ -298,7 +298,7 @@ class Primitive(Operation):
         shares: Callable[..., bool] = always,
         time: int = 1,
         surcharge: Callable[..., int] | None = None,
-        node_name: str | Callable[[Sequence[Any], Mapping[str, Any]], str] | None = None,
+        node_name: str | Callable[[Sequence[Any], Mapping[str, Any]], NodeName] | None = None,
         **known: Any,
     ) -> None:
         super().__init__(name, signature, doc, **known)

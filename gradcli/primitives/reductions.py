@@ -30,6 +30,7 @@ from gradcli.primitives.comparisons import (
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
 from gradcli.primitives.elements import sorting
 from gradcli.primitives.indexing import index
+from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated, linear, locally_constant
 from gradcli.primitives.shape import concat, expand_dims, stack
@@ -63,9 +64,9 @@ def _reduced_elements(shapes: Sequence[Shape], params: Mapping[str, Any]) -> int
 def _reduction_name(stem: str, of_all: int = 0) -> Any:
     """PyTorch's names, with the number `of_all` for a reduction to one element."""
 
-    def name(operands: Sequence[Any], params: Mapping[str, Any]) -> str:
+    def name(operands: Sequence[Any], params: Mapping[str, Any]) -> NodeName:
         whole_tensor = len(params["axis"]) == len(arrays.shape(operands[0]))
-        return f"{stem}Backward{of_all if whole_tensor else 1 - of_all}"
+        return NodeName(f"{stem}Backward{of_all if whole_tensor else 1 - of_all}")
 
     return name
 
