@@ -86,7 +86,7 @@ DIGITS = Backend(
     home="gradcli.arrays.flint_arrays",
     extra="digits",
     classes=[("gradcli", "Balls")],
-    executor="stepwise",
+    executor="single_numbers",
     # No array has so many elements.
     worth=Worth(2**63, 2**63, 2**63),
 )

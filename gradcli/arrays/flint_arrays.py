@@ -114,6 +114,10 @@ class FlintArrays(_Known):
         setattr(self, name, made)
         return made
 
+    def of_numbers(self, name: str) -> Callable[..., Any] | None:
+        """The function of numbers of this name, None where there is none."""
+        return _checked(name)
+
     # --- arrays in and out
 
     def asarray(self, value: Any, dtype: str | None = None) -> Array:
@@ -230,9 +234,9 @@ def _is_float(number: Any) -> bool:
 
 def _function(name: str) -> Callable[..., Any]:
     spelling = spellings.of(name)
-    found = of_numbers(name)
+    found = _checked(name)
     if found is not None:
-        return _mapped(found, spelling, keeps_truths=name == "where")
+        return _mapped(found, truths=spelling.truths)
     for home in () if spelling.elementwise else _OF_ARRAYS:
         found = getattr(import_module(home), name, None)
         if found is not None:
@@ -250,15 +254,26 @@ class MissingDigitsError(BackendError, AttributeError):
         )
 
 
-def _mapped(function: Callable[..., Any], spelling: spellings.Spelling, *, keeps_truths: bool) -> Callable[..., Any]:
-    """A function of numbers as one of balls, of whole numbers, and of truth values, which count as 0 and 1 unless it
-    `keeps_truths`, on broadcast operands."""
+@cache
+def _checked(name: str) -> Callable[..., Any] | None:
+    """The function of numbers of this name, None where there is none: of truth values too, which count as 0 and 1 unless
+    it chooses by them, and with results that say something."""
+    function = of_numbers(name)
+    if function is None:
+        return None
+    keeps_truths = name == "where"
 
-    def one(*numbers: Any, **params: Any) -> Any:
+    def checked(*numbers: Any, **params: Any) -> Any:
         if not keeps_truths and bool in map(type, numbers):
             numbers = tuple(fmpq(int(n)) if type(n) is bool else n for n in numbers)
         result = function(*numbers, **params)
         return result if type(result) is bool else bounded(settled(result), numbers)
+
+    return checked
+
+
+def _mapped(function: Callable[..., Any], *, truths: bool) -> Callable[..., Any]:
+    """A function of numbers as one of balls, of whole numbers and of truth values, on broadcast operands."""
 
     def apply(*operands: Any, **params: Any) -> Any:
         numbers, scalar = [], True
@@ -267,12 +282,12 @@ def _mapped(function: Callable[..., Any], spelling: spellings.Spelling, *, keeps
             scalar = scalar and (type(number) in _NUMBERS or type(number) is bool)
             numbers.append(number)
         if scalar:
-            result = one(*numbers, **params)
+            result = function(*numbers, **params)
             return result if type(result) is bool else Balls(result)
         import numpy
 
-        results = numpy.frompyfunc(lambda *n: one(*n, **params), len(numbers), 1)(*numbers)
-        return results.astype(bool) if spelling.truths else Balls(results)
+        results = numpy.frompyfunc(lambda *n: function(*n, **params), len(numbers), 1)(*numbers)
+        return results.astype(bool) if truths else Balls(results)
 
     return apply
 

@@ -159,7 +159,7 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
     if chosen is not None and chosen.scalars is not None:
         if budget is not None:
             budget.charge_steps(chosen.scalars.eighths(primitive.name, primitive.time))
-        return _forward(primitive, chosen.scalars)(*operands, **params)
+        return forward_in(chosen.scalars, primitive)(*operands, **params)
     of_floats = primitive.of_floats
     return of_floats(*operands, **params) if params else of_floats(*operands)
 
@@ -189,7 +189,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
             if xp.scalars is None:
                 result = primitive.forward(xp, *operands, **params)
             else:
-                result = _forward(primitive, xp)(*operands, **params)
+                result = forward_in(xp, primitive)(*operands, **params)
     except (GradcliError, RecursionError):
         raise
     except (MemoryError, ValueError, IndexError, TypeError, RuntimeError) as error:
@@ -204,7 +204,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     return [xp.tidy(r) for r in result] if type(result) is list else xp.tidy(result)
 
 
-def _forward(primitive: Primitive, xp: Any) -> Callable[..., Any]:
+def forward_in(xp: Any, primitive: Primitive) -> Callable[..., Any]:
     """The `forward` of a primitive in a namespace whose numbers are exact. One that is written in other functions, which
     may be right to the rounding of floats alone, is there by the name of the entry."""
     if primitive.elementwise and primitive.function is None and xp.has(primitive.name):

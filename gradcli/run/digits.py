@@ -30,6 +30,8 @@ _BOUND = "|…| < "
 
 # What a run is of: the request, its inputs being balls of the precision that holds when it is asked for.
 Request = Callable[[], EvaluationRequest]
+# From it to the result at the precision that holds.
+Compute = Callable[[Request], Result]
 Computed = TypeVar("Computed")
 
 
@@ -85,10 +87,12 @@ def _text(number: Number, digits: int, most: int) -> str | float:
     return float(known) if known.endswith(("nan", "inf")) else known
 
 
-def proved(request: Request, digits: int, most: int = MAX_PRECISION) -> Result:
-    """The result of a run, within `computing`, in balls that have so many digits, but for those not told from 0."""
+def proved(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Result:
+    """The result of a run, within `computing`, in balls that have so many digits, but for those not told from 0. At each
+    precision `compute` gives it, `at_precision` where that is None."""
+    compute = compute or at_precision
     found, _ = refined(
-        lambda: at_precision(request), lambda result: all(_has(n, digits) for n in numbers(result)), digits, most
+        lambda: compute(request), lambda result: all(_has(n, digits) for n in numbers(result)), digits, most
     )
     return found
 

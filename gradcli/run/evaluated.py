@@ -11,6 +11,7 @@ from gradcli.errors import BindingError, UsageError
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_DIGITS, MAX_PRECISION
 from gradcli.run import digits
+from gradcli.run.proved_recordings import ProvedRecordings
 from gradcli.run.session import EvaluationRequest, Result
 
 
@@ -41,8 +42,10 @@ class Options(NamedTuple):
     balls: bool = False
 
 
-def evaluated(program: Module, values: Mapping[str, Any], wrt: Sequence[str], options: Options) -> Evaluated:
-    """Raises UsageError for digits that cannot be asked for, BindingError for what is no number, BackendError where
+def evaluated(
+    program: Module, values: Mapping[str, Any], wrt: Sequence[str], options: Options, recordings: ProvedRecordings
+) -> Evaluated:
+    """What is asked for of a program, by its `recordings` where it was asked for before. Raises UsageError for digits that cannot be asked for, BindingError for what is no number, BackendError where
     FLINT is not installed, and what a run raises."""
     _check(options)
 
@@ -58,7 +61,7 @@ def evaluated(program: Module, values: Mapping[str, Any], wrt: Sequence[str], op
         )
 
     with digits.computing():
-        found = digits.proved(request, options.digits, options.max_precision)
+        found = digits.proved(request, options.digits, options.max_precision, recordings.result)
         return _parts(digits.mapped(found, (lambda n: n) if options.balls else _decimal(options)))
 
 

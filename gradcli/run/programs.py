@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, overload
 from warnings import catch_warnings, simplefilter, warn
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gradcli.run.certify import Certified
     from gradcli.run.compiled_functions import CompiledFunction
     from gradcli.run.evaluated import Evaluated
+    from gradcli.run.proved_recordings import ProvedRecordings
 
 
 @overload
@@ -168,7 +169,13 @@ class CompiledProgram(Compiled):
         self._expect_known(values)
         names = self._names(values, wrt)
         with limits.within(*self._limits):
-            return evaluated(self.program, values, names if gradient else (), options)
+            return evaluated(self.program, values, names if gradient else (), options, self._proved)
+
+    @cached_property
+    def _proved(self) -> ProvedRecordings:
+        from gradcli.run.proved_recordings import ProvedRecordings
+
+        return ProvedRecordings()
 
     def _evaluated(self, bindings: Mapping[str, Any]) -> Any:
         return evaluate(self.program, bindings).value

@@ -1,0 +1,86 @@
+"""Recordings of a program in balls, for Python that asks for proved digits of it again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import GradcliError
+from gradcli.executors.choose import executable
+from gradcli.language.values import plain
+from gradcli.run import digits
+from gradcli.run.digits import Request
+from gradcli.run.recordings import Recording
+from gradcli.run.session import EvaluationRequest, Result
+from gradcli.run.trace import Trace, value_and_derivatives, value_and_gradients
+
+# So many are kept at a time.
+_MOST = 16
+
+
+class ProvedRecordings:
+    """The recordings of what a program of numbers was asked for, each made when that is asked for again.
+
+    It is of a precision, as its constants are; None stands for what cannot be recorded, and for what was asked for once
+    an empty place.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Any, list[Recording | None]] = {}
+
+    def result(self, request: Request) -> Result:
+        """The result of a run in balls, at the precision that holds: value, gradients and derivatives, without warnings
+        where it is replayed. Raises what the run raises."""
+        asked = request()
+        if asked.jacobian or asked.grad_output is not None or any(map(arrays.shape, asked.bindings.values())):
+            return digits.at_precision(request)
+        known = self._known.get(key := _key(asked))
+        if known is None:
+            if len(self._known) >= _MOST:
+                self._known.pop(next(iter(self._known)), None)
+            self._known[key] = []
+            return digits.at_precision(request)
+        if not known:
+            known.append(_recorded(asked))
+        # Eager evaluation tells where in the program an error comes from.
+        return _replayed(known[0], asked) or digits.at_precision(request)
+
+
+def _key(asked: EvaluationRequest) -> Any:
+    from gradcli.arrays.balls import precision
+
+    return precision(), asked.gradient, asked.order, tuple(asked.wrt), tuple(asked.bindings)
+
+
+def _recorded(asked: EvaluationRequest) -> Recording | None:
+    try:
+        trace = _trace(asked)
+        return Recording(trace, executable(trace.program, arrays.chosen_namespace()))
+    except GradcliError:
+        return None
+
+
+def _trace(asked: EvaluationRequest) -> Trace:
+    wrt = tuple(asked.wrt) if asked.gradient else ()
+    if asked.order is None or asked.order == 1:
+        return value_and_gradients(asked.program, asked.bindings, wrt)
+    return value_and_derivatives(asked.program, asked.bindings, wrt, asked.order)
+
+
+def _replayed(recording: Recording | None, asked: EvaluationRequest) -> Result | None:
+    try:
+        outcome = None if recording is None else recording.outcome([*asked.bindings.values()])
+    except GradcliError:
+        return None
+    if outcome is None:
+        return None
+    result = Result(plain(outcome.value))
+    result.grad = _chosen(outcome.derivatives, mixed=False) if asked.gradient else None
+    result.derivatives = None if asked.order is None else _chosen(outcome.derivatives, mixed=True)
+    return result
+
+
+def _chosen(derivatives: Mapping[str, Any], *, mixed: bool) -> dict[str, Any]:
+    """Those of order 1, or those that are `mixed` or of higher order."""
+    return {key: d for key, d in derivatives.items() if ("," in key) is mixed}
