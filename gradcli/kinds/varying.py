@@ -33,14 +33,19 @@ def everywhere(shape: tuple[int, ...], like: Any) -> Any:
 def varying(result: Series, primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """Which elements of a result vary where those of the operands do that are series."""
     series = type(result)
+    if not result.degree:
+        # As that of floor is.
+        return broadcast_to(False, result.shape)
+    varied = [_varies(operands[i]) for i in _series_among(series, primitive, operands)]
     product = primitive.multilinear or primitive is multiply
     if product or primitive.selects or primitive.jet is linear or primitive is sort:
         # What these have for a derivative of 1 of all that varies is a sum of such ones.
         mark = _marked_factor if product else _marked
         made = series._applied(primitive, [mark(series, o) for o in operands], params)
         slope = made.coefficient(1) if isinstance(made, series) else None
-        return broadcast_to(False, result.shape) if slope is None else not_equal(slope, 0)
-    varied = [_varies(operands[i]) for i in _series_among(series, primitive, operands)]
+        found = broadcast_to(False, result.shape) if slope is None else not_equal(slope, 0)
+        # 0 times a factor that is inf or nan is not 0.
+        return logical_and(found, functools.reduce(logical_or, varied)) if primitive.elementwise else found
     if primitive.reduces is not None:
         return any_(*varied, **params)
     if not primitive.elementwise:

@@ -163,6 +163,8 @@ def _prod_series(primitive: Primitive, y: Any, x: Any, *, axis: Shape, keepdims:
     """From the derivative, which is a product with the gradient: the vjp rule makes it of ones."""
     (inner,) = y.inside_rule(primitive, (x,), {})
     gradient = primitive.rule(0)(ones_like(y.inner), y, inner, axis=axis, keepdims=keepdims)
+    if x.varies is not None:
+        gradient = where(x.varies, gradient, 0.0)
     yield from integrated(y, sum_(gradient * x.derivative(), axis, keepdims))
 
 
