@@ -276,16 +276,16 @@ def _has_dependent_columns(point: Point) -> bool:
 def _operands(primitive: Primitive, point: Point) -> list[Any]:
     """What a primitive is applied to as the program runs."""
     found: list[Any] = []
-    forward = primitive.forward
+    prepare = primitive.prepare
 
-    def seen(xp: Any, *operands: Any, **params: Any) -> Any:
+    def seen(*operands: Any, **params: Any) -> Any:
         found.append(operands)
-        return forward(xp, *operands, **params)
+        return (operands, params) if prepare is None else prepare(*operands, **params)
 
-    primitive.forward = seen
+    primitive.prepare = seen
     try:
         with limited(), suppress(GradcliError):
             point.evaluate({})
     finally:
-        primitive.forward = forward
+        primitive.prepare = prepare
     return found
