@@ -106,6 +106,17 @@ class InParts(Cell):
     def value(self) -> Value:
         return self.read(self.name, self.key)
 
+    @value.setter
+    def value(self, _value: Value) -> None:
+        # Reading it has made a tensor of one whose sizes are known.
+        raise self._needs_sizes()
+
+    def _needs_sizes(self) -> SizeNeededError:
+        return SizeNeededError(
+            f"how many elements '{self.name}' has is not known, and this depends on it",
+            hint=f"give it a value for its size, as in {self.name}=[1,2,3]",
+        )
+
     def part(self, key: Any) -> InParts | None:
         """What stands at a key; None where that is not found by counting. Raises ShapeError where the sizes are needed."""
         places = normalize_key(key)
@@ -113,10 +124,7 @@ class InParts(Cell):
         if self.sizes is None:
             if counted and min(places, default=0) >= 0:
                 return InParts(self.name, None, self.read, self.key + places)
-            raise SizeNeededError(
-                f"how many elements '{self.name}' has is not known, and this depends on it",
-                hint=f"give it a value for its size, as in {self.name}=[1,2,3]",
-            )
+            raise self._needs_sizes()
         left = self.sizes[len(self.key) :]
         if not counted or len(places) > len(left) or any(not -s <= i < s for i, s in zip(places, left)):
             return None
