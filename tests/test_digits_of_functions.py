@@ -7,7 +7,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -18,18 +18,18 @@ from gradcli.arrays import backends, floats, using_namespace
 from gradcli.arrays.balls import Balls, Number, UndecidedError, exact, from_text, precise, to_float
 from gradcli.arrays.flint_arrays import MissingDigitsError
 from gradcli.arrays.flint_names import of_numbers
+from gradcli.arrays.missing_digits import REASONS
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives import exponential, table
 from gradcli.primitives.bind import concrete
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import Operation, Primitive
 from tests.proved_digits import DATA, ORDER
 from tests.references import ELEMENTWISE
 
 DIGITS = 100
 BITS = (384, 768, 1536)
 REFERENCES = json.loads(DATA.read_text())
-# Nothing is next to a number that is exact.
-LACKING = {"nextafter"}
+LACKING = REASONS.keys() & REFERENCES.keys()
 NAMES = sorted(REFERENCES.keys() - LACKING)
 FUNCTIONS = {e.name: e for e in table.entries() if e.name in REFERENCES}
 WITHOUT_DERIVATIVE = {e.name for e in FUNCTIONS.values() if e.derivative == "none"}
@@ -222,26 +222,65 @@ def test_edges_are_those_of_floats(entry: Primitive) -> None:
         )
 
 
-@pytest.mark.parametrize("name", sorted(LACKING))
-def test_what_has_no_digits_says_so(name: str) -> None:
-    with (
-        in_balls(200),
-        pytest.raises(MissingDigitsError, match=f"no proved digits of '{name}': ball arithmetic has no"),
-    ):
-        called(name, [Balls(x) for x in map(from_text, REFERENCES[name][0][0])])
-
-
-# By mpmath. Arb's own function takes seconds for large ones, and gives two digits.
-@pytest.mark.parametrize(
-    ("a", "x", "digits"),
-    [
-        ("200", "190", "0.24334742710062380421367356377566933375470548142394580376534"),
-        ("1000", "400", "9.09751274843513845226322891414349559965276611327078711037223e-140"),
-    ],
+# What holds at some numbers of a ball alone is not said of it.
+UNDECIDED = (
+    ("log", [arb(0, 1)], {}),
+    ("sqrt", [arb(0, 1)], {}),
+    ("asin", [arb(1, 0.25)], {}),
+    ("pow", [fmpq(-1), arb(2, 0.25)], {}),
+    ("divide", [fmpq(1), arb(0, 1)], {}),
+    ("gamma", [arb(-2, 0.25)], {}),
+    ("jv_of_number", [arb(2, 0.25), fmpq(-1)], {}),
+    ("hurwitz_zeta", [arb(2, 0.25), fmpq(-1, 3)], {"n": 0}),
+    ("rel_entr", [fmpq(0), arb(0, 1)], {}),
+    ("betainc", [fmpq(2), fmpq(3), arb(1, 0.25)], {}),
+    ("riemann_zeta", [arb(1, 0.25)], {}),
+    ("less", [arb(0, 1), fmpq(0)], {}),
 )
-def test_incomplete_gamma_functions_of_large_parameters(a: str, x: str, digits: str) -> None:
-    with precise(200):
-        found = of_numbers("gammainc")(from_text(a), from_text(x))
-        assert abs(found - arb(digits)) < arb(digits) * arb("1e-55")
-        huge = of_numbers("gammainc")(from_text("1e10"), from_text("1e10"))
-        assert abs(huge - arb("0.5")) < arb("1e-5")
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "params"), UNDECIDED, ids=lambda value: value if type(value) is str else ""
+)
+def test_what_is_not_decided_is_no_answer(name: str, operands: list[Number], params: dict[str, Any]) -> None:
+    with precise(128), pytest.raises(UndecidedError):
+        of_numbers(name)(*operands, **params)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "low", "high"),
+    [("sign", arb(0, 1), -1, 1), ("floor", arb(2, 0.5), 1, 2), ("abs", arb(0, 1), 0, 1), ("relu", arb(0, 1), 0, 1)],
+)
+def test_a_ball_around_a_jump_or_a_kink_has_all_values(name: str, x: Number, low: int, high: int) -> None:
+    with precise(128):
+        found = of_numbers(name)(x)
+        assert [found.contains(value) for value in (low - 1, low, high)] == [False, True, True]
+
+
+# --- what `gradcli ops` says
+
+
+PUBLIC = [e for entries in table.subjects().values() for e in entries]
+
+
+def _given(argument: Any) -> Any:
+    """An argument of a sample: decimals as balls, and what counts or names something as it is."""
+    if type(argument) is list:
+        # Rows of several lengths are not one array.
+        with suppress(ValueError):
+            return backends.namespace("flint").asarray(argument)
+    return Balls(exact(argument)) if type(argument) is float and argument % 1 else argument
+
+
+@pytest.mark.parametrize("entry", [e for e in PUBLIC if e.name not in REASONS and e.samples], ids=lambda e: e.name)
+def test_a_function_has_the_digits_that_ops_says_it_has(entry: Operation) -> None:
+    sample = entry.samples[0] if isinstance(entry.samples[0], tuple) else (entry.samples[0],)
+    with in_balls(256):
+        entry(*map(_given, sample))
+
+
+@pytest.mark.parametrize("name", sorted(REASONS))
+def test_a_function_lacks_the_digits_that_ops_says_it_lacks(name: str) -> None:
+    required = [p for p in table.known(name).parameters if p.default is None]
+    with in_balls(256), pytest.raises(MissingDigitsError, match="': ball arithmetic has no "):
+        table.known(name)(*[_given([[2.0, 0.5], [0.5, 3.0]])] * len(required))

@@ -23,6 +23,7 @@ from gradcli.arrays.flint_numbers import (
     is_finite,
     is_infinite,
     whole,
+    whole_order,
 )
 
 # --- of whole order
@@ -118,7 +119,7 @@ def ive(v: Number, x: Number) -> Number:
 
 def _of_order(v: Number, x: Number, value: Callable[[Any, Any], Any], below: Any, above: Any, pole: Unary) -> Number:
     n = whole(v)
-    if is_nan(v) or is_nan(x) or is_infinite(v) or (n is None and less(x, ZERO)):
+    if is_nan(v) or is_nan(x) or is_infinite(v) or (n is None and less(x, ZERO) and whole_order(v) is None):
         return UNDEFINED
     if is_infinite(x):
         return at_infinity(x, below, above)

@@ -21,6 +21,7 @@ from gradcli.arrays.flint_numbers import (
     is_at,
     is_finite,
     is_infinite,
+    monotone,
     stepwise,
 )
 
@@ -168,7 +169,7 @@ def ones_like(_x: Number) -> Number:
 
 
 def one_minus_square(x: Number) -> Number:
-    return multiply(subtract(ONE, x), add(ONE, x)) if is_infinite(x) else 1 - square(x) if not is_nan(x) else x
+    return 1 - square(x) if is_finite(x) else multiply(subtract(ONE, x), add(ONE, x))
 
 
 # --- steps
@@ -274,9 +275,9 @@ def leaky_relu(x: Number, slope: Number) -> Number:
 
 
 def softsign(x: Number) -> Number:
-    if type(x) is not fmpq and not x.is_finite():
-        return x if is_nan(x) else UNDEFINED
-    return _softsign(x) if type(x) is fmpq or x.is_exact() else hull(_softsign(x.lower()), _softsign(x.upper()))
+    if not is_finite(x):
+        return UNDEFINED
+    return _softsign(x) if type(x) is fmpq else monotone(x, _softsign)
 
 
 def _softsign(x: Number) -> Number:

@@ -71,7 +71,7 @@ def _lower(a: Any, x: Any) -> Any:
 
 
 def betainc(a: Number, b: Number, x: Number) -> Number:
-    if is_nan(a) or is_nan(b) or is_nan(x) or less(a, ZERO) or less(b, ZERO) or x < 0 or x > 1:
+    if is_nan(a) or is_nan(b) or is_nan(x) or less(a, ZERO) or less(b, ZERO) or less(x, ZERO) or less(ONE, x):
         return UNDEFINED
     if is_at(a, ZERO) or is_at(b, ZERO) or is_infinite(a) or is_infinite(b):
         return _degenerate(is_at(a, ZERO) or is_infinite(b), is_at(b, ZERO) or is_infinite(a), x)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flint import arb, ctx, fmpq, fmpz
+from flint import arb, arb_series, ctx, fmpq, fmpz
 
 from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError
 
@@ -51,6 +51,13 @@ def whole(x: Number) -> int | None:
     if type(x) is not fmpq or x.q != 1 or x.height_bits() > _LARGEST_WHOLE * ctx.prec:
         return None
     return int(x.p)
+
+
+def whole_order(x: Number) -> int | None:
+    """A number as an int where it is a whole one, None where it is not. Raises UndecidedError where that is open."""
+    if type(x) is arb and x.contains_integer():
+        raise UndecidedError("it cannot be told whether an order is whole")
+    return whole(x)
 
 
 def certain(x: Any) -> Number:
@@ -128,22 +135,6 @@ def root(x: fmpq, n: int) -> fmpq | None:
     return None
 
 
-def polar(function: Unary, poles: Number) -> Unary:
-    """A function with poles at 0 and maybe at the whole numbers below, where it is `poles`."""
-
-    def checked(x: Number) -> Number:
-        number = whole(x)
-        return poles if number is not None and number <= 0 else function(x)
-
-    return checked
-
-
-def derivative(series: Callable[[Any], Any], x: Number, n: int) -> Number:
+def coefficient(series: Callable[[Any], Any], x: Number, n: int) -> Number:
     """The nth coefficient of a function of a power series, at a number."""
-    return certain(series(_variable(x, n))[n])
-
-
-def _variable(x: Number, n: int) -> Any:
-    from flint import arb_series
-
-    return arb_series([arb(x), 1], prec=n + 1)
+    return certain(series(arb_series([arb(x), 1], prec=n + 1))[n])

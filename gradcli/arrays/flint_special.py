@@ -22,14 +22,14 @@ from gradcli.arrays.flint_numbers import (
     analytic,
     at_infinity,
     certain,
+    coefficient,
     compared,
-    derivative,
     is_at,
     is_finite,
     is_infinite,
-    polar,
     real,
     whole,
+    whole_order,
 )
 
 # Bernoulli's numbers are exact up to here.
@@ -56,7 +56,7 @@ def erfcx(x: Number, *, n: int = 0) -> Number:
         return at_infinity(x, INFINITY, ZERO)
     if n == 0 and is_at(x, ZERO):
         return ONE
-    return derivative(lambda t: (t * t).exp() * t.erfc(), x, n) * (-HALF) ** n
+    return coefficient(lambda t: (t * t).exp() * t.erfc(), x, n) * (-HALF) ** n
 
 
 def dawsn(x: Number, *, n: int) -> Number:
@@ -65,18 +65,18 @@ def dawsn(x: Number, *, n: int) -> Number:
         return at_infinity(x, ZERO, ZERO)
     if n % 2 == 0 and is_at(x, ZERO):
         return ZERO
-    return derivative(lambda t: (-t * t).exp() * t.erfi(), x, n) * arb.pi().sqrt() * fmpz.fac_ui(n) / 2
+    return coefficient(lambda t: (-t * t).exp() * t.erfi(), x, n) * arb.pi().sqrt() * fmpz.fac_ui(n) / 2
 
 
 def erfinv(x: Number) -> Number:
-    return _inverse(x, -ONE, ZERO, ONE, lambda x: x.erfinv(), 1)
+    return _inverse(x, -ONE, ZERO, ONE, lambda x: x.erfinv())
 
 
 def ndtri(p: Number) -> Number:
-    return _inverse(p, ZERO, HALF, ONE, lambda p: -arb(2).sqrt() * (2 * p).erfcinv(), 1)
+    return _inverse(p, ZERO, HALF, ONE, lambda p: -arb(2).sqrt() * (2 * p).erfcinv())
 
 
-def _inverse(x: Number, low: fmpq, middle: fmpq, high: fmpq, compute: Any, sign: int) -> Number:
+def _inverse(x: Number, low: fmpq, middle: fmpq, high: fmpq, compute: Any) -> Number:
     """A function that rises from -inf at `low` to inf at `high`, and is 0 between."""
     if is_nan(x) or x < low or x > high:
         return UNDEFINED
@@ -106,7 +106,10 @@ _gamma = analytic(_mirrored_gamma, above=INFINITY)
 _to_the_right = analytic(arb.lgamma, above=INFINITY)
 
 
-def _lgamma(x: Number) -> Number:
+def lgamma(x: Number) -> Number:
+    n = whole(x)
+    if n is not None and n <= 0:
+        return INFINITY
     if is_at(x, ONE) or is_at(x, TWO):
         return ZERO
     if is_nan(x) or not less(x, ZERO):
@@ -115,9 +118,6 @@ def _lgamma(x: Number) -> Number:
         return INFINITY
     # By the mirror image, DLMF 5.5.3.
     return certain((arb.pi() / arb(absolute(sinpi(x)))).log() - arb(1 - x).lgamma())
-
-
-lgamma = polar(_lgamma, INFINITY)
 
 
 def digamma(x: Number) -> Number:
@@ -199,9 +199,8 @@ def rel_entr(x: Number, y: Number) -> Number:
         return UNDEFINED
     if is_at(x, ZERO) and y >= 0:
         return ZERO
-    if not (less(ZERO, x) and less(ZERO, y)):
-        return INFINITY
-    return multiply(x, log(divide(x, y)))
+    inside = less(ZERO, x), less(ZERO, y)
+    return multiply(x, log(divide(x, y))) if all(inside) else INFINITY
 
 
 # --- exponential and elliptic integrals
@@ -295,12 +294,11 @@ def hurwitz_zeta(x: Number, q: Number, *, n: int) -> Number:
     if is_infinite(x) or is_infinite(q):
         return UNDEFINED if is_infinite(x) or q < 0 else ZERO
     if less(q, ZERO):
-        order = whole(x)
-        if n or order is None:
+        order = None if n else whole_order(x)
+        if order is None:
             return UNDEFINED
         return divide(multiply(polygamma(q, n=order - 1), fmpq((-1) ** order)), gamma(x))
-    coefficient = derivative(lambda t: t.zeta(arb(q)), x, n)
-    return coefficient * fmpz.fac_ui(n) * (-1) ** n
+    return coefficient(lambda t: t.zeta(arb(q)), x, n) * fmpz.fac_ui(n) * (-1) ** n
 
 
 def lambertw(x: Number, *, k: int) -> Number:
