@@ -93,7 +93,7 @@ def judged(judge: Judge, claim: Claim) -> str:
 
 
 def _verdict(judge: Judge, claim: Claim, found: Any, digits: int) -> str:
-    worst = 16
+    worst, has_zeros = 16, False
     for column, places in zip(found.T, claim.places):
         truth = judge.derivative(places, digits) if places else judge.value(digits)
         numbers = np.ravel(np.asarray(numeric(truth), object))
@@ -103,8 +103,11 @@ def _verdict(judge: Judge, claim: Claim, found: Any, digits: int) -> str:
         if len(numbers) != len(column):
             return "WRONG: another shape"
         worst = min([worst, *map(_right, column, numbers)])
+        has_zeros |= not all(numbers)
     if worst < claim.digits:
         return f"WRONG: {claim.digits} digits of {claim.name} are certified, and {worst} are right"
+    if claim.digits < 16 and worst > claim.digits + 2 and has_zeros:
+        raise NotJudgedError("0, or a number that is too small for the judge")
     if claim.digits < 16 and worst > claim.digits + 2:
         return f"MODEST: {claim.digits} digits of {claim.name} are certified, and {worst} are right"
     return "confirmed"

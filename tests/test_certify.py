@@ -61,6 +61,7 @@ class TestRightDigits:
             assert right_digits(1.01, arb(1, 1e-5)) == (1, 2)
             assert right_digits(1.0, arb(0, 1)) == (0, 16)
             assert right_digits(0.0, arb(0, 1e-300)) == (0, 16)
+            assert right_digits(1e-17, arb(0, 1e-300)) == (0, 0)
 
     def test_of_a_narrow_one(self):
         with precise(200):
@@ -129,6 +130,17 @@ class TestEval:
         assert (warning["code"], warning["phase"]) == ("unproved", "certify")
         assert warning["message"].startswith("no digits of the value and the derivative by x are proved")
         assert outcome.status == 1
+
+    def test_a_number_that_is_0_or_not_is_not_certified_to_be(self, run):
+        outcome = run("eval", "sin(x)**2 + cos(x)**2", "x=0.7", "--certify", "--json", "--max-precision", "200")
+        if outcome.json["grad"]["x"] == 0.0:
+            assert outcome.json["certified"] == {"value": 16, "grad": {"x": None}}
+            assert (
+                "no digits of the derivative by x are proved: with 200 digits" in outcome.json["warnings"][0]["message"]
+            )
+        # What is 0 but for rounding is another number certainly.
+        found = run("eval", "sin(x*pi)", "x=1", "--certify", "--no-grad", "--json")
+        assert found.json["certified"] == {"value": 0}
 
     def test_a_function_that_balls_lack_is_named(self, run):
         outcome = run("eval", "sum(qr(A)[1]) + x", "A=[[1,2],[3,4]]", "x=1", "--certify")

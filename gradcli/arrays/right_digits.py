@@ -44,17 +44,19 @@ def right_digits(found: float, number: Number) -> Right | None:
     if type(error) is fmpq:
         return _of_relative(arb(error / size), arb(error / size))
     size = arb(size)
-    if size.contains(0):
-        return Right(0, MOST)
     return _of_relative(error.abs_lower() / size.abs_upper(), error.abs_upper() / size.abs_lower())
 
 
 def _of_relative(least: arb, most: arb) -> Right:
-    """From bounds of the relative error."""
-    return Right(_count(most, upper=True), MOST if least.contains(0) else _count(least, upper=False))
+    """From bounds of the relative error, which is not 0 and may be infinite."""
+    proved = (-_log10(most)).lower() if most.is_finite() else arb(0)
+    possible = (-_log10(least)).upper() if least > 0 else arb(MOST)
+    return Right(_whole(proved), _whole(possible))
 
 
-def _count(relative: arb, *, upper: bool) -> int:
-    digits = -relative.log() / arb(10).log()
-    whole = (digits.lower() if upper else digits.upper()).floor()
-    return min(MOST, max(0, int(whole.unique_fmpz())))
+def _log10(number: arb) -> arb:
+    return number.log() / arb(10).log()
+
+
+def _whole(digits: arb) -> int:
+    return min(MOST, max(0, int(digits.floor().unique_fmpz())))

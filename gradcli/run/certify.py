@@ -71,11 +71,17 @@ def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX
 
     with precise(bits):
         rights = {key: _right(number, exact) for key, number, exact in _pairs(result, proved)}
-    result.certified = _nested(result, {key: right.proved for key, right in rights.items() if right is not None})
+    counts = {
+        key: right.proved for key, right in rights.items() if right is not None and (right.proved or _is_told(right))
+    }
+    result.certified = _nested(result, counts)
     undefined = [key for key, right in rights.items() if right is None]
     if undefined:
-        result.warnings.append(_undefined(request, undefined))
-    return min(0 if right is None else right.proved for right in rights.values())
+        result.warnings.append(_without(request, undefined, "as it stands, the program has none there"))
+    near = [key for key in rights if key not in counts and key not in undefined]
+    if near:
+        result.warnings.append(_without(request, near, f"with {max_precision:,} digits it is not told from 0"))
+    return 0 if undefined or near else min(counts.values())
 
 
 def in_balls(request: EvaluationRequest) -> EvaluationRequest:
@@ -108,7 +114,11 @@ def _pairs(result: Result, exact: Result) -> Iterator[tuple[tuple[str, ...], Any
 def _is_enough(result: Result, exact: Result) -> bool:
     """Whether more digits of the exact numbers would not show more that are right, but for one at a rounding."""
     rights = (_right(number, ball) for _, number, ball in _pairs(result, exact))
-    return all(right is None or right.possible - right.proved <= 1 for right in rights)
+    return all(right is None or _is_told(right) for right in rights)
+
+
+def _is_told(right: Right) -> bool:
+    return right.possible - right.proved <= 1
 
 
 def _right(found: Any, exact: Any) -> Right | None:
@@ -141,9 +151,10 @@ def _unproved(request: EvaluationRequest, error: Exception) -> Warning:
     return _warning(request, None, f"no digits are proved: {error}")
 
 
-def _undefined(request: EvaluationRequest, keys: Sequence[tuple[str, ...]]) -> Warning:
+def _without(request: EvaluationRequest, keys: Sequence[tuple[str, ...]], reason: str) -> Warning:
+    """That of some results no digits are proved."""
     names = " and ".join("the value" if len(key) == 1 else f"the derivative by {key[1]}" for key in keys)
-    return _warning(request, None, f"no digits of {names} are proved: as it stands, the program has none there")
+    return _warning(request, None, f"no digits of {names} are proved: {reason}")
 
 
 def _warning(request: EvaluationRequest, span: Span | None, message: str) -> Warning:

@@ -314,7 +314,9 @@ class Run:
 
     def _x_index(self, node: tree.Index, names: Names) -> Any:
         value = self.expression(node.value, names)
-        key = tuple(self.key(item, names) for item in node.items)
+        first = node.items[0]
+        items = first.items if len(node.items) == 1 and isinstance(first, tree.Tuple) else node.items
+        key = tuple(self.key(item, names) for item in items)
         if isinstance(value, list) and len(key) == 1 and isinstance(key[0], int):
             return value[key[0]]
         return np.asarray(numeric(value), object)[key]
