@@ -202,11 +202,12 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, metavar="I", help="the first of them (default: 0)")
     parser.add_argument("--seed", type=int, default=0, help="which programs (default: 0)")
     parser.add_argument("--conformance", action="store_true", help="the programs of the conformance file instead")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long to look at one (default: 10)")
     parser.add_argument("--verbose", action="store_true", help="name each program before it is looked at")
     options = parser.parse_args()
     numbers = range(options.first, options.first + options.count)
     cases = conformance() if options.conformance else (random_case(options.seed, i) for i in numbers)
-    tally, started = Tally(), time.monotonic()
+    tally, started = Tally(options.seconds), time.monotonic()
     warnings.simplefilter("ignore")
     for i, case in enumerate(cases, options.first):
         if options.verbose:

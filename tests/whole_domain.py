@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -261,12 +262,23 @@ def condition(quantity: Callable[[Sequence[Any]], Any], point: Point) -> float:
     return float(f"{found:.1e}") if found < 1e11 else math.inf
 
 
+def _rounded(number: Any) -> float:
+    """Once, also where the float has fewer bits: mpmath rounds to 53 of them first."""
+    if not mpmath.isfinite(number) or number == 0:
+        return float(number)
+    mantissa, exponent = number.man_exp
+    try:
+        return math.copysign(float(Fraction(int(mantissa)) * Fraction(2) ** int(exponent)), number)
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
 def rows(case: Case) -> Iterator[Sequence[float]]:
     """For each point the value and the derivatives, and of a special function the condition of each."""
     for point in case.points:
         quantities: list[Callable[[Sequence[Any]], Any]] = [lambda at: value(case.function, at)]
         quantities += [lambda at, i=i: slope(case.function, at, i) for i in range(len(point))]
-        exact = [float(q(point)) for q in quantities]
+        exact = [_rounded(q(point)) for q in quantities]
         yield [*exact, *(condition(q, point) for q in quantities)] if case.special else exact
 
 

@@ -515,7 +515,7 @@ ARRAYS: Mapping[str, Callable[..., Any]] = {
     "dot": _product(np.dot),
     "inner": _product(np.inner),
     "vdot": _product(lambda a, b: np.dot(np.ravel(a), np.ravel(b))),
-    "outer": _product(np.multiply.outer),
+    "outer": _product(np.outer),
     "kron": _product(np.kron),
     "cross": _product(np.cross),
     "einsum": _einsum,
