@@ -138,9 +138,9 @@ class Tally:
 
     def add(self, case: Case) -> None:
         self.programs += 1
-        before = signal.signal(signal.SIGALRM, _too_long)
+        before = signal.signal(signal.SIGVTALRM, _too_long)
         # Again and again, as mpmath catches what is raised in it.
-        signal.setitimer(signal.ITIMER_REAL, self.seconds, 1.0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds, 1.0)
         try:
             self._claims(case)
         except (GradcliError, NotJudgedError, NotImplementedError) as error:
@@ -149,8 +149,8 @@ class Tally:
             self.wrong.append((case, f"CRASH: {_short(error)} {traceback.extract_tb(error.__traceback__)[-1]}"))
             self.errors[f"CRASH: {_short(error)}"] += 1
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, before)
 
     def _claims(self, case: Case) -> None:
         made = [*claims(case)]
