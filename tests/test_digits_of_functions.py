@@ -6,21 +6,25 @@ import itertools
 import json
 import math
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import numpy as np
 import pytest
 from flint import arb, fmpq
 
 import gradcli
-from gradcli.arrays import backends, floats, using_namespace
+from gradcli.arrays import backends, flint_arrays, floats, using_namespace
 from gradcli.arrays.balls import Balls, Number, UndecidedError, exact, from_text, precise, to_float
 from gradcli.arrays.flint_arrays import MissingDigitsError
 from gradcli.arrays.flint_names import of_numbers
 from gradcli.arrays.missing_digits import REASONS
+from gradcli.errors import GradcliError
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives import exponential, table
+from gradcli.primitives.arithmetic import ones_like
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.primitive import Operation, Primitive
 from tests.proved_digits import DATA, ORDER
@@ -264,12 +268,16 @@ PUBLIC = [e for entries in table.subjects().values() for e in entries]
 
 
 def _given(argument: Any) -> Any:
-    """An argument of a sample: decimals as balls, and what counts or names something as it is."""
+    """An argument of a sample: its decimals as balls, and what counts or names something as it is."""
     if type(argument) is list:
         # Rows of several lengths are not one array.
         with suppress(ValueError):
-            return backends.namespace("flint").asarray(argument)
-    return Balls(exact(argument)) if type(argument) is float and argument % 1 else argument
+            array = np.array(argument)
+            return Balls(_decimals(array)) if array.dtype.kind == "f" else array
+    return Balls(from_text(repr(argument))) if type(argument) is float and abs(argument) % 1 > 0 else argument
+
+
+_decimals = np.vectorize(lambda x: from_text(repr(float(x))), otypes=[object])
 
 
 @pytest.mark.parametrize("entry", [e for e in PUBLIC if e.name not in REASONS and e.samples], ids=lambda e: e.name)
@@ -284,3 +292,36 @@ def test_a_function_lacks_the_digits_that_ops_says_it_lacks(name: str) -> None:
     required = [p for p in table.known(name).parameters if p.default is None]
     with in_balls(256), pytest.raises(MissingDigitsError, match="': ball arithmetic has no "):
         table.known(name)(*[_given([[2.0, 0.5], [0.5, 3.0]])] * len(required))
+
+
+# The ends of the range of floats, which some functions are about, and a bound of counts.
+_RANGE = {sys.float_info.max, sys.float_info.min, 1e18}
+
+
+@pytest.mark.parametrize("subject", table.subjects())
+def test_no_rounded_number_is_hidden_in_a_rule(subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Floats that come to balls are fractions with few bits: what is irrational, or a decimal, is a constant."""
+    hidden = []
+
+    def watched(value: Any) -> Number:
+        # Whether a number is a float is asked of the float next to it.
+        asked = sys._getframe(1).f_code.co_name == "_is_float"
+        if type(value) is float and math.isfinite(value) and abs(value) not in _RANGE and not asked:
+            hidden.extend([value] if max(map(abs, value.as_integer_ratio())) > 2**40 else [])
+        return exact(value)
+
+    for entry in table.subjects()[subject]:
+        for sample in entry.samples:
+            with in_balls(256):
+                operands = [*map(_given, sample if isinstance(sample, tuple) else (sample,))]
+                series = [Jet([x, ones_like(x)], 3) if isinstance(x, Balls) else x for x in operands]
+                leaves = [gradcli.Tensor(x).requires_grad_() if isinstance(x, Balls) else x for x in operands]
+                monkeypatch.setattr(flint_arrays, "exact", watched)
+                # What a sample has for a count or a matrix may be no operand for these.
+                with suppress(GradcliError, TypeError, AttributeError):
+                    made = entry(*series)
+                    made.derivatives()
+                with suppress(GradcliError, TypeError, AttributeError):
+                    gradcli.sum(entry(*leaves)).backward()
+                monkeypatch.undo()
+        assert not hidden, entry.name
