@@ -142,6 +142,14 @@ class TestEval:
         assert outcome.status == 1
         assert outcome.out == "value  |…| < 1e-10000\n\nby  gradient\nx   |…| < 1e-10000\ny   0\n"
 
+    def test_giants_have_digits(self, run):
+        value = run("eval", "exp(x)", "x=1e300", "--digits", "20", "--no-grad", "--json").json["value"]
+        with mpmath.workdps(340):
+            exponent = mpmath.mpf(10) ** 300 / mpmath.log(10)
+            assert value.startswith(mpmath.nstr(10 ** (exponent % 1), 20, strip_zeros=False) + "e+")
+            assert int(value.partition("e")[2]) == int(mpmath.floor(exponent))
+        assert run("eval", "exp(-x)", "x=1e5000", "--digits", "5", "--no-grad").out.startswith("value  ")
+
     def test_numbers_of_text_are_the_decimals_in_it(self, run, tmp_path):
         (tmp_path / "x.json").write_text("[0.1, 1e400]")
         (tmp_path / "t.csv").write_text("a,b\n0.1,3\n0.3,4\n")

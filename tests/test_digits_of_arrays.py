@@ -294,6 +294,12 @@ class TestComparisons:
             with pytest.raises(UndecidedError):
                 table.known("inv")(matrix)
 
+    def test_an_exponential_that_flint_gives_up_at_first_is_no_nan(self, run) -> None:
+        found = run(
+            "eval", "expm(A)[1, 0]/exp(1e300)", "A=[[1e300, 0], [1, 0]]", "--digits", "20", "--no-grad", "--json"
+        )
+        assert found.json["value"] == "1.0000000000000000000e-300"
+
     def test_one_ball_in_two_places_is_one_number(self) -> None:
         with in_balls():
             x = table.known("sin")(Tensor(balls(["2", "1"])))

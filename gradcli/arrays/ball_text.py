@@ -31,7 +31,8 @@ class Decimal(NamedTuple):
             digits = digits.rstrip("0") or "0"
         if first < _SMALLEST_FIXED or first >= (max(len(digits), _FIXED) if self.exact else len(digits)):
             point = "." * (len(digits) > 1)
-            return f"{sign}{digits[0]}{point}{digits[1:]}e{first:+03d}"
+            # Python writes no whole number of more than 4,300 digits.
+            return f"{sign}{digits[0]}{point}{digits[1:]}e{'+-'[first < 0]}{str(fmpz(abs(first))).zfill(2)}"
         if first < 0:
             return f"{sign}0.{'0' * (-first - 1)}{digits}"
         whole, behind = digits[: first + 1].ljust(first + 1, "0"), digits[first + 1 :]
@@ -45,7 +46,7 @@ def decimal(number: Number, digits: int) -> Decimal | None:
         return None
     if number == 0:
         return Decimal(0, 0, True)
-    with precise(int(digits * _BITS_PER_DIGIT) + _GUARD):
+    with precise(int(digits * _BITS_PER_DIGIT) + _guard(number)):
         first = _exponent(number)
         while True:
             exponent = first - digits + 1
@@ -63,6 +64,12 @@ def _as_fraction(number: Number) -> Number:
     if type(number) is fmpq or not number.is_exact() or not number.is_finite():
         return number
     return number.fmpq() if abs(int(number.man_exp()[1])) < _LARGEST_EXPONENT else number
+
+
+def _guard(number: Number) -> int:
+    """Bits that the power of 10 next to a number has, beyond those of its digits."""
+    _, exponent = arb(number).mid().man_exp()
+    return _GUARD + int(exponent).bit_length()
 
 
 def _exponent(number: Number) -> int:
@@ -92,11 +99,11 @@ def bound(number: Number, least: int) -> str | None:
     size = number.abs_upper() if type(number) is arb else abs(arb(number))
     if not size.is_finite():
         return None
-    with precise(_GUARD):
+    with precise(_guard(size)):
         exponent = -least if size < arb(10) ** -least else _exponent(size)
         while not size < arb(10) ** exponent:
             exponent += 1
-    return f"1e{exponent}"
+    return f"1e{fmpz(exponent)}"
 
 
 def text(number: Number, digits: int) -> str | None:

@@ -14,12 +14,16 @@ from typing import Any
 import numpy as np
 from flint import arb_mat, fmpq, fmpq_mat
 
+from gradcli import limits
 from gradcli.arrays.balls import UNDEFINED, Number, UndecidedError, bounded, precision, settled
+from gradcli.arrays.flint_costs import eighths
 from gradcli.arrays.flint_reductions import mapped
 from gradcli.arrays.flint_shapes import objects
 
 Array = Any
 # What functions of matrices need that ball arithmetic has not.
+# They take the time of an element.
+_MULTIPLICATIONS = 64
 # A result of so many bits, for each bit of the precision, is worked out exactly.
 _LARGEST = 16
 
@@ -130,7 +134,13 @@ def slogdet(x: Array) -> tuple[Array, Array]:
 
 def expm(x: Array) -> Array:
     """The exponential of each matrix."""
-    return _of_each(lambda a: _matrix(arb_mat, a).exp().entries(), x.shape[-2:], objects(x))
+    return _of_each(_exponential, x.shape[-2:], objects(x))
+
+
+def _exponential(a: Array) -> Iterable[Number]:
+    # As many products as the root of the precision has; a few were charged.
+    limits.charge_steps(math.isqrt(precision()) * (len(a) ** 3 // _MULTIPLICATIONS) * eighths("", 1, precision()))
+    return _matrix(arb_mat, a).exp().entries()  # type: ignore[no-any-return]
 
 
 # --- numbers in and out
@@ -150,7 +160,11 @@ def _of_each(function: Callable[..., Iterable[Number]], shape: Sequence[int], *m
 def _result(number: Number, operands: Sequence[Array]) -> Number:
     if type(number) is fmpq or number.is_finite():
         return settled(number)
-    return bounded(number, [x for operand in operands for x in operand.flat])
+    given = [x for operand in operands for x in operand.flat]
+    if all(type(x) is fmpq or x.is_finite() for x in given):
+        # FLINT gives up where numbers are very large.
+        raise UndecidedError("a function of a matrix has no bounds")
+    return bounded(number, given)
 
 
 def _matrix(kind: Any, x: Array) -> Any:
