@@ -274,6 +274,9 @@ class TestFractions:
         assert value("quantile(x, 0.3)", "x=[0.1, 0.2, 0.4, 0.7, 1.1]") == "0.24"
         assert value("mean(x)", "x=[0.1, 0.2, 0.6]") == "0.3"
         assert value("norm(x)", "x=[0.3, 0.4]") == "0.5"
+        assert value("var(x, correction=1/3)", "x=[0.1, 0.2, 0.6]") == "0.0525"
+        assert value("int(7/2) + int(10/3)") == "6"
+        assert value("sorted([1/3, 0.33333333333333333, 0])[1]") == "0.33333333333333333"
         assert value("searchsorted([0.1, 0.2, 0.3], [0.2, 0.25])") == ["1", "2"]
         assert value("cummax(x)[1]", "x=[0.1, 1/3, 0.3, 0.4]") == ["0", "1", "1", "3"]
 
@@ -293,6 +296,10 @@ class TestComparisons:
             matrix = table.known("stack")([row, row * 2.0])
             with pytest.raises(UndecidedError):
                 table.known("inv")(matrix)
+
+    def test_the_order_of_a_norm_is_a_float(self, run) -> None:
+        outcome = run("eval", "norm(x, 1/3)", "x=[1, 2]", "--digits", "20")
+        assert outcome.err.startswith("error: the order of a norm must be a number that a float is, as 0.5 is and 1/3")
 
     def test_an_exponential_that_flint_gives_up_at_first_is_no_nan(self, run) -> None:
         found = run(
@@ -342,6 +349,7 @@ class TestPrograms:
             ["sum(solve(A, b)*expm(A)[0])", "A=[[2.1, 0.4], [-0.3, 1.7]]", "b=[1, 0.2]", "--order", "2"],
             ["vmap(lambda r: sum(sin(r)*r))(x)", "x=[[0.3, 0.7], [0.1, 1.3]]", "--jacobian"],
             ["sum(hessian(sum(exp(x)*roll(x, 1)), x))", "x=[0.3, 0.7, -1.3]"],
+            ["cross_entropy(x, [0.2, 0.5, 0.3], label_smoothing=0.1)", "x=[0.3, 0.7, -1.3]", "--order", "2"],
             ["interp(x, [0, 0.1, 0.4], y)", "x=0.3", "y=[1, 2, 0.3]"],
             ["sum(convolve(x, y, 'same')*pad(y, (0, 1), 'reflect'))", "x=[0.3, 0.7, -1.3]", "y=[0.1, 2]"],
             ["sum(rand(3, seed=1)*x) + trace(kron(A, A))", "x=0.3", "A=[[0.1, 0.2], [0.3, 0.6]]"],

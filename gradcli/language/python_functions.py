@@ -14,6 +14,7 @@ from gradcli.language.lists import Items, item_of, taken
 from gradcli.language.statements import elements, listed
 from gradcli.language.syntax import tree
 from gradcli.language.values import Value, length_of, number, truth
+from gradcli.primitives.arithmetic import trunc
 from gradcli.primitives.axes import one_number, whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import cast
@@ -87,10 +88,10 @@ def _int(node: tree.Call, value: Value) -> float:
     numbers = concrete(number(value, "'int'"))
     if arrays.shape(numbers):
         raise EvaluationError("'int' needs a number", span=node.span)
-    plain = float(one_number(numbers, "'int'"))
+    plain = one_number(numbers, "'int'")
     if not math.isfinite(plain):
-        raise EvaluationError(f"'int' needs a whole number, and this is {plain}", span=node.span)
-    return float(int(plain))
+        raise EvaluationError(f"'int' needs a whole number, and this is {float(plain)}", span=node.span)
+    return float(whole(trunc(plain), "'int'"))
 
 
 def _sorted(node: tree.Call, items: Value, reverse: Value = False) -> Items:
@@ -99,7 +100,7 @@ def _sorted(node: tree.Call, items: Value, reverse: Value = False) -> Items:
     keys = [concrete(number(i, "'sorted'")) for i in found]
     if any(arrays.shape(k) for k in keys):
         raise EvaluationError("'sorted' needs numbers", hint="sort(x) sorts a tensor along an axis", span=node.span)
-    order = sorted(range(len(found)), key=lambda i: float(keys[i]), reverse=truth(reverse, node))
+    order = sorted(range(len(found)), key=[*map(arrays.on_host, keys)].__getitem__, reverse=truth(reverse, node))
     return Items([found[i] for i in order], node.span, "generated")
 
 

@@ -14,12 +14,23 @@ from gradcli.primitives.bind import concrete
 MOST_AXES = 64
 
 
-def one_number(value: Any, what: str) -> float | int:
-    """`value` as a number of Python. Raises EvaluationError where it is not one number."""
+def one_number(value: Any, what: str) -> Any:
+    """`value` as a number of Python, or the ball that it is where no float is just that. Raises EvaluationError where it
+    is not one number."""
     number = _plain(value)
     if number is None:
-        raise EvaluationError(f"{what} must be one number")
+        number = concrete(value)
+        if not arrays.is_array(number) or arrays.shape(number):
+            raise EvaluationError(f"{what} must be one number")
     return number
+
+
+def one_float(value: Any, what: str) -> float:
+    """`value` as a float. Raises EvaluationError where it is not one number, and for a ball that no float is."""
+    number = one_number(value, what)
+    if type(number) not in arrays.PLAIN:
+        raise EvaluationError(f"{what} must be a number that a float is, as 0.5 is and 1/3 is not")
+    return float(number)
 
 
 def truth(value: Any, what: str) -> bool:

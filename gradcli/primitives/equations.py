@@ -9,7 +9,7 @@ from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, LimitError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
-from gradcli.primitives.axes import normalize_axis, one_number, truth, whole, whole_numbers
+from gradcli.primitives.axes import normalize_axis, one_float, one_number, truth, whole, whole_numbers
 from gradcli.primitives.bind import constant
 from gradcli.primitives.comparisons import greater, where
 from gradcli.primitives.conversions import reshape
@@ -329,7 +329,7 @@ def _matrix_norm(A: Any, ord: Any = "fro", axis: Any = None, keepdims: Any = Fal
 def _norm_of_last(x: Any, ord: Any) -> Any:
     if isinstance(ord, str) and ord == "nuc":
         return sum_(svdvals(x), -1)
-    order = math.nan if isinstance(ord, str) else float(one_number(ord, "the order of a norm"))
+    order = math.nan if isinstance(ord, str) else one_float(ord, "the order of a norm")
     if abs(order) == 2:
         return index(svdvals(x), (Ellipsis, 0 if order > 0 else -1))
     if abs(order) not in (1, math.inf):

@@ -191,10 +191,11 @@ def _cross_entropy(
     logs = moveaxis(log_softmax(input, axis), axis, -1)
     classes = arrays.shape(logs)[-1]
     smoothing = one_number(label_smoothing, "'label_smoothing'")
+    rest, share = subtract(1.0, smoothing), divide(smoothing, float(classes))
     if arrays.shape(target) == arrays.shape(input):
         shares = moveaxis(target, axis, -1)
         if smoothing:
-            shares = add(multiply(1.0 - smoothing, shares), smoothing / classes)
+            shares = add(multiply(rest, shares), share)
         loss = negative(sum_(_weighted(multiply(shares, logs), weight), -1))
         return reduced(loss, reduction)
     found, weights = _picked(logs, target, weight, ignore_index, "cross_entropy")
@@ -202,7 +203,7 @@ def _cross_entropy(
     if smoothing:
         kept = whole_array(concrete(target), "a class label") != whole(ignore_index, "'ignore_index'")
         evenly = where(kept, sum_(_weighted(logs, weight), -1), 0.0)
-        loss = subtract(multiply(1.0 - smoothing, loss), multiply(smoothing / classes, evenly))
+        loss = subtract(multiply(rest, loss), multiply(share, evenly))
     return _averaged(loss, weights, reduction)
 
 

@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract
-from gradcli.primitives.axes import normalize_axes, one_number, truth
+from gradcli.primitives.axes import normalize_axes, one_float, one_number, truth
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import (
     equal,
@@ -48,7 +48,7 @@ def _var(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -
     sizes = arrays.shape(x)
     axes = normalize_axes(axis, len(sizes))
     deviation = subtract(x, mean(x, axes, True))
-    freedom = max(count_along(sizes, axes) - float(one_number(correction, "a correction")), 0.0)
+    freedom = max(count_along(sizes, axes) - one_number(correction, "a correction"), 0.0)
     return divide(sum_(square(deviation), axes, keepdims), freedom)
 
 
@@ -124,7 +124,7 @@ def finite_scale(x: Any, axes: Shape) -> Any:
 def _order(ord: Any) -> float:
     if isinstance(ord, str) and ord != "fro":
         raise EvaluationError(f"there is no norm {ord!r}", hint="ord is a number, inf, -inf, or 'fro' for 2")
-    return 2.0 if ord is None or isinstance(ord, str) else float(one_number(ord, "the order of a norm"))
+    return 2.0 if ord is None or isinstance(ord, str) else one_float(ord, "the order of a norm")
 
 
 def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
