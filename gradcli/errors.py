@@ -300,6 +300,24 @@ class BackendError(GradcliError):
     kind = "backend"
 
 
+class UndecidedError(GradcliError):
+    """At a precision it cannot be told which of two numbers is larger, or whether one is in a domain.
+
+    What runs programs catches it, and runs them again at a higher precision.
+    """
+
+    kind = "undecided"
+
+    def at_most(self, digits: int) -> UndecidedError:
+        """The same with the digits that were not enough."""
+        return UndecidedError(
+            f"{self.message} with {digits:,} digits",
+            hint="--max-precision allows more; what is equal is not told apart by any",
+            span=self.span,
+            source=self.source,
+        )
+
+
 class AccuracyWarning(UserWarning):
     """Derivatives of which less than half of the digits are right."""
 

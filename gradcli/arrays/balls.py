@@ -25,7 +25,7 @@ from gradcli import limits
 from gradcli.arrays import backends
 from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.shapes import Shape
-from gradcli.errors import GradcliError
+from gradcli.errors import UndecidedError as UndecidedError
 
 # A number of flint: an fmpq or an arb.
 Number = Any
@@ -42,24 +42,6 @@ _SMALL_FRACTION, _BITS = 2**9, 2**17
 _TEXT = re.compile(r"([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?")
 
 _lock = RLock()
-
-
-class UndecidedError(GradcliError):
-    """At the present precision it cannot be told which of two numbers is larger, or whether one is in a domain.
-
-    What runs programs catches it, and runs them again at a higher precision.
-    """
-
-    kind = "undecided"
-
-    def at_most(self, digits: int) -> UndecidedError:
-        """The same with the digits that were not enough."""
-        return UndecidedError(
-            f"{self.message} with {digits:,} digits",
-            hint="--max-precision allows more; what is equal is not told apart by any",
-            span=self.span,
-            source=self.source,
-        )
 
 
 @contextmanager
