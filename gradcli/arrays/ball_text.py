@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from flint import arb, fmpq, fmpz
 
-from gradcli.arrays.balls import INFINITY, Number, is_exact, precise
+from gradcli.arrays.balls import INFINITY, Number, is_exact, precise, to_float
 
 _BITS_PER_DIGIT = 3.3219280948873626
 # Bits beyond those of the digits, for the power of 10 that a number is divided by.
@@ -74,6 +75,9 @@ def _guard(number: Number) -> int:
 
 def _exponent(number: Number) -> int:
     """About the exponent of its first digit."""
+    nearby = abs(to_float(number))
+    if 0.0 < nearby < math.inf:
+        return math.floor(math.log10(nearby))
     size = abs(arb(number)).mid()
     # Of a giant its exponent has many digits.
     return int((size.log() / arb(10).log()).mid().floor().unique_fmpz())

@@ -70,11 +70,12 @@ def _trace(asked: EvaluationRequest) -> Trace:
 
 def _replayed(recording: Recording | None, asked: EvaluationRequest) -> Result | None:
     try:
-        outcome = None if recording is None else recording.outcome([*asked.bindings.values()])
+        outputs = None if recording is None else recording.run([*asked.bindings.values()])
     except GradcliError:
         return None
-    if outcome is None:
+    if recording is None or outputs is None:
         return None
+    outcome = recording.named(outputs)
     result = Result(plain(outcome.value))
     result.grad = _chosen(outcome.derivatives, mixed=False) if asked.gradient else None
     result.derivatives = None if asked.order is None else _chosen(outcome.derivatives, mixed=True)

@@ -55,12 +55,15 @@ class Recording(NamedTuple):
         outputs = self.run(inputs)
         if outputs is None:
             return None
-        own = outputs if all(type(o) is float for o in outputs) else self._unshared(inputs, outputs)
+        return self.named(outputs if all(type(o) is float for o in outputs) else self._unshared(inputs, outputs))
 
-        def named(places: Mapping[str, int | None]) -> dict[str, Any]:
-            return {name: None if i is None else own[i] for name, i in places.items()}
+    def named(self, outputs: Sequence[Any]) -> Outcome:
+        """The outputs of a run by their names."""
 
-        return Outcome(own[0], named(self.trace.positions), named(self.trace.deviations))
+        def by_name(places: Mapping[str, int | None]) -> dict[str, Any]:
+            return {name: None if i is None else outputs[i] for name, i in places.items()}
+
+        return Outcome(outputs[0], by_name(self.trace.positions), by_name(self.trace.deviations))
 
     def _unshared(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """Outputs that share no memory with anything."""
