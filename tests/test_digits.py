@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.errors import BindingError, UsageError
+from gradcli.errors import BindingError, EvaluationError, UsageError
 
 pytest.importorskip("flint")
 
@@ -149,6 +149,12 @@ class TestEval:
             assert value.startswith(mpmath.nstr(10 ** (exponent % 1), 20, strip_zeros=False) + "e+")
             assert int(value.partition("e")[2]) == int(mpmath.floor(exponent))
         assert run("eval", "exp(-x)", "x=1e5000", "--digits", "5", "--no-grad").out.startswith("value  ")
+
+    def test_an_exponent_may_have_thousands_of_digits(self, run):
+        outcome = run("eval", "exp(exp(x))", "x=20000", "--digits", "5", "--no-grad")
+        assert re.fullmatch(r"value  \d\.\d{4}e\+\d{8686}\n", outcome.out)
+        with pytest.raises(EvaluationError, match="beyond those of decimal"):
+            gradcli.compile("exp(exp(x))").evaluate({"x": 20000}, digits=5)
 
     def test_numbers_of_text_are_the_decimals_in_it(self, run, tmp_path):
         (tmp_path / "x.json").write_text("[0.1, 1e400]")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import BindingError, UsageError
+from gradcli.errors import BindingError, EvaluationError, UsageError
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_DIGITS, MAX_PRECISION
 from gradcli.run import digits
@@ -95,10 +95,15 @@ def _decimal(options: Options) -> Callable[[Any], Decimal]:
 
     def decimal(number: Any) -> Decimal:
         text = ball_text.text(number, options.digits)
-        if text is not None:
+        if text is None:
+            bound = ball_text.bound(number, options.max_precision)
+            text = "nan" if bound is None else f"0{bound[1:]}"
+        try:
             return Decimal(text)
-        bound = ball_text.bound(number, options.max_precision)
-        return Decimal("nan") if bound is None else Decimal(f"0{bound[1:]}")
+        except InvalidOperation:
+            raise EvaluationError(
+                "a result has an exponent beyond those of decimal.Decimal", hint="balls=True gives numbers of any size"
+            ) from None
 
     return decimal
 
