@@ -122,6 +122,10 @@ class TestValues:
         assert run("eval", "log(x**q)", "x=5", "q=3", "--order", "2", "--digits", "20").out.endswith("q,q  0\n")
 
 
+def _numbers(found: Any) -> list[Any]:
+    return [found["value"], *found["grad"].values(), *found["derivatives"].values()]
+
+
 class TestEval:
     def test_json_has_texts_of_so_many_digits(self, run):
         found = run("eval", "1/3 + x", "x=0.1", "--digits", "20", "--json").json
@@ -149,6 +153,30 @@ class TestEval:
             assert value.startswith(mpmath.nstr(10 ** (exponent % 1), 20, strip_zeros=False) + "e+")
             assert int(value.partition("e")[2]) == int(mpmath.floor(exponent))
         assert run("eval", "exp(-x)", "x=1e5000", "--digits", "5", "--no-grad").out.startswith("value  ")
+
+    @pytest.mark.parametrize(
+        "program", ["sin(x)/x", "(1 - cos(x/2))/x**2", "(1 + x)**(1/x)", "s = exp(x) - 1\nx/s", "x*gamma(x)"]
+    )
+    def test_removable_points_have_their_limits(self, run, program):
+        found = run("eval", program, "x=0", "--digits", "30", "--order", "3", "--json").json
+        floats = run("eval", program, "x=0", "--order", "3", "--json").json
+        for exact, rounded in zip(_numbers(found), _numbers(floats), strict=True):
+            assert float(exact) == pytest.approx(rounded, rel=1e-12)
+
+    def test_removable_points_of_arrays(self, run):
+        words = ["sin(a*x)/(a*x)", "x=[0, 1e-3, 0]", "a=2", "--digits", "20", "--jacobian", "--wrt", "x", "--json"]
+        found = run("eval", *words).json
+        assert found["value"] == ["1", "0.99999933333346666665", "1"]
+        assert found["jacobian"]["x"][0] == ["0", "0", "0"]
+        assert found["jacobian"]["x"][1][1].startswith("-0.0013333328")
+
+    @pytest.mark.parametrize(
+        "program", ["sin(x/3)/x", "sin(pi*x)/x", "(exp(0.1*x) - 1)/x", "sin(1.00000000000000000001*x)/x"]
+    )
+    def test_a_limit_without_digits_is_an_error(self, run, program):
+        outcome = run("eval", program, "x=0", "--digits", "20")
+        assert outcome.err.startswith("error: this has no value as it stands, and no digits of its limit are proved\n")
+        assert run("eval", program, "x=1e-30", "--digits", "20").status == 0
 
     def test_an_exponent_may_have_thousands_of_digits(self, run):
         outcome = run("eval", "exp(exp(x))", "x=20000", "--digits", "5", "--no-grad")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.constants import is_exact
 from gradcli.errors import EvaluationError
 from gradcli.kinds.order import PATTERN
 from gradcli.kinds.rounding import Roundings
@@ -47,7 +48,8 @@ def unobserved() -> Iterator[None]:
 class Laurent(Operators):
     """t**valuation times a power series in t, whose first coefficient is not 0.
 
-    The series, a `Jet` of numbers, is watched, so that what is 0 but for rounding is told from what is not.
+    The series, a `Jet` of numbers, is watched, so that what is 0 but for rounding is told from what is not; in numbers
+    that do not round it is not.
     """
 
     __slots__ = ("jet", "valuation")
@@ -65,7 +67,7 @@ class Laurent(Operators):
     @staticmethod
     def variable(point: float, order: int) -> Laurent:
         """point + t, up to t**order."""
-        return _stripped(0, Jet([point, 1.0], order).watched(Roundings()))
+        return _stripped(0, _followed(Jet([point, 1.0], order)))
 
     def taylor(self) -> list[float]:
         """The coefficients from that of t**0 on. Raises NoSeriesError where there is a pole."""
@@ -90,7 +92,7 @@ class Laurent(Operators):
     def _constant(self, value: Any) -> Laurent:
         if type(value) not in arrays.PLAIN:
             raise NoSeriesError("a Laurent series is one of numbers")
-        return _stripped(0, Jet([float(value)], self.jet.order).watched(Roundings()))
+        return _stripped(0, _followed(Jet([float(value)], self.jet.order)))
 
     def _shifted(self, valuation: int) -> Jet:
         """The series by powers from t**valuation on, which is not above its own valuation."""
@@ -99,11 +101,8 @@ class Laurent(Operators):
             raise NoSeriesError("a function of what has a pole")
         if not zeros:
             return self.jet
-        return _watched(
-            [0.0] * zeros + _padded(self.jet),
-            [0.0] * zeros + _padded(self.jet.shadow),
-            self.jet,
-        )
+        others = None if self.jet.shadow is None else [0.0] * zeros + _padded(self.jet.shadow)
+        return _watched([0.0] * zeros + _padded(self.jet), others, self.jet)
 
 
 def _padded(jet: Any) -> list[float]:
@@ -111,8 +110,14 @@ def _padded(jet: Any) -> list[float]:
     return found + [0.0] * (jet.order + 1 - len(found))
 
 
-def _watched(coefficients: list[float], others: list[float], like: Jet) -> Jet:
+def _followed(jet: Jet) -> Jet:
+    return jet if is_exact() else jet.watched(Roundings())
+
+
+def _watched(coefficients: list[float], others: list[float] | None, like: Jet) -> Jet:
     made = Jet(coefficients, len(coefficients) - 1)
+    if others is None:
+        return made
     made.shadow = Jet(others, len(others) - 1)
     made.shadow.roundings = like.shadow.roundings if like.shadow is not None else None
     return made
@@ -121,16 +126,16 @@ def _watched(coefficients: list[float], others: list[float], like: Jet) -> Jet:
 def _stripped(valuation: int, jet: Any) -> Laurent:
     """t**valuation*jet, without coefficients that are 0 but for rounding."""
     found = _padded(jet)
-    others = _padded(jet.shadow) if jet.shadow is not None else [*found]
+    others = None if is_exact() else _padded(jet.shadow) if jet.shadow is not None else [*found]
     if not all(map(math.isfinite, found)):
         raise NoSeriesError("a coefficient is no number")
-    for k, (c, other) in enumerate(zip(found, others)):
-        if abs(c - other) >= _NOISE * abs(c):
+    for k, (c, other) in enumerate(zip(found, others or ())):
+        if others is not None and abs(c - other) >= _NOISE * abs(c):
             found[k] = others[k] = 0.0
     zeros = next((k for k, c in enumerate(found) if c), None)
     if zeros is None:
         raise NoSeriesError("a function that is 0 everywhere")
-    return Laurent(valuation + zeros, _watched(found[zeros:], others[zeros:], jet))
+    return Laurent(valuation + zeros, _watched(found[zeros:], others and others[zeros:], jet))
 
 
 def _sum(primitive: Primitive) -> Any:
@@ -169,11 +174,11 @@ def _with_poles(primitive: Primitive, back: Any) -> Any:
     def rule(a: Laurent, **params: Any) -> Laurent:
         jet = a._shifted(0)
         point = jet.inner
-        if point > 0.0 or point != round(point):
+        if point > 0.0 or point % 1.0 != 0.0:
             return _stripped(0, bind(primitive, (jet,), params))
         if point < -_MOST_POLES:
             raise NoSeriesError("a pole too far from 0")
-        further = [a, *(a + k for k in range(1, round(-point) + 1))]
+        further = [a, *(a + k for k in range(1, int(-point) + 1))]
         found = bind(primitive, (further[-1] + 1.0,), params)
         for operand in reversed(further):
             found = back(found, operand, **params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, UnknownNameError, nearest
@@ -12,7 +12,7 @@ from gradcli.language.cells import Cell, InParts, is_basic
 from gradcli.language.lists import Items, is_position, item_of
 from gradcli.language.machine import Activation, Machine, Scope, Task
 from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
-from gradcli.language.removable import Removable
+from gradcli.language.removable import Removable, limit
 from gradcli.language.scope import unknown_name
 from gradcli.language.stable import Fitting, Rewritten
 from gradcli.language.statements import bind, elements, key_of
@@ -21,11 +21,14 @@ from gradcli.language.values import Value, number, one_of, truth
 from gradcli.primitives import arithmetic, table
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import assume, concrete, constant
-from gradcli.primitives.comparisons import less, logical_not, where
+from gradcli.primitives.comparisons import equal, less, logical_not, where
 from gradcli.primitives.indexing import index
 from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Operation
 from gradcli.primitives.special import gamma
+
+if TYPE_CHECKING:
+    from gradcli.primitives.taylor_series import ExactSeries
 
 
 def _list(machine: Machine, node: tree.List, _scope: Scope) -> Task:
@@ -227,22 +230,24 @@ def _stable_form(machine: Machine, node: Fitting, scope: Scope) -> Task:
 
 
 def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
-    if machine.scalars is not None:
-        # The series is one of floats.
-        return (yield from _as_it_stands(machine, node, scope, {}))
     # Loaded by programs with such expressions.
     from gradcli.primitives.taylor_series import taylor_series
 
-    series, (first, times) = node.series, node.places[0]
+    point, (first, times) = node.series.point, node.places[0]
     given = yield first
     value = number(given, f"'{node.rule.pattern}'")
     variable = value if times == 1.0 else arithmetic.divide(value, times)
-    near = less(arithmetic.absolute(arithmetic.subtract(constant(variable), series.point)), series.radius)
+    if machine.scalars is None:
+        near = less(arithmetic.absolute(arithmetic.subtract(constant(variable), point)), node.series.radius)
+    else:
+        # What does not round loses no digits nearby.
+        near = equal(constant(variable), point)
     if assume(logical_not(near)):
         return (yield from _as_it_stands(machine, node, scope, {first: given}))
+    series = node.series if machine.scalars is None else _limit(machine, node)
     machine.rewritten[node] = None
     everywhere = assume(near)
-    inside = variable if everywhere else where(near, variable, series.point)
+    inside = variable if everywhere else where(near, variable, point)
     by_series = machine.apply(node, taylor_series.called, partial(taylor_series, series=series), inside)
     for (place, times), n in node.others:
         other = number((yield place), f"'{node.rule.pattern}'")
@@ -250,9 +255,21 @@ def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
         by_series = machine.apply(node, "multiply", arithmetic.multiply, by_series, other)
     if everywhere:
         return by_series
-    outside = where(near, series.point + series.radius, variable)
+    outside = where(near, point + node.series.radius, variable)
     values = {place: arithmetic.multiply(outside, times) for place, times in node.places}
     return where(near, by_series, (yield from _as_it_stands(machine, node, scope, values)))
+
+
+def _limit(machine: Machine, node: Removable) -> ExactSeries:
+    found = limit(node, machine.program)
+    if found is None:
+        raise EvaluationError(
+            "this has no value as it stands, and no digits of its limit are proved",
+            hint="there are digits of limits where all numbers are halves, quarters and the like; nearby there are, too",
+            span=node.span,
+            source=machine.program.source,
+        )
+    return found
 
 
 def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequence[Mapping[str, tuple[Value, Value]]]:

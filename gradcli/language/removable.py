@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from gradcli.primitives.powers import power
 
 if TYPE_CHECKING:
     from gradcli.language.one_variable import Form, Place
-    from gradcli.primitives.taylor_series import Series
+    from gradcli.primitives.taylor_series import ExactSeries, Series
 
 _MOST_FORMS = 10_000
 # To look at an expression, in eighths of steps.
@@ -30,6 +31,8 @@ _LOOK = 16
 _MOST_NUMBERS = 4
 # So many coefficients show that there is a series; those that cancel are asked for again, and not for ever.
 _FEW, _FURTHER, _MOST_FURTHER = 4, 4, 64
+# A short number is a multiple of 1 over it, and smaller than it.
+_SHORT, _LONG = 2.0**20, 20
 # How far the series and the expression may be apart at its radius, where both have most of their digits.
 _TOLERANCE = 1e-7
 
@@ -38,6 +41,7 @@ class Removable(Rewritten):
     """An expression that is a Taylor series in one variable, near a point where it is nan as it stands, times powers of
     others; see `gradcli.language.one_variable.OneVariable`."""
 
+    form: Form
     series: Series
     places: tuple[Place, ...]
     others: tuple[tuple[Place, int], ...]
@@ -90,7 +94,7 @@ def _removable(
                 text = program.source[node.span.start : node.span.end]
                 rule = StableForm(text, f"Taylor series at {series.point:g}", "the series of its parts, divided")
                 original = found.get(node) or known.get(node) or node
-                found[node] = Removable(node.span, rule, original, series, read.places, read.others)
+                found[node] = Removable(node.span, rule, original, read.form, series, read.places, read.others)
             if node in found and not read.others:
                 break
         if node in found:
@@ -208,6 +212,50 @@ def _series(form: Form, point: float) -> Series | None:
         raise
     except (GradcliError, NotImplementedError, ArithmeticError):
         return None
+
+
+def limit(node: Removable, program: tree.Module) -> ExactSeries | None:
+    """The series of an expression at its point, in numbers that do not round; None where those of its text, which are
+    read as floats, may have."""
+    from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
+    from gradcli.primitives.taylor_series import ExactSeries
+
+    written = (n for n in tree.everything(program) if isinstance(n, tree.Number))
+    read = *_numbers(node.form), *(place.times for place in (*node.places, *(other for other, _ in node.others)))
+    if not all(map(_is_short, read)) or not all(map(_is_read_exactly, written)):
+        return None
+
+    def coefficients(count: int) -> Sequence[Any]:
+        for further in (_FEW, _MOST_FURTHER):
+            with unobserved():
+                found = _expanded(node.form, Laurent.variable(node.series.point, count + further)).taylor()
+            if len(found) >= count:
+                return found  # type: ignore[no-any-return]
+        raise NoSeriesError("the terms of the series cancel")
+
+    return ExactSeries(node.series.point, coefficients)
+
+
+def _numbers(form: Form) -> Iterator[float]:
+    head, *rest = form
+    if head == "number" or head == "variable":
+        yield rest[0]
+    else:
+        for part in rest[0]:
+            yield from _numbers(part)
+
+
+def _is_read_exactly(number: tree.Number) -> bool:
+    if not number.text:
+        return True
+    # Exponents may be large.
+    return len(number.text) < _LONG and number.text.strip("0123456789.") == "" and number.value == Fraction(number.text)
+
+
+def _is_short(number: float) -> bool:
+    """Whether it has so few bits that of such numbers a float that is their sum, product or quotient, and has few, is it
+    exactly."""
+    return abs(number) < _SHORT and (number * _SHORT) % 1.0 == 0.0
 
 
 def _agrees(form: Form, series: Series) -> bool:

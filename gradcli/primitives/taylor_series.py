@@ -8,6 +8,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from gradcli import arrays
+from gradcli.arrays.constants import ratio
+from gradcli.primitives.arithmetic import multiply
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Primitive
 
@@ -54,6 +56,23 @@ class Series:
         return tuple(terms)
 
 
+class ExactSeries:
+    """A Taylor series at its point alone, in numbers that do not round; `coefficients(n)` are the first n."""
+
+    radius = 0.0
+
+    def __init__(self, point: float, coefficients: Callable[[int], Sequence[Any]]) -> None:
+        self.point = point
+        self._coefficients = coefficients
+
+    def __repr__(self) -> str:
+        return f"<limit at {self.point:g}>"
+
+    def terms(self, n: int) -> Sequence[Any]:
+        """The nth derivative."""
+        return (multiply(self._coefficients(n + 1)[n], ratio(math.factorial(n))),)
+
+
 def _times(coefficient: float, factor: int) -> float:
     if not math.isfinite(coefficient):
         return coefficient
@@ -64,7 +83,7 @@ def _times(coefficient: float, factor: int) -> float:
         return math.copysign(math.inf, coefficient)
 
 
-def _forward(xp: Any, x: Any, *, series: Series, n: int) -> Any:
+def _forward(xp: Any, x: Any, *, series: Series | ExactSeries, n: int) -> Any:
     t = xp.subtract(x, series.point)
     *others, value = series.terms(n)
     value = xp.add(xp.multiply(0.0, t), value)
