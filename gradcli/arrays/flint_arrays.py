@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -267,7 +267,10 @@ def _checked(name: str) -> Callable[..., Any] | None:
         if not keeps_truths and bool in map(type, numbers):
             numbers = tuple(fmpq(int(n)) if type(n) is bool else n for n in numbers)
         result = function(*numbers, **params)
-        return result if type(result) is bool else bounded(settled(result), numbers)
+        # What most are is seen first.
+        if type(result) is bool or (type(result) is arb and result.is_finite()):
+            return result
+        return bounded(settled(result), numbers)
 
     return checked
 
@@ -286,7 +289,7 @@ def _mapped(function: Callable[..., Any], *, truths: bool) -> Callable[..., Any]
             return result if type(result) is bool else Balls(result)
         import numpy
 
-        results = numpy.frompyfunc(lambda *n: function(*n, **params), len(numbers), 1)(*numbers)
+        results = numpy.frompyfunc(partial(function, **params), len(numbers), 1)(*numbers)
         return results.astype(bool) if truths else Balls(results)
 
     return apply

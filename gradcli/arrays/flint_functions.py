@@ -95,14 +95,21 @@ def _truth(x: Number) -> bool:
 
 
 def add(x: Number, y: Number) -> Number:
-    return x + y if is_finite(x) and is_finite(y) else _of_infinities(floats.add, x, y)
+    total = x + y
+    return total if type(total) is fmpq or total.is_finite() else _of_infinities(floats.add, x, y)
 
 
 def subtract(x: Number, y: Number) -> Number:
-    return x - y if is_finite(x) and is_finite(y) else _of_infinities(floats.subtract, x, y)
+    difference = x - y
+    return difference if type(difference) is fmpq or difference.is_finite() else _of_infinities(floats.subtract, x, y)
 
 
 def multiply(x: Number, y: Number) -> Number:
+    if type(x) is type(y) is arb and x is not y:
+        # As most are.
+        product = x * y
+        if product.is_finite():
+            return product
     if not (is_finite(x) and is_finite(y)):
         return _of_infinities(floats.multiply, x, y)
     if x is y:
