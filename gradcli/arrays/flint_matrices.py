@@ -21,7 +21,6 @@ from gradcli.arrays.flint_reductions import mapped
 from gradcli.arrays.flint_shapes import objects
 
 Array = Any
-# What functions of matrices need that ball arithmetic has not.
 # They take the time of an element.
 _MULTIPLICATIONS = 64
 # A result of so many bits, for each bit of the precision, is worked out exactly.
