@@ -118,6 +118,15 @@ class TestValues:
         assert run("eval", "1 if exp(x)*exp(-x) + 1e-300 > 1 else 2", *words).out == "value  1\n"
         assert run("eval", "1 if 1/3 + 1/3 + 1/3 == 1 else 2", "--digits", "10").out == "value  1\n"
 
+    def test_decimals_of_any_length(self, run):
+        # At first they are balls, and fractions where the precision is high enough for them.
+        program = f"x - 0.{'3' * 5000} - y"
+        words = ["x=1/3", f"y=3.333e-{5001}", "--digits", "20", "--no-grad"]
+        assert run("eval", program, *words).out == "value  3.3333333333333333333e-5005\n"
+        assert (
+            run("eval", "1e99999999999*x", "x=-0.5", "--digits", "3", "--no-grad").out == "value  -5.00e+99999999998\n"
+        )
+
     def test_stable_forms_are_used(self, run):
         assert run("eval", "log(x**q)", "x=5", "q=3", "--order", "2", "--digits", "20").out.endswith("q,q  0\n")
 

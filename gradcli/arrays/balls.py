@@ -19,7 +19,7 @@ from numbers import Rational
 from threading import RLock
 from typing import Any
 
-from flint import arb, ctx, fmpq
+from flint import arb, ctx, fmpq, fmpz
 
 from gradcli import limits
 from gradcli.arrays import backends
@@ -115,8 +115,9 @@ def from_text(text: str) -> Number:
     if abs(power) + len(digits) > _most_bits():
         # Its fraction would be too large, and may have no end.
         return arb(f"{sign}{digits}e{power}")
-    top = -int(digits) if sign == "-" else int(digits)
-    return settled(fmpq(top * 10**power) if power >= 0 else fmpq(top, 10**-power))
+    # Python reads no whole number of so many digits as FLINT does.
+    top = fmpq(-fmpz(digits) if sign == "-" else fmpz(digits))
+    return settled(top * fmpq(10) ** power)
 
 
 def is_exact(number: Number) -> bool:
