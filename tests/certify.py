@@ -82,6 +82,8 @@ def _claims(found: Certified, given: Mapping[str, Any], several: bool) -> Iterat
 
 def judged(judge: Judge, claim: Claim) -> str:
     """What the judge says of a claim: "confirmed", or what else."""
+    if not np.size(claim.found):
+        raise NotJudgedError("nothing to judge")
     found = np.asarray(claim.found, object).reshape(-1, len(claim.places))
     verdict = ""
     for digits in (_DIGITS, 0) if claim.digits >= _FEW else (0,):

@@ -230,10 +230,11 @@ _OTHERS: Mapping[str, Callable[..., Any]] = {
     "isnan": lambda x: bool(mpmath.isnan(x)),
     "isinf": lambda x: bool(mpmath.isinf(x)),
 }
+_ARITHMETIC = ("add", "subtract", "multiply", "negative", "abs", "maximum", "minimum", "clip", "exp", "tanh", "atan")
 _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 # Of floats, as they are, and one that reads the place of its number in memory.
 _NOT_OF_NUMBERS = {"nextafter", "cast", "isclose", "identity"}
-_OF_NAN = {"where", "isnan", "isfinite", "isinf", "fmax", "fmin", "nan_to_num", *_COMPARISONS}
+_OF_NAN = {"where", "isnan", "isfinite", "isinf", "fmax", "fmin", "nan_to_num", *_ARITHMETIC, *_COMPARISONS}
 _ON_TRUTHS = {"where", "logical_and", "logical_or", "logical_not"}
 
 
@@ -252,10 +253,15 @@ def elementwise(name: str, operands: Sequence[Any]) -> Any:
 
 
 def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """nan where an operand is: mpmath may compute with one for ever."""
-    return lambda *operands: (
-        mpmath.nan if any(isinstance(o, mpf) and mpmath.isnan(o) for o in operands) else function(*operands)
-    )
+    """nan where an operand is: mpmath may compute with one for ever. What a function is at infinity is nobody's word."""
+
+    def of_numbers(*operands: Any) -> Any:
+        numbers = [o for o in operands if isinstance(o, mpf)]
+        if any(map(mpmath.isinf, numbers)):
+            raise NotJudgedError("a function of infinity")
+        return mpmath.nan if any(map(mpmath.isnan, numbers)) else function(*operands)
+
+    return of_numbers
 
 
 # --- whole arrays
@@ -426,6 +432,8 @@ def _arange(start: Any, stop: Any = None, step: Any = 1) -> Any:
 
 def _linspace(start: Any, stop: Any, num: Any = 50) -> Any:
     start, stop, num = numeric(start), numeric(stop), whole(num)
+    if np.shape(start) or np.shape(stop):
+        raise NotJudgedError("linspace of arrays")
     return exact([start + (stop - start) * i / max(1, num - 1) for i in range(num)])
 
 
