@@ -80,7 +80,7 @@ def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX
         result.warnings.append(_without(request, undefined, "as it stands, the program has none there"))
     near = [key for key in rights if key not in counts and key not in undefined]
     if near:
-        result.warnings.append(_without(request, near, f"with {max_precision:,} digits it is not told from 0"))
+        result.warnings.append(_without(request, near, f"with {digits.digits_of(bits):,} digits it is not told from 0"))
     return 0 if undefined or near else min(counts.values())
 
 

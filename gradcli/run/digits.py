@@ -133,6 +133,11 @@ def bits_of(digits: int) -> int:
     return int(digits * _BITS_PER_DIGIT) + _GUARD
 
 
+def digits_of(bits: int) -> int:
+    """Of how many digits a precision is."""
+    return round((bits - _GUARD) / _BITS_PER_DIGIT)
+
+
 def at_precision(request: Request) -> Result:
     """The result of a run in balls, at the precision that holds."""
     return session.run(request()._replace(executor="eager"))

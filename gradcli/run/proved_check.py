@@ -62,9 +62,8 @@ def _rows(
     with digits.computing(as_written=False):
         from gradcli.arrays.balls import precise
 
-        balls = {name: arrays.placed(value) for name, value in bindings.items()}
-
         def compute() -> _Both:
+            balls = {name: arrays.placed(value) for name, value in bindings.items()}
             written, own = (
                 _gradient(program, balls, point, along, order, rewrite=False, clauses=clauses)
                 for clauses in (True, False)

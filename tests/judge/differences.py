@@ -22,6 +22,9 @@ _AGREE = 30
 # What is 0 with fewer may be a small number beside a large one.
 _OF_ZERO = 1000
 
+# What differences of a program itself give for 0 is smaller.
+_NOISE = mpf(10) ** -20
+
 # A leaf, and the place of an element in it.
 Entry = tuple[str, tuple[int, ...]]
 
@@ -114,7 +117,10 @@ def _inside(run: Run, node: tree.Call, name: str, order: int) -> Any:
             return there.value
         raise NotJudgedError("a run that takes another course")
 
-    return derivatives(reached, run.given, name, order)
+    found = derivatives(reached, run.given, name, order)
+    if any(0 < abs(x) < _NOISE for x in np.ravel(np.asarray(found, object))):
+        raise NotJudgedError("a derivative that may be 0")
+    return found
 
 
 def derivatives(function: Callable[[Mapping[str, Any]], Any], point: Mapping[str, Any], name: str, order: int) -> Any:

@@ -235,6 +235,9 @@ _COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_
 # Of floats, as they are, and one that reads the place of its number in memory.
 _NOT_OF_NUMBERS = {"nextafter", "cast", "isclose", "identity"}
 _OF_NAN = {"where", "isnan", "isfinite", "isinf", "fmax", "fmin", "nan_to_num", *_ARITHMETIC, *_COMPARISONS}
+_OF_ORDER = {"maximum", "minimum", "clip", "fmax", "fmin"}
+_STEPS = {"floor", "ceil", "round", "trunc", "frac", "floor_divide", "remainder", "fmod"}
+_LARGE = mpf(10) ** 9
 _ON_TRUTHS = {"where", "logical_and", "logical_or", "logical_not"}
 
 
@@ -249,7 +252,24 @@ def elementwise(name: str, operands: Sequence[Any]) -> Any:
             raise NotJudgedError(f"{name} of {len(operands)} arguments")
         function = reference.function
     given = [o if o is None or isinstance(o, str) else exact(o) if name in _ON_TRUTHS else numeric(o) for o in operands]
+    if name in _OF_ORDER:
+        _ordered(*given)
+    if name in _STEPS:
+        _small(*given)
     return _each(_real(function if name in _OF_NAN else _of_numbers(function)), *given)
+
+
+def _ordered(*operands: Any) -> None:
+    """Raise NotJudgedError for nan, of which nobody says whether it is the largest."""
+    if any(isinstance(x, mpf) and mpmath.isnan(x) for o in operands for x in np.ravel(np.asarray(o, object))):
+        raise NotJudgedError("an order of nan")
+
+
+def _small(*operands: Any) -> None:
+    """Raise NotJudgedError for numbers between which differences do not see the steps."""
+    sizes = [abs(x) for o in operands for x in np.ravel(np.asarray(o, object)) if x]
+    if any(x > _LARGE or x < 1 / _LARGE for x in sizes):
+        raise NotJudgedError("steps of large numbers")
 
 
 def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -281,7 +301,9 @@ def _keep(keepdims: Any) -> bool:
 
 def _reduced(function: Callable[..., Any]) -> Callable[..., Any]:
     def reduction(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
-        return function(np.asarray(numeric(x), object), axis=_axes(axis), keepdims=_keep(keepdims))
+        x = np.asarray(numeric(x), object)
+        _ordered(x)
+        return function(x, axis=_axes(axis), keepdims=_keep(keepdims))
 
     return reduction
 
@@ -312,6 +334,7 @@ def _std(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -
 
 def _median(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     x = np.asarray(numeric(x), object)
+    _ordered(x)
     if axis is None:
         middle = _middle(np.sort(x, axis=None), -1)
         return np.full((1,) * x.ndim, middle) if _keep(keepdims) else middle
@@ -493,7 +516,7 @@ ARRAYS: Mapping[str, Callable[..., Any]] = {
     "log_softmax": lambda x, axis=-1: _each(mpmath.log, _softmax(x, axis)),
     "cumsum": _cumulative(np.cumsum),
     "cumprod": _cumulative(np.cumprod),
-    "sort": lambda x, axis=-1: np.sort(np.asarray(numeric(x), object), axis=_axes(axis)),
+    "sort": lambda x, axis=-1: _sorted(np.asarray(numeric(x), object), axis),
     "any": lambda x: any(map(truth, np.ravel(exact(x)))),
     "all": lambda x: all(map(truth, np.ravel(exact(x)))),
     "argmax": _position(max),
@@ -547,6 +570,11 @@ ARRAYS: Mapping[str, Callable[..., Any]] = {
     "arange": _arange,
     "linspace": _linspace,
 }
+
+
+def _sorted(x: Any, axis: Any) -> Any:
+    _ordered(x)
+    return np.sort(x, axis=_axes(axis))
 
 
 def _triangle(function: Callable[..., Any], x: Any, k: Any) -> Any:
