@@ -153,6 +153,10 @@ class TestEval:
         outcome = run("eval", "x if sin(pi) > 0 else 2*x", "x=1", "--certify", "--max-precision", "100")
         assert "no digits are proved: two numbers cannot be told apart with 100 digits" in outcome.err
 
+    def test_truth_values_beside_numbers_count_as_0_and_1(self, run):
+        program = "logsumexp(v > 1, b=[1,2]) + where(v[0] > 1, v[0], v[1] > 0)"
+        assert run("eval", program, "v=[2,1]", "--certify", "--json").json["certified"]["value"] >= 15
+
     @pytest.mark.parametrize(
         ("words", "message"),
         [

@@ -264,7 +264,8 @@ def _checked(name: str) -> Callable[..., Any] | None:
     keeps_truths = name == "where"
 
     def checked(*numbers: Any, **params: Any) -> Any:
-        if not keeps_truths and bool in map(type, numbers):
+        # A choice of truth values is one.
+        if bool in map(type, numbers) and not (keeps_truths and all(type(n) is bool for n in numbers[1:])):
             numbers = tuple(fmpq(int(n)) if type(n) is bool else n for n in numbers)
         result = function(*numbers, **params)
         # What most are is seen first.
