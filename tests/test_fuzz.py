@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gradcli.errors import EvaluationError, Span
+from gradcli.primitives.arithmetic import negative
+from gradcli.primitives.decompositions import orthonormal
 from gradcli.primitives.exponential import sigmoid
 from gradcli.primitives.trigonometric import sin
 from tests.fuzz import checks, commands, mutations, readings
@@ -70,6 +72,22 @@ def test_a_series_that_is_wrong_is_found(monkeypatch):
     found = checks.guarded(checks.full, Case("sin(x)", {"x": 1.0}))
     assert found is not None
     assert found.key == "series: a derivative differs"
+
+
+@pytest.mark.parametrize(
+    ("primitive", "case"),
+    [
+        # Neither a square that overflows nor the sign of a number excuses a wrong rule, nor does a matrix its rule.
+        (sin, Case("sin(x)*cosh(x)", {"x": 700.0})),
+        (sin, Case("copysign(sin(x), x)", {"x": 1.0})),
+        (orthonormal, Case("qr(A)[0][0, 0]", {"A": [[2.0, 0.5], [-1.0, 3.0]]})),
+    ],
+)
+def test_a_wrong_series_is_found_where_range_or_sense_may_be_lacking(monkeypatch, primitive, case):
+    monkeypatch.setattr(primitive, "jet", negative.jet)
+    found = checks.guarded(checks.full, case)
+    assert found is not None
+    assert found.key.startswith("series")
 
 
 def test_what_does_not_end_is_found():
