@@ -13,6 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
 from functools import cache
 from numbers import Rational
@@ -25,6 +26,7 @@ from gradcli import limits
 from gradcli.arrays import backends
 from gradcli.arrays.dtypes import PLAIN
 from gradcli.arrays.shapes import Shape
+from gradcli.errors import EvaluationError
 from gradcli.errors import UndecidedError as UndecidedError
 
 # A number of flint: an fmpq or an arb.
@@ -42,6 +44,63 @@ _SMALL_FRACTION, _BITS = 2**9, 2**17
 _TEXT = re.compile(r"([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?")
 
 _lock = RLock()
+
+
+class Doubts:
+    """What is not certain in a run over balls that stand for all numbers in them: comparisons, which are decided as is
+    said for the first of them and are true then, and whether a function jumped inside a ball."""
+
+    # Further ones are errors.
+    most = 4
+
+    def __init__(self, decisions: Sequence[bool] = ()) -> None:
+        self.decisions = [*decisions]
+        self.count = 0
+        self.jumped = False
+        # Of two balls, which are kept, what is left of "<=>".
+        self._left: dict[Any, tuple[str, Any]] = {}
+
+    def decide(self, x: Number, relations: str, y: Number) -> bool:
+        """Whether one of some relations, of `<=>`, is that of two numbers, the same whenever it is asked for. Raises
+        UndecidedError where many were open before."""
+        self.jumped = True
+        key = _identity(x), _identity(y)
+        left, _ = self._left.get(key, ("<=>", None))
+        holds = "".join(r for r in left if r in relations)
+        if holds in ("", left):
+            return bool(holds)
+        if self.count == len(self.decisions):
+            if self.count == self.most:
+                raise UndecidedError("two numbers cannot be told apart")
+            self.decisions.append(True)
+        self.count += 1
+        truth = self.decisions[self.count - 1]
+        self._left[key] = (holds if truth else "".join(r for r in left if r not in relations)), (x, y)
+        return truth
+
+
+def _identity(x: Number) -> Any:
+    return x if type(x) is fmpq else id(x)
+
+
+_doubts: ContextVar[Doubts | None] = ContextVar("gradcli_doubts", default=None)
+
+
+@contextmanager
+def doubting(doubts: Doubts) -> Iterator[None]:
+    """Within the block balls stand for all numbers in them, and what is not certain is kept in `doubts`."""
+    token = _doubts.set(doubts)
+    try:
+        yield
+    finally:
+        _doubts.reset(token)
+
+
+def jumps() -> None:
+    """A function has all its values in a ball that one is a step in."""
+    doubts = _doubts.get()
+    if doubts is not None:
+        doubts.jumped = True
 
 
 @contextmanager
@@ -130,13 +189,17 @@ def is_nan(number: Number) -> bool:
     return type(number) is arb and number.is_nan()
 
 
-def decided(truth: bool, opposite: bool) -> bool:
-    """`truth`, unless neither it nor its opposite is certain. Raises UndecidedError then.
+def decided(truth: bool, opposite: bool, x: Number, relations: str, y: Number) -> bool:
+    """`truth`, that one of the relations, of `<=>`, is that of x and y, unless neither it nor its opposite is certain.
+    Raises UndecidedError then, where balls do not stand for all numbers in them.
 
-    `decided(x < y, x >= y)`: of balls FLINT says that a comparison holds where it does for all numbers in them.
+    `decided(x < y, x >= y, x, "<", y)`: of balls FLINT says that a comparison holds where it does for all numbers in them.
     """
     if truth is opposite:
-        raise UndecidedError("two numbers cannot be told apart")
+        doubts = _doubts.get()
+        if doubts is None:
+            raise UndecidedError("two numbers cannot be told apart")
+        return doubts.decide(x, relations, y)
     return truth
 
 
@@ -234,7 +297,10 @@ class Balls:
 
 
 def to_float(number: Number) -> float:
-    """The float next to a number, or nearly so: that of the midpoint of a ball."""
+    """The float next to a number, or nearly so: that of the midpoint of a ball. Raises EvaluationError for one that
+    stands for all numbers in it."""
+    if type(number) is not fmpq and _doubts.get() is not None and number.is_finite() and number.rad() > 0:
+        raise EvaluationError("an interval stands where one number is needed", hint="give this name a number")
     if type(number) is fmpq:
         try:
             return int(number.p) / int(number.q)

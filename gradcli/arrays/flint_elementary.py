@@ -8,7 +8,7 @@ from typing import Any
 
 from flint import acb, arb, ctx, fmpq
 
-from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError, is_nan
+from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError, is_nan, jumps
 from gradcli.arrays.flint_functions import abs as absolute
 from gradcli.arrays.flint_functions import add, divide, maximum, minimum, multiply, square
 from gradcli.arrays.flint_numbers import (
@@ -26,6 +26,7 @@ from gradcli.arrays.flint_numbers import (
     is_infinite,
     monotone,
     root,
+    up_to,
     whole,
 )
 
@@ -139,7 +140,7 @@ def _whole_power(x: Number, n: int) -> Number:
         return ZERO
     if n % 2:
         return monotone(x, lambda end: certain(_by_squaring(end, n)))
-    return hull(ZERO, certain(_by_squaring(x.abs_upper(), n)))
+    return up_to(certain(_by_squaring(x.abs_upper(), n)))
 
 
 def _by_squaring(x: Number, n: int) -> Number:
@@ -266,6 +267,8 @@ def atan2(y: Number, x: Number) -> Number:
         return arb.pi() * round(eighths) / 4 if round(eighths) else ZERO
     if is_at(y, ZERO) and x >= 0:
         return ZERO
+    if not (x > 0 or y > 0 or y < 0):
+        jumps()
     return certain(arb.atan2(arb(y), arb(x)))
 
 
@@ -282,7 +285,7 @@ def hypot(x: Number, y: Number) -> Number:
     total = square(x) + square(y)
     if type(total) is fmpq or not total.contains(0):
         return sqrt(total)
-    return hull(ZERO, total.abs_upper().sqrt())
+    return up_to(total.abs_upper().sqrt())
 
 
 def sinc(x: Number, *, n: int) -> Number:

@@ -22,7 +22,9 @@ from gradcli.arrays.flint_numbers import (
     is_finite,
     is_infinite,
     monotone,
+    step_between,
     stepwise,
+    up_to,
 )
 
 # --- comparisons
@@ -36,7 +38,7 @@ def is_zero(x: Number) -> bool:
 def equal(x: Number, y: Number) -> bool:
     if is_nan(x) or is_nan(y):
         return False
-    return decided(bool(x == y), bool(x != y))
+    return decided(bool(x == y), bool(x != y), x, "=", y)
 
 
 def not_equal(x: Number, y: Number) -> bool:
@@ -46,13 +48,13 @@ def not_equal(x: Number, y: Number) -> bool:
 def less(x: Number, y: Number) -> bool:
     if is_nan(x) or is_nan(y):
         return False
-    return decided(bool(x < y), bool(x >= y))
+    return decided(bool(x < y), bool(x >= y), x, "<", y)
 
 
 def less_equal(x: Number, y: Number) -> bool:
     if is_nan(x) or is_nan(y):
         return False
-    return decided(bool(x <= y), bool(x > y))
+    return decided(bool(x <= y), bool(x > y), x, "<=", y)
 
 
 def greater(x: Number, y: Number) -> bool:
@@ -146,7 +148,7 @@ def square(x: Number) -> Number:
     """x*x, which for a ball around 0 is not below it."""
     if type(x) is fmpq or not x.contains(0):
         return x * x
-    return hull(ZERO, x.abs_upper() ** 2)
+    return up_to(x.abs_upper() ** 2)
 
 
 def negative(x: Number) -> Number:
@@ -160,7 +162,7 @@ def positive(x: Number) -> Number:
 def abs(x: Number) -> Number:
     if is_nan(x) or x >= 0:
         return x
-    return -x if x <= 0 else hull(ZERO, x.abs_upper())
+    return -x if x <= 0 else up_to(x.abs_upper())
 
 
 def reciprocal(x: Number) -> Number:
@@ -200,7 +202,7 @@ def sign(x: Number) -> Number:
     try:
         return fmpq(compared(x, ZERO))
     except UndecidedError:
-        return hull(-ONE, ONE)
+        return step_between(-ONE, ONE)
 
 
 def heaviside(x: Number, y: Number) -> Number:
@@ -209,7 +211,7 @@ def heaviside(x: Number, y: Number) -> Number:
     try:
         return (ZERO, y, ONE)[compared(x, ZERO) + 1]
     except UndecidedError:
-        return hull(hull(ZERO, ONE), y)
+        return step_between(hull(ZERO, ONE), y)
 
 
 def floor_divide(x: Number, y: Number) -> Number:
@@ -266,7 +268,7 @@ def copysign(x: Number, y: Number) -> Number:
     try:
         return -size if compared(y, ZERO) < 0 else size
     except UndecidedError:
-        return hull(-size, size)
+        return step_between(-size, size)
 
 
 def relu(x: Number) -> Number:

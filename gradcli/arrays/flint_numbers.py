@@ -13,7 +13,7 @@ from typing import Any
 
 from flint import arb, arb_series, ctx, fmpq, fmpz
 
-from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError
+from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError, jumps
 
 ZERO, HALF, ONE, TWO = fmpq(0), fmpq(1, 2), fmpq(1), fmpq(2)
 # A whole number that is made exactly has at most so many times the bits of the working precision.
@@ -77,6 +77,18 @@ def hull(x: Number, y: Number) -> Number:
     return arb(x).union(arb(y))
 
 
+def up_to(size: Number) -> Number:
+    """A ball with all numbers from 0 to this one, and none below 0."""
+    around = arb(0, arb(size) / 2)
+    return around.rad() + around
+
+
+def step_between(x: Number, y: Number) -> Number:
+    """All values of a function that jumps from one number to another."""
+    jumps()
+    return hull(x, y)
+
+
 def monotone(x: Number, function: Unary) -> Number:
     """All values of a monotonic function of a ball, from those at its ends."""
     return hull(function(x.lower()), function(x.upper()))
@@ -112,7 +124,7 @@ def stepwise(step: Callable[[fmpq], fmpz]) -> Unary:
         if not x.is_finite():
             return at_infinity(x, NEGATIVE_INFINITY, INFINITY)
         first, last = (step(fraction(end)) for end in (x.lower(), x.upper()))
-        return fmpq(first) if first == last else hull(first, last)
+        return fmpq(first) if first == last else step_between(first, last)
 
     return function
 

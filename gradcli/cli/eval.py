@@ -36,6 +36,8 @@ Examples:
   gradcli eval 'sin(x)*exp(x)' x=1 --order 4
 
   gradcli eval 'sum(log(x**q)*sin(x))' x=@x.npy q=3 --backend torch --device cuda
+
+  gradcli eval 'x*exp(-x)' x=0.5..2 --enclose
 """
 
 
@@ -54,6 +56,14 @@ class EvalOptions(NamedTuple):
     device: opt.Device = None
     digits: opt.Digits = None
     max_precision: opt.MaxPrecision = MAX_PRECISION
+    enclose: Annotated[
+        bool,
+        typer.Option(
+            "--enclose",
+            help="Inputs may be intervals, x=0.9..1.1 or x=1±0.1: bounds of the value and of each derivative over all of "
+            "them, which are proved.",
+        ),
+    ] = False
     json: opt.Json = False
     order: Annotated[int | None, typer.Option("--order", metavar="N", help="All derivatives up to order N.")] = None
     sparse: Annotated[
@@ -114,6 +124,10 @@ class EvalOptions(NamedTuple):
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:
     """Evaluate, differentiate, print; see `gradcli eval --help`."""
     _check(options)
+    if options.enclose:
+        from gradcli.cli import enclose
+
+        return enclose.run(options, environment)
     measured = timing.measured(options.timing)
     with measured as stopwatch, inputs.computing(options) as namespace, arrays.using_dtype(options.dtype):
         if namespace is not None:
@@ -179,6 +193,7 @@ def _check(options: EvalOptions) -> None:
     _check_executor(options)
     _check_digits(options)
     _check_certified(options)
+    _check_enclosed(options)
     if options.save is not None:
         output.check_npz_path(options.save)
 
@@ -221,6 +236,32 @@ def _check_certified(options: EvalOptions) -> None:
         raise UsageError("--require-digits asks for digits that are certified", hint="add --certify")
     if not 1 <= options.require_digits <= _MOST_DIGITS:
         raise UsageError(f"--require-digits is between 1 and {_MOST_DIGITS}", hint="a float has 15 or 16 digits")
+
+
+def _check_enclosed(options: EvalOptions) -> None:
+    if not options.enclose:
+        return
+    other = {
+        "--dtype": options.dtype != "float64",
+        "--backend": options.backend != "numpy",
+        "--device": options.device not in (None, "cpu"),
+        "--max-precision": options.max_precision != MAX_PRECISION,
+        "--executor": options.executor is not None,
+        "--sparse": options.sparse,
+        "--grad-output": options.grad_output is not None,
+        "--retain": options.retain is not None,
+        "--nodes": options.nodes,
+        "--no-rewrite": options.no_rewrite,
+        "--save": options.save is not None,
+        "--timing": options.timing,
+        "--fail-on-nonfinite": options.fail_on_nonfinite,
+        "--certify": options.certify,
+    }
+    asked = [name for name, given in other.items() if given]
+    if asked:
+        raise UsageError(f"--enclose and {asked[0]} contradict each other", hint="leave out one of them")
+    if options.jacobian and options.order is not None:
+        raise UsageError("--enclose gives either Jacobians or derivatives of higher order", hint="leave out --jacobian")
 
 
 def _request(options: EvalOptions, sources: inputs.Sources, wrt: Sequence[str]) -> session.EvaluationRequest:

@@ -85,7 +85,7 @@ def check_digits(options: Any, others: Sequence[str] = ()) -> None:
 
 def is_exact(options: Any) -> bool:
     """Whether numbers are the decimals that were typed."""
-    return getattr(options, "digits", None) is not None
+    return getattr(options, "digits", None) is not None or getattr(options, "enclose", False)
 
 
 @contextmanager
@@ -131,6 +131,8 @@ def _check_input(options: BindingOptions, environment: Environment) -> None:
 _BINDING = re.compile(r"\s*[^\W\d]\w*\s*=[^=]")
 _WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\*?[^\W\d][\w/^*²³]*")
 _NAME = re.compile(r"[^\W\d]\w*")
+# Numbers as those write them who do not know them for certain.
+_UNCERTAIN = re.compile(r"\d\s*(\.\.|±|\+-|\+/-)|\d\(\d+\)\s*$")
 
 
 def _is_binding(word: str) -> bool:
@@ -250,7 +252,8 @@ def _read(number: Any, dtype: str) -> Any:
 def _bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Callable[[], Any]]:
     name, value_text, offset = variables.split_binding(word)
     if not value_text.startswith("@"):
-        return name, partial(constant, value_text, dtype, word, offset)
+        reading = _interval if getattr(options, "enclose", False) else constant
+        return name, partial(reading, value_text, dtype, word, offset)
     from gradcli.io import files
 
     try:
@@ -258,6 +261,16 @@ def _bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Callabl
     except GradcliError as error:
         error.locate(Span(offset, len(word)), word)
         raise
+
+
+def _interval(text: str, dtype: str, whole: str, offset: int) -> Any:
+    """The value of an expression, or intervals."""
+    # Who asks for none does without FLINT.
+    from gradcli.run import interval_inputs
+
+    if not interval_inputs.is_interval(text):
+        return constant(text, dtype, whole, offset)
+    return interval_inputs.intervals(text, offset, whole, lambda part, at: constant(part, dtype, whole, at))
 
 
 def constant(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
@@ -270,6 +283,8 @@ def constant(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
         if error.source == text and error.span is not None:
             error.span = Span(error.span.start + offset, error.span.end + offset)
             error.source = whole
+        if _UNCERTAIN.search(text):
+            error.hint = f"{error.hint}; gradcli eval --enclose takes intervals, x=0.9..1.1 and x=1±0.1"
         if isinstance(error, UnknownNameError) and (unit := _WITH_UNIT.fullmatch(text)):
             error.hint = f"write {unit[1]}: a value has no unit"
         raise

@@ -1,0 +1,95 @@
+"""Intervals of numbers, from balls of FLINT and to them, and as decimals that are rounded outward."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from flint import arb, fmpq
+
+from gradcli.arrays.ball_text import Decimal
+from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, Number, is_nan
+
+# A bound of more bits in its exponent is rounded to these powers of 10, or to 0.
+_LARGEST_EXPONENT = 10_000
+_LARGEST_DECIMAL = 3_000
+
+
+class Bounds(NamedTuple):
+    """The numbers from `low` to `high`, which are exact, or infinite."""
+
+    low: Number
+    high: Number
+
+    @property
+    def is_finite(self) -> bool:
+        return bool(self.low > NEGATIVE_INFINITY and self.high < INFINITY)
+
+    def joined(self, other: Bounds) -> Bounds:
+        """What holds both."""
+        return Bounds(min(self.low, other.low), max(self.high, other.high))
+
+    def narrowed(self, other: Bounds) -> Bounds:
+        """What is in both, of which each holds the same numbers."""
+        return Bounds(max(self.low, other.low), min(self.high, other.high))
+
+
+ALL = Bounds(NEGATIVE_INFINITY, INFINITY)
+
+
+def bounds(number: Number) -> Bounds:
+    """The ends of a number; of what is undefined or infinite all numbers."""
+    if type(number) is fmpq:
+        return Bounds(number, number)
+    if is_nan(number) or not number.is_finite():
+        return ALL
+    return Bounds(_exact(number.lower()), _exact(number.upper()))
+
+
+def _exact(end: arb) -> Number:
+    return end.fmpq() if abs(int(end.man_exp()[1])) < _LARGEST_EXPONENT else end
+
+
+def ball(low: fmpq, high: fmpq, *, at_high: bool = False) -> Number:
+    """A number that stands for all from `low` to `high`. A radius is rounded up: one end is met, as far as the precision
+    goes, the lower one unless `at_high`, so that what is not defined beyond 0 is defined up to there."""
+    if low == high:
+        return low
+    around = arb(0, (high - low) / 2)
+    radius = around.rad()
+    made = (arb(high) - radius if at_high else arb(low) + radius) + around
+    return made if made.contains(arb(low)) and made.contains(arb(high)) else arb(low).union(arb(high))
+
+
+def text(number: Number, digits: int, *, upward: bool) -> str:
+    """A bound as a decimal of so many significant digits, rounded up or down; of fewer where it is that exactly."""
+    if type(number) is not fmpq:
+        if not number.is_finite():
+            return "inf" if number > 0 else "-inf"
+        return _giant(number, upward)
+    if number == 0:
+        return "0"
+    exponent = _exponent(number) - digits + 1
+    while True:
+        scaled = number * fmpq(10) ** -exponent
+        mantissa = int(scaled.ceil() if upward else scaled.floor())
+        if len(str(abs(mantissa))) <= digits or mantissa % 10 == 0:
+            return str(Decimal(mantissa, exponent, True))
+        exponent += 1
+
+
+def _exponent(number: Number) -> int:
+    """That of its first digit, or one less."""
+    top: int = abs(int(number.p))
+    bottom: int = int(number.q)
+    found = len(str(top)) - len(str(bottom)) - 1
+    above = top * 10 ** max(-found - 1, 0) >= bottom * 10 ** max(found + 1, 0)
+    return found + 1 if above else found
+
+
+def _giant(number: arb, upward: bool) -> str:
+    """A bound with a large exponent, or with a large negative one."""
+    sign = "" if number > 0 else "-"
+    outward = (number > 0) == upward
+    if abs(number) > 1:
+        return f"{sign}inf" if outward else f"{sign}1e+{_LARGEST_DECIMAL}"
+    return f"{sign}1e-{_LARGEST_DECIMAL}" if outward else "0"

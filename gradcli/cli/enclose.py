@@ -1,0 +1,96 @@
+"""`gradcli eval --enclose`: bounds of the value and of its derivatives over intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gradcli.cli import inputs
+from gradcli.cli.environment import Environment
+from gradcli.cli.render import Table, opening, show, show_json
+from gradcli.errors import ExitStatus
+
+if TYPE_CHECKING:
+    from gradcli.run.enclosed import Enclosure
+
+
+class EnclosingOptions(inputs.ProgramOptions, Protocol):
+    """What it reads of the options of `gradcli eval`."""
+
+    @property
+    def order(self) -> int | None: ...
+    @property
+    def jacobian(self) -> bool: ...
+    @property
+    def no_grad(self) -> bool: ...
+    @property
+    def digits(self) -> int | None: ...
+    @property
+    def json(self) -> bool: ...
+
+
+def run(options: EnclosingOptions, environment: Environment) -> ExitStatus:
+    """Evaluate over a box, print."""
+    from gradcli.run import enclosed
+
+    with inputs.computing(options) as namespace:
+        sources = inputs.sources(options, environment, "float64")
+        values = {name: value() for name, value in sources.values.items()}
+        found = enclosed.enclose(
+            sources.program,
+            values,
+            inputs.leaves(values, options),
+            order=0 if options.no_grad else options.order or 1,
+            jacobian=options.jacobian,
+            digits=options.digits,
+        )
+    if options.json:
+        show_json(_json(options, sources.program.source, found, namespace), environment)
+    else:
+        show(_tables(found), environment)
+    return ExitStatus.SUCCESS
+
+
+def _json(options: EnclosingOptions, text: str, found: Enclosure, namespace: Any) -> dict[str, Any]:
+    record = opening(text, namespace) | {"dtype": "arb", "digits": found.digits, "shape": list(found.shape)}
+    parts = {
+        "box": found.box,
+        "value": found.value,
+        "grad": None if options.jacobian else found.grad,
+        "derivatives": found.derivatives,
+        "jacobian": found.grad if options.jacobian else None,
+    }
+    record |= {key: _listed(part) for key, part in parts.items() if part is not None}
+    if found.grad is not None:
+        record |= {"monotonic": found.monotonic, "curvature": found.curvature}
+    return record
+
+
+def _listed(part: Any) -> Any:
+    """Bounds as pairs of texts."""
+    if isinstance(part, dict):
+        return {name: _listed(member) for name, member in part.items()}
+    if isinstance(part, list):
+        return [_listed(member) for member in part]
+    return [str(part.low), str(part.high)]
+
+
+def _tables(found: Enclosure) -> list[Table]:
+    tables = [Table((), [("value", _text(found.value))])]
+    if found.grad is not None:
+        words = [found.monotonic.get(name) or "" for name in found.grad]
+        rows = [(name, _text(part)) for name, part in found.grad.items()]
+        if any(words):
+            tables.append(Table(("by", "gradient", "value"), [(*row, word) for row, word in zip(rows, words)]))
+        else:
+            tables.append(Table(("by", "gradient"), rows))
+    if found.derivatives:
+        tables.append(Table(("by", "derivative"), [(name, _text(part)) for name, part in found.derivatives.items()]))
+    if found.curvature is not None:
+        tables.append(Table((), [("curvature", found.curvature)]))
+    return tables
+
+
+def _text(part: Any) -> str:
+    if isinstance(part, list):
+        return f"[{', '.join(map(_text, part))}]"
+    return f"[{part.low}, {part.high}]"

@@ -1,0 +1,151 @@
+"""A program over a box of its inputs: one run in balls that stand for all numbers in them.
+
+What a run gives holds for every point of the box: where a comparison is open, both of its outcomes are gone through.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from flint import fmpq
+
+from gradcli import arrays
+from gradcli.arrays import intervals
+from gradcli.arrays.balls import Balls, Doubts, Number, doubting, exact
+from gradcli.arrays.intervals import Bounds
+from gradcli.arrays.shapes import Shape
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import jacobians
+from gradcli.calculus.higher_orders import derivatives
+from gradcli.errors import pointing_into
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax.tree import Module
+from gradcli.primitives.bind import concrete
+
+# An interval for each input, the elements of all leaves one after another.
+Box = tuple[Bounds, ...]
+# An element of the value, and the inputs by which it is differentiated, in their order.
+Entry = tuple[int, tuple[int, ...]]
+Enclosures = dict[Entry, Bounds]
+
+
+class Reading(NamedTuple):
+    """Enclosures over a box, and whether what they are of is known to be continuous there."""
+
+    found: Enclosures
+    continuous: bool
+
+
+class Boxed:
+    """A program, the values of the names that are numbers, and the shapes of the leaves, which are intervals."""
+
+    def __init__(self, program: Module, fixed: Mapping[str, Any], leaves: Mapping[str, Shape], whole: Box) -> None:
+        self.program = program
+        self.fixed = fixed
+        self.leaves = leaves
+        self.whole = whole
+        self.inputs: dict[str, range] = {}
+        first = 0
+        for name, shape in leaves.items():
+            self.inputs[name] = range(first, first + math.prod(shape))
+            first += math.prod(shape)
+        self.shape: Shape = ()
+
+    def read(self, box: Box, order: int) -> Reading:
+        """The value over a box for order 0, and else it with all derivatives up to an order.
+
+        Raises UndecidedError where there are no bounds, and what the program raises.
+        """
+        found: Enclosures = {}
+        continuous = True
+        for doubts in _ways():
+            with doubting(doubts), arrays.quiet():
+                numbers = self._numbers(box, order)
+            continuous = continuous and not doubts.jumped
+            for entry, number in numbers:
+                known = intervals.bounds(number)
+                found[entry] = known.joined(found[entry]) if doubts.decisions and entry in found else known
+        return Reading(found, continuous)
+
+    def described(self, box: Box) -> str:
+        """Where a box is, for people."""
+        places = []
+        for name, inputs in self.inputs.items():
+            for i in inputs:
+                if self.whole[i].low < self.whole[i].high:
+                    index = f"[{i - inputs.start}]" if self.leaves[name] else ""
+                    low, high = (intervals.text(n, 6, upward=up) for n, up in zip(box[i], (False, True)))
+                    places.append(f"{name}{index} = {low}..{high}")
+        return f" of {', '.join(places)}" if places else ""
+
+    def _numbers(self, box: Box, order: int) -> list[tuple[Entry, Number]]:
+        given = {name: self._leaf(box, name) for name in self.leaves}
+        with enable_grad(), pointing_into(self.program.source):
+            if order > 1:
+                value, by_key = derivatives(self._value, given, order)
+                made = [*self._elements(value, ())]
+                for key, derivative in by_key.items():
+                    made += self._elements(derivative, key.split(","))
+                return made
+            tensors = {name: Tensor(leaf).requires_grad_(order > 0) for name, leaf in given.items()}
+            value = self._value(tensors)
+            made = [*self._elements(value, ())]
+            if order and tensors:
+                last = self.program.body[-1]
+                with pointing_into(self.program.source, last.span):
+                    found = jacobians(value, list(tensors.values()))
+                for name, jacobian in zip(tensors, found):
+                    made += self._elements(jacobian, (name,))
+            return made
+
+    def _value(self, given: Mapping[str, Any]) -> Any:
+        # Stable forms are for numbers that round.
+        return evaluate(self.program, {**self.fixed, **given}, rewrite=False).value
+
+    def _leaf(self, box: Box, name: str) -> Balls:
+        numbers = [self._number(box[i], self.whole[i]) for i in self.inputs[name]]
+        if not self.leaves[name]:
+            return Balls(numbers[0])
+        import numpy
+
+        array = numpy.empty(len(numbers), object)
+        array[:] = numbers
+        return Balls(array.reshape(self.leaves[name]))
+
+    def _number(self, part: Bounds, whole: Bounds) -> Number:
+        return intervals.ball(part.low, part.high, at_high=part.high == whole.high and part.low != whole.low)
+
+    def _elements(self, part: Any, names: Sequence[str]) -> Iterator[tuple[Entry, Number]]:
+        """The numbers of a value or of a derivative by leaves, by what they are."""
+        array = concrete(part)
+        if not names:
+            self.shape = arrays.shape(array)
+        shape = self.shape + tuple(itertools.chain(*(self.leaves[n] for n in names)))
+        numbers = _flat(array, math.prod(shape))
+        places = itertools.product(range(math.prod(self.shape)), *(self.inputs[n] for n in names))
+        for (output, *by), number in zip(places, numbers):
+            yield (output, tuple(sorted(by))), number
+
+
+def _flat(array: Any, count: int) -> Sequence[Number]:
+    """The numbers of an array, zeros where there is none."""
+    if array is None:
+        return [fmpq(0)] * count
+    balls = array if type(array) is Balls else arrays.placed(arrays.astype(array, "float64"))
+    numbers = balls.numbers if type(balls) is Balls else exact(balls)
+    return [*numbers.flat] if getattr(numbers, "shape", ()) else [numbers]
+
+
+def _ways() -> Iterator[Doubts]:
+    """The ways that a run can go, each to be run within, before the next is asked for."""
+    waiting: list[list[bool]] = [[]]
+    while waiting:
+        known = waiting.pop()
+        doubts = Doubts(known)
+        yield doubts
+        made = doubts.decisions
+        waiting += [[*made[:i], not made[i]] for i in range(len(known), len(made))]

@@ -1,0 +1,321 @@
+"""Enclosures: what a program's value and its derivatives are at least and at most over a box of its inputs, which is
+proved, and what follows from them.
+
+Over a box every number is first that of a run in balls. It is narrowed by its derivatives: where these keep their
+sign, the extremes are on faces of the box, and else they bound how far it is from the number in the middle
+(the mean value form; R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to Interval Analysis, 2009, ch. 6). Where
+that is not enough the box is halved, again and again where a bound comes from. A derivative is used where the
+function is known to be continuous, and its rule to be that of the function.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import reduce
+from typing import NamedTuple
+
+from flint import fmpq
+
+from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, Number, UndecidedError, precise
+from gradcli.arrays.intervals import ALL, Bounds
+from gradcli.errors import DifferentiationError, EvaluationError, LimitError
+from gradcli.run.boxes import Box, Boxed, Enclosures, Entry, Reading
+
+_BITS = 128
+# Runs of the program after which nothing is divided any more.
+_MOST_READINGS = 500
+# Derivatives that are not asked for narrow those that are, where they are no more than these.
+_MOST_FURTHER = 36
+# Of one box at most so many faces are gone to.
+_MOST_FACES = 8
+# A part of the box that is smaller than it by this, in each input, is not divided.
+_SMALLEST = fmpq(1, 2**48)
+# A bound for which so many parts were divided without getting better is left as it is.
+_PATIENCE = 20
+# What has derivatives that are not those of its value.
+_HIDING = re.compile(r"detach|stop_gradient|backward|no_grad|\.\s*(?:data|item|numpy|tolist)\b")
+
+
+class Enclosed(NamedTuple):
+    """Enclosures of the elements of a value and of its derivatives, up to one order more than was asked for where that
+    was easily done. The value, and its first derivatives, are `continuous` where that is proved, and these are then those
+    of the value."""
+
+    found: Enclosures
+    continuous: tuple[bool, bool]
+
+
+class UnboundedError(EvaluationError):
+    """A value has no bounds over a box, or none that can be found."""
+
+
+class _Piece(NamedTuple):
+    """A part of the box: what is known there, up to which order it is continuous, and what kept it from more."""
+
+    box: Box
+    found: Enclosures
+    continuous: Sequence[bool]
+    why: UndecidedError | None
+
+
+def enclosures(boxed: Boxed, order: int, digits: int, *, jacobian: bool = False) -> Enclosed:
+    """Enclosures of the value, and of all derivatives up to an order, to about so many digits where that can be done.
+
+    Raises what the program raises, DifferentiationError for derivatives of a value that is no scalar unless a `jacobian`
+    is asked for, and UnboundedError where the value has no bounds.
+    """
+    with precise(_BITS + 4 * digits):
+        return _Search(boxed, order, digits, jacobian).run()
+
+
+class _Search:
+    def __init__(self, boxed: Boxed, order: int, digits: int, jacobian: bool) -> None:
+        self.boxed = boxed
+        self.order = order
+        self.jacobian = jacobian
+        self.tolerance = fmpq(1, 10 ** (digits + 1))
+        self.wide = [i for i, part in enumerate(boxed.whole) if part.low < part.high]
+        self.honest = _HIDING.search(boxed.program.source) is None
+        self.readings = 0
+        # What numbers certainly reach.
+        self.reached: Enclosures = {}
+        self.entries: dict[Entry, None] = {}
+        # The bounds for which parts were divided last, and how often that did not help.
+        self.tried: dict[tuple[Entry, int], tuple[Number, int]] = {}
+
+    def run(self) -> Enclosed:
+        self._learn_the_shape()
+        pieces = [self._piece(self.boxed.whole, {})]
+        while self.readings < _MOST_READINGS and (worst := self._worst(pieces)) is not None:
+            try:
+                halves = [self._piece(box, worst.found) for box in self._halves(worst)]
+            except LimitError:
+                # What is found holds.
+                break
+            pieces.remove(worst)
+            pieces += halves
+        return self._joined(pieces)
+
+    def _learn_the_shape(self) -> None:
+        """Find the shape of the value. Raises DifferentiationError for gradients of one that is no scalar."""
+        middle = tuple(_at(_middle(part)) for part in self.boxed.whole)
+        for box in (middle, self.boxed.whole):
+            with suppress(UndecidedError):
+                self._read(box, 0)
+                break
+        if self.order and self.boxed.shape and not self.jacobian:
+            raise DifferentiationError(
+                "there are gradients of scalars alone",
+                hint=f"the value has shape {list(self.boxed.shape)}: --jacobian encloses the derivatives of each element, "
+                "--no-grad gives the value alone",
+            )
+
+    def _joined(self, pieces: Sequence[_Piece]) -> Enclosed:
+        for piece in pieces:
+            values = [bounds for entry, bounds in piece.found.items() if not entry[1]]
+            if not values or not all(bounds.is_finite for bounds in values):
+                raise self._unbounded(piece)
+        found = dict.fromkeys(entry for piece in pieces for entry in piece.found)
+        joined: Enclosures = {}
+        for entry in found:
+            joined[entry] = reduce(Bounds.joined, (piece.found.get(entry, ALL) for piece in pieces))
+        value, first = (
+            self.honest and all(len(p.continuous) > n and p.continuous[n] for p in pieces) for n in range(2)
+        )
+        return Enclosed(joined, (value, first))
+
+    def _unbounded(self, piece: _Piece) -> UnboundedError:
+        place = self.boxed.described(piece.box)
+        last = self.boxed.program.body[-1]
+        source, span = self.boxed.program.source, last.span
+        if piece.why is not None and piece.why.span is not None:
+            span = piece.why.span
+        return UnboundedError(
+            f"there is no bound, or no value, at some point{place}",
+            hint="give a narrower interval: this may be a pole, the end of a domain, or a condition that is open there",
+            span=span,
+            source=source,
+        )
+
+    # --- one box
+
+    def _piece(self, box: Box, around: Enclosures) -> _Piece:
+        """What is known over a box, and `around` it: of all orders up to one more than is asked for, as far as there are bounds."""
+        readings, why = self._readings(box)
+        found: Enclosures = {}
+        for entry, bounds in (pair for reading in readings for pair in reading.found.items()):
+            known = found.get(entry) or around.get(entry)
+            found[entry] = bounds if known is None else bounds.narrowed(known)
+            if len(entry[1]) <= self.order:
+                self.entries.setdefault(entry)
+        continuous = [reading.continuous for reading in readings]
+        piece = _Piece(box, found, continuous, why)
+        if self.wide and self.honest:
+            self._narrow(piece)
+        return piece
+
+    def _readings(self, box: Box) -> tuple[list[Reading], UndecidedError | None]:
+        """A run for each order, or what is as good, and why there are no more."""
+        highest = self.order + 1 if self._goes_further() else self.order
+        try:
+            reading = self._read(box, highest)
+            if reading.continuous:
+                # What is below is it too, and there.
+                return [reading] * (highest + 1), None
+        except UndecidedError:
+            pass
+        readings: list[Reading] = []
+        for order in range(highest + 1):
+            try:
+                readings.append(self._read(box, order))
+            except UndecidedError as error:
+                return readings, error
+        return readings, None
+
+    def _goes_further(self) -> bool:
+        """Whether derivatives of one more order than is asked for are computed too."""
+        if not self.wide or not self.honest:
+            return False
+        return self.order == 0 or (not self.boxed.shape and len(self.boxed.whole) ** (self.order + 1) <= _MOST_FURTHER)
+
+    def _narrow(self, piece: _Piece) -> None:
+        """Narrow everything below the highest order that is known, by the order above it."""
+        known = len(piece.continuous) - 1
+        if known < 0:
+            return
+        faces: dict[Box, Enclosures] = {}
+
+        def at(box: Box) -> Enclosures:
+            if box not in faces and len(faces) <= _MOST_FACES:
+                faces[box] = self._read_at(box, max(known - 1, 0))
+            return faces.get(box, {})
+
+        middle = at(tuple(_at(_middle(part)) for part in piece.box))
+        for level in reversed(range(known)):
+            if not piece.continuous[level]:
+                continue
+            for entry in [e for e in piece.found if len(e[1]) == level]:
+                slopes = {i: piece.found[_by(entry, i)] for i in self.wide}
+                narrowed = piece.found[entry]
+                if entry in middle:
+                    narrowed = narrowed.narrowed(_mean_value(middle[entry], slopes, piece.box))
+                if any(_sign(slope) for slope in slopes.values()):
+                    low, high = (at(_face(piece.box, slopes, side)).get(entry, ALL) for side in (-1, 1))
+                    narrowed = narrowed.narrowed(Bounds(low.low, high.high))
+                piece.found[entry] = narrowed
+
+    def _read(self, box: Box, order: int) -> Reading:
+        self.readings += 1
+        return self.boxed.read(box, order)
+
+    def _read_at(self, box: Box, order: int) -> Enclosures:
+        """What is known over a face or at a point; nothing where there are no bounds."""
+        try:
+            found = self._read(box, order).found
+        except UndecidedError:
+            return {}
+        if all(part.low == part.high for part in box):
+            for entry, bounds in found.items():
+                if bounds.is_finite:
+                    # The number is somewhere between these.
+                    inner = Bounds(bounds.high, bounds.low)
+                    self.reached[entry] = self.reached.get(entry, inner).joined(inner)
+        return found
+
+    # --- the search
+
+    def _worst(self, pieces: Sequence[_Piece]) -> _Piece | None:
+        """The piece to divide next: where the bound comes from that is farthest from what is reached."""
+        worst, most, why = None, self.tolerance, None
+        for entry in sorted(self.entries, key=lambda e: len(e[1])):
+            if worst is not None and entry[1] and not why[0][0][1]:
+                # The value comes first.
+                break
+            found = [p.found.get(entry, ALL) for p in pieces]
+            low, high = min(b.low for b in found), max(b.high for b in found)
+            reached = self.reached.get(entry, Bounds(INFINITY, NEGATIVE_INFINITY))
+            for side, gap, bound in ((0, reached.low - low, low), (1, high - reached.high, high)):
+                score = gap if not Bounds(low, high).is_finite else _relative(gap, low, high)
+                if score > most and self.tried.get((entry, side), (None, 0))[1] < _PATIENCE:
+                    piece = next(p for p, b in zip(pieces, found) if b[side] == bound)
+                    if self._can_be_halved(piece):
+                        worst, most, why = piece, score, ((entry, side), bound)
+        if why is not None:
+            bound, count = self.tried.get(why[0], (why[1], 0))
+            self.tried[why[0]] = why[1], count + 1 if bound == why[1] else 0
+        return worst if self.entries else self._widest(pieces)
+
+    def _widest(self, pieces: Sequence[_Piece]) -> _Piece | None:
+        """The first of the widest pieces, where nothing is known of any."""
+        return max(filter(self._can_be_halved, pieces), key=lambda p: max(map(_width, p.box)), default=None)
+
+    def _can_be_halved(self, piece: _Piece) -> bool:
+        return any(_width(piece.box[i]) > _SMALLEST * _width(self.boxed.whole[i]) for i in self.wide)
+
+    def _halves(self, piece: _Piece) -> Iterator[Box]:
+        """A box in two, across the input that has most to do with how wide its value is."""
+        slopes = [piece.found.get((0, (i,)), ALL) for i in self.wide]
+        if all(slope.is_finite for slope in slopes):
+            influence = [_width(piece.box[i]) * max(abs(s.low), abs(s.high)) for i, s in zip(self.wide, slopes)]
+        else:
+            influence = [_width(piece.box[i]) / _width(self.boxed.whole[i]) for i in self.wide]
+        across = self.wide[max(range(len(influence)), key=influence.__getitem__)]
+        low, high = piece.box[across]
+        cut = _middle(piece.box[across])
+        for part in (Bounds(low, cut), Bounds(cut, high)):
+            yield (*piece.box[:across], part, *piece.box[across + 1 :])
+
+
+def _by(entry: Entry, i: int) -> Entry:
+    """The derivative of an entry by an input."""
+    return entry[0], tuple(sorted((*entry[1], i)))
+
+
+def _at(number: Number) -> Bounds:
+    return Bounds(number, number)
+
+
+def _width(part: Bounds) -> Number:
+    return part.high - part.low
+
+
+def _middle(part: Bounds) -> fmpq:
+    """A number with few bits about in the middle of an interval."""
+    width = _width(part)
+    if not width:
+        return part.low
+    # A power of 2 that is between 1/16 and 1/64 of the width.
+    exponent = int(width.p).bit_length() - int(width.q).bit_length() - 5
+    step = fmpq(2) ** exponent
+    return ((part.low + width / 2) / step).floor() * step
+
+
+def _sign(slope: Bounds) -> int:
+    return 1 if slope.low >= 0 else -1 if slope.high <= 0 else 0
+
+
+def _face(box: Box, slopes: Mapping[int, Bounds], side: int) -> Box:
+    """The face on which a number is lowest, or highest, that rises and falls with the inputs of these slopes."""
+    face = list(box)
+    for i, slope in slopes.items():
+        if sign := _sign(slope):
+            face[i] = _at(box[i].low if sign * side < 0 else box[i].high)
+    return tuple(face)
+
+
+def _mean_value(middle: Bounds, slopes: Mapping[int, Bounds], box: Box) -> Bounds:
+    """What a number is at most away from that in the middle of a box, by its slopes."""
+    low, high = middle
+    for i, slope in slopes.items():
+        if not (slope.is_finite and middle.is_finite):
+            return ALL
+        centre = _middle(box[i])
+        products = [s * (end - centre) for s in slope for end in box[i]]
+        low, high = low + min(products), high + max(products)
+    return Bounds(low, high)
+
+
+def _relative(gap: Number, low: Number, high: Number) -> Number:
+    return gap / max(abs(low), abs(high)) if gap > 0 else gap

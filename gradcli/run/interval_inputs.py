@@ -1,0 +1,105 @@
+"""Intervals as inputs: `0.9..1.1`, `1±0.1`, `1+-0.1`, and lists of them and of numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from flint import fmpq
+
+from gradcli.arrays.balls import Balls, Number, exact
+from gradcli.arrays.intervals import Bounds, bounds
+from gradcli.arrays.shapes import Shape
+from gradcli.errors import BindingError, Span
+
+_MARK = re.compile(r"\.\.|±|\+-|\+/-")
+_HINT = "write x=0.9..1.1 or x=1±0.1, from the lower number to the higher"
+
+# The value of an expression that starts at an offset of a whole text.
+Read = Callable[[str, int], Any]
+
+
+class Intervals(NamedTuple):
+    """Intervals for the elements of a tensor."""
+
+    shape: Shape
+    parts: tuple[Bounds, ...]
+
+
+def is_interval(text: str) -> bool:
+    """Whether there is an interval in the text of a value."""
+    return _MARK.search(text) is not None
+
+
+def intervals(text: str, offset: int, whole: str, read: Read) -> Intervals:
+    """The value that a text says which starts at `offset` of `whole`, the numbers in it as `read` has them.
+
+    Raises BindingError, with the place, for an interval that is empty, and for what is none.
+    """
+    if not text.lstrip().startswith("["):
+        return Intervals((), (_one(text, offset, whole, read),))
+    inner = text.strip()
+    start = offset + text.index("[") + 1
+    if not inner.endswith("]"):
+        raise _error("a list of intervals ends with ']'", offset, text, whole)
+    parts = [intervals(item, start + at, whole, read) for at, item in _items(inner[1:-1])]
+    if len({part.shape for part in parts}) > 1:
+        raise _error("the rows of a nested list have different lengths", offset, text, whole)
+    return Intervals((len(parts), *parts[0].shape), tuple(b for part in parts for b in part.parts))
+
+
+def _items(text: str) -> Iterator[tuple[int, str]]:
+    """The parts between commas that are in no brackets, and where they start."""
+    depth, start = 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        if character == "," and not depth:
+            yield start, text[start:at]
+            start = at + 1
+    if text[start:].strip() or not start:
+        yield start, text[start:]
+
+
+def _one(text: str, offset: int, whole: str, read: Read) -> Bounds:
+    mark = _MARK.search(text)
+    if mark is None:
+        return _number(text, offset, whole, read)
+    before, behind = text[: mark.start()], text[mark.end() :]
+    if _MARK.search(behind) or not before.strip() or not behind.strip():
+        raise _error("this is no interval", offset, text, whole)
+    first = _number(before, offset, whole, read)
+    last = _number(behind, offset + mark.end(), whole, read)
+    if mark[0] != "..":
+        first, last = Bounds(first.low - last.high, first.low), Bounds(first.high, first.high + last.high)
+    if first.low > last.high:
+        raise _error("there is no number in this interval", offset, text, whole)
+    return Bounds(first.low, last.high)
+
+
+def _number(text: str, offset: int, whole: str, read: Read) -> Bounds:
+    found = read(text, offset)
+    number = found.numbers if type(found) is Balls else exact(found)
+    return _finite(number, offset, text, whole)
+
+
+def _finite(number: Number, offset: int, text: str, whole: str) -> Bounds:
+    if getattr(number, "shape", ()):
+        raise _error("an end of an interval is a number", offset, text, whole)
+    ends = bounds(number)
+    if not all(type(end) is fmpq for end in ends):
+        raise _error("an end of an interval must be finite, and no giant", offset, text, whole)
+    return ends
+
+
+def _error(message: str, offset: int, text: str, whole: str) -> BindingError:
+    start = offset + len(text) - len(text.lstrip())
+    return BindingError(message, hint=_HINT, span=Span(start, start + max(1, len(text.strip()))), source=whole)
+
+
+def points(value: Any) -> Intervals:
+    """A number or an array as intervals of one number each."""
+    numbers = value.numbers if type(value) is Balls else exact(value)
+    shape = getattr(numbers, "shape", ())
+    flat = numbers.flat if shape else (numbers,)
+    return Intervals(shape, tuple(map(bounds, flat)))

@@ -1,0 +1,195 @@
+"""Enclosures over intervals: `gradcli eval --enclose`."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+pytest.importorskip("flint")
+
+# Formulas of the kind that stands in the Feynman lectures, and boxes for their variables.
+FORMULAS = {
+    "m0/sqrt(1 - v**2/c**2)": {"m0": (1, 2), "v": (0.1, 0.8), "c": (1, 1.1)},
+    "q1*q2/(4*pi*eps*r**2)": {"q1": (1, 2), "q2": (-1, 2), "eps": (0.5, 1), "r": (1, 1.5)},
+    "w**3/(exp(w/t) - 1)": {"w": (1, 3), "t": (1, 2)},
+    "2*pi*sqrt(l/g)": {"l": (0.9, 1.1), "g": (9.7, 9.9)},
+    "1/(1/d1 + n/d2)": {"d1": (1, 2), "d2": (2, 3), "n": (1, 1.5)},
+    "exp(-(x/s)**2/2)/(sqrt(2*pi)*s)": {"x": (-1, 2), "s": (1, 2)},
+    "G*m*(1/r2 - 1/r1)": {"G": (1, 1), "m": (1, 2), "r1": (1, 2), "r2": (1, 2)},
+    "k*x**2/2": {"k": (1, 3), "x": (-1, 2)},
+    "(u + v)/(1 + u*v/c**2)": {"u": (0.1, 0.7), "v": (-0.5, 0.5), "c": (1, 1)},
+    "sqrt(a**2 + b**2 - 2*a*b*cos(t))": {"a": (1, 2), "b": (3, 4), "t": (0, 3)},
+    "asin(n*sin(t))": {"n": (0.5, 0.8), "t": (0, 1.5)},
+    "sin(n*t/2)**2/sin(t/2)**2": {"n": (3, 3), "t": (0.5, 2)},
+    "n*tanh(m*B/(k*T))": {"n": (1, 2), "m": (1, 1), "B": (-1, 1), "k": (1, 1), "T": (0.5, 1)},
+    "1/(g - 1)*p*V": {"g": (1.3, 1.7), "p": (1, 2), "V": (1, 2)},
+    "E*d**2*(1 + cos(a))/abs(q)": {"E": (1, 2), "d": (1, 1), "a": (-1, 4), "q": (1, 2)},
+    "max(x, y)*exp(-abs(x - y))": {"x": (-1, 1), "y": (-0.5, 1)},
+    "where(x > 0.3, x**2, -x)": {"x": (-1, 1)},
+    "x - floor(x)": {"x": (0.2, 2.7)},
+    "atan2(y, x)": {"x": (-1, 1), "y": (-1, 2)},
+}
+
+
+def bounds(pair: list[str]) -> tuple[Any, Any]:
+    return tuple(float(t) if "inf" in t else Fraction(t) for t in pair)
+
+
+def holds(pair: list[str], number: float) -> bool:
+    low, high = bounds(pair)
+    allowance = Fraction(1e-12) * (1 + abs(Fraction(number)))
+    return low - allowance <= number <= high + allowance
+
+
+def outside(found: dict[str, Any], formula: str, box: dict[str, Any], points: int = 40) -> list[Any]:
+    """The random points at which a value or a derivative is outside of its enclosure."""
+    import gradcli
+
+    chance = random.Random(5)
+    program = gradcli.compile(formula)
+    wrong = []
+    for _ in range(points):
+        point = {
+            name: chance.choice((low, high, chance.uniform(low, high), chance.uniform(low, high)))
+            for name, (low, high) in box.items()
+        }
+        value, grad = program.value_and_grad(point)
+        if not holds(found["value"], value):
+            wrong.append((point, value))
+        wrong += [(point, n) for n, g in grad.items() if not holds(found["grad"][n], 0.0 if g is None else g)]
+    return wrong
+
+
+def enclosed(run: Any, formula: str, box: dict[str, Any], *options: str) -> dict[str, Any]:
+    return run(
+        "eval", formula, *(f"{n}={low!r}..{high!r}" for n, (low, high) in box.items()), "--enclose", "--json", *options
+    ).json
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_no_point_is_outside(run, formula):
+    box = FORMULAS[formula]
+    found = enclosed(run, formula, box)
+    assert outside(found, formula, box) == []
+    # What is said of how it rises is true.
+    import gradcli
+
+    program, chance = gradcli.compile(formula), random.Random(7)
+    for name, word in found["monotonic"].items():
+        for _ in range(20 if word else 0):
+            at = {n: chance.uniform(*ends) for n, ends in box.items()}
+            line = [program(**{**at, name: low}) for low in sorted(chance.uniform(*box[name]) for _ in range(5))]
+            rising, falling = (all(a * s <= b * s + 1e-12 for a, b in itertools.pairwise(line)) for s in (1, -1))
+            assert {"increasing": rising, "not decreasing": rising, "decreasing": falling}.get(word, falling)
+
+
+def test_a_wrong_ball_is_caught(run, monkeypatch):
+    from gradcli.arrays import backends
+    from gradcli.arrays.balls import Balls
+
+    namespace = backends.namespace("flint")
+    right = namespace.tanh
+
+    def narrow(x: Any) -> Any:
+        number = right(x).numbers
+        return Balls(number.mid() + (number - number.mid()) / 2 if hasattr(number, "mid") else number)
+
+    monkeypatch.setattr(namespace, "tanh", narrow)
+    box = {"x": (-1.0, 2.0)}
+    assert outside(enclosed(run, "tanh(x)*cos(x)", box), "tanh(x)*cos(x)", box)
+
+
+@pytest.mark.parametrize(
+    ("formula", "interval", "value", "word", "curvature"),
+    [
+        ("x*(1 - x)", "0..1", (0, 0.25), None, "concave"),
+        ("x**2", "-1..2", (0, 4), None, "convex"),
+        ("x**2", "0..2", (0, 4), "not decreasing", "convex"),
+        ("sin(x)", "0..4", (math.sin(4), 1), None, None),
+        ("x*exp(-x)", "0..3", (0, math.exp(-1)), None, None),
+        ("x*exp(-x)", "2.5..3", (3 * math.exp(-3), 2.5 * math.exp(-2.5)), "decreasing", "convex"),
+        ("sqrt(x)", "0..1", (0, 1), None, None),
+        ("x**3 - 3*x", "-2..2", (-2, 2), None, None),
+        ("log(x)", "1±0.5", (math.log(0.5), math.log(1.5)), "increasing", "concave"),
+        ("3*x + 1", "1+-0.5", (2.5, 5.5), "increasing", "linear"),
+        ("2 + 0*x", "1..2", (2, 2), "constant", "linear"),
+        ("x - floor(x)", "0.5..1.5", (0, 1), None, None),
+        ("abs(x)", "-1..1", (0, 1), None, None),
+        ("abs(x)", "0.1..1", (0.1, 1), "increasing", "linear"),
+        ("sign(x)", "-1..1", (-1, 1), None, None),
+        ("where(x > 0, x - 1, x)", "-1..1", (-1, 0), None, None),
+        ("detach(x)*x", "1..2", (1, 4), None, None),
+        ("f(t) = t**2 backward(g) = g; f(x)", "-1..1", (0, 1), None, None),
+        ("sin(x)", "0..7", (-1, 1), None, None),
+        ("sqrt(x)", "1±0", (1, 1), None, None),
+    ],
+)
+def test_hulls(run, formula, interval, value, word, curvature):
+    found = run("eval", formula, f"x={interval}", "--enclose", "--json").json
+    low, high = map(float, found["value"])
+    assert low == pytest.approx(value[0], abs=2e-8)
+    assert high == pytest.approx(value[1], abs=2e-8)
+    assert found["monotonic"].get("x") == word
+    assert found["curvature"] == curvature
+
+
+class TestCommand:
+    def test_a_table(self, run):
+        out = run("eval", "x*y", "x=1..2", "y=3", "--enclose").out
+        assert (
+            out == "value  [3, 6]\n\nby  gradient  value\nx   [3, 3]    increasing\ny   [1, 2]\n\ncurvature  linear\n"
+        )
+
+    def test_json_has_pairs_of_texts(self, run):
+        found = run("eval", "x**2/3", "x=0.9..1.1", "--enclose", "--order", "2", "--digits", "5", "--json").json
+        assert found == {
+            "schema": "gradcli/1",
+            "program": "x**2/3",
+            "backend": "flint",
+            "device": "cpu",
+            "dtype": "arb",
+            "digits": 5,
+            "shape": [],
+            "box": {"x": ["0.9", "1.1"]},
+            "value": ["0.27", "0.40334"],
+            "grad": {"x": ["0.6", "0.73334"]},
+            "derivatives": {"x,x": ["0.66666", "0.66667"]},
+            "monotonic": {"x": "increasing"},
+            "curvature": "convex",
+        }
+
+    def test_lists_of_intervals(self, run):
+        found = run("eval", "sum(x*x)", "x=[0..1, 2±0.1]", "--enclose", "--json").json
+        assert found["value"] == ["3.61", "5.41"]
+        assert found["grad"] == {"x": [["0", "2"], ["3.8", "4.2"]]}
+        found = run("eval", "x*y", "x=[1..2, 3]", "y=0..1", "--enclose", "--jacobian", "--json").json
+        assert found["value"] == [["0", "2"], ["0", "3"]]
+        assert found["jacobian"]["x"][1] == [["0", "0"], found["jacobian"]["x"][0][0]]
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("x", "x=1..0", "--enclose"), "there is no number in this interval"),
+            (("x", "x=1±-1", "--enclose"), "there is no number in this interval"),
+            (("x", "x=1..", "--enclose"), "this is no interval"),
+            (("1/x", "x=-1..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
+            (("log(x)", "x=-1..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
+            (("sum([1, 2], axis=n)", "n=0..1", "--enclose"), "an axis must be a whole number"),
+            (("zeros(n)", "n=1..2", "--enclose"), "a size must be a whole number"),
+            (("x*[1, 2]", "x=1..2", "--enclose"), "there are gradients of scalars alone"),
+            (("x", "x=1..2", "--enclose", "--sparse", "--order", "2"), "--enclose and --sparse contradict each other"),
+            (("x", "x=0.9..1.1"), "gradcli eval --enclose takes intervals"),
+            (("x", "x=1±0.1"), "gradcli eval --enclose takes intervals"),
+            (("x", "x=1+-0.1"), "gradcli eval --enclose takes intervals"),
+            (("x", "x=5.0(1)"), "gradcli eval --enclose takes intervals"),
+        ],
+    )
+    def test_errors(self, run, words, message):
+        outcome = run("eval", *words)
+        assert outcome.status
+        assert message in outcome.err
