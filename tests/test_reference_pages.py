@@ -58,6 +58,7 @@ CLOSED = ("functions", "example.output")
 FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "gradcli eval": (
         ("eval", "x", "x=1", "--timing", "--json"),
+        ("eval", "x", "x=0..1", "--enclose", "--json"),
         ("eval", "sin(x)**2 + cos(x)**2", "x=0.7", "--order", "2", "--json"),
     ),
     "gradcli ops": (("ops", "--json"),),

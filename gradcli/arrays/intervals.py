@@ -34,6 +34,7 @@ class Bounds(NamedTuple):
 
 
 ALL = Bounds(NEGATIVE_INFINITY, INFINITY)
+NOTHING = Bounds(INFINITY, NEGATIVE_INFINITY)
 
 
 def bounds(number: Number) -> Bounds:

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from flint import fmpq
 
-from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, Number, UndecidedError, precise
-from gradcli.arrays.intervals import ALL, Bounds
+from gradcli.arrays.balls import Number, UndecidedError, precise
+from gradcli.arrays.intervals import ALL, NOTHING, Bounds
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError
 from gradcli.run.boxes import Box, Boxed, Enclosures, Entry, Reading
 
@@ -58,6 +58,15 @@ class _Piece(NamedTuple):
     found: Enclosures
     continuous: Sequence[bool]
     why: UndecidedError | None
+
+
+class _Loose(NamedTuple):
+    """A bound that is at a distance from what is reached, and the piece that it comes from."""
+
+    distance: Number
+    key: tuple[Entry, int]
+    number: Number
+    piece: _Piece
 
 
 def enclosures(boxed: Boxed, order: int, digits: int, *, jacobian: bool = False) -> Enclosed:
@@ -227,25 +236,32 @@ class _Search:
     # --- the search
 
     def _worst(self, pieces: Sequence[_Piece]) -> _Piece | None:
-        """The piece to divide next: where the bound comes from that is farthest from what is reached."""
-        worst, most, why = None, self.tolerance, None
-        for entry in sorted(self.entries, key=lambda e: len(e[1])):
-            if worst is not None and entry[1] and not why[0][0][1]:
-                # The value comes first.
-                break
+        """The piece to divide next: where the bound comes from that is farthest from what is reached, of the value first."""
+        if not self.entries:
+            return self._widest(pieces)
+        for level in range(self.order + 1):
+            loose = max(self._loose(pieces, level), key=lambda bound: bound.distance, default=None)
+            if loose is not None:
+                number, count = self.tried.get(loose.key, (loose.number, 0))
+                self.tried[loose.key] = loose.number, count + 1 if number == loose.number else 0
+                return loose.piece
+        return None
+
+    def _loose(self, pieces: Sequence[_Piece], level: int) -> Iterator[_Loose]:
+        """The bounds of one order that may get better."""
+        for entry in self.entries:
+            if len(entry[1]) != level:
+                continue
             found = [p.found.get(entry, ALL) for p in pieces]
-            low, high = min(b.low for b in found), max(b.high for b in found)
-            reached = self.reached.get(entry, Bounds(INFINITY, NEGATIVE_INFINITY))
-            for side, gap, bound in ((0, reached.low - low, low), (1, high - reached.high, high)):
-                score = gap if not Bounds(low, high).is_finite else _relative(gap, low, high)
-                if score > most and self.tried.get((entry, side), (None, 0))[1] < _PATIENCE:
-                    piece = next(p for p, b in zip(pieces, found) if b[side] == bound)
+            both = reduce(Bounds.joined, found)
+            reached = self.reached.get(entry, NOTHING)
+            size = max(abs(both.low), abs(both.high)) if both.is_finite and reached is not NOTHING else 1
+            for side, gap in ((0, reached.low - both.low), (1, both.high - reached.high)):
+                key = entry, side
+                if gap > self.tolerance * size and self.tried.get(key, (None, 0))[1] < _PATIENCE:
+                    piece = next(p for p, bounds in zip(pieces, found) if bounds[side] == both[side])
                     if self._can_be_halved(piece):
-                        worst, most, why = piece, score, ((entry, side), bound)
-        if why is not None:
-            bound, count = self.tried.get(why[0], (why[1], 0))
-            self.tried[why[0]] = why[1], count + 1 if bound == why[1] else 0
-        return worst if self.entries else self._widest(pieces)
+                        yield _Loose(gap / size, key, both[side], piece)
 
     def _widest(self, pieces: Sequence[_Piece]) -> _Piece | None:
         """The first of the widest pieces, where nothing is known of any."""
@@ -315,7 +331,3 @@ def _mean_value(middle: Bounds, slopes: Mapping[int, Bounds], box: Box) -> Bound
         products = [s * (end - centre) for s in slope for end in box[i]]
         low, high = low + min(products), high + max(products)
     return Bounds(low, high)
-
-
-def _relative(gap: Number, low: Number, high: Number) -> Number:
-    return gap / max(abs(low), abs(high)) if gap > 0 else gap
