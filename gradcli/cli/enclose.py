@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gradcli.cli import inputs
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, opening, show, show_json
-from gradcli.errors import ExitStatus
+from gradcli.errors import ExitStatus, UsageError
+from gradcli.limits import MAX_PRECISION
 
 if TYPE_CHECKING:
     from gradcli.run.enclosed import Enclosure
@@ -32,6 +33,7 @@ def run(options: EnclosingOptions, environment: Environment) -> ExitStatus:
     """Evaluate over a box, print."""
     from gradcli.run import enclosed
 
+    _check(options)
     with inputs.computing(options) as namespace:
         sources = inputs.sources(options, environment, "float64")
         values = {name: value() for name, value in sources.values.items()}
@@ -48,6 +50,31 @@ def run(options: EnclosingOptions, environment: Environment) -> ExitStatus:
     else:
         show(_tables(found), environment)
     return ExitStatus.SUCCESS
+
+
+def _check(options: Any) -> None:
+    """Raise UsageError where there are options that it does not go with."""
+    other = {
+        "--dtype": options.dtype != "float64",
+        "--backend": options.backend != "numpy",
+        "--device": options.device not in (None, "cpu"),
+        "--max-precision": options.max_precision != MAX_PRECISION,
+        "--executor": options.executor is not None,
+        "--sparse": options.sparse,
+        "--grad-output": options.grad_output is not None,
+        "--retain": options.retain is not None,
+        "--nodes": options.nodes,
+        "--no-rewrite": options.no_rewrite,
+        "--save": options.save is not None,
+        "--timing": options.timing,
+        "--fail-on-nonfinite": options.fail_on_nonfinite,
+        "--certify": options.certify,
+    }
+    asked = [name for name, given in other.items() if given]
+    if asked:
+        raise UsageError(f"--enclose and {asked[0]} contradict each other", hint="leave out one of them")
+    if options.jacobian and options.order is not None:
+        raise UsageError("--enclose gives either Jacobians or derivatives of higher order", hint="leave out --jacobian")
 
 
 def _json(options: EnclosingOptions, text: str, found: Enclosure, namespace: Any) -> dict[str, Any]:

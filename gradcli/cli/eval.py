@@ -125,6 +125,7 @@ def run(options: EvalOptions, environment: Environment) -> ExitStatus:
     """Evaluate, differentiate, print; see `gradcli eval --help`."""
     _check(options)
     if options.enclose:
+        # Loaded by who asks for it.
         from gradcli.cli import enclose
 
         return enclose.run(options, environment)
@@ -193,7 +194,6 @@ def _check(options: EvalOptions) -> None:
     _check_executor(options)
     _check_digits(options)
     _check_certified(options)
-    _check_enclosed(options)
     if options.save is not None:
         output.check_npz_path(options.save)
 
@@ -236,32 +236,6 @@ def _check_certified(options: EvalOptions) -> None:
         raise UsageError("--require-digits asks for digits that are certified", hint="add --certify")
     if not 1 <= options.require_digits <= _MOST_DIGITS:
         raise UsageError(f"--require-digits is between 1 and {_MOST_DIGITS}", hint="a float has 15 or 16 digits")
-
-
-def _check_enclosed(options: EvalOptions) -> None:
-    if not options.enclose:
-        return
-    other = {
-        "--dtype": options.dtype != "float64",
-        "--backend": options.backend != "numpy",
-        "--device": options.device not in (None, "cpu"),
-        "--max-precision": options.max_precision != MAX_PRECISION,
-        "--executor": options.executor is not None,
-        "--sparse": options.sparse,
-        "--grad-output": options.grad_output is not None,
-        "--retain": options.retain is not None,
-        "--nodes": options.nodes,
-        "--no-rewrite": options.no_rewrite,
-        "--save": options.save is not None,
-        "--timing": options.timing,
-        "--fail-on-nonfinite": options.fail_on_nonfinite,
-        "--certify": options.certify,
-    }
-    asked = [name for name, given in other.items() if given]
-    if asked:
-        raise UsageError(f"--enclose and {asked[0]} contradict each other", hint="leave out one of them")
-    if options.jacobian and options.order is not None:
-        raise UsageError("--enclose gives either Jacobians or derivatives of higher order", hint="leave out --jacobian")
 
 
 def _request(options: EvalOptions, sources: inputs.Sources, wrt: Sequence[str]) -> session.EvaluationRequest:

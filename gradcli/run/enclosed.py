@@ -80,7 +80,11 @@ def enclose(
         keys = [k for n in range(2, order + 1) for k in combinations_with_replacement(wrt, n)]
         made.derivatives = {",".join(key): writer.part(key) for key in keys} if order > 1 else None
         if not boxed.shape:
-            wide = [n for n in wrt if any(part.low < part.high for part in given[n].parts)]
+            wide = [
+                n
+                for n in wrt
+                if isinstance(values[n], Intervals) and any(part.low < part.high for part in given[n].parts)
+            ]
             made.monotonic = {name: _monotonic(boxed, found, name) for name in wide if not given[name].shape}
             if len(wide) == 1 and not given[wide[0]].shape:
                 made.curvature = _curvature(boxed, found, wide[0])
