@@ -110,7 +110,7 @@ class _Search:
     def _learn_the_shape(self) -> None:
         """Find the shape of the value. Raises DifferentiationError for gradients of one that is no scalar."""
         middle = tuple(_at(_middle(part)) for part in self.boxed.whole)
-        for box in (middle, self.boxed.whole):
+        for box in (self.boxed.whole, middle):
             with suppress(UndecidedError):
                 self._read(box, 0)
                 break
