@@ -5,13 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
+import gradcli
+
 pytest.importorskip("flint")
 
+from gradcli.errors import BindingError
 from gradcli.run import enclosures
 
 # Formulas of the kind that stands in the Feynman lectures, and boxes for their variables.
@@ -50,8 +54,6 @@ def holds(pair: list[str], number: float) -> bool:
 
 def outside(found: dict[str, Any], formula: str, box: dict[str, Any], points: int = 40) -> list[Any]:
     """The random points at which a value or a derivative is outside of its enclosure."""
-    import gradcli
-
     chance = random.Random(5)
     program = gradcli.compile(formula)
     wrong = []
@@ -81,8 +83,6 @@ def test_no_point_is_outside(run, monkeypatch, formula):
     found = enclosed(run, formula, box)
     assert outside(found, formula, box) == []
     # What is said of how it rises is true.
-    import gradcli
-
     program, chance = gradcli.compile(formula), random.Random(7)
     for name, word in found["monotonic"].items():
         for _ in range(20 if word else 0):
@@ -197,3 +197,22 @@ class TestCommand:
         outcome = run("eval", *words)
         assert outcome.status
         assert message in outcome.err
+
+
+class TestPython:
+    def test_bounds_are_decimals(self):
+        program = gradcli.compile("x*exp(-x) + y")
+        found = program.enclose({"x": (0.25, "0.75"), "y": "1±0.5"}, ["x"], order=2, digits=4)
+        assert found.value == (Decimal("0.6947"), Decimal("1.855"))
+        assert found.grad == {"x": (Decimal("0.118"), Decimal("0.5842"))}
+        assert found.monotonic == {"x": "increasing"}
+        assert found.box["y"] == (Decimal("0.5"), Decimal("1.5"))
+
+    def test_lists_and_arrays(self):
+        found = gradcli.compile("sum(x*y)").enclose({"x": [("0.1", "0.2"), 3], "y": [1.0, 2.0]}, ["x"])
+        assert found.value == (Decimal("6.1"), Decimal("6.2"))
+
+    @pytest.mark.parametrize("value", [(1, 0), (1, "a"), object(), "1..", (1, math.inf), [(0, 1), [1, 2]]])
+    def test_what_is_no_interval(self, value):
+        with pytest.raises(BindingError):
+            gradcli.compile("sum(x)").enclose({"x": value})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations_with_replacement, product
 from math import prod
 from typing import Any, NamedTuple
@@ -22,10 +22,10 @@ _DIGITS, _MORE, _MOST = 10, 3, 40
 
 
 class Interval(NamedTuple):
-    """The numbers from `low` to `high`, decimals that are rounded outward."""
+    """The numbers from `low` to `high`, decimals that are rounded outward, texts or `decimal.Decimal`."""
 
-    low: str
-    high: str
+    low: Any
+    high: Any
 
 
 class Enclosure:
@@ -52,8 +52,10 @@ def enclose(
     order: int = 1,
     jacobian: bool = False,
     digits: int | None = None,
+    number: Callable[[str], Any] = str,
 ) -> Enclosure:
-    """Enclosures of the value, and of all derivatives by the names `wrt` up to an order, within `digits.computing`.
+    """Enclosures of the value, and of all derivatives by the names `wrt` up to an order, within `digits.computing`; a bound is
+    what `number` makes of its text.
 
     Raises DifferentiationError for derivatives of a value that is no scalar unless a `jacobian` is asked for, and what
     `enclosures` raises.
@@ -68,7 +70,7 @@ def enclose(
     boxed = Boxed(program, fixed, {n: interval.shape for n, interval in given.items()}, box)
     found = enclosures(boxed, order, digits or _DIGITS, jacobian=jacobian)
     made = Enclosure(boxed.shape, digits or _DIGITS)
-    writer = _Writer(boxed, found, made.digits, exactly=digits is not None)
+    writer = _Writer(boxed, found, made.digits, exactly=digits is not None, number=number)
     made.box = {
         n: writer.nested(interval.shape, iter(interval.parts))
         for n, interval in given.items()
@@ -118,11 +120,12 @@ def _said(slope: Bounds, up: str, down: str, flat: str) -> str | None:
 
 
 class _Writer:
-    def __init__(self, boxed: Boxed, found: Enclosed, digits: int, *, exactly: bool) -> None:
+    def __init__(self, boxed: Boxed, found: Enclosed, digits: int, *, exactly: bool, number: Any) -> None:
         self.boxed = boxed
         self.found = found.found
         self.digits = digits
         self.exactly = exactly
+        self.number = number
 
     def part(self, names: Sequence[str]) -> Any:
         """The value, or its derivative by some leaves."""
@@ -143,4 +146,4 @@ class _Writer:
             while digits < _MOST and ratio > fmpq(10) ** (digits - _MORE):
                 digits += 1
         low, high = (intervals.text(n, digits, upward=up) for n, up in zip(bounds, (False, True)))
-        return Interval(low, high)
+        return Interval(self.number(low), self.number(high))

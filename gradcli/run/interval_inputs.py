@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from flint import fmpq
 
-from gradcli.arrays.balls import Balls, Number, exact
+from gradcli import arrays
+from gradcli.arrays.balls import Balls, Number, exact, from_text
 from gradcli.arrays.intervals import Bounds, bounds
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import BindingError, Span
@@ -103,3 +104,36 @@ def points(value: Any) -> Intervals:
     shape = getattr(numbers, "shape", ())
     flat = numbers.flat if shape else (numbers,)
     return Intervals(shape, tuple(map(bounds, flat)))
+
+
+def given(value: Any, name: str) -> Any:
+    """An input of Python: a tuple of two numbers, or a text, is an interval, also in lists; other numbers are exact.
+
+    Raises BindingError for anything else.
+    """
+    try:
+        if type(value) is tuple and len(value) == 2:
+            low, high = map(_of_python, value)
+            if low.low > high.high:
+                raise BindingError(f"there is no number in the interval of '{name}'", hint="give the lower end first")
+            return Intervals((), (Bounds(low.low, high.high),))
+        if isinstance(value, str):
+            return intervals(value, 0, value, lambda text, _offset: from_text(text))
+        if isinstance(value, list):
+            parts = [given(item, name) for item in value]
+            rows = [part if isinstance(part, Intervals) else points(part) for part in parts]
+            if rows and all(row.shape == rows[0].shape for row in rows):
+                return Intervals((len(rows), *rows[0].shape), tuple(b for row in rows for b in row.parts))
+            raise BindingError(f"the rows of '{name}' have different lengths")
+        return arrays.placed(arrays.asarray(value, "float64") if hasattr(value, "shape") else exact(value))
+    except BindingError:
+        raise
+    except (TypeError, ValueError):
+        raise BindingError(f"'{name}' is neither an interval nor numbers", hint="(0.9, 1.1) is an interval") from None
+
+
+def _of_python(number: Any) -> Bounds:
+    found = bounds(from_text(number) if isinstance(number, str) else exact(number))
+    if not all(type(end) is fmpq for end in found):
+        raise ValueError("an end is finite")
+    return found

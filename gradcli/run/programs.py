@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, overload
 from warnings import catch_warnings, simplefilter, warn
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gradcli.confined import Limits
     from gradcli.run.certify import Certified
     from gradcli.run.compiled_functions import CompiledFunction
+    from gradcli.run.enclosed import Enclosure
     from gradcli.run.evaluated import Evaluated
     from gradcli.run.proved_recordings import ProvedRecordings
 
@@ -171,6 +173,35 @@ class CompiledProgram(Compiled):
         with limits.within(*self._limits):
             return evaluated(self.program, values, names if gradient else (), options, self._proved)
 
+    def enclose(
+        self,
+        values: Mapping[str, Any],
+        wrt: Sequence[str] | None = None,
+        *,
+        order: int = 1,
+        jacobian: bool = False,
+        digits: int | None = None,
+    ) -> Enclosure:
+        """Bounds of the value, and of its derivatives by `wrt` (all inputs, where that is None) up to an order, over all
+        inputs in a box, which are proved: see `Enclosure`.
+
+        An input is an interval as a tuple of its ends, `{"x": (0.9, 1.1)}`, which may be texts of decimals, or as a text,
+        "0.9..1.1" or "1±0.1"; or numbers. Bounds are decimals of so many digits. Raises UnboundedError where the value
+        has no bounds, and BackendError where python-flint is not installed.
+        """
+        from gradcli.run import digits as proved
+
+        if type(order) is not int or order < 0 or (digits is not None and (type(digits) is not int or digits < 1)):
+            raise UsageError("'order' must be a whole number from 0 on, and 'digits' one from 1 on")
+        self._expect_known(values)
+        names = self._names(values, wrt)
+        with limits.within(*self._limits), proved.computing():
+            from gradcli.run.enclosed import enclose
+            from gradcli.run.interval_inputs import given
+
+            inputs = {name: given(value, name) for name, value in values.items()}
+            return enclose(self.program, inputs, names, order=order, jacobian=jacobian, digits=digits, number=Decimal)
+
     @cached_property
     def _proved(self) -> ProvedRecordings:
         from gradcli.run.proved_recordings import ProvedRecordings
@@ -246,6 +277,10 @@ class ConfinedProgram(CompiledProgram):
         found: Evaluated = self.apart(_evaluated, self._compile, dict(values), wrt, options)
         return found
 
+    def enclose(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, **options: Any) -> Enclosure:
+        found: Enclosure = self.apart(_enclosed, self._compile, dict(values), wrt, options)
+        return found
+
     def _asked(self, method: str, values: Mapping[str, Any], wrt: Sequence[str] | None, **further: Any) -> Any:
         bindings, names = self.sent(values, wrt)
         found, warnings = self.apart(_asked, self._compile, method, bindings, {"wrt": names, **further})
@@ -302,3 +337,9 @@ def _asked(
         simplefilter("always")
         found = getattr(compile(), method)(values, **further)
     return found, [str(w.message) for w in seen if issubclass(w.category, AccuracyWarning)]
+
+
+def _enclosed(
+    compile: Callable[[], CompiledProgram], values: Mapping[str, Any], wrt: Sequence[str] | None, options: Any
+) -> Enclosure:
+    return compile().enclose(values, wrt, **options)
