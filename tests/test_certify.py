@@ -224,6 +224,14 @@ class TestAgainstTheJudge:
             Judge(gradcli.compile("randn(2, seed=1)").program, {}).value()
 
 
+@pytest.mark.parametrize("program", ["erfc(x)*exp(x**2)", "dawsn(x)", "ellipk(x)", "zeta(x + 2)"])
+def test_series_are_not_cut_off_at_ten_terms(run, program):
+    found = run("eval", program, "x=0.4", "--order", "13", "--digits", "10", "--json").json["derivatives"]
+    floats = run("eval", program, "x=0.4", "--order", "13", "--quiet", "--json").json["derivatives"]
+    for key, text in found.items():
+        assert math.isclose(float(text), floats[key], rel_tol=1e-4)
+
+
 @pytest.mark.parametrize(("name", "every"), [(name, 97) for name in proved.FILES])
 def test_stored_references_are_those_that_are_proved(name, every):
     """`python -m tests.proved` looks at all of them."""

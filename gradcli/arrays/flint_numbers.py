@@ -8,7 +8,8 @@ for any bounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from flint import arb, arb_series, ctx, fmpq, fmpz
@@ -149,4 +150,16 @@ def root(x: fmpq, n: int) -> fmpq | None:
 
 def coefficient(series: Callable[[Any], Any], x: Number, n: int) -> Number:
     """The nth coefficient of a function of a power series, at a number."""
-    return certain(series(arb_series([arb(x), 1], prec=n + 1))[n])
+    with terms(n + 1):
+        return certain(series(arb_series([arb(x), 1], prec=n + 1))[n])
+
+
+@contextmanager
+def terms(count: int) -> Iterator[None]:
+    """Within the block power series have so many terms: FLINT cuts them off, at 10 as a rule, and says they are 0."""
+    before = ctx.cap
+    ctx.cap = count
+    try:
+        yield
+    finally:
+        ctx.cap = before

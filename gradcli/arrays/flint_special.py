@@ -28,6 +28,7 @@ from gradcli.arrays.flint_numbers import (
     is_finite,
     is_infinite,
     real,
+    terms,
     whole,
     whole_order,
 )
@@ -256,8 +257,9 @@ def _elliptic(m: Number, n: int, made: Any, a: fmpq, at_one: Number, far: Number
             * _rising(HALF, n)
             / fmpz.fac_ui(n)
         )
-    t = acb_series([acb(arb(m)), 1], prec=n + 2)
-    return certain(made(t.elliptic_k(), t)[n].real) * fmpz.fac_ui(n)
+    with terms(n + 2):
+        t = acb_series([acb(arb(m)), 1], prec=n + 2)
+        return certain(made(t.elliptic_k(), t)[n].real) * fmpz.fac_ui(n)
 
 
 def _rising(a: fmpq, n: int) -> fmpq:
