@@ -187,6 +187,14 @@ class TestEval:
         assert outcome.err.startswith("error: this has no value as it stands, and no digits of its limit are proved\n")
         assert run("eval", program, "x=1e-30", "--digits", "20").status == 0
 
+    @pytest.mark.parametrize(("n", "x"), [(1, "-10.3"), (2, "-1000.25"), (2, "-100000000000000.3")])
+    def test_polygamma_takes_no_time_far_below_0(self, run, n, x):
+        value = run("eval", f"polygamma({n}, x)", f"x={x}", "--digits", "20", "--no-grad", "--json").json["value"]
+        with mpmath.workdps(60):
+            number, order = mpmath.mpf(x), n + 1
+            slope = mpmath.diff(mpmath.cot, mpmath.pi * number, n) * mpmath.pi**order
+            proved(value, (-1) ** n * mpmath.polygamma(n, 1 - number) - slope, 20)
+
     def test_an_exponent_may_have_thousands_of_digits(self, run):
         outcome = run("eval", "exp(exp(x))", "x=20000", "--digits", "5", "--no-grad")
         assert re.fullmatch(r"value  \d\.\d{4}e\+\d{8686}\n", outcome.out)

@@ -33,6 +33,8 @@ from gradcli.arrays.flint_numbers import (
     whole_order,
 )
 
+# Below it polygamma is computed above 0.
+_REFLECTED = -8
 # Bernoulli's numbers are exact up to here.
 _BERNOULLI = 1000
 
@@ -144,6 +146,10 @@ def polygamma(x: Number, *, n: int) -> Number:
         return INFINITY if n % 2 else NEGATIVE_INFINITY
     if not is_finite(x):
         return at_infinity(x, UNDEFINED, ZERO)
+    if x < _REFLECTED:
+        # DLMF 5.15.6: the time that FLINT takes is in proportion to the size of what is below 0.
+        cotangent = coefficient(lambda t: t.cot_pi(), x, n) * fmpz.fac_ui(n)
+        return (-1) ** n * real(acb(1 - arb(x)).polygamma(n)) - arb.pi() * cotangent
     return real(acb(arb(x)).polygamma(n))
 
 
