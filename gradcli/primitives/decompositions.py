@@ -4,8 +4,8 @@ What gives several tensors is written in primitives that give one each. The rule
 extended collection of matrix derivative results for forward and reverse mode algorithmic
 differentiation" (2008) for eigenvalues and singular values, I. Murray, "Differentiation of the
 Cholesky decomposition" (2016), S. Walter and L. Lehmann, "Algorithmic differentiation of linear
-algebra functions" (2010) for QR, G. Golub and V. Pereyra, "The differentiation of pseudo-inverses"
-(1973), and R. Mathias, "A chain rule for matrix functions" (1996) for the exponential.
+algebra functions" (2010) for QR, and G. Golub and V. Pereyra, "The differentiation of pseudo-inverses"
+(1973).
 """
 
 from __future__ import annotations
@@ -17,22 +17,19 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import add, divide, minus, multiply, zeros_like
+from gradcli.primitives.arithmetic import add, divide, minus, multiply
 from gradcli.primitives.axes import chosen
 from gradcli.primitives.bind import constant
-from gradcli.primitives.comparisons import equal, greater, logical_and, logical_or, maximum, nowhere, where
+from gradcli.primitives.comparisons import equal, greater, logical_and, logical_or, nowhere, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic, solve, square_matrix
-from gradcli.primitives.powers import power
 from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.scans import scan_smooth
 from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import concat, flip, matrix_transpose, tril, triu
-from gradcli.primitives.statistics import finite_scale
-from gradcli.primitives.surcharges import of_matrix_exp
 
 _SYMMETRIC = [[2.0, 0.5], [0.5, 3.0]]
 _SYMMETRIC_BATCH = [_SYMMETRIC, [[1.0, 0.2], [0.2, -2.0]]]
@@ -355,50 +352,4 @@ pinv = Primitive(
     derivative="-P.T@g@P.T + (I - A@P)@g.T@P@P.T + P.T@P@g.T@(I - P@A), with P = pinv(A)",
     domain="smooth where the rank of A is that of the matrices near it",
     samples=((_SQUARE,), (_TALL,), ([_WIDE, [[0.5, 1.0, -1.0], [0.0, 2.0, 1.0]]],)),
-)  # fmt: skip
-
-
-def _matrix_exp_rule(g: Any, _y: Any, x: Any) -> Any:
-    # The exponential of a block triangular matrix has the derivative of exp(A.T) towards g in its
-    # corner. It is linear in g, which is brought to the size of a unit matrix.
-    n = arrays.shape(x)[-1]
-    rank = len(arrays.shape(g))
-    scale = finite_scale(g, (rank - 2, rank - 1))
-    a = matrix_transpose(x)
-    blocks = concat([concat([a, divide(g, scale)], -1), concat([zeros_like(a), a], -1)], -2)
-    return scale * index(matrix_exp(blocks), (Ellipsis, slice(0, n), slice(n, None)))
-
-
-def _matrix_exp_series(_primitive: Primitive, _y: Any, x: Any) -> Coefficients:
-    """Block triangular matrices with the coefficients of a series on their diagonals multiply as the series do: the
-    corner of the exponential of one is the last coefficient of the exponential."""
-    rank, parts = len(arrays.shape(x)), [x.inner]
-    nothing: Any = zeros_like(x.inner)
-    scale: Any = 1.0
-    for k in itertools.count(1):
-        part = x.coefficient(k)
-        parts.append(nothing if part is None else part)
-        if part is not None:
-            scale = maximum(scale, finite_scale(part, (rank - 2, rank - 1)))
-        # What is scaled by a power for each diagonal stays such a series, and none of it is much larger than 1.
-        sizes = itertools.accumulate(itertools.repeat(scale, k), multiply, initial=1.0)
-        scaled = [divide(part, size) for part, size in zip(parts, (*sizes,))]
-        rows = [concat([*[nothing] * i, *scaled[: k + 1 - i]], -1) for i in range(k + 1)]
-        found = matrix_exp(concat(rows, -2))
-        corner = index(found, (Ellipsis, slice(0, arrays.shape(x)[-1]), slice(k * arrays.shape(x)[-1], None)))
-        yield multiply(corner, power(scale, float(k)))
-
-
-matrix_exp: Primitive = Primitive(
-    "matrix_exp", "A", "the exponential of a square matrix, I + A + A@A/2 + …",
-    forward=lambda xp, x: xp.expm(x),
-    vjp=(_matrix_exp_rule,),
-    jet=_matrix_exp_series,
-    prepare=square_matrix("matrix_exp"),
-    elements=cubic(call=2000, matrix=500, element=4, cube=4),
-    surcharge=of_matrix_exp,
-    batch=batching.trailing,
-    derivative="the upper right block of exp([[A.T, g], [0, A.T]])",
-    aliases=("expm",),
-    samples=((_SQUARE,), ([_SQUARE, _SYMMETRIC],)),
 )  # fmt: skip

@@ -78,7 +78,8 @@ _LATER = {
     ),
     "sampling": ("shape", "interp searchsorted bincount convolve pad unfold"),
     "matrices": ("linear algebra", "inv det logdet solve matrix_power kron cross tensordot dot inner vdot"),
-    "decompositions": ("linear algebra", "cholesky eigvalsh eigh qr svdvals pinv matrix_exp expm"),
+    "decompositions": ("linear algebra", "cholesky eigvalsh eigh qr svdvals pinv"),
+    "matrix_exponential": ("linear algebra", "matrix_exp expm"),
     "equations": (
         "linear algebra",
         "linear baddbmm addmm cdist slogdet solve_triangular cholesky_solve solve_sylvester solve_banded lstsq multi_dot "
