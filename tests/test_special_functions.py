@@ -30,6 +30,12 @@ def test_special_functions(program, value, gradient):
     np.testing.assert_allclose(by["x"], gradient, 1e-12, 1e-15)
 
 
+@pytest.mark.parametrize(("a", "b"), [(-0.4, 1.2), (1.2, -0.4), (-1.5, -1.2), (-2.5, -0.5), (-1.5, 0.5), (0.7, 1.3)])
+def test_beta_has_its_sign_where_an_operand_is_negative(a, b):
+    found = gradcli.compile("beta(a, b)")(a=a, b=b)
+    np.testing.assert_allclose(found, special.beta(a, b), 1e-14)
+
+
 @pytest.mark.parametrize("program", ["gammainc(a, x)", "gammaincc(a, x)", "betainc(a, 2, x)", "jv(a, x)"])
 def test_a_derivative_that_is_not_known_is_an_error_unless_it_is_not_asked_for(run, program):
     outcome = run("eval", program, "a=1.5", "x=0.5", "--json")

@@ -12,13 +12,14 @@ from gradcli.arrays.spellings import Spelling
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import add, divide, floor, multiply, subtract
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import bind
+from gradcli.primitives.bind import assume, bind
+from gradcli.primitives.bind import constant as without_derivatives
 from gradcli.primitives.comparisons import equal, greater, greater_equal, less, logical_and, where
 from gradcli.primitives.elementary import sinpi
 from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Composite, Primitive, spelled
-from gradcli.primitives.special import digamma, digamma_rise, gamma, lgamma, ndtr, ndtri
+from gradcli.primitives.special import betaln, digamma, digamma_rise, gamma, lgamma, ndtr, ndtri
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
@@ -70,6 +71,23 @@ gammasgn = Composite(
     derivative="0",
     domain="x is no whole number <= 0",
     samples=(0.7, [-1.3, -2.5]),
+)  # fmt: skip
+
+
+def _beta(a: Any, b: Any) -> Any:
+    size = exp(betaln(a, b))
+    if assume(logical_and(greater(without_derivatives(a), 0), greater(without_derivatives(b), 0))):
+        return size
+    sign = multiply(multiply(gammasgn(a), gammasgn(b)), gammasgn(add(a, b)))
+    # At a pole of the denominator alone it is 0, and has no sign.
+    return where(equal(size, 0), size, multiply(sign, size))
+
+
+beta = Composite(
+    "beta", "a, b", "gamma(a)*gamma(b)/gamma(a + b)", _beta,
+    derivative="g*beta(a, b)*(digamma(a) - digamma(a + b)), the same with a and b exchanged",
+    domain="none of a, b and a + b is a whole number <= 0",
+    samples=((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]]), (-0.4, 1.2)),
 )  # fmt: skip
 
 

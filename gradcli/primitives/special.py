@@ -232,13 +232,6 @@ betaln = elementwise(
     samples=_POSITIVE_PAIRS,
 )  # fmt: skip
 
-beta = Composite(
-    "beta", "a, b", "gamma(a)*gamma(b)/gamma(a + b)", lambda a, b: exp(betaln(a, b)),
-    derivative="g*beta(a, b)*(digamma(a) - digamma(a + b)), the same with a and b exchanged",
-    domain="a > 0, b > 0",
-    samples=_POSITIVE_PAIRS,
-)  # fmt: skip
-
 
 # Bessel functions of whole order: DLMF 10.29.1 and 10.6.1, with I(-n) = I(n) and J(-n) = (-1)**n J(n).
 bessel_i: Primitive = elementwise(

@@ -88,7 +88,7 @@ _LATER = {
     "singular": ("linear algebra", "svd"),
     "distributions": (
         "special",
-        "factorial comb perm rgamma gammasgn erfcx erfcinv log_ndtr norm_pdf norm_cdf entr rel_entr multigammaln",
+        "factorial comb perm beta rgamma gammasgn erfcx erfcinv log_ndtr norm_pdf norm_cdf entr rel_entr multigammaln",
     ),
     "bessel": (
         "special",
