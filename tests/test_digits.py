@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli import installing
 from gradcli.errors import BindingError, EvaluationError, UsageError
 
 pytest.importorskip("flint")
@@ -364,4 +365,4 @@ def test_without_flint_the_error_says_how_to_install_it(run, monkeypatch):
     outcome = run("eval", "x", "x=1", "--digits", "5")
     backends.home.cache_clear()
     assert outcome.status == 1
-    assert outcome.err.startswith("error: the backend flint is not installed\nhint: pip install '.[digits]'")
+    assert outcome.err == f"error: the backend flint is not installed\nhint: {installing.command('digits')}\n"
