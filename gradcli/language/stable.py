@@ -49,12 +49,12 @@ def _nonzero_and_finite(x: Any) -> bool:
 
 
 def _above_minus_log_2(x: Any) -> Any:
-    # Where digits are kept whichever form is taken, none needs to be decided for.
-    return is_exact() or greater(constant(x), -math.log(2))
+    # Where digits are kept whichever form is taken, it is the one that is right at the ends of the domain, too.
+    return not is_exact() and greater(constant(x), -math.log(2))
 
 
 def _near_0(x: Any) -> Any:
-    return is_exact() or less(absolute(constant(x)), 0.5)
+    return not is_exact() and less(absolute(constant(x)), 0.5)
 
 
 def _one_axis(x: Any) -> bool:
@@ -62,7 +62,7 @@ def _one_axis(x: Any) -> bool:
 
 
 def _above_1(x: Any) -> Any:
-    return is_exact() or greater(constant(x), 1.0)
+    return not is_exact() and greater(constant(x), 1.0)
 
 
 def _is_0(x: Any, **_others: Any) -> Any:
