@@ -65,9 +65,13 @@ def _len(node: tree.Call, value: Value) -> float:
 def _float(node: tree.Call, value: Value) -> Value:
     if isinstance(value, str):
         try:
-            return float(value)
+            plain = float(value)
         except ValueError:
             raise EvaluationError(f"{value!r} is not a number", span=node.span) from None
+        namespace = arrays.chosen_namespace()
+        if namespace is None or namespace.scalars is None or not any(c in "0123456789" for c in value):
+            return plain
+        return namespace.scalars.number(value)
     _check_no_gradient(node, value)
     return number(value, "'float'")
 
