@@ -128,8 +128,20 @@ class TestValues:
             run("eval", "1e99999999999*x", "x=-0.5", "--digits", "3", "--no-grad").out == "value  -5.00e+99999999998\n"
         )
 
+    def test_the_largest_of_balls_is_one_of_them(self, run):
+        found = run("eval", "max([exp(x), 0.2])", "x=1", "--digits", "20", "--json").json
+        assert (found["value"], found["grad"]["x"]) == ("2.7182818284590452354", "2.7182818284590452354")
+
+    def test_a_text_that_float_reads_is_its_decimal(self, run):
+        assert run("eval", 'float("0.1") - 0.1 + x', "x=0", "--digits", "20", "--no-grad").out == "value  0\n"
+        assert run("eval", 'float("1e400")*x', "x=1", "--digits", "5", "--no-grad").out.startswith("value  1.0000e+400")
+
     def test_stable_forms_are_used(self, run):
         assert run("eval", "log(x**q)", "x=5", "q=3", "--order", "2", "--digits", "20").out.endswith("q,q  0\n")
+
+    def test_forms_for_a_part_of_the_domain_are_not_used_at_its_end(self, run):
+        assert run("eval", "sqrt(1 + x) - 1", "x=-1", "--digits", "20").out.endswith("x   inf\n")
+        assert run("eval", "log(1 - erf(x))", "x=-inf", "--digits", "5", "--no-grad").out == "value  0.69315\n"
 
 
 def _numbers(found: Any) -> list[Any]:
@@ -173,6 +185,22 @@ class TestEval:
         for exact, rounded in zip(_numbers(found), _numbers(floats), strict=True):
             assert float(exact) == pytest.approx(rounded, rel=1e-12)
 
+    @pytest.mark.parametrize(
+        ("program", "value", "slope"),
+        [
+            (
+                "sin(x)*(1048575 + x)*(1048573 + 1048575*x)*(4095 + 8191*x)/x",
+                "4502482940080125",
+                "13508561209409535",
+            ),
+            ("x**24*polygamma(23, x)", "2.585201673888497664e+22", "0"),
+            ("tanh(20)*sin(x)/x", "0.99999999999999999150", "0"),
+        ],
+    )
+    def test_limits_are_of_numbers_that_do_not_round(self, run, program, value, slope):
+        found = run("eval", program, "x=0", "--digits", "20", "--json").json
+        assert (found["value"], found["grad"]["x"]) == (value, slope)
+
     def test_removable_points_of_arrays(self, run):
         words = ["sin(a*x)/(a*x)", "x=[0, 1e-3, 0]", "a=2", "--digits", "20", "--jacobian", "--wrt", "x", "--json"]
         found = run("eval", *words).json
@@ -181,7 +209,15 @@ class TestEval:
         assert found["jacobian"]["x"][1][1].startswith("-0.0013333328")
 
     @pytest.mark.parametrize(
-        "program", ["sin(x/3)/x", "sin(pi*x)/x", "(exp(0.1*x) - 1)/x", "sin(1.00000000000000000001*x)/x"]
+        "program",
+        [
+            "sin(x/3)/x",
+            "sin(pi*x)/x",
+            "(exp(0.1*x) - 1)/x",
+            "sin(1.00000000000000000001*x)/x",
+            "3*6004799503160661/18014398509481984*sin(x)/x",
+            "524287*524289*5*229*457*525313/524288/524288/524288/524288*sin(x)/x",
+        ],
     )
     def test_a_limit_without_digits_is_an_error(self, run, program):
         outcome = run("eval", program, "x=0", "--digits", "20")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradcli import arrays
-from gradcli.arrays.constants import is_exact
+from gradcli.arrays.constants import is_exact, ratio
 from gradcli.errors import EvaluationError
 from gradcli.kinds.order import PATTERN
 from gradcli.kinds.rounding import Roundings
@@ -90,9 +90,11 @@ class Laurent(Operators):
         return _stripped(0, bind(primitive, jets, params))
 
     def _constant(self, value: Any) -> Laurent:
-        if type(value) not in arrays.PLAIN:
+        if type(value) in arrays.PLAIN:
+            value = float(value)
+        elif not (is_exact() and arrays.is_array(value) and not arrays.shape(value)):
             raise NoSeriesError("a Laurent series is one of numbers")
-        return _stripped(0, _followed(Jet([float(value)], self.jet.order)))
+        return _stripped(0, _followed(Jet([value], self.jet.order)))
 
     def _shifted(self, valuation: int) -> Jet:
         """The series by powers from t**valuation on, which is not above its own valuation."""
@@ -199,6 +201,6 @@ _RULES: Mapping[Primitive, Any] = {
     coth: lambda a: 1.0 / tanh(a),
     gamma: _with_poles(gamma, lambda f, a: f / a),
     digamma: _with_poles(digamma, lambda f, a: f - 1.0 / a),
-    polygamma: _with_poles(polygamma, lambda f, a, *, n: f + math.factorial(n) * (-a) ** (-n - 1)),
+    polygamma: _with_poles(polygamma, lambda f, a, *, n: f + (-a) ** (-n - 1) * ratio(math.factorial(n))),
     csch: lambda a: 1.0 / sinh(a),
 }

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.arrays.constants import ratio
+from gradcli.arrays.constants import is_exact, ratio
 from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds.order import JET
 from gradcli.kinds.rounding import Roundings
@@ -295,7 +295,7 @@ class Jet(Operators):
         for term in terms:
             if result is None or term is None:
                 result = term if result is None else result
-            elif type(result) is float and type(term) is float:
+            elif type(result) is float and type(term) is float and not is_exact():
                 # What `bind` comes to, without its time: most terms are here.
                 result += term
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.language import scope, stable
 from gradcli.language.meanings import meanings
 from gradcli.language.operations import BINARY
+from gradcli.language.rounded import Rounded, exactly
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.arithmetic import add, divide, multiply, negative
@@ -53,11 +55,12 @@ class Place(NamedTuple):
 
 class OneVariable(NamedTuple):
     """An expression as a function of one variable times powers of others. `places` are where the variable stands in it,
-    first those where it stands as itself."""
+    first those where it stands as itself; `exact` says whether no number in it was rounded."""
 
     form: Form
     places: tuple[Place, ...]
     others: tuple[tuple[Place, int], ...]
+    exact: bool
 
 
 class _Part(NamedTuple):
@@ -104,7 +107,15 @@ class Reader:
             if found is not None and all(((text, 1),) in places for text, _ in found[1]):
                 form, others = found
                 standing = sorted(places[variable], key=lambda place: place.times != 1.0)
-                yield OneVariable(form, tuple(standing), tuple((places[(text, 1),][0], n) for text, n in others))
+                beside = [(places[(text, 1),][0], n) for text, n in others]
+                times = (place.times for place in (*standing, *(place for place, _ in beside)))
+                exact = all(type(number) is not Rounded for number in (*numbers_in(form), *times))
+                yield OneVariable(
+                    _plain(form),
+                    tuple(map(_plain_place, standing)),
+                    tuple((_plain_place(p), n) for p, n in beside),
+                    exact,
+                )
 
     def _split(self, product: Product, variable: Factors) -> tuple[Form, Factors] | None:
         """A product as a function of the variable times others."""
@@ -257,8 +268,10 @@ class Reader:
         terms: dict[Factors, float] = {}
         for product in (a, b):
             for term in self._terms(product):
-                terms[term.factors] = terms.get(term.factors, 0.0) + term.factor
+                terms[term.factors] = exactly(operator.add, terms.get(term.factors, 0.0), term.factor)
         listed = [Product(factor, factors) for factors, factor in sorted(terms.items()) if factor]
+        if any(not factor and type(factor) is Rounded for factor in terms.values()):
+            listed = [Product(Rounded(factor), factors) for factor, factors in listed] or [Product(Rounded(0.0), ())]
         if len(listed) < 2:
             return listed[0] if listed else Product(0.0, ())
         sign = math.copysign(1.0, listed[0].factor)
@@ -271,6 +284,27 @@ class Reader:
             if operation is None and terms:
                 return [_scaled(term, product.factor) for term in terms]
         return (product,)
+
+
+def numbers_in(form: Form) -> Iterator[float]:
+    head, *rest = form
+    if head == "number" or head == "variable":
+        yield rest[0]
+    else:
+        for part in rest[0]:
+            yield from numbers_in(part)
+
+
+def _plain(form: Form) -> Form:
+    """A function with floats for its numbers."""
+    head, *rest = form
+    if head == "number" or head == "variable":
+        return head, float(rest[0]), *rest[1:]
+    return head, tuple(map(_plain, rest[0]))
+
+
+def _plain_place(place: Place) -> Place:
+    return Place(place.node, float(place.times))
 
 
 def _by_logarithm(node: tree.Binary) -> tree.Expression:
@@ -312,21 +346,24 @@ def _power_of(factors: Factors, variable: Factors) -> int:
 
 
 def _scaled(a: Product, factor: float) -> Product:
-    return Product(factor * a.factor, a.factors)
+    return Product(exactly(operator.mul, factor, a.factor), a.factors)
 
 
-def _combined(operator: str, a: Product, b: Product) -> Product | None:
+def _combined(symbol: str, a: Product, b: Product) -> Product | None:
     """What an operator makes of two products; None where that is no product of theirs."""
-    if operator == "*" or (operator == "/" and b.factor):
-        sign = 1 if operator == "*" else -1
+    if symbol == "*" or (symbol == "/" and b.factor):
+        sign = 1 if symbol == "*" else -1
         powers = dict(a.factors)
         for text, n in b.factors:
             powers[text] = powers.get(text, 0) + sign * n
-        factor = a.factor * b.factor if sign > 0 else a.factor / b.factor
+        factor = exactly(operator.mul if sign > 0 else operator.truediv, a.factor, b.factor)
         return Product(factor, tuple(sorted((text, n) for text, n in powers.items() if n)))
-    if operator == "**" and not b.factors and b.factor in range(1, _MOST_FACTORS) and abs(a.factor) == 1.0:
+    if symbol == "**" and not b.factors and b.factor in range(1, _MOST_FACTORS) and abs(a.factor) == 1.0:
         n = int(b.factor)
-        return Product(a.factor**n, tuple((text, p * n) for text, p in a.factors))
+        return Product(
+            Rounded(a.factor**n) if type(a.factor) is Rounded else a.factor**n,
+            tuple((text, p * n) for text, p in a.factors),
+        )
     return None
 
 
@@ -334,7 +371,7 @@ def _multiplied(factor: float, forms: Sequence[tuple[Form, int]]) -> Form:
     """A number times powers of functions, those with negative powers below a line."""
     above = [_raised(form, n) for form, n in forms if n > 0]
     below = [_raised(form, -n) for form, n in forms if n < 0]
-    if factor != 1.0 or not above:
+    if factor != 1.0 or type(factor) is Rounded or not above:
         above.insert(0, ("number", factor))
     numerator, denominator = _joined(multiply, above), _joined(multiply, below) if below else None
     assert numerator is not None
@@ -349,5 +386,5 @@ def _joined(operation: Operation, forms: Sequence[Form | None]) -> Form | None:
 
 def _raised(form: Form, n: int) -> Form:
     if form[0] == "variable":
-        return "variable", form[1] ** n, n * form[2]
+        return "variable", exactly(operator.pow, form[1], n), n * form[2]
     return form if n == 1 else (power, (form, ("number", float(n))))

@@ -39,9 +39,9 @@ _TOLERANCE = 1e-7
 
 class Removable(Rewritten):
     """An expression that is a Taylor series in one variable, near a point where it is nan as it stands, times powers of
-    others; see `gradcli.language.one_variable.OneVariable`."""
+    others; see `gradcli.language.one_variable.OneVariable`. `form` is None where a number in it was rounded."""
 
-    form: Form
+    form: Form | None
     series: Series
     places: tuple[Place, ...]
     others: tuple[tuple[Place, int], ...]
@@ -94,7 +94,8 @@ def _removable(
                 text = program.source[node.span.start : node.span.end]
                 rule = StableForm(text, f"Taylor series at {series.point:g}", "the series of its parts, divided")
                 original = found.get(node) or known.get(node) or node
-                found[node] = Removable(node.span, rule, original, read.form, series, read.places, read.others)
+                form = read.form if read.exact else None
+                found[node] = Removable(node.span, rule, original, form, series, read.places, read.others)
             if node in found and not read.others:
                 break
         if node in found:
@@ -218,31 +219,26 @@ def limit(node: Removable, program: tree.Module) -> ExactSeries | None:
     """The series of an expression at its point, in numbers that do not round; None where those of its text, which are
     read as floats, may have."""
     from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
+    from gradcli.language.one_variable import numbers_in
     from gradcli.primitives.taylor_series import ExactSeries
 
+    form = node.form
+    if form is None:
+        return None
     written = (n for n in tree.everything(program) if isinstance(n, tree.Number))
-    read = *_numbers(node.form), *(place.times for place in (*node.places, *(other for other, _ in node.others)))
+    read = *numbers_in(form), *(place.times for place in (*node.places, *(other for other, _ in node.others)))
     if not all(map(_is_short, read)) or not all(map(_is_read_exactly, written)):
         return None
 
     def coefficients(count: int) -> Sequence[Any]:
         for further in (_FEW, _MOST_FURTHER):
             with unobserved():
-                found = _expanded(node.form, Laurent.variable(node.series.point, count + further)).taylor()
+                found = _expanded(form, Laurent.variable(node.series.point, count + further)).taylor()
             if len(found) >= count:
                 return found  # type: ignore[no-any-return]
         raise NoSeriesError("the terms of the series cancel")
 
     return ExactSeries(node.series.point, coefficients)
-
-
-def _numbers(form: Form) -> Iterator[float]:
-    head, *rest = form
-    if head == "number" or head == "variable":
-        yield rest[0]
-    else:
-        for part in rest[0]:
-            yield from _numbers(part)
 
 
 def _is_read_exactly(number: tree.Number) -> bool:
@@ -253,8 +249,7 @@ def _is_read_exactly(number: tree.Number) -> bool:
 
 
 def _is_short(number: float) -> bool:
-    """Whether it has so few bits that of such numbers a float that is their sum, product or quotient, and has few, is it
-    exactly."""
+    """Whether it has few bits: one that was read as a float may have been rounded else."""
     return abs(number) < _SHORT and (number * _SHORT) % 1.0 == 0.0
 
 

@@ -60,8 +60,8 @@ subtract: Primitive = elementwise(
 
 
 def _times(a: Any, b: Any) -> Any:
-    """a * b, of numbers without the time that `bind` takes."""
-    return a * b if type(a) is float and type(b) is float else multiply(a, b)
+    """a * b, of floats that may round without the time that `bind` takes."""
+    return a * b if type(a) is float and type(b) is float and not constants.is_exact() else multiply(a, b)
 
 
 def _product_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
