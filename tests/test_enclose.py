@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,7 @@ import gradcli
 
 pytest.importorskip("flint")
 
-from gradcli.errors import BindingError
+from gradcli.errors import BindingError, EvaluationError
 from gradcli.run import enclosures
 
 # Formulas of the kind that stands in the Feynman lectures, and boxes for their variables.
@@ -216,3 +216,40 @@ class TestPython:
     def test_what_is_no_interval(self, value):
         with pytest.raises(BindingError):
             gradcli.compile("sum(x)").enclose({"x": value})
+
+
+@pytest.mark.parametrize(
+    ("formula", "box", "digits"),
+    [("exp(-x)", (6861, 6862), 10), ("exp(-x)", (4200, 4201), 1000), ("exp(x)/10", (0, 1), 3000)],
+)
+def test_long_bounds_are_not_taken_for_tiny_ones(formula, box, digits):
+    found = gradcli.compile(formula).enclose({"x": box}, digits=digits, order=0).value
+    with localcontext(prec=50, Emin=-10_000):
+        low, high = sorted(-end if "-x" in formula else end for end in box)
+        scale = 10 if "/10" in formula else 1
+        assert abs(found.low / (Decimal(low).exp() / scale) - 1) < Decimal("1e-8")
+        assert abs(found.high / (Decimal(high).exp() / scale) - 1) < Decimal("1e-8")
+
+
+def test_detach_in_other_letters():
+    found = gradcli.compile("\uff44\uff45\uff54\uff41\uff43\uff48(x)*x").enclose({"x": (1, 2)})
+    assert found.value.low <= 1
+    assert found.value.high >= 4
+    assert found.curvature is None
+
+
+@pytest.mark.parametrize("other", ["[1, 2, 3]", "1"])
+def test_a_value_of_two_shapes_is_an_error(other):
+    with pytest.raises(EvaluationError, match="one shape at some points"):
+        gradcli.compile(f"if x > 0.5 {{ y = [1, 2] }} else {{ y = {other} }}; y").enclose({"x": (0, 1)}, order=0)
+
+
+def test_the_cube_root_of_an_interval_from_0():
+    found = gradcli.compile("cbrt(x)").enclose({"x": (-8, 0)}, order=0)
+    assert found.value.low == -2
+    assert 0 <= found.value.high < Decimal("1e-9")
+
+
+def test_a_number_beside_an_interval_is_finite():
+    with pytest.raises(BindingError, match="must be finite"):
+        gradcli.compile("x*y").enclose({"x": (0, 1), "y": math.inf})

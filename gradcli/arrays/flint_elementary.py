@@ -209,8 +209,9 @@ def cbrt(x: Number) -> Number:
             return exactly if x >= 0 else -exactly
     elif not x.is_finite():
         return at_infinity(x, NEGATIVE_INFINITY, INFINITY)
-    elif x.contains(0) and not x.is_zero():
-        return monotone(x, cbrt)
+    elif x.contains(0):
+        # That of 0 itself is nan in FLINT.
+        return ZERO if x.is_zero() else monotone(x, cbrt)
     return arb(x).root(3) if x >= 0 else -arb(-x).root(3)
 
 

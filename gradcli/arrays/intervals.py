@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flint import arb, fmpq
+from flint import arb, fmpq, fmpz
 
 from gradcli.arrays.ball_text import Decimal
 from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, Number, is_nan
@@ -47,7 +47,11 @@ def bounds(number: Number) -> Bounds:
 
 
 def _exact(end: arb) -> Number:
-    return end.fmpq() if abs(int(end.man_exp()[1])) < _LARGEST_EXPONENT else end
+    if not end.is_finite():
+        return end
+    mantissa, exponent = end.man_exp()
+    # That of its first bit: the last one of a long number is far below it.
+    return end.fmpq() if abs(int(exponent) + int(mantissa).bit_length()) < _LARGEST_EXPONENT else end
 
 
 def ball(low: fmpq, high: fmpq, *, at_high: bool = False) -> Number:
@@ -82,13 +86,14 @@ def _exponent(number: Number) -> int:
     """That of its first digit, or one less."""
     top: int = abs(int(number.p))
     bottom: int = int(number.q)
-    found = len(str(top)) - len(str(bottom)) - 1
+    # Python writes no whole number of so many digits as FLINT does.
+    found = len(str(fmpz(top))) - len(str(fmpz(bottom))) - 1
     above = top * 10 ** max(-found - 1, 0) >= bottom * 10 ** max(found + 1, 0)
     return found + 1 if above else found
 
 
 def _giant(number: arb, upward: bool) -> str:
-    """A bound with a large exponent, or with a large negative one."""
+    """A bound far beyond the largest exponent of a decimal, or below the smallest."""
     sign = "" if number > 0 else "-"
     outward = (number > 0) == upward
     if abs(number) > 1:

@@ -21,7 +21,7 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import derivatives
-from gradcli.errors import pointing_into
+from gradcli.errors import EvaluationError, pointing_into
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import concrete
@@ -54,6 +54,7 @@ class Boxed:
             self.inputs[name] = range(first, first + math.prod(shape))
             first += math.prod(shape)
         self.shape: Shape = ()
+        self._known_shape: Shape | None = None
 
     def read(self, box: Box, order: int) -> Reading:
         """The value over a box for order 0, and else it with all derivatives up to an order.
@@ -124,6 +125,13 @@ class Boxed:
         array = concrete(part)
         if not names:
             self.shape = arrays.shape(array)
+            if self._known_shape not in (None, self.shape):
+                shapes = " and ".join(str(list(s)) for s in (self._known_shape or (), self.shape))
+                raise EvaluationError(
+                    f"the value has one shape at some points and another at others: {shapes}",
+                    hint="give narrower intervals, or a value of one shape",
+                )
+            self._known_shape = self.shape
         shape = self.shape + tuple(itertools.chain(*(self.leaves[n] for n in names)))
         numbers = _flat(array, math.prod(shape))
         places = itertools.product(range(math.prod(self.shape)), *(self.inputs[n] for n in names))

@@ -11,6 +11,7 @@ function is known to be continuous, and its rule to be that of the function.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
@@ -86,7 +87,7 @@ class _Search:
         self.jacobian = jacobian
         self.tolerance = fmpq(1, 10 ** (digits + 1))
         self.wide = [i for i, part in enumerate(boxed.whole) if part.low < part.high]
-        self.honest = _HIDING.search(boxed.program.source) is None
+        self.honest = _HIDING.search(unicodedata.normalize("NFKC", boxed.program.source)) is None
         self.readings = 0
         # What numbers certainly reach.
         self.reached: Enclosures = {}

@@ -99,11 +99,13 @@ def _error(message: str, offset: int, text: str, whole: str) -> BindingError:
 
 
 def points(value: Any) -> Intervals:
-    """A number or an array as intervals of one number each."""
+    """A number or an array as intervals of one number each. Raises BindingError for what is not finite."""
     numbers = value.numbers if type(value) is Balls else exact(value)
     shape = getattr(numbers, "shape", ())
-    flat = numbers.flat if shape else (numbers,)
-    return Intervals(shape, tuple(map(bounds, flat)))
+    parts = tuple(map(bounds, numbers.flat if shape else (numbers,)))
+    if not all(type(end) is fmpq for part in parts for end in part):
+        raise BindingError("numbers beside intervals must be finite, and no giants", hint=_HINT)
+    return Intervals(shape, parts)
 
 
 def given(value: Any, name: str) -> Any:
