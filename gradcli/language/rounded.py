@@ -18,7 +18,7 @@ class Rounded(float):
 def exactly(operation: Callable[[Any, Any], Any], a: float, b: float) -> float:
     """What an operator makes of two numbers, which is `Rounded` where it is not that exactly."""
     found: float = operation(a, b)
-    if type(a) is Rounded or type(b) is Rounded or not math.isfinite(found):
+    if type(a) is Rounded or type(b) is Rounded or not all(map(math.isfinite, (a, b, found))):
         return Rounded(found)
     # Most often a number is made negative, or left as it is.
     if operation is operator.mul and (abs(a) == 1.0 or abs(b) == 1.0):
