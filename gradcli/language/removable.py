@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -244,6 +243,9 @@ def limit(node: Removable, program: tree.Module) -> ExactSeries | None:
 def _is_read_exactly(number: tree.Number) -> bool:
     if not number.text:
         return True
+    # What most programs do without.
+    from fractions import Fraction
+
     # Exponents may be large.
     return len(number.text) < _LONG and number.text.strip("0123456789.") == "" and number.value == Fraction(number.text)
 

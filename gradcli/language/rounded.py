@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 
@@ -23,4 +22,7 @@ def exactly(operation: Callable[[Any, Any], Any], a: float, b: float) -> float:
     # Most often a number is made negative, or left as it is.
     if operation is operator.mul and (abs(a) == 1.0 or abs(b) == 1.0):
         return found
+    # What most programs do without.
+    from fractions import Fraction
+
     return found if operation(Fraction(a), Fraction(b)) == found else Rounded(found)
