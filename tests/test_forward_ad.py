@@ -21,6 +21,7 @@ from gradcli.autograd.graph import allow_mutation_on_saved_tensors, saved_tensor
 from gradcli.errors import DifferentiationError, DtypeError, ShapeError
 from gradcli.primitives import table
 from gradcli.utils.checkpoint import checkpoint
+from tests.test_function_tangents import Exp
 
 X, V = [0.3, 0.7], [1.0, 2.0]
 
@@ -363,23 +364,6 @@ def test_gradients_of_duals_are_duals(function, second, options, level):
         assert found.requires_grad is bool(options)
     function(d).backward()
     np.testing.assert_allclose(tangent(x.grad), second)
-
-
-class Exp(gradcli.Function):
-    @staticmethod
-    def forward(ctx, x):
-        y = gradcli.exp(x)
-        ctx.save_for_backward(y)
-        ctx.save_for_forward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * ctx.saved_tensors[0]
-
-    @staticmethod
-    def jvp(ctx, v):
-        return v * ctx.saved_tensors[0]
 
 
 @pytest.mark.parametrize("exp", [gradcli.exp, Exp.apply, lambda x: checkpoint(gradcli.exp, x, use_reentrant=False)])

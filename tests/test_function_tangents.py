@@ -106,23 +106,26 @@ def test_a_function_is_differentiated_backward_and_forward():
         np.testing.assert_allclose(tangent(slope), 12 * X * V)
 
 
+class Exp(Function):
+    """A function whose output is what its derivatives need."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = gradcli.exp(x)
+        ctx.save_for_backward(y)
+        ctx.save_for_forward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+    @staticmethod
+    def jvp(ctx, along):
+        return along * ctx.saved_tensors[0]
+
+
 def test_outputs_that_are_saved_keep_their_tangents():
-    class Exp(Function):
-        @staticmethod
-        def forward(ctx, x):
-            y = gradcli.exp(x)
-            ctx.save_for_backward(y)
-            ctx.save_for_forward(y)
-            return y
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.saved_tensors[0]
-
-        @staticmethod
-        def jvp(ctx, along):
-            return along * ctx.saved_tensors[0]
-
     x = tensor(X, requires_grad=True)
     with dual_level():
         made = Exp.apply(make_dual(x, tensor(V)))
