@@ -44,7 +44,6 @@ class TestRightDigits:
             (1e308, INFINITY, 0),
             (math.inf, fmpq(10) ** 400, 0),
             (math.nan, fmpq(1), 0),
-            (math.nan, UNDEFINED, 16),
         ],
     )
     def test_of_a_number_that_is_known(self, found, number, digits):
@@ -54,6 +53,7 @@ class TestRightDigits:
     def test_of_one_that_has_no_value(self):
         assert right_digits(1.0, UNDEFINED) is None
         assert right_digits(math.inf, UNDEFINED) is None
+        assert right_digits(math.nan, UNDEFINED) is None
 
     def test_a_wide_ball_proves_what_it_proves(self):
         with precise(128):
@@ -130,6 +130,14 @@ class TestEval:
         assert (warning["code"], warning["phase"]) == ("unproved", "certify")
         assert warning["message"].startswith("no digits are proved: this has no value as it stands")
         assert outcome.status == 1
+
+    def test_nan_has_no_digits_and_an_infinity_has_all(self, run):
+        outcome = run("eval", "sqrt(x)", "x=-1", "--certify", "--json", "--require-digits", "1")
+        assert outcome.json["certified"] == {"value": None, "grad": {"x": None}}
+        assert outcome.status == 1
+        assert "no digits of the value and the derivative by x are proved" in outcome.json["warnings"][-1]["message"]
+        outcome = run("eval", "1/x", "x=0", "--certify", "--json")
+        assert outcome.json["certified"] == {"value": 16, "grad": {"x": 16}}
 
     def test_a_number_that_is_0_or_not_is_not_certified_to_be(self, run):
         outcome = run("eval", "sin(x)**2 + cos(x)**2", "x=0.7", "--certify", "--json", "--max-precision", "200")

@@ -27,11 +27,11 @@ def right_digits(found: float, number: Number) -> Right | None:
     """How many digits of `found` are right, if it should be `number`: those k, at most 16, for which they differ by no
     more than 10**-k times the size of the number.
 
-    All are where both are equal, also to nan or an infinity, and none where one alone is 0, nan or infinite; but where
-    the number alone is undefined, nothing is known of a float.
+    All are where both are equal, also to an infinity, and none where one alone is 0, nan or infinite. None stands where
+    the number is undefined: nothing has digits that could be right then, and nan has none.
     """
     if is_nan(number):
-        return ALL if math.isnan(found) else None
+        return None
     if type(number) is arb and not number.is_finite():
         return ALL if found == float(number) else NONE
     if not math.isfinite(found):

@@ -52,8 +52,8 @@ def certify(request: EvaluationRequest, result: Result, max_precision: int = MAX
 
     There they are of the value, under "value", and of the numbers and arrays in each member that has them, under its
     name and theirs. Of an array they are those of the element that has the fewest. None stands for a derivative that does
-    not exist, and for what no digits are proved of, as ball arithmetic lacks a function or the proof takes too long:
-    of that warnings tell, and it counts as 0. Raises BackendError where python-flint is not there.
+    not exist, and for what no digits are proved of, as ball arithmetic lacks a function, the proof takes too long or
+    nan is the result: of that warnings tell, and it counts as 0. Raises BackendError where python-flint is not there.
     """
     with digits.computing(as_written=False):
         try:
@@ -122,7 +122,7 @@ def _is_told(right: Right) -> bool:
 
 
 def _right(found: Any, exact: Any) -> Right | None:
-    """Of the element that has the fewest; None where one that was found has no value as it stands, as 0/0."""
+    """Of the element that has the fewest; None where one has no value as it stands, as 0/0."""
     from gradcli.arrays.right_digits import ALL, Right, right_digits
 
     if not arrays.shape(exact):
