@@ -1,0 +1,81 @@
+"""What the rows of a table give: put together from groups of rows, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import GradcliError
+
+
+class RowFailure:
+    """A row, counted from 0, that has no value, and why."""
+
+    __slots__ = ("error", "index")
+
+    def __init__(self, index: int, error: GradcliError) -> None:
+        self.index = index
+        self.error = error
+
+
+class RowResults(NamedTuple):
+    """The value of each of n rows, `[n, …]`, and its derivatives by what they are called, `[n, …]` too.
+
+    A derivative is None where no row depends on the input. `absent` says, for those derivatives that some rows have and
+    others do not, which do not: they are nan there. Rows of `failures` are nan everywhere. Where values have other
+    shapes in other rows, an array of objects holds them.
+    """
+
+    value: Any
+    derivatives: Mapping[str, Any]
+    failures: Sequence[RowFailure] = ()
+    absent: Mapping[str, Any] = MappingProxyType({})
+
+
+class Gathered:
+    """The results of `count` rows, as they come."""
+
+    def __init__(self, count: int, keys: Sequence[str]) -> None:
+        self.count = count
+        self.keys = keys
+        self._parts: list[tuple[Any, Any, Mapping[str, Any]]] = []
+        self.failures: list[RowFailure] = []
+
+    def put(self, rows: Any, value: Any, derivatives: Mapping[str, Any]) -> None:
+        """The results of some rows, whose numbers `rows` are."""
+        self._parts.append((rows, value, derivatives))
+
+    def fail(self, row: int, error: GradcliError) -> None:
+        self.failures.append(RowFailure(row, error))
+
+    def results(self) -> RowResults:
+        value = self._joined([(rows, value) for rows, value, _ in self._parts])
+        derivatives: dict[str, Any] = {}
+        absent: dict[str, Any] = {}
+        for key in self.keys:
+            there = [(rows, found[key]) for rows, _, found in self._parts if found[key] is not None]
+            derivatives[key] = None if self._parts and not there else self._joined(there)
+            if there and len(there) < len(self._parts):
+                absent[key] = arrays.numpy_namespace().zeros(self.count, "bool")
+                for rows, _, found in self._parts:
+                    absent[key][rows] = found[key] is None
+        return RowResults(value, derivatives, tuple(sorted(self.failures, key=lambda f: f.index)), absent)
+
+    def _joined(self, parts: Sequence[tuple[Any, Any]]) -> Any:
+        np = arrays.numpy_namespace()
+        if len(parts) == 1 and len(parts[0][1]) == self.count:
+            return parts[0][1]
+        shapes = {found.shape[1:] for _, found in parts}
+        if len(shapes) > 1:
+            joined = np.full(self.count, np.nan, "object")
+            for rows, found in parts:
+                for row, item in zip(rows, found):
+                    joined[row] = item
+            return joined
+        dtype = parts[0][1].dtype if parts else "float64"
+        joined = np.full((self.count, *next(iter(shapes), ())), np.nan, dtype)
+        for rows, found in parts:
+            joined[rows] = found
+        return joined

@@ -1,0 +1,79 @@
+"""The value of one row and its derivatives, called as the command calls them: `x`, and with orders `x,x` and `x,q`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli import arrays, limits
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.derivatives import gradients
+from gradcli.calculus.higher_orders import Derivatives, Function, derivatives
+from gradcli.calculus.jacobians import jacobians_by_either_mode
+from gradcli.errors import pointing_into
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import tree
+from gradcli.primitives.bind import concrete
+from gradcli.run import converted
+
+if TYPE_CHECKING:
+    from gradcli.run.callables import Computation
+
+
+def keys(wrt: Sequence[str], order: int) -> tuple[str, ...]:
+    """What the derivatives up to an order are called, each mixed one once."""
+    return tuple(
+        ",".join(names) for n in range(1, order + 1) for names in itertools.combinations_with_replacement(wrt, n)
+    )
+
+
+def differentiated(run: Function, inputs: Mapping[str, Any], wrt: Sequence[str], order: int) -> Derivatives:
+    """The value that `run` makes of `inputs`, and its derivatives by each of `wrt`: Jacobians, where it is no scalar.
+
+    None where the value does not depend on an input. Raises DifferentiationError for a value that is no scalar where
+    the order is above 1, and what `run` raises.
+    """
+    with enable_grad():
+        leaves = {name: Tensor(inputs[name]).requires_grad_() for name in wrt}
+        value = run({**inputs, **leaves})
+        if not wrt:
+            return Derivatives(value, {})
+        if arrays.shape(value) and order == 1:
+            return Derivatives(value, jacobians_by_either_mode(lambda given: run({**inputs, **given}), leaves, value))
+        found: Mapping[str, Any] = {}
+        if order > 1:
+            _, found = derivatives(lambda given: run({**inputs, **given}), {name: inputs[name] for name in wrt}, order)
+        # The first are those of reverse mode, at kinks too.
+        first = zip(wrt, gradients(value, list(leaves.values()), retain_graph=False))
+        return Derivatives(value, {**dict(first), **{key: d for key, d in found.items() if "," in key}})
+
+
+def evaluated(
+    program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str], order: int, most: tuple[int, int]
+) -> Derivatives:
+    """`differentiated` for one row, as arrays, within its own limits, `most` steps and array elements.
+
+    Raises what evaluating the program alone does, with the place in it.
+    """
+
+    def run(given: Mapping[str, Any]) -> Any:
+        if isinstance(program, tree.Module):
+            return evaluate(program, given).value
+        return program.value(given)
+
+    with (
+        limits.within(*most),
+        arrays.using_dtype(converted.dtype(inputs)),
+        arrays.using_namespace(arrays.foreign_namespace(inputs.values())),
+        pointing_into(program.source, program.body[-1].span if isinstance(program, tree.Module) else None),
+    ):
+        value, found, _ = differentiated(run, inputs, wrt, order)
+        return Derivatives(_plain(value), {key: None if d is None else _plain(d) for key, d in found.items()})
+
+
+def _plain(value: Any) -> Any:
+    """A number or an array; truth values as 0 and 1."""
+    array = concrete(value)
+    return array if arrays.is_floating(array) else arrays.astype(array, arrays.default_dtype())
