@@ -551,17 +551,26 @@ class TestParquet:
         for content in (b"", b"PAR1", whole[:50], whole[:-100] + bytes(92) + whole[-8:]):
             assert "damaged" in refused(put("a.parquet", content)).message
 
+    def test_damage_that_polars_panics_at(self, capfd):
+        """Threads of Polars say so on standard error, past Python."""
+        pq.write_table(pa.table({"x": [1.0, 2.0] * 20}), "a.parquet", compression="none", use_dictionary=False)
+        content = bytearray(Path("a.parquet").read_bytes())
+        # The size of the first page.
+        assert content[9:12] == b"\x15\x8c\x05"
+        content[11] = 0
+        assert "damaged" in refused(put("a.parquet", bytes(content))).message
+        assert capfd.readouterr() == ("", "")
+
     def test_max_elements(self):
         self.put(x=[1, 2])
         assert "2 elements" in refused("a.parquet", max_elements=1).message
 
-    def test_without_pyarrow(self, monkeypatch):
+    def test_without_polars(self, monkeypatch):
         self.put(x=[1])
-        monkeypatch.setitem(sys.modules, "pyarrow", None)
-        monkeypatch.delitem(sys.modules, "pyarrow.parquet")
+        monkeypatch.setitem(sys.modules, "polars", None)
         error = refused("a.parquet")
-        assert "pyarrow" in error.message
-        assert error.hint == installing.command("parquet")
+        assert error.message == "'a.parquet', a .parquet file, needs Polars, which is not installed"
+        assert error.hint == installing.command("tables")
 
 
 class TestSplitBinding:
@@ -771,7 +780,7 @@ def test_nothing_is_imported_before_it_is_needed():
         "from gradcli.io.json_text import dumps\n"
         "from gradcli.io.variables import read_variables, split_binding\n"
         "dumps({'x': [1.5, float('nan')]}), split_binding('x=5'), read_variables('{\"x\": 5}', '-')\n"
-        "print({'numpy', 'csv', 'pyarrow'} & set(sys.modules))\n"
+        "print({'numpy', 'csv', 'polars'} & set(sys.modules))\n"
     )
     root = str(Path(__file__).parent.parent)
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)

@@ -6,6 +6,8 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 from typing import TextIO
 
@@ -116,6 +118,19 @@ def _bytes_in_pipe(number: int) -> int:
     except ImportError:
         return 0
     return int.from_bytes(ioctl(number, FIONREAD, bytes(4)), sys.byteorder)
+
+
+@contextmanager
+def without_standard_error() -> Iterator[None]:
+    """Within the block what libraries write to the descriptor of standard error, past Python, is lost."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def writer(path: str, new: bool = False) -> BufferedWriter:
