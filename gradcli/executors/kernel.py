@@ -50,6 +50,11 @@ class Kernel:
                 self.code = instructions(self.segment, self.dying, sincos.compiled())
 
 
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class _Blocks:
     """How a shape is cut into blocks: along one axis, for each index of those before it."""
 
@@ -120,10 +125,9 @@ class _Run:
         return combined | self.stored
 
     def _threads(self) -> int:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         segment = self.kernel.segment
         work = len(segment.equations) * math.prod(segment.shape)
-        return max(1, min(cores, self.blocks.count, work // _WORTH_A_THREAD))
+        return max(1, min(cores(), self.blocks.count, work // _WORTH_A_THREAD))
 
     def _work(self, numbers: Iterator[int]) -> None:
         """Compute blocks until there are none left."""

@@ -163,7 +163,7 @@ def truth(value: Value, node: tree.SyntaxNode, *, of_loop: bool = False) -> bool
     condition = value.value if isinstance(value, Cell) else value
     # What is recorded is decided only where it is one number.
     if not isinstance(condition, Kind) or arrays.size(condition) == 1:
-        condition = concrete(condition) if of_loop else decide(condition)
+        condition = decide(condition, of_loop=of_loop)
     if isinstance(condition, (Items, range)):
         raise EvaluationError(
             "a condition needs one number, and this is a list",

@@ -61,9 +61,9 @@ class Kind:
         """See `gradcli.primitives.bind.assume`."""
         return assume(self.inner)
 
-    def decide(self) -> Any:
+    def decide(self, *, of_loop: bool = False) -> Any:
         """See `gradcli.primitives.bind.decide`."""
-        return decide(self.inner)
+        return decide(self.inner, of_loop=of_loop)
 
     def made_as_view(self, operand: Any, primitive: Primitive, params: Params) -> None:
         """Take note that this, which a primitive made, is a view of the operand, though it could be a copy."""
@@ -128,12 +128,12 @@ def assume(condition: Any) -> bool:
     return arrays.every(condition)
 
 
-def decide(condition: Any) -> Any:
-    """The array inside a condition that the course of a program depends on.
+def decide(condition: Any, *, of_loop: bool = False) -> Any:
+    """The array inside a condition that the course of a program depends on, `of_loop` whether a loop goes on.
 
-    Where every course is recorded, the truth value of the one that is at hand.
+    Where courses are recorded, the truth value of the one that is at hand.
     """
-    return condition.decide() if isinstance(condition, Kind) else condition
+    return condition.decide(of_loop=of_loop) if isinstance(condition, Kind) else condition
 
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:

@@ -40,6 +40,8 @@ class Course(NamedTuple):
 class _Decisions:
     """The decisions of one course: those that are asked for first, then as the numbers at hand have it."""
 
+    loops = False
+
     def __init__(self, asked: Sequence[bool]) -> None:
         self.asked = asked
         self.conditions: list[Variable] = []

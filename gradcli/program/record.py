@@ -23,9 +23,23 @@ _FURTHER = 8
 
 
 class Decisions(Protocol):
-    """Which way a computation goes where it depends on numbers."""
+    """Which way a computation goes where it depends on numbers; with `loops` also whether a loop goes on, which may do
+    so for any number of rounds."""
+
+    loops: bool
 
     def __call__(self, tape: Tape, condition: Variable, example: Any) -> bool: ...
+
+
+class Following:
+    """The decisions that the numbers at hand make: the program is good only for those that make them too."""
+
+    loops = True
+
+    def __call__(self, tape: Tape, condition: Variable, example: Any) -> bool:
+        held = bool(example)
+        tape.guards.append(condition if held else logical_not(Recorded(tape, condition, example)).variable)
+        return held
 
 
 class Tape:
@@ -78,13 +92,9 @@ class Recorded(Operators):
         return True
 
     def __bool__(self) -> bool:
-        """Whether a condition of Python's holds: the program is good only for numbers that take this way too."""
-        if self.tape.decisions is not None:
-            return bool(self.decide())
-        held = bool(self.example)
-        condition = self if held else logical_not(self)
-        self.tape.guards.append(condition.variable)
-        return held
+        """Whether a condition of Python's holds."""
+        decisions = self.tape.decisions or Following()
+        return decisions(self.tape, self.variable, self.example)
 
     def __array__(self, *_arguments: Any, **_keywords: Any) -> NoReturn:
         self._refuse()
@@ -94,9 +104,11 @@ class Recorded(Operators):
 
     __float__ = __int__ = _refuse
 
-    def decide(self) -> Any:
+    def decide(self, *, of_loop: bool = False) -> Any:
         decisions = self.tape.decisions
-        return self.inner if decisions is None else decisions(self.tape, self.variable, self.example)
+        if decisions is None or (of_loop and not decisions.loops):
+            return self.inner
+        return decisions(self.tape, self.variable, self.example)
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Recorded:

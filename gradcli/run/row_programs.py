@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradcli import arrays
-from gradcli.errors import BindingError, GradcliError, ShapeError
+from gradcli.errors import BindingError, GradcliError
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import converted
+from gradcli.run.row_inputs import Rows, counted, uniform
+from gradcli.run.row_paths import Paths, RowPath
 from gradcli.run.row_results import Gathered, RowResults
 from gradcli.run.single_rows import evaluated, keys
 
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
+
+# So many kinds of rows, by their shapes and dtypes, are known at a time.
+_MOST_KINDS = 32
 
 
 class RowProgram:
@@ -37,7 +43,9 @@ class RowProgram:
         self.wrt = tuple(wrt)
         self.order = order
         self.keys = keys(self.wrt, order)
-        self._limits = max_steps, max_elements
+        self.limits = max_steps, max_elements
+        self._kinds: dict[Any, Paths] = {}
+        self._lock = threading.Lock()
 
     def run(
         self,
@@ -51,43 +59,80 @@ class RowProgram:
         each; `shared` are inputs that are the same for all of them.
 
         `rows` is n where there are no columns, and `threads` how many may work at a time, None for one on each core.
-        What a row gives depends on nothing but its inputs: neither on the other rows nor on their number.
 
         Raises ShapeError for columns of different lengths, and BindingError for an input to differentiate by that is
         not there. What evaluating a row raises is among the `failures`.
         """
-        count = self._count(columns, rows)
+        count = counted(columns, rows)
         missing = [n for n in self.wrt if n not in columns and n not in shared]
         if missing:
             raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
         given = {name: converted.value(value) for name, value in shared.items()}
         gathered = Gathered(count, self.keys)
-        self._one_by_one(columns, given, range(count), gathered)
+        for group in uniform(columns, given, count):
+            if group.count:
+                self._run_uniform(group, gathered, threads)
         return gathered.results()
 
-    def _count(self, columns: Mapping[str, Any], rows: int | None) -> int:
-        counts = {name: len(column) for name, column in columns.items()}
-        if rows is None and not counts:
-            raise ShapeError("there are no rows: no input has one value for each")
-        count = rows if rows is not None else next(iter(counts.values()))
-        for name, other in counts.items():
-            if other != count:
-                raise ShapeError(f"'{name}' has {other:,} rows, and others have {count:,}")
-        return count
+    def _run_uniform(self, rows: Rows, gathered: Gathered, threads: int | None) -> None:
+        paths = self._paths_of(rows)
+        # The rows that paths were recorded for: rounding may keep them from these all the same.
+        recorded: set[int] = set()
+        seen = 0
+        while rows.count:
+            known = paths.known
+            for path in known[seen:]:
+                rows = self._along(path, rows, gathered, threads)
+            seen = len(known)
+            rows = self._one_by_one(rows, paths, seen, recorded, gathered)
 
-    def _one_by_one(
-        self, columns: Mapping[str, Any], shared: Mapping[str, Any], rows: Sequence[int], gathered: Gathered
-    ) -> None:
-        np = arrays.numpy_namespace()
-        for row in rows:
-            inputs = {name: arrays.tidy(np.asarray(column[row])) for name, column in columns.items()}
-            try:
-                value, found, _ = evaluated(self.program, {**inputs, **shared}, self.wrt, self.order, self._limits)
-            except GradcliError as error:
-                gathered.fail(row, error)
+    def _paths_of(self, rows: Rows) -> Paths:
+        kind = rows.kind
+        with self._lock:
+            if len(self._kinds) >= _MOST_KINDS and kind not in self._kinds:
+                self._kinds.pop(next(iter(self._kinds)))
+            return self._kinds.setdefault(kind, Paths())
+
+    def _along(self, path: RowPath, rows: Rows, gathered: Gathered, threads: int | None) -> Rows:
+        """The rows that are left when those that take a path are computed."""
+        if not rows.count or not path.suits(rows.shared):
+            return rows
+        held = path.holds(rows.inputs, rows.count, threads)
+        everyone = held is None or held.all()
+        taken = rows if everyone else rows.chosen(held)
+        if taken.count:
+            outputs, failed = path.run(taken.inputs, taken.count, threads)
+            found = {key: None if i is None else outputs[i] for key, i in path.positions.items()}
+            gathered.put(taken.numbers, outputs[0], found)
+            for output in outputs:
+                output[failed] = math.nan
+            for place in failed:
+                alone = self._alone(taken, place, gathered)
+                if alone is not None:
+                    gathered.put_one(int(taken.numbers[place]), *alone)
+        return rows.chosen(slice(0, 0)) if everyone else rows.chosen(~held)
+
+    def _one_by_one(self, rows: Rows, paths: Paths, seen: int, recorded: set[int], gathered: Gathered) -> Rows:
+        """The rows that are left when those are evaluated alone that come before one with another path."""
+        for place in range(rows.count):
+            alone = self._alone(rows, place, gathered)
+            if alone is None:
                 continue
-            gathered.put(
-                [row],
-                np.asarray(value)[None],
-                {key: None if found[key] is None else np.asarray(found[key])[None] for key in self.keys},
-            )
+            with paths.lock:
+                number = int(rows.numbers[place])
+                if len(paths.known) == seen and number not in recorded:
+                    recorded.add(number)
+                    paths.record(self.program, rows.row(place), rows, self.wrt, self.order, self.limits)
+            if len(paths.known) > seen:
+                return rows.chosen(slice(place, None))
+            gathered.put_one(number, *alone)
+        return rows.chosen(slice(0, 0))
+
+    def _alone(self, rows: Rows, place: int, gathered: Gathered) -> tuple[Any, Mapping[str, Any]] | None:
+        """What a row gives that is evaluated by itself; None where that fails."""
+        try:
+            value, found, _ = evaluated(self.program, rows.row(place), self.wrt, self.order, self.limits)
+        except GradcliError as error:
+            gathered.fail(int(rows.numbers[place]), error)
+            return None
+        return value, found

@@ -47,6 +47,12 @@ class Gathered:
         """The results of some rows, whose numbers `rows` are."""
         self._parts.append((rows, value, derivatives))
 
+    def put_one(self, row: int, value: Any, derivatives: Mapping[str, Any]) -> None:
+        """The results of one row."""
+        np = arrays.numpy_namespace()
+        found = {key: None if derivatives[key] is None else np.asarray(derivatives[key])[None] for key in self.keys}
+        self.put([row], np.asarray(value)[None], found)
+
     def fail(self, row: int, error: GradcliError) -> None:
         self.failures.append(RowFailure(row, error))
 

@@ -15,7 +15,8 @@ from gradcli.errors import pointing_into
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
 from gradcli.program.ir import Program
-from gradcli.program.record import record
+from gradcli.program.record import Decisions, Following, record
+from gradcli.run.single_rows import differentiated
 
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
@@ -101,6 +102,18 @@ def value_and_derivatives(program: Computation, inputs: Mapping[str, Any], wrt: 
     return _traced(program, inputs, differentiate)
 
 
+def row_derivatives(
+    program: Computation, inputs: Mapping[str, Any], fixed: Mapping[str, Any], wrt: Sequence[str], order: int
+) -> Trace:
+    """The value, and all derivatives up to `order`, called as `differentiated` does, on the course that `inputs` take;
+    inputs that are `fixed` are numbers of the recording."""
+
+    def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
+        return differentiated(run, {**fixed, **given}, wrt, order)
+
+    return _traced(program, inputs, differentiate, decisions=Following())
+
+
 def value_and_hessian(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
     """As `value_and_gradients`, with the second derivatives alone."""
 
@@ -127,6 +140,7 @@ def _traced(
     differentiate: Differentiate,
     *,
     rewrite: bool = True,
+    decisions: Decisions | None = None,
 ) -> Trace:
     positions: dict[str, int | None] = {}
     deviations: dict[str, int | None] = {}
@@ -153,5 +167,5 @@ def _traced(
         if isinstance(program, tree.Module)
         else program.recording()
     ):
-        traced = record(run, inputs)
+        traced = record(run, inputs, decisions)
     return Trace(traced.program, traced.values, positions, deviations)

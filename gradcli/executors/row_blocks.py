@@ -1,0 +1,83 @@
+"""A program for so many rows at a time, run for any number of them: block by block, on several threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.errors import GradcliError
+from gradcli.program.ir import Executable
+
+# From a block's first row and the row behind its last to whether it was computed.
+Compute = Callable[[int, int], bool]
+
+
+class RowBlocks:
+    """A program for `size` rows over more: the first axis of those of `inputs` that are `columns` are rows.
+
+    Rows that are missing in the last block are copies of its last one, so that each row is computed as all others are,
+    wherever it stands. Each block may compute `most` array elements.
+    """
+
+    def __init__(
+        self, run: Executable, size: int, inputs: Sequence[Any], columns: Sequence[bool], most: tuple[int, int]
+    ) -> None:
+        self.run = run
+        self.size = size
+        self.inputs = inputs
+        self.columns = columns
+        self.limits = most[0], most[1] * size
+
+    def compute(self, outputs: Sequence[Any], start: int, stop: int) -> bool:
+        """Put what the rows from `start` to `stop`, no more than a block has, give into their place in `outputs`; False
+        where the program fails for one of them, or is not good for it."""
+        try:
+            with limits.within(*self.limits):
+                found = self.run([self._rows(a, start, stop) if c else a for a, c in zip(self.inputs, self.columns)])
+        except (GradcliError, MemoryError):
+            return False
+        if found is None:
+            return False
+        for output, result in zip(outputs, found):
+            output[start:stop] = result[: stop - start] if arrays.shape(result) else result
+        return True
+
+    def _rows(self, column: Any, start: int, stop: int) -> Any:
+        rows = column[start:stop]
+        if stop - start == self.size:
+            return rows
+        padded = arrays.numpy_namespace().empty((self.size, *rows.shape[1:]), rows.dtype)
+        padded[: stop - start] = rows
+        padded[stop - start :] = rows[-1]
+        return padded
+
+
+def over_blocks(compute: Compute, count: int, size: int, threads: int) -> list[tuple[int, int]]:
+    """Have every block of `count` rows computed, and the blocks that were not."""
+    failed: list[tuple[int, int]] = []
+    errors: list[BaseException] = []
+    starts = iter(range(0, count, size))
+
+    def work() -> None:
+        try:
+            for start in starts:
+                if errors:
+                    return
+                block = start, min(start + size, count)
+                if not compute(*block):
+                    failed.append(block)
+        except BaseException as error:
+            errors.append(error)
+
+    others = [threading.Thread(target=copy_context().run, args=(work,)) for _ in range(threads - 1)]
+    for thread in others:
+        thread.start()
+    work()
+    for thread in others:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return sorted(failed)

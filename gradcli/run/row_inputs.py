@@ -1,0 +1,75 @@
+"""The inputs of many rows: columns with a number or an array for each, and what is the same for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import ShapeError
+from gradcli.run import converted
+
+
+class Rows:
+    """Rows by their `numbers`: `columns` are arrays of shape `[n, …]`."""
+
+    def __init__(self, numbers: Any, columns: Mapping[str, Any], shared: Mapping[str, Any]) -> None:
+        self.numbers = numbers
+        self.columns = columns
+        self.shared = shared
+
+    @property
+    def count(self) -> int:
+        return len(self.numbers)
+
+    @cached_property
+    def inputs(self) -> Mapping[str, Any]:
+        """All inputs, columns whole."""
+        return {**self.shared, **self.columns}
+
+    def row(self, place: int) -> dict[str, Any]:
+        """The inputs of one row."""
+        np = arrays.numpy_namespace()
+        return {**self.shared, **{n: arrays.tidy(np.asarray(c[place])) for n, c in self.columns.items()}}
+
+    def chosen(self, rows: Any) -> Rows:
+        """Those that an array of truth values or places, or a slice, says."""
+        return Rows(self.numbers[rows], {name: column[rows] for name, column in self.columns.items()}, self.shared)
+
+    @property
+    def kind(self) -> Any:
+        """Equal for rows whose inputs have the same shapes and dtypes."""
+        return tuple(
+            (name, name in self.columns, arrays.shape(value), arrays.dtype_name(value))
+            for name, value in self.row(0).items()
+        )
+
+
+def counted(columns: Mapping[str, Any], rows: int | None) -> int:
+    """How many rows columns have. Raises ShapeError where they have different numbers, or nothing says it."""
+    counts = {name: len(column) for name, column in columns.items()}
+    if rows is None and not counts:
+        raise ShapeError("no input has rows", hint="an input with one value for each row has them along its first axis")
+    count = next(iter(counts.values())) if rows is None else rows
+    for name, other in counts.items():
+        if other != count:
+            first = "there are" if rows is not None else f"'{next(iter(counts))}' has"
+            raise ShapeError(f"'{name}' has {other:,} rows, and {first} {count:,}")
+    return count
+
+
+def uniform(columns: Mapping[str, Any], shared: Mapping[str, Any], count: int) -> Iterator[Rows]:
+    """All rows, in groups whose inputs have the same shapes: columns of objects may have others in other rows."""
+    np = arrays.numpy_namespace()
+    numbers = np.arange(count)
+    ragged = {name: [converted.value(x) for x in c] for name, c in columns.items() if c.dtype == "object"}
+    plain = {name: converted.value(c) for name, c in columns.items() if name not in ragged}
+    groups: dict[Any, list[int]] = {}
+    for row, items in enumerate(zip(*ragged.values())):
+        groups.setdefault(tuple(map(arrays.shape, items)), []).append(row)
+    if not ragged:
+        yield Rows(numbers, plain, shared)
+    for places in groups.values():
+        stacked = {name: np.stack([items[row] for row in places]) for name, items in ragged.items()}
+        yield Rows(numbers[places], {**{n: c[places] for n, c in plain.items()}, **stacked}, shared)

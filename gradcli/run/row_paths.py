@@ -1,0 +1,209 @@
+"""One way through a program, recorded for a row that takes it, and run for all rows that do, block by block."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli import arrays, limits
+from gradcli.errors import GradcliError
+from gradcli.executors.choose import executable
+from gradcli.executors.kernel import cores
+from gradcli.executors.row_blocks import RowBlocks, over_blocks
+from gradcli.kinds.batch import Batched, new_nesting, unbatched
+from gradcli.primitives import linear
+from gradcli.primitives.bind import bind
+from gradcli.primitives.comparisons import logical_and
+from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.reductions import all_
+from gradcli.program.ir import Atom, Executable, Program, Variable
+from gradcli.program.passes import optimise
+from gradcli.program.record import record
+from gradcli.run import converted
+from gradcli.run.row_inputs import Rows
+from gradcli.run.trace import Trace, row_derivatives
+
+if TYPE_CHECKING:
+    from gradcli.run.callables import Computation
+
+# So many elements of an array that a block computes suit the caches, and so many rows what Python spends on a block.
+_ELEMENTS = 2**15
+_MOST_ROWS = 2**13
+# Rows in a block where there are fewer; whole vectors of any processor, so that each row is computed as in a large one.
+_FEWER_ROWS = (64, 1024)
+# Rows times equations for one thread: with fewer, starting it takes longer than it saves.
+_WORTH_A_THREAD = 2**20
+
+
+# So many paths are recorded for rows of one kind; a recording that fails for what it met counts as some of them.
+_MOST_PATHS = 64
+_FAILED = 16
+
+
+class Paths:
+    """The paths of rows whose inputs have the same shapes and dtypes."""
+
+    def __init__(self) -> None:
+        self.known: tuple[RowPath, ...] = ()
+        self.lock = threading.Lock()
+        self._left = _MOST_PATHS
+
+    def record(
+        self,
+        program: Computation,
+        inputs: Mapping[str, Any],
+        rows: Rows,
+        wrt: Sequence[str],
+        order: int,
+        most: tuple[int, int],
+    ) -> None:
+        """Know the path of one of `rows` with these inputs, unless there are too many, or it cannot be recorded."""
+        if self._left <= 0:
+            return
+        for fixed in ({}, dict(rows.shared)) if rows.shared else ({},):
+            given = {name: value for name, value in inputs.items() if name not in fixed}
+            try:
+                with limits.within(*most), arrays.using_dtype(converted.dtype(inputs)), arrays.using_namespace(None):
+                    trace = row_derivatives(program, given, fixed, wrt, order)
+                path = RowPath(trace, given, frozenset(rows.columns), fixed, most)
+                path.prepare(rows.count)
+            except (GradcliError, MemoryError):
+                continue
+            self._left -= 1
+            self.known = (*self.known, path)
+            return
+        self._left -= _FAILED
+
+
+class RowPath:
+    """A recording of one row, good for the rows for which its guards hold.
+
+    `inputs` are those of the recorded row by name, of which `columns` have others in other rows, and `fixed` are numbers
+    that it was recorded with, rather than inputs of it. A row may take `most` steps and array elements.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        inputs: Mapping[str, Any],
+        columns: frozenset[str],
+        fixed: Mapping[str, Any],
+        most: tuple[int, int],
+    ) -> None:
+        self.positions = trace.positions
+        self.program = optimise(trace.program)
+        self.inputs = inputs
+        self.columns = columns
+        self.fixed = fixed
+        self.limits = most
+        largest = max((arrays.size(e.output) for e in self.program.equations), default=1)
+        self.most_rows = max(1, min(_MOST_ROWS, _ELEMENTS // max(1, largest)))
+        self._executables: dict[tuple[int, bool], Executable] = {}
+
+    def prepare(self, count: int) -> None:
+        """Have what runs so many rows. Raises NotBatchableError for what cannot be done with several at once."""
+        size = self._size(count)
+        if self.program.guards:
+            self._executable(size, guards=True)
+        self._executable(size, guards=False)
+
+    def suits(self, shared: Mapping[str, Any]) -> bool:
+        """Whether it is good for these inputs that are the same for all rows."""
+        return all(_same(value, shared[name]) for name, value in self.fixed.items())
+
+    def holds(self, given: Mapping[str, Any], count: int, threads: int | None) -> Any:
+        """For which of `count` rows its guards hold, None for all."""
+        if not self.program.guards:
+            return None
+        held = arrays.numpy_namespace().zeros(count, "bool")
+        self._run(given, count, [held], threads, guards=True)
+        return held
+
+    def run(self, given: Mapping[str, Any], count: int, threads: int | None) -> tuple[list[Any], list[int]]:
+        """The outputs for `count` rows for which its guards hold, and the rows for which it failed."""
+        np = arrays.numpy_namespace()
+        outputs = []
+        for atom in self.program.outputs:
+            dtype = arrays.dtype_name(atom)
+            outputs.append(np.empty((count, *arrays.shape(atom)), "float64" if dtype == "bool" else dtype))
+        return outputs, self._run(given, count, outputs, threads, guards=False)
+
+    def _run(
+        self, given: Mapping[str, Any], count: int, outputs: Sequence[Any], threads: int | None, *, guards: bool
+    ) -> list[int]:
+        """Fill the outputs, and the rows that it could not be run for."""
+        size = self._size(count)
+        blocks = self._blocks(given, size, guards=guards)
+        work = count * len(self.program.equations)
+        at_once = max(1, min(threads or cores(), -(-count // size), work // _WORTH_A_THREAD))
+        failed = over_blocks(functools.partial(blocks.compute, outputs), count, size, at_once)
+        return [row for block in failed for row in self._alone(blocks, outputs, *block)]
+
+    def _alone(self, blocks: RowBlocks, outputs: Sequence[Any], start: int, stop: int) -> list[int]:
+        """The rows of a block that fails which fail by themselves; the others are computed."""
+        failed = []
+        waiting = [(start, stop)]
+        while waiting:
+            start, stop = waiting.pop()
+            if stop - start == 1:
+                failed.append(start)
+                continue
+            middle = (start + stop) // 2
+            for part in ((start, middle), (middle, stop)):
+                if not blocks.compute(outputs, *part):
+                    waiting.append(part)
+        return sorted(failed)
+
+    def _size(self, count: int) -> int:
+        return min(self.most_rows, next((size for size in _FEWER_ROWS if count <= 4 * size), self.most_rows))
+
+    def _blocks(self, given: Mapping[str, Any], size: int, *, guards: bool) -> RowBlocks:
+        names = [v.name or "" for v in self.program.inputs]
+        run = self._executable(size, guards=guards)
+        return RowBlocks(run, size, [given[n] for n in names], [n in self.columns for n in names], self.limits)
+
+    def _executable(self, size: int, *, guards: bool) -> Executable:
+        run = self._executables.get((size, guards))
+        if run is None:
+            program = self._by_rows(self.program.guards if guards else self.program.outputs, size, joined=guards)
+            run = self._executables[size, guards] = executable(optimise(program))
+        return run
+
+    def _by_rows(self, atoms: Sequence[Atom], size: int, *, joined: bool) -> Program:
+        """The program for `size` rows that gives the values of `atoms` for each; `joined`, whether all are true."""
+        nesting = new_nesting()
+
+        def run(**given: Any) -> list[Any]:
+            known = {
+                v: Batched(given[v.name], nesting) if v.name in self.columns else given[v.name]
+                for v in self.program.inputs
+                if v.name is not None
+            }
+
+            def value(atom: Atom) -> Any:
+                return known[atom] if isinstance(atom, Variable) else atom
+
+            for equation in self.program.equations:
+                operands = [value(a) for a in equation.inputs]
+                if equation.primitive is linear.matmul and any(isinstance(o, Batched) for o in operands):
+                    # One product of all rows with a matrix that they share would round by where in it a row stands.
+                    operands = [Batched(unbatched(o, nesting, size), nesting) for o in operands]
+                known[equation.output] = bind(equation.primitive, operands, equation.params)
+            found = [value(a) for a in atoms]
+            if joined:
+                found = [functools.reduce(logical_and, (all_(f) if arrays.shape(f) else f for f in found))]
+            return [unbatched(f, nesting, size) for f in found]
+
+        examples = {
+            name: broadcast_to(value, (size, *arrays.shape(value))) if name in self.columns else value
+            for name, value in self.inputs.items()
+        }
+        with limits.within(), arrays.using_namespace(None):
+            return record(run, examples).program
+
+
+def _same(a: Any, b: Any) -> bool:
+    np = arrays.numpy_namespace()
+    return arrays.dtype_name(a) == arrays.dtype_name(b) and np.array_equal(a, b, equal_nan=True)
