@@ -1,0 +1,70 @@
+"""What the first lines of a table tell of how it is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcli.io.separators import told
+
+TOLD = [
+    ("", ",."),
+    ("\n \n", ",."),
+    ("5", ",."),
+    ("x\n1\n2\n", ",."),
+    ("1,2\n3,4\n", ",."),
+    ("1,2\r3,4\r", ",."),
+    ("1, 2\n3, 4\n", ",."),
+    ("1,\t2\n3,\t4\n", ",."),
+    ("a,b\n1,\n,2\n", ",."),
+    ("1,2\n3,4,5\n", ",."),
+    ("a,b\nx,y z\n", ",."),
+    ("id,text\n1,hello there; you\n2,bye now; you\n", ",."),
+    ("day,x\n2020-01-01 10:00,5\n2020-01-02 10:00,5\n", ",."),
+    ('"x, first" , y\r\n\r\n 1 , "2"\r\n', ",."),
+    ("a;b\n1;2\n", ";."),
+    ('"a;b";c\n"1";"2"\n', ";."),
+    ("name;note, more;v\nA;b, c;1", ";."),
+    ("1,5;2,5\n3,5;4,5", ";,"),
+    ("t;T\n0;1,5\n1;2\n", ";,"),
+    ("t;T\n0;1,500\n1;0,125\n", ";,"),
+    ("a\tb\n1.5\t5\n", "\t."),
+    ("a\tb\n1,25\t5\n", "\t,"),
+    # A thousand, or little more than one: refused, and not guessed.
+    ("a\tb\n1,234\t5\n", "\t."),
+    ("a\tb\n1,234,567.5\t5\n", "\t."),
+    ("x y\n1 2\n3 4\n", " ."),
+    ("  1   2 \n 3 4\n", " ."),
+    ("1,5 2,5\n3,5 4,5\n", " ,"),
+    # One column has no separator.
+    ("x\n1,5\n2,5\n", ";,"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), TOLD)
+def test_what_is_told(text, expected):
+    notation = told(text)
+    assert notation.separator + ".,"[notation.decimal_comma] == expected
+
+
+def test_of_some_separators():
+    assert told("x;y\n1;2\n", ["\t"]) == ("\t", False)
+    assert told("x\ty\n1\t2,5\n", ["\t"]) == ("\t", True)
+
+
+def test_a_line_that_is_cut_tells_nothing():
+    assert told("1;2\n" * 3 + "1,2" * 100_000) == (";", False)
+
+
+@pytest.mark.parametrize(
+    ("cell", "point", "comma"),
+    [
+        ("1.5", 1.5, None),
+        (" 1 ", 1.0, 1.0),
+        ("1,5", None, 1.5),
+        ("1,2,3", None, None),
+        ("-,5e1", None, -5.0),
+        ("", None, None),
+    ],
+)
+def test_numbers(cell, point, comma):
+    assert (told("1.5").number(cell), told("x\n1,5").number(cell)) == (point, comma)
