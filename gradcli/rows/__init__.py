@@ -1,0 +1,1 @@
+"""Tables in and out: rows read in blocks, evaluated and written again."""

@@ -1,0 +1,46 @@
+"""What goes from a reader of tables to an evaluation and on to a writer: rows that follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+
+class Column(NamedTuple):
+    """Numbers of shape [n, …], or an array of n objects, arrays of several shapes; which rows have none; and by their
+    index those whose field is no number and not missing either, with what to say of them."""
+
+    values: NDArray[Any]
+    missing: NDArray[numpy.bool]
+    failing: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`rows` rows of a table.
+
+    What is written again are `lines`, a series of the rows as they stand in the input, or else the columns of the
+    frame `fields`. In the lines `line_break`, where it is there, stands for a line feed. `failed` are the rows that
+    could not be read, by their index, with what to say of them.
+    """
+
+    rows: int
+    numbers: Mapping[str, Column]
+    texts: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    lines: Any = None
+    fields: Any = None
+    line_break: str | None = None
+    failed: Mapping[int, str] = field(default_factory=dict)
+
+
+class Piece(NamedTuple):
+    """A part of a table that has not been parsed: about `size` bytes of what is read. It is made in order and at
+    little cost; `block`, which costs, may be called by any thread."""
+
+    size: int
+    block: Callable[[], Block]

@@ -1,0 +1,50 @@
+"""Columns as numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gradcli.io import by_polars
+from gradcli.rows.blocks import Block, Column
+
+_DATE = r"^\d{1,4}([-/.])\d{1,2}([-/.])\d{1,4}([T ].*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
+_DIGIT = r"\d"
+_SHOWN = 40
+
+
+def numbers(block: Block, name: str) -> Column:
+    """A column that was asked for as one of numbers."""
+    return block.numbers[name]
+
+
+def of_floats(series: Any) -> Column | None:
+    """The column of a series of Float64; None where texts must be looked at: nulls, and infinities, which a number
+    may be that is too large."""
+    import numpy
+
+    if series.null_count():
+        return None
+    values = series.to_numpy()
+    if numpy.isinf(values).any():
+        return None
+    return Column(values, numpy.zeros(len(values), numpy.bool), {})
+
+
+def of_texts(series: Any, comma: bool) -> Column:
+    """The column of a series of texts: numbers, with spaces around them, and where `comma` is true with a comma in
+    the place of a point; dates and numbers beyond float64 are failing, all else is missing."""
+    polars = by_polars.library("a table of rows")
+    texts = series.str.strip_chars()
+    values = texts.cast(polars.Float64, strict=False)
+    if comma:
+        values = values.fill_null(texts.str.replace(",", ".", literal=True).cast(polars.Float64, strict=False))
+    missing = values.is_null()
+    suspect = (missing & texts.str.contains(_DATE)) | (values.is_infinite() & texts.str.contains(_DIGIT))
+    failing = {index: _failing(texts[index]) for index in suspect.fill_null(False).arg_true().to_list()}
+    return Column(values.fill_null(float("nan")).to_numpy(), missing.to_numpy(), failing)
+
+
+def _failing(text: str) -> str:
+    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return f"{shown!r} is {'a date' if re.match(_DATE, text) else 'a number too large for float64'}"

@@ -1,0 +1,214 @@
+"""Rows of text whose fields are separated by a character: CSV and its like.
+
+A block is read twice: as the lines that will be written again, and for the columns alone that are needed as numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gradcli.errors import BindingError
+from gradcli.io import by_polars
+from gradcli.rows import columns
+from gradcli.rows.blocks import Block, Column
+from gradcli.rows.records import Quoting, Record
+
+# Characters that stand for others: any of them that a text does not have.
+_STAND_INS = [bytes([code]) for code in (*range(1, 9), 11, 12, *range(14, 32))]
+_BLANK_LINE = re.compile(rb"(?:\A|(?<=\n))\r?\n")
+
+
+class Dialect(NamedTuple):
+    """How a table is written: `head` is the text of its first line, None where it has no header."""
+
+    separator: str
+    decimal_comma: bool
+    line_end: str
+    head: str | None
+
+
+class Selection(NamedTuple):
+    """The columns, by their place, that are read as `numbers` and as `texts`, and those that are `kept`, None where
+    whole lines are."""
+
+    numbers: Sequence[int]
+    texts: Sequence[int]
+    kept: Sequence[int] | None
+
+
+class Delimited:
+    """Reads the records of a table with these `names` of columns."""
+
+    def __init__(self, dialect: Dialect, names: Sequence[str], selection: Selection) -> None:
+        self._polars = by_polars.library("a table of rows")
+        self._dialect = dialect
+        self._names = names
+        self._selection = selection
+        self._separator = dialect.separator.encode()
+        self._quoting = Quoting(self._separator)
+        self._structure = self._separator * (len(names) - 1) + b"\n"
+        self._unstructured = bytes(set(range(256)) - {*self._separator, *b"\n"})
+
+    def block(self, data: bytes) -> Block:
+        """The rows of whole records. Raises BindingError where they are not UTF-8."""
+        data = data if data.endswith(b"\n") else data + b"\n"
+        try:
+            return self._regular(data) or self._by_record(data)
+        except self._polars.exceptions.ComputeError as error:
+            if "utf-8" in str(error):
+                raise not_utf8() from error
+            raise
+
+    def _regular(self, data: bytes) -> Block | None:
+        """The rows of records that are well formed and have all columns; None where there may be others."""
+        mark = None
+        if b'"' in data:
+            breaks = self._quoting.breaks(data)
+            if breaks is None or breaks.open:
+                return None
+            if breaks.quoted.any():
+                mark = _stand_in(data)
+                if mark is None:
+                    return None
+                data = _replaced(data, breaks.at[breaks.quoted], mark)
+        if not self._has_all_columns(data):
+            if len(self._names) == 1:
+                return None
+            data = _BLANK_LINE.sub(b"", data)
+            if not self._has_all_columns(data):
+                return None
+        return self._block(data, mark)
+
+    def _has_all_columns(self, data: bytes) -> bool:
+        """Whether each line has a field for each column and no more."""
+        if b'"' in data:
+            data = self._quoting.without_quoted_separators(data)
+        structure = data.translate(None, self._unstructured)
+        return structure == self._structure * (len(structure) // len(self._structure))
+
+    def _block(self, data: bytes, mark: bytes | None) -> Block | None:
+        lines = fields = None
+        if self._selection.kept is None:
+            lines = self._lines(data)
+            if lines is None:
+                return None
+        else:
+            fields = self._texts(data, self._selection.kept, mark)
+        texts = self._texts(data, self._selection.texts, mark)
+        return Block(
+            data.count(b"\n"),
+            self._numbers(data, mark),
+            {self._names[place]: texts[_named(place)].to_list() for place in self._selection.texts},
+            lines,
+            fields,
+            mark.decode() if mark else None,
+        )
+
+    def _lines(self, data: bytes) -> Any | None:
+        """A series of the lines; None where there is no character that could be a separator without occurring."""
+        separator = _stand_in(data)
+        if separator is None:
+            return None
+        schema = {"line": self._polars.String}
+        options = {"has_header": False, "separator": separator.decode(), "quote_char": None}
+        return self._polars.read_csv(data, schema=schema, **options)["line"]
+
+    def _numbers(self, data: bytes, mark: bytes | None) -> dict[str, Column]:
+        places = self._selection.numbers
+        floats = self._columns(data, places, self._polars.Float64)
+        read = {place: columns.of_floats(floats[_named(place)]) for place in places}
+        rest = [place for place, column in read.items() if column is None]
+        texts = self._texts(data, rest, mark)
+        comma = self._dialect.separator != ","
+        return {
+            self._names[place]: column or columns.of_texts(texts[_named(place)], comma)
+            for place, column in read.items()
+        }
+
+    def _texts(self, data: bytes, places: Sequence[int], mark: bytes | None) -> Any:
+        frame = self._columns(data, places, self._polars.String)
+        if mark is None:
+            return frame
+        return frame.with_columns(self._polars.all().str.replace_all(mark.decode(), "\n", literal=True))
+
+    def _columns(self, data: bytes, places: Sequence[int], kind: Any) -> Any:
+        """The frame of some columns, which are named by their places."""
+        if not places:
+            return self._polars.DataFrame()
+        return self._polars.read_csv(
+            data,
+            has_header=False,
+            schema={_named(place): kind for place in range(len(self._names))},
+            columns=sorted(set(places)),
+            separator=self._dialect.separator,
+            decimal_comma=self._dialect.decimal_comma,
+            ignore_errors=kind == self._polars.Float64,
+        )
+
+    def _by_record(self, data: bytes) -> Block:
+        """The rows of records of any kind, those failed that are malformed or lack columns, or have more."""
+        width = len(self._names)
+        records = [record for record in self._quoting.records(data) if record.text or width == 1]
+        failed = {index: why for index, record in enumerate(records) if (why := self._why_failed(record))}
+        lines = [self._line(record) for record in records]
+        selection = self._selection
+
+        def texts(place: int) -> list[str | None]:
+            fields = (record.fields or () for record in records)
+            return [_decoded(row[place]) or None if place < len(row) else None for row in fields]
+
+        def series(place: int) -> Any:
+            return self._polars.Series(_named(place), texts(place), self._polars.String)
+
+        comma = self._dialect.separator != ","
+        kept = selection.kept
+        return Block(
+            len(records),
+            {self._names[place]: columns.of_texts(series(place), comma) for place in selection.numbers},
+            {self._names[place]: texts(place) for place in selection.texts},
+            self._polars.Series("line", lines, self._polars.String) if kept is None else None,
+            None if kept is None else self._polars.DataFrame([series(place) for place in kept]),
+            None,
+            failed,
+        )
+
+    def _why_failed(self, record: Record) -> str | None:
+        if record.fields is None:
+            return "its quotes are not closed before a separator or the end of its line"
+        if len(record.fields) == len(self._names):
+            return None
+        return f"it has {len(record.fields)} fields where the table has {len(self._names)} columns"
+
+    def _line(self, record: Record) -> str:
+        """What is written again: where columns are missing, they are there, and empty."""
+        lacks = len(self._names) - len(record.fields) if record.fields else 0
+        return _decoded(record.text) + self._dialect.separator * max(lacks, 0)
+
+
+def not_utf8() -> BindingError:
+    return BindingError("it is not UTF-8 text", hint="--encoding names another, such as --encoding latin-1")
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise not_utf8() from error
+
+
+def _named(place: int) -> str:
+    return f"column_{place + 1}"
+
+
+def _stand_in(data: bytes) -> bytes | None:
+    return next((code for code in _STAND_INS if code not in data), None)
+
+
+def _replaced(data: bytes, places: Any, by: bytes) -> bytes:
+    import numpy
+
+    text = numpy.frombuffer(data, numpy.uint8).copy()
+    text[places] = by[0]
+    return text.tobytes()

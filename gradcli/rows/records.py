@@ -1,0 +1,155 @@
+"""Where the records of text end, and how delimited text is read where its quotes stand oddly.
+
+A quote opens a field at its start alone, and closes it before a separator or the end of the record; in a field that
+does not begin with one it is a character like others. A record whose quotes are otherwise, or that is not closed
+before the text ends, is malformed: it ends with its line, and what follows is read anew.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from gradcli.errors import BindingError
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+# Bytes of one record: text without an end takes no more memory than this.
+MAX_RECORD = 16 * 2**20
+# Bytes at a time: parsed in milliseconds, beside which the calls do not count.
+BLOCK = 4 * 2**20
+_QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
+
+
+def blocks(
+    read: Callable[[int], bytes], last_end: Callable[[bytes], int], size: int = BLOCK, head: bytes = b""
+) -> Iterator[bytes]:
+    """`head`, which has been read, and what `read` gives, in parts that end where records do: of about `size` bytes,
+    or what is there at the moment. `last_end` says behind which byte the last whole record ends, 0 for none.
+
+    A record that is not closed within MAX_RECORD bytes is cut at the end of its first line.
+    Raises BindingError for a line that is longer.
+    """
+    rest, unread = b"", io.BytesIO(head)
+    while chunk := unread.read(size) or read(size):
+        data = rest + chunk if rest else chunk
+        end = last_end(data)
+        if not end and len(data) > MAX_RECORD:
+            end = _first_line_end(data)
+        if end:
+            yield data[:end] if end < len(data) else data
+        rest = data[end:]
+    if rest:
+        yield rest
+
+
+def _first_line_end(data: bytes) -> int:
+    end = data.find(b"\n") + 1
+    if not end:
+        raise BindingError(
+            f"a row is longer than {MAX_RECORD:,} bytes",
+            hint="rows of text are lines: is this the format that was said?",
+        )
+    return end
+
+
+def last_line_end(data: bytes) -> int:
+    """Behind which byte the last whole line ends, 0 for none."""
+    return data.rfind(b"\n") + 1
+
+
+class Record(NamedTuple):
+    """The text of a record without its line end, which ends, that included, at `end`; `fields` is None where it is
+    malformed."""
+
+    text: bytes
+    end: int
+    fields: list[bytes] | None
+
+
+class Breaks(NamedTuple):
+    """Where line feeds stand, which of them within quotes, and whether the last quote is open."""
+
+    at: NDArray[numpy.intp]
+    quoted: NDArray[numpy.bool]
+    open: bool
+
+
+class Quoting:
+    """Records whose fields are separated by one byte and may stand in quotes."""
+
+    def __init__(self, separator: bytes) -> None:
+        mark = re.escape(separator)
+        quoted = rb'"(?:[^"]++|"")*+"(?=' + mark + rb"|\r?\n|\r?\Z)"
+        plain = rb'(?!")[^' + mark + rb"\n]*+"
+        field = rb"(?:" + quoted + rb"|" + plain + rb")"
+        self._separator = separator[0]
+        self._field = re.compile(field)
+        self._record = re.compile(field + rb"(?:" + mark + field + rb")*+\r?(?:\n|\Z)")
+        self._open = re.compile(rb"(?:" + field + mark + rb')*+"(?:[^"]++|"")*+\Z')
+
+    def last_end(self, data: bytes) -> int:
+        """Behind which byte the last whole record ends, 0 for none."""
+        end = last_line_end(data)
+        if not end or b'"' not in data:
+            return end
+        breaks = self.breaks(data[:end])
+        if breaks is None:
+            return max((record.end for record in self.records(data[:end], more=True)), default=0)
+        ends = breaks.at[~breaks.quoted]
+        return int(ends[-1]) + 1 if len(ends) else 0
+
+    def breaks(self, data: bytes) -> Breaks | None:
+        """The line feeds of whole records, of which the last may be open; None where one may be malformed, or has
+        quotes in fields without."""
+        import numpy
+
+        text = numpy.frombuffer(data + b"\n", numpy.uint8)
+        quotes = numpy.flatnonzero(text == _QUOTE)
+        before, after = text[quotes[::2] - 1], text[quotes[1::2] + 1]
+        opening = (before == self._separator) | (before == _LINE_FEED) | (before == _QUOTE)
+        closing = (after == self._separator) | (after == _LINE_FEED) | (after == _QUOTE)
+        closing |= (after == _RETURN) & (text[numpy.minimum(quotes[1::2] + 2, len(data))] == _LINE_FEED)
+        if not opening.all() or not closing.all():
+            return None
+        at = numpy.flatnonzero(text[: len(data)] == _LINE_FEED)
+        return Breaks(at, numpy.searchsorted(quotes, at) % 2 == 1, len(quotes) % 2 == 1)
+
+    def without_quoted_separators(self, data: bytes) -> bytes:
+        """The text of whole records, with something else in the place of the separators within quotes."""
+        import numpy
+
+        text = numpy.frombuffer(data, numpy.uint8).copy()
+        separators = numpy.flatnonzero(text == self._separator)
+        quotes = numpy.flatnonzero(text == _QUOTE)
+        text[separators[numpy.searchsorted(quotes, separators) % 2 == 1]] = _QUOTE
+        return text.tobytes()
+
+    def records(self, data: bytes, more: bool = False) -> Iterator[Record]:
+        """The records of text one by one; a last one that is not closed only where there is no `more`."""
+        at = 0
+        while at < len(data):
+            found = self._record.match(data, at)
+            if found is None and more and self._open.match(data, at):
+                return
+            end = found.end() if found else data.find(b"\n", at) + 1 or len(data)
+            text = data[at:end].removesuffix(b"\n").removesuffix(b"\r")
+            yield Record(text, end, self._fields(text) if found else None)
+            at = end
+
+    def _fields(self, text: bytes) -> list[bytes]:
+        fields, at = [], 0
+        while at <= len(text):
+            found = self._field.match(text, at)
+            assert found is not None
+            fields.append(_unquoted(found[0]))
+            at = found.end() + 1
+        return fields
+
+
+def _unquoted(field: bytes) -> bytes:
+    return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field

@@ -1,0 +1,120 @@
+"""A table that is written: the rows of the input with the columns of results."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from gradcli.io import by_polars
+from gradcli.rows.blocks import Block
+from gradcli.rows.reading import Reader
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+
+class Writer(Protocol):
+    """Rows go out in the order in which they are given to `write`; what is given has been `prepared` by any thread.
+    `rows` is how many are out."""
+
+    rows: int
+
+    def prepared(
+        self,
+        block: Block,
+        results: Mapping[str, NDArray[Any]],
+        null: NDArray[numpy.bool],
+        skip: NDArray[numpy.bool] | None = None,
+    ) -> Any:
+        """The rows of a block with their results, which are none where `null` is true, without those to `skip`."""
+
+    def write(self, prepared: Any) -> None:
+        """Raises OSError where that fails, as `close` does."""
+
+    def close(self) -> None:
+        """Write what ends the table; the stream stays open."""
+
+
+def writer(
+    format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None = None
+) -> Writer:
+    """What writes the rows of the table `like` and their results, which have these names: with the columns `kept`, or
+    all of them."""
+    return DelimitedWriter(format, stream, names, like, kept)
+
+
+class DelimitedWriter:
+    """Writes CSV and its like: text of the input as it is there, results as the shortest text that reads back."""
+
+    def __init__(
+        self, format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None
+    ) -> None:
+        self._polars = by_polars.library("a table of rows")
+        self._stream = stream
+        self._names = names
+        alike = format == like.format
+        self._separator = like.dialect.separator if alike else "\t" if format == "tsv" else ","
+        self._line_end = like.dialect.line_end
+        self._decimal_comma = like.dialect.decimal_comma and alike
+        self.rows = 0
+        if like.dialect.head is not None:
+            self._write_header(like, kept, alike)
+
+    def _write_header(self, like: Reader, kept: Sequence[str] | None, alike: bool) -> None:
+        whole = kept is None and alike
+        names = [*([] if whole else like.columns if kept is None else kept), *self._names]
+        text = self._separator.join(map(self._quoted, names))
+        head = [like.dialect.head] if whole and like.dialect.head is not None else []
+        self._stream.write((self._separator.join([*head, *([text] if names else [])]) + self._line_end).encode())
+
+    def _quoted(self, name: str) -> str:
+        if not any(mark in name for mark in (self._separator, '"', "\n", "\r")):
+            return name
+        return '"' + name.replace('"', '""') + '"'
+
+    def prepared(
+        self,
+        block: Block,
+        results: Mapping[str, NDArray[Any]],
+        null: NDArray[numpy.bool],
+        skip: NDArray[numpy.bool] | None = None,
+    ) -> tuple[int, bytes]:
+        polars = self._polars
+        own = [block.lines] if block.lines is not None else block.fields.get_columns()
+        series = [self._result(place, results[name], null) for place, name in enumerate(self._names)]
+        frame = polars.DataFrame([column.alias(str(place)) for place, column in enumerate([*own, *series])])
+        if skip is not None and skip.any():
+            frame = frame.filter(~polars.Series(skip))
+        out = io.BytesIO()
+        frame.write_csv(
+            out,
+            include_header=False,
+            separator=self._separator,
+            line_terminator=self._line_end,
+            decimal_comma=self._decimal_comma,
+            quote_style="never" if block.lines is not None else "necessary",
+        )
+        data = out.getvalue()
+        return len(frame), data.replace(block.line_break.encode(), b"\n") if block.line_break else data
+
+    def _result(self, place: int, values: NDArray[Any], null: NDArray[numpy.bool]) -> Any:
+        """A series of floats, or where some are not finite of their texts."""
+        import numpy
+
+        polars = self._polars
+        series = polars.Series(str(place), values)
+        if not numpy.isfinite(values).all():
+            infinite = polars.when(series > 0).then(polars.lit("Infinity")).otherwise(polars.lit("-Infinity"))
+            texts = polars.when(series.is_infinite()).then(infinite).otherwise(series.cast(polars.String))
+            series = polars.select(texts.alias(str(place))).to_series()
+        return series.set(polars.Series(null), None) if null.any() else series
+
+    def write(self, prepared: tuple[int, bytes]) -> None:
+        rows, data = prepared
+        self._stream.write(data)
+        self.rows += rows
+
+    def close(self) -> None:
+        pass
