@@ -274,7 +274,7 @@ def test_a_failure_in_a_thread_is_raised(small_blocks, monkeypatch):
     def fail(*_arguments: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(kernel._Run, "_load", fail)
+    monkeypatch.setattr(kernel, "_block", fail)
     with pytest.raises(MemoryError):
         made.outcome([*values.values()])
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.executors import kernel, schedule, sincos
+from gradcli.executors import schedule, sincos, waves
 from gradcli.language.syntax import parse
 from gradcli.run.recordings import recording
 
@@ -90,7 +90,7 @@ def test_segments_with_compiled_sines_give_what_they_give_without(monkeypatch, t
     values = {"x": RNG.random(shape)}
     wrt = ("x",) if text.startswith("sum") else ()
     expected = recording(parse(text), values, wrt).outcome([*values.values()])
-    monkeypatch.setattr(kernel, "_MANY_WAVES", 1)
+    monkeypatch.setattr(waves, "MANY", 1)
     used = []
     compiled = sincos.compiled()
     monkeypatch.setattr(sincos, "compiled", lambda: lambda *arrays: (used.append(1), compiled(*arrays)))
@@ -104,7 +104,7 @@ def test_segments_with_compiled_sines_give_what_they_give_without(monkeypatch, t
 def test_without_llvmlite_numpy_computes_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
     monkeypatch.setattr(sincos, "compiled", sincos.compiled.__wrapped__)
-    monkeypatch.setattr(kernel, "_MANY_WAVES", 1)
+    monkeypatch.setattr(waves, "MANY", 1)
     monkeypatch.setattr(schedule, "BLOCK", 4)
     assert sincos.compiled() is None
     program, x = gradcli.compile("sum(sin(x))"), RNG.random(9)

@@ -1,107 +1,183 @@
-"""Programs on arrays: segments over blocks, on a thread for each core, and the rest array by array."""
+"""Programs on arrays, as generated straight-line Python: large arrays block by block, the others as they are."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.executors import schedule, ufuncs
+from gradcli.executors import schedule, sincos, ufuncs
+from gradcli.executors.buffers import Buffers
 from gradcli.executors.kernel import Kernel
+from gradcli.executors.lines import Lines
 from gradcli.executors.schedule import Segment, last_uses
+from gradcli.executors.sincos import SinCos
+from gradcli.executors.waves import Waves
+from gradcli.primitives import reductions
 from gradcli.primitives.bind import assume, bind
-from gradcli.program.ir import Atom, Equation, Program, Variable, elements
+from gradcli.program.ir import Equation, Program, Variable, elements
+from gradcli.timing import phase
 
-Step = Callable[[dict[Variable, Any]], bool]
+# Fewer in a row NumPy adds column by column, see `sum` of its namespace.
+_ROW = 8
 
 
 class Blocks:
-    """A program, ready to run."""
+    """A program, ready to run, in any number of threads at a time.
 
-    def __init__(self, program: Program) -> None:
+    What it gives for numbers may change by a rounding once it has run often, as functions are compiled then; not
+    where it is `reproducible`.
+    """
+
+    def __init__(self, program: Program, *, reproducible: bool = False) -> None:
         self.program = program
-        steps = schedule.schedule(program).steps
-        guards = set(program.guards)
-        self.freed = last_uses(steps, program.outputs)
-        # What is computed by `bind` is charged there.
-        self.elements = elements(e for step in steps for e in _unbound(step))
-        own = schedule.exclusive(program)
-        self.steps = [
-            _segment(s, own.intersection(self.freed.get(i, ())))
-            if isinstance(s, Segment)
-            else _whole(s, s.output in guards)
-            for i, s in enumerate(steps)
-        ]
+        self.reproducible = reproducible
+        self.steps = schedule.schedule(program).steps
+        self.waves = Waves((e for e in self.steps if isinstance(e, Equation)), reproducible=reproducible)
+        self.function = _Writer(self, self.waves.together).compiled()
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs for `inputs`, or None where a guard does not hold. What its primitives raise
         is raised."""
-        limits.charge(self.elements)
-        known: dict[Variable, Any] = dict(zip(self.program.inputs, inputs))
-        if not all(assume(known[g]) for g in self.program.guards if g in known):
+        if self.waves.are_many():
+            with phase("compile"):
+                self.function = _Writer(self, sincos.compiled()).compiled()
+        outputs: list[Any] | None = self.function(*inputs)
+        return outputs
+
+
+class _Writer:
+    """The text of the function that runs a program."""
+
+    def __init__(self, blocks: Blocks, together: SinCos | None) -> None:
+        self.program, self.steps = blocks.program, blocks.steps
+        self.reproducible = blocks.reproducible
+        self.guards = set(self.program.guards)
+        self.freed = last_uses(self.steps, self.program.outputs)
+        self.own = schedule.exclusive(self.program)
+        equations = [s for s in self.steps if isinstance(s, Equation) and _is_direct(s)]
+        self.lines = Lines(equations, self.freed, self._place, together)
+        # What is computed by `bind` is charged there.
+        self.elements = elements(e for step in self.steps for e in _direct(step))
+
+    def compiled(self) -> Callable[..., Any]:
+        lines, program = self.lines, self.program
+        inputs = [lines.new_name(v) for v in program.inputs]
+        numbers = [n for n, v in zip(inputs, program.inputs) if v.shape == () and v.dtype == "float64"]
+        for variable in program.inputs:
+            self._check(variable)
+        for number, step in enumerate(self.steps):
+            self._step(number, step)
+        outputs = ", ".join(lines.operand(a) for a in program.outputs)
+        buffers = Buffers(lines.buffers)
+        lines.known.update(
+            tidy=arrays.tidy,
+            assume=assume,
+            quiet=arrays.numpy_namespace().quiet,
+            empty=arrays.numpy_namespace().empty,
+            current=limits.budget,
+            take=buffers.take,
+            give=buffers.give,
+        )
+        names = "".join(f"b{i}, " for i in range(len(lines.buffers)))
+        return lines.function(
+            [
+                f"def program({', '.join(inputs)}):",
+                *(f"    if type({n}) is not float: {n} = tidy({n})" for n in numbers),
+                "    budget = current()",
+                f"    if budget is not None: budget.charge({self.elements})",
+                f"    {names}= taken = take()" if names else "",
+                "    with quiet():",
+                *(f"        {line}" for line in [*lines.body, "pass"]),
+                "    give(taken)" if names else "",
+                f"    return [{outputs}]",
+            ]
+        )
+
+    def _step(self, number: int, step: Segment | Equation) -> None:
+        body = self.lines.body
+        if isinstance(step, Segment):
+            self._segment(step, self.own.intersection(self.freed.get(number, ())))
+        elif _is_direct(step) and step.primitive.elementwise:
+            self.lines.compute(number, step)
+        else:
+            operands = ", ".join(self.lines.operand(a) for a in step.inputs)
+            text = _call(step, self.lines).format(operands)
+            body.append(f"{self.lines.new_name(step.output)} = {text}")
+        if isinstance(step, Equation):
+            self._check(step.output)
+        others = self.lines.release(self.freed.get(number, ()))
+        if others:
+            body.append(f"del {', '.join(others)}")
+
+    def _check(self, variable: Variable) -> None:
+        if variable in self.guards:
+            self.lines.body.append(f"if not assume({self.lines.names[variable]}): return None")
+
+    def _segment(self, segment: Segment, dying: frozenset[Variable]) -> None:
+        kernel, lines = Kernel(segment, dying, reproducible=self.reproducible), self.lines
+        operands = ", ".join(map(lines.operand, kernel.reads))
+        results = "".join(f"{lines.new_name(v)}, " for v in kernel.results)
+        lines.body.append(f"found = {lines.constant(kernel.run)}({operands})")
+        lines.body.append("if found is None: return None")
+        if results:
+            lines.body.append(f"{results}= found; del found")
+
+    def _place(self, variable: Variable) -> str | None:
+        """Buffers are for what nobody else sees; the rest are arrays of their own."""
+        if variable in self.own:
             return None
-        with arrays.quiet():
-            for number, step in enumerate(self.steps):
-                if not step(known):
-                    return None
-                for variable in self.freed.get(number, ()):
-                    known.pop(variable, None)
-        return [_value(a, known) for a in self.program.outputs]
+        name = self.lines.new_name(variable)
+        self.lines.body.append(f"{name} = empty({variable.shape!r}, {variable.dtype!r})")
+        return name
 
 
-def _unbound(step: Segment | Equation) -> Iterable[Equation]:
+def _direct(step: Segment | Equation) -> Iterable[Equation]:
     if isinstance(step, Segment):
         return step.equations.values()
-    return () if _into_new(step) is None else (step,)
+    return (step,) if _is_direct(step) else ()
 
 
-def _value(atom: Atom, known: dict[Variable, Any]) -> Any:
-    return known[atom] if isinstance(atom, Variable) else atom
+def _is_direct(equation: Equation) -> bool:
+    """Whether the text calls NumPy itself, and not `bind`."""
+    if not equation.primitive.elementwise:
+        return _is_reduction(equation)
+    return equation.output.shape != () and ufuncs.of(equation) is not None
 
 
-def _segment(segment: Segment, dying: frozenset[Variable]) -> Step:
-    kernel = Kernel(segment, dying)
-
-    def step(known: dict[Variable, Any]) -> bool:
-        found = kernel.run(known)
-        if found is None:
-            return False
-        known.update(found)
-        return True
-
-    return step
-
-
-def _whole(equation: Equation, guard: bool) -> Step:
-    inputs, output = equation.inputs, equation.output
-    compute = _into_new(equation) or functools.partial(_bound, equation)
-
-    def step(known: dict[Variable, Any]) -> bool:
-        result = known[output] = compute([_value(a, known) for a in inputs])
-        return not guard or assume(result)
-
-    return step
+def _is_reduction(equation: Equation) -> bool:
+    """Whether it is one call of NumPy."""
+    x = equation.inputs[0]
+    return (
+        schedule.is_reduction(equation.primitive)
+        and isinstance(x, Variable)
+        and x.dtype in arrays.DTYPES
+        and min(x.shape, default=0) > 0
+        and (x.shape[-1] >= _ROW or len(equation.params["axis"]) == len(x.shape) == 1)
+        and equation.primitive is not reductions.mean
+    )
 
 
-def _bound(equation: Equation, operands: Sequence[Any]) -> Any:
-    return bind(equation.primitive, operands, equation.params)
+def _call(equation: Equation, lines: Lines) -> str:
+    """The text of a call, with a gap for the operands."""
+    if _is_direct(equation):
+        axis, keep = equation.params["axis"], equation.params["keepdims"]
+        reduce = lines.constant(ufuncs.joining(equation.primitive).reduce)
+        text = f"{reduce}({{}})" if axis == (0,) and not keep else f"{reduce}({{}}, {axis!r}, None, None, {keep})"
+        return text if equation.output.shape or equation.output.dtype != "float64" else f"float({text})"
+    function = _of_numbers(equation)
+    if function is not None:
+        return f"{lines.constant(function)}({{}})"
+    return f"{lines.constant(bind)}({lines.constant(equation.primitive)}, ({{}},), {lines.constant(equation.params)})"
 
 
-def _into_new(equation: Equation) -> Callable[[Sequence[Any]], Any] | None:
-    """An elementwise equation on arrays as one call of NumPy; None where it is none."""
-    shape, dtype = equation.output.shape, equation.output.dtype
-    function = ufuncs.into(equation.primitive, equation.params) if shape and ufuncs.is_plain(equation) else None
-    if function is None:
+def _of_numbers(equation: Equation) -> Callable[..., Any] | None:
+    """The function of Python's numbers where the operands are such."""
+    primitive = equation.primitive
+    kinds = ("float64", "bool") if primitive.truths else ("float64",)
+    plain = all(
+        a.shape == () and a.dtype in kinds if isinstance(a, Variable) else type(a) is float for a in equation.inputs
+    )
+    if not primitive.elementwise or not plain or equation.params:
         return None
-    empty = arrays.numpy_namespace().empty
-    write, surcharge = function, equation.primitive.surcharge
-
-    def compute(operands: Sequence[Any]) -> Any:
-        if surcharge is not None:
-            limits.charge(surcharge(*operands, **equation.params))
-        result = empty(shape, dtype)
-        write(*operands, result)
-        return result
-
-    return compute
+    return primitive.of_floats

@@ -11,43 +11,40 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
-from gradcli.executors import schedule, sincos
-from gradcli.executors.instructions import WAVES, Environment, Instruction, Reduction, Surcharge, instructions
+from gradcli.executors import schedule, sincos, ufuncs
+from gradcli.executors.block_code import Code
 from gradcli.executors.schedule import Segment
+from gradcli.executors.waves import Waves
 from gradcli.primitives import reductions
 from gradcli.program.ir import Equation, Variable
 from gradcli.timing import phase
 
-# So many sines and cosines take as long as it takes to compile a function for them.
-_MANY_WAVES = 2**24
 # Elements times equations for one thread: with fewer, starting it takes longer than it saves.
 _WORTH_A_THREAD = 2**21
 
 
 class Kernel:
-    """A segment, ready to run. The arrays of `dying` are read by nobody else, before or after."""
+    """A segment, ready to run. The arrays of `dying` are read by nobody else, before or after.
 
-    def __init__(self, segment: Segment, dying: frozenset[Variable]) -> None:
+    It reads the variables `reads`, and gives `results`: what is stored of it, and its reductions.
+    """
+
+    def __init__(self, segment: Segment, dying: frozenset[Variable], *, reproducible: bool) -> None:
         self.segment = segment
         self.dying = dying
-        self.partial = any(len(e.params["axis"]) < len(segment.shape) for e in segment.reductions())
-        self.code = instructions(segment, dying, None)
-        self._waves = sum(e.primitive in WAVES for e in segment.equations.values())
-        self._computed = 0
+        self.reductions = [*segment.reductions()]
+        self.partial = any(len(e.params["axis"]) < len(segment.shape) for e in self.reductions)
+        self.waves = Waves(segment.equations.values(), reproducible=reproducible)
+        self.code = Code(segment, dying, self.waves.together)
+        self.reads = [a for a in self.code.loaded if isinstance(a, Variable)]
+        self.results = [*segment.stored, *(e.output for e in self.reductions)]
 
-    def run(self, known: Mapping[Variable, Any]) -> dict[Variable, Any] | None:
-        """The variables that are needed elsewhere, from those that are `known` whole; None where a
-        guard does not hold."""
-        if self._computed < _MANY_WAVES:
-            self._count_waves()
-        return _Run(self, known).run()
-
-    def _count_waves(self) -> None:
-        """Have sines and cosines compiled, where it is possible, once there are enough to pay for it."""
-        self._computed += self._waves * math.prod(self.segment.shape)
-        if self._computed >= _MANY_WAVES:
+    def run(self, *given: Any) -> Sequence[Any] | None:
+        """The results from what it reads; None where a guard does not hold."""
+        if self.waves.are_many():
             with phase("compile"):
-                self.code = instructions(self.segment, self.dying, sincos.compiled())
+                self.code = Code(self.segment, self.dying, sincos.compiled())
+        return _Run(self, dict(zip(self.reads, given))).run()
 
 
 def cores() -> int:
@@ -91,25 +88,19 @@ class _Run:
     def __init__(self, kernel: Kernel, known: Mapping[Variable, Any]) -> None:
         np = arrays.numpy_namespace()
         self.kernel = kernel
-        self.code = kernel.code
-        whole = {s: known[a] if isinstance(a, Variable) else a for s, a in self.code.loaded.items()}
-        self.fixed = {s: a for s, a in whole.items() if not arrays.shape(a)}
-        loads = {s: a for s, a in whole.items() if s not in self.fixed}
+        self.code = code = kernel.code
         segment = kernel.segment
-        self.stored = {
-            v: known[self.code.over[v]] if v in self.code.over else np.empty(segment.shape, v.dtype)
-            for v in segment.stored
-        }
-        loads |= {self.code.slots[v]: a for v, a in self.stored.items()}
-        self.shape, self.sliced = _joined(segment.shape, loads, keep=kernel.partial)
+        self.stored = [known[code.over[v]] if v in code.over else np.empty(segment.shape, v.dtype) for v in code.stored]
+        whole = [known[a] if isinstance(a, Variable) else a for a in code.loaded] + self.stored
+        self.shape, self.sliced = _joined(segment.shape, whole, keep=kernel.partial)
         self.blocks = _Blocks(self.shape).whole_rows() if kernel.partial else _Blocks(self.shape)
-        self.partials: dict[Variable, list[Any]] = {e.output: [None] * self.blocks.count for e in segment.reductions()}
+        self.parts: list[Sequence[Any]] = [()] * self.blocks.count
         # Of the thread that runs it: the others have none of their own.
         self.budget = limits.budget()
         self.failed = False
         self.error: BaseException | None = None
 
-    def run(self) -> dict[Variable, Any] | None:
+    def run(self) -> Sequence[Any] | None:
         numbers = iter(range(self.blocks.count))
         others = [threading.Thread(target=self._work, args=(numbers,)) for _ in range(self._threads() - 1)]
         for thread in others:
@@ -121,8 +112,7 @@ class _Run:
             raise self.error
         if self.failed:
             return None
-        combined = {e.output: _combined(e, self.partials[e.output]) for e in self.kernel.segment.reductions()}
-        return combined | self.stored
+        return [*self.stored, *(_combined(e, p) for e, p in zip(self.kernel.reductions, zip(*self.parts)))]
 
     def _threads(self) -> int:
         segment = self.kernel.segment
@@ -132,85 +122,42 @@ class _Run:
     def _work(self, numbers: Iterator[int]) -> None:
         """Compute blocks until there are none left."""
         try:
-            with arrays.numpy_namespace().errstate(all="ignore"):
-                environment = self._environment()
+            with arrays.numpy_namespace().quiet():
                 shape: Shape | None = None
+                buffers: list[Any] = []
                 for number in numbers:
                     if self.failed or self.error is not None:
                         return
-                    shape = self._load(environment, number, shape)
-                    self._compute(environment, number)
+                    prefix, rows = self.blocks.place(number)
+                    if (sizes := (rows.stop - rows.start, *self.shape[self.blocks.axis + 1 :])) != shape:
+                        shape, buffers = sizes, self._buffers(sizes)
+                    self._compute(number, [_block(*a, prefix, rows) for a in self.sliced], buffers)
         except BaseException as error:
             self.error = error
 
-    def _environment(self) -> Environment:
-        environment: Environment = [None] * len(self.code.slots)
-        for slot, value in self.fixed.items():
-            environment[slot] = value
-        return environment
-
-    def _load(self, environment: Environment, number: int, last: Shape | None) -> Shape:
-        """Put block `number` of every operand into the environment, and buffers of its shape."""
-        prefix, rows = self.blocks.place(number)
-        for slot, (array, full) in self.sliced.items():
-            index = [position if is_full else 0 for position, is_full in zip(prefix, full)]
-            environment[slot] = array[(*index, rows if full[len(prefix)] else slice(None))]
-        shape = (rows.stop - rows.start, *self.shape[self.blocks.axis + 1 :])
-        if shape != last:
-            self._make_buffers(environment, shape)
-        return shape
-
-    def _make_buffers(self, environment: Environment, shape: Shape) -> None:
+    def _buffers(self, shape: Shape) -> list[Any]:
         np = arrays.numpy_namespace()
-        made: dict[int, Any] = {}
-        for slot, (buffer, dtype) in self.code.buffers.items():
-            if buffer not in made:
-                made[buffer] = np.empty(shape, dtype)
-            environment[slot] = made[buffer]
+        return [np.empty(shape, b.dtype) for b in self.code.buffers]
 
-    def _compute(self, environment: Environment, number: int) -> None:
-        for step in self.code.steps:
-            if isinstance(step, Instruction):
-                compute, take, made = step
-                if made is None:
-                    compute(*take(environment))
-                else:
-                    self._keep(environment, made, compute(*take(environment)))
-            elif isinstance(step, Surcharge):
-                if self.budget is not None:
-                    self.budget.charge(step.of(*step.take(environment)))
-            elif isinstance(step, Reduction):
-                self.partials[step.equation.output][number] = _reduced(step.equation, environment[step.slot])
-            elif not environment[step.slot].all():
-                self.failed = True
-                return
-
-    def _keep(self, environment: Environment, slot: int, result: Any) -> None:
-        if slot in self.sliced:
-            environment[slot][...] = result
+    def _compute(self, number: int, blocks: Sequence[Any], buffers: Sequence[Any]) -> None:
+        found = self.code.function(self.budget, *blocks, *buffers)
+        if found is None:
+            self.failed = True
         else:
-            environment[slot] = result
+            self.parts[number] = found
 
 
-def _joining(reduction: Equation) -> Any:
-    """The function of NumPy that joins two elements."""
-    primitive = reduction.primitive.reduces
-    assert primitive is not None
-    return getattr(arrays.numpy_namespace(), primitive.name)
-
-
-def _reduced(equation: Equation, block: Any) -> Any:
-    """The reduction of one block; with all of its axes kept where others are left."""
-    ufunc = _joining(equation)
-    axis = equation.params["axis"]
-    if len(axis) == len(arrays.shape(equation.inputs[0])):
-        return ufunc.reduce(block, axis=None)
-    return ufunc.reduce(block, axis=axis, keepdims=True)
+def _block(array: Any, full: Sequence[bool] | None, prefix: Sequence[int], rows: slice) -> Any:
+    """The block of an operand, which is `full` along these axes, and not broadcast; numbers are the same for all."""
+    if full is None:
+        return array
+    index = [position if is_full else 0 for position, is_full in zip(prefix, full)]
+    return array[(*index, rows if full[len(prefix)] else slice(None))]
 
 
 def _combined(equation: Equation, partials: Sequence[Any]) -> Any:
     """The reduction of the whole from those of the blocks, in their order."""
-    np, ufunc = arrays.numpy_namespace(), _joining(equation)
+    np, ufunc = arrays.numpy_namespace(), ufuncs.joining(equation.primitive)
     shape, axis = arrays.shape(equation.inputs[0]), equation.params["axis"]
     if len(axis) == len(shape):
         found = ufunc.reduce(np.asarray(partials))
@@ -223,21 +170,22 @@ def _combined(equation: Equation, partials: Sequence[Any]) -> Any:
 
 
 def _joined(
-    shape: Shape, loads: Mapping[int, Any], *, keep: bool
-) -> tuple[Shape, dict[int, tuple[Any, Sequence[bool]]]]:
+    shape: Shape, operands: Sequence[Any], *, keep: bool
+) -> tuple[Shape, list[tuple[Any, Sequence[bool] | None]]]:
     """The shape and the operands with neighbouring axes joined, where all operands allow it; for
-    each operand along which axes it is full, and not broadcast."""
+    each operand along which axes it is full, and not broadcast, None for a number."""
     ndim = len(shape)
-    wide = {slot: a.reshape((1,) * (ndim - a.ndim) + a.shape) for slot, a in loads.items()}
-    full = {slot: [n == s for n, s in zip(a.shape, shape)] for slot, a in wide.items()}
-    if keep or not all(a.flags.c_contiguous for a in wide.values()):
-        return shape, {slot: (a, full[slot]) for slot, a in wide.items()}
-    starts = [a for a in range(ndim) if a == 0 or any(f[a] != f[a - 1] for f in full.values())]
+    wide = [a.reshape((1,) * (ndim - a.ndim) + a.shape) if arrays.shape(a) else None for a in operands]
+    full = [None if a is None else [n == s for n, s in zip(a.shape, shape)] for a in wide]
+    if keep or not all(a is None or a.flags.c_contiguous for a in wide):
+        return shape, [(o if a is None else a, f) for o, a, f in zip(operands, wide, full)]
+    starts = [a for a in range(ndim) if a == 0 or any(f and f[a] != f[a - 1] for f in full)]
     groups = list(itertools.pairwise([*starts, ndim]))
 
     def join(sizes: Shape) -> Shape:
         return tuple(math.prod(sizes[a:b]) for a, b in groups)
 
-    return join(shape), {
-        slot: (a.reshape(join(a.shape)), [full[slot][start] for start in starts]) for slot, a in wide.items()
-    }
+    return join(shape), [
+        (o, None) if a is None or f is None else (a.reshape(join(a.shape)), [f[start] for start in starts])
+        for o, a, f in zip(operands, wide, full)
+    ]

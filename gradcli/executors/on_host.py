@@ -10,8 +10,10 @@ from gradcli.executors import functions, scalars, stepwise
 from gradcli.program.ir import Executable, Program
 
 
-def executable(program: Program, _namespace: Any) -> Executable:
-    """A function that runs `program`. It raises what the primitives raise.
+def executable(program: Program, _namespace: Any = None, *, reproducible: bool = False) -> Executable:
+    """A function that runs `program`, in any number of threads at a time. It raises what the primitives raise.
+
+    What it gives is the same however often it ran before where it is `reproducible`, and else apart from rounding.
 
     Raises MissingFunctionError where neither NumPy nor SciPy has a function.
     """
@@ -20,7 +22,7 @@ def executable(program: Program, _namespace: Any) -> Executable:
         from gradcli.executors.blocks import Blocks
 
         functions.require(program, arrays.numpy_namespace())
-        return Blocks(program).run
+        return Blocks(program, reproducible=reproducible).run
     functions.require(program, arrays.floats)
     run = scalars.function(
         program, _as_list, raised=lambda *inputs: stepwise.run(program, inputs), refused=lambda *_inputs: None

@@ -8,7 +8,8 @@ function is compiled that does it for eight at a time, and both together:
 - sin(r + t) and cos(r + t) by the polynomials of fdlibm (k_sin.c and k_cos.c, Sun Microsystems 1993).
 - The last two bits of k say which of them is the sine, and their signs.
 
-The error is below 1 unit in the last place. Numbers beyond LIMIT are left to NumPy.
+The error is below 1 unit in the last place. Numbers beyond LIMIT are left to the C library, one by one, so that
+the result for a number depends neither on its place nor on its neighbours.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
-
-from gradcli import arrays
+from importlib import import_module
+from typing import Any
 
 # Beyond, the three parts of pi/2 are too few.
 LIMIT = 2.0**20
@@ -36,36 +36,59 @@ _COSINE = (
 )  # fmt: skip
 
 # sincos(x, sine, cosine): writes both for a float64 array, into two arrays other than it.
-SinCos = Callable[[Any, Any, Any], None]
+SinCos = Callable[[Any, Any, Any], Any]
+
+_OPERANDS = ("x", "sine", "cosine")
+_kept: list[Any] = []
+# In NumPy's table of the functions of its C interface, and what it calls float64.
+_FROM_LOOP, _DOUBLE = 1, 12
+
+
+def ready() -> SinCos | None:
+    """The function, if it was compiled before."""
+    return compiled() if _kept else None
 
 
 @cache
 def compiled() -> SinCos | None:
-    """The compiled function, or None where there is no `llvmlite`."""
+    """The function as a ufunc of NumPy, compiled for this processor; None where there is no `llvmlite`."""
     try:
         import llvmlite.binding as llvm
     except ImportError:
         return None
+    try:
+        import ctypes
+
+        for name in ("sin", "cos"):
+            # The process ends where code is linked to a name that is not found.
+            llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
+    except AttributeError:
+        return None
+    return _ufunc(_address(llvm))
+
+
+def _ufunc(loop: int) -> SinCos | None:
+    """NumPy's function around a loop over arrays with steps: as its own, it frees the lock of Python's for long ones."""
     import ctypes
 
-    np = arrays.numpy_namespace()
-    native = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64)(_address(llvm))
-
-    def sincos(x: Any, sine: Any, cosine: Any) -> None:
-        together = x.flags.c_contiguous and sine.flags.c_contiguous and cosine.flags.c_contiguous
-        if not together or native(x.ctypes.data, sine.ctypes.data, cosine.ctypes.data, x.size):
-            np.sin(x, sine)
-            np.cos(x, cosine)
-
-    return sincos
-
-
-class _Compiled(NamedTuple):
-    engine: Any
-    address: int
-
-
-_kept: list[_Compiled] = []
+    table = getattr(import_module("numpy._core._multiarray_umath"), "_UFUNC_API", None)
+    if table is None:
+        return None
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    functions = ctypes.cast(pointer(table, None), ctypes.POINTER(ctypes.c_void_p))
+    loops, data = (ctypes.c_void_p * 1)(loop), (ctypes.c_void_p * 1)()
+    types, name = ctypes.create_string_buffer(bytes([_DOUBLE] * 3)), ctypes.create_string_buffer(b"sincos")
+    signature = [*[ctypes.c_void_p] * 3, *[ctypes.c_int] * 4, *[ctypes.c_void_p] * 2, ctypes.c_int]
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, *signature)(functions[_FROM_LOOP])
+    # It looks at these for as long as it lives.
+    _kept.append((loops, data, types, name))
+    made: SinCos = make(
+        ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), 1, 1, 2, -1,
+        ctypes.addressof(name), None, 0,
+    )  # fmt: skip
+    return made
 
 
 def _address(llvm: Any) -> int:
@@ -79,12 +102,16 @@ def _address(llvm: Any) -> int:
     module.verify()
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    _kept.append(_Compiled(engine, engine.get_function_address("sincos")))
-    return _kept[-1].address
+    _kept.append(engine)
+    return int(engine.get_function_address("sincos"))
 
 
 def _text() -> str:
-    """The function in LLVM's language: eight numbers at a time, and those left one by one."""
+    """The loop in LLVM's language: eight numbers at a time where they lie side by side, and those left, or eight among
+    which one is beyond LIMIT, one by one."""
+    wide, narrow = _Body("wide", 8), _Body("narrow", 1)
+    wide.write()
+    narrow.write()
     return f"""
 declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
 declare <1 x double> @llvm.fma.v1f64(<1 x double>, <1 x double>, <1 x double>)
@@ -92,34 +119,71 @@ declare <8 x double> @llvm.fabs.v8f64(<8 x double>)
 declare <1 x double> @llvm.fabs.v1f64(<1 x double>)
 declare i1 @llvm.vector.reduce.or.v8i1(<8 x i1>)
 declare i1 @llvm.vector.reduce.or.v1i1(<1 x i1>)
-define i64 @sincos(ptr %x, ptr %sine, ptr %cosine, i64 %n) {{
+declare double @sin(double)
+declare double @cos(double)
+define void @sincos(ptr %arrays, ptr %sizes, ptr %steps, ptr %data) {{
 start:
-  %many = and i64 %n, -8
-  br label %wide.test
-{_loop("wide", 8, "start", "0", "%many", "narrow.test")}
-{_loop("narrow", 1, "wide.test", "%many", "%n", "end")}
+  %n = load i64, ptr %sizes
+{_pick("ptr", "arrays", "")}
+{_pick("i64", "steps", "step.")}
+  %dense.x = icmp eq i64 %step.x, 8
+  %dense.sine = icmp eq i64 %step.sine, 8
+  %dense.cosine = icmp eq i64 %step.cosine, 8
+  %dense.both = and i1 %dense.sine, %dense.cosine
+  %dense = and i1 %dense.x, %dense.both
+  %last = sub i64 %n, 7
+  %wide.end = select i1 %dense, i64 %last, i64 0
+  br label %test
+test:
+  %wide.i = phi i64 [ 0, %start ], [ %wide.next, %wide.store ], [ %until, %narrow.done ]
+  %wide.next = add i64 %wide.i, 8
+  %wide.more = icmp slt i64 %wide.i, %wide.end
+  br i1 %wide.more, label %wide, label %rest
+wide:
+{wide.loads}
+  br i1 {wide.beyond}, label %narrow.start, label %wide.store
+wide.store:
+{wide.stores}
+  br label %test
+rest:
+  %more = icmp slt i64 %wide.i, %n
+  br i1 %more, label %narrow.start, label %end
+narrow.start:
+  %until = phi i64 [ %wide.next, %wide ], [ %n, %rest ]
+  br label %narrow
+narrow:
+  %narrow.i = phi i64 [ %wide.i, %narrow.start ], [ %narrow.next, %narrow.end ]
+{narrow.loads}
+  br i1 {narrow.beyond}, label %far, label %narrow.store
+narrow.store:
+{narrow.stores}
+  br label %narrow.end
+far:
+  %far.x = load double, ptr {narrow.pointer("x")}
+  %far.sine = call double @sin(double %far.x)
+  %far.cosine = call double @cos(double %far.x)
+  store double %far.sine, ptr {narrow.pointer("sine")}
+  store double %far.cosine, ptr {narrow.pointer("cosine")}
+  br label %narrow.end
+narrow.end:
+  %narrow.next = add i64 %narrow.i, 1
+  %narrow.more = icmp slt i64 %narrow.next, %until
+  br i1 %narrow.more, label %narrow, label %narrow.done
+narrow.done:
+  br label %test
 end:
-  ret i64 0
-beyond:
-  ret i64 1
+  ret void
 }}
 """
 
 
-def _loop(name: str, width: int, before: str, first: str, last: str, after: str) -> str:
-    body = _Body(name, width)
-    body.write()
-    return f"""{name}.test:
-  %{name}.i = phi i64 [ {first}, %{before} ], [ %{name}.next, %{name}.store ]
-  %{name}.more = icmp slt i64 %{name}.i, {last}
-  br i1 %{name}.more, label %{name}, label %{after}
-{name}:
-{body.loads}
-  br i1 {body.beyond}, label %beyond, label %{name}.store
-{name}.store:
-{body.stores}
-  %{name}.next = add i64 %{name}.i, {width}
-  br label %{name}.test"""
+def _pick(kind: str, table: str, prefix: str) -> str:
+    """What NumPy gives for the operand and both results."""
+    return "\n".join(
+        f"  %{prefix}{name}.at = getelementptr {kind}, ptr %{table}, i64 {place}\n"
+        f"  %{prefix}{name} = load {kind}, ptr %{prefix}{name}.at"
+        for place, name in enumerate(_OPERANDS)
+    )
 
 
 class _Body:
@@ -135,7 +199,12 @@ class _Body:
         self.count = 0
 
     def write(self) -> None:
-        x = self._put(f"load {self.kind}, ptr {self._pointer('x')}, align 8")
+        self.lines += [
+            f"  {self.pointer(a)}.offset = mul i64 %{self.name}.i, %step.{a}\n"
+            f"  {self.pointer(a)} = getelementptr i8, ptr %{a}, i64 {self.pointer(a)}.offset"
+            for a in _OPERANDS
+        ]
+        x = self._put(f"load {self.kind}, ptr {self.pointer('x')}, align 8")
         size = self._put(f"call {self.kind} @llvm.fabs.v{self.width}f64({self.kind} {x})")
         outside = self._put(f"fcmp ogt {self.kind} {size}, {self._number(LIMIT)}")
         mask = f"<{self.width} x i1>"
@@ -200,13 +269,14 @@ class _Body:
         bits = self._put(f"bitcast {self.kind} {value} to {self.whole}")
         signed = self._put(f"xor {self.whole} {bits}, {sign}")
         number = self._put(f"bitcast {self.whole} {signed} to {self.kind}")
-        self.lines.append(f"  store {self.kind} {number}, ptr {self._pointer(name)}, align 8")
+        self.lines.append(f"  store {self.kind} {number}, ptr {self.pointer(name)}, align 8")
 
     def _select(self, condition: str, first: str, second: str) -> str:
         return self._put(f"select <{self.width} x i1> {condition}, {self.kind} {first}, {self.kind} {second}")
 
-    def _pointer(self, array: str) -> str:
-        return self._put(f"getelementptr double, ptr %{array}, i64 %{self.name}.i")
+    def pointer(self, array: str) -> str:
+        """The place in an array."""
+        return f"%{self.name}.{array}"
 
     def _fma(self, a: str, b: str, c: str) -> str:
         kind = self.kind

@@ -80,6 +80,22 @@ def into(primitive: Primitive, params: Mapping[str, Any]) -> Into | None:
     return _own().get(primitive) or _ufunc(primitive)
 
 
+def of(equation: Equation) -> Into | None:
+    """The function for an equation on arrays, or None where there is none."""
+    return into(equation.primitive, equation.params) if is_plain(equation) else None
+
+
+def is_in_place(equation: Equation) -> bool:
+    """Whether an equation may be written over its operands."""
+    return equation.primitive not in NOT_IN_PLACE and of(equation) is not None
+
+
+def joining(reduction: Primitive) -> Any:
+    """The function of NumPy that joins two elements of what is reduced."""
+    assert reduction.reduces is not None
+    return getattr(arrays.numpy_namespace(), reduction.reduces.name)
+
+
 def _whole_power(n: float) -> Into:
     np = arrays.numpy_namespace()
 

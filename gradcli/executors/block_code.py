@@ -1,0 +1,94 @@
+"""The equations of a segment as a function of one block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.executors import ufuncs
+from gradcli.executors.buffers import Buffer
+from gradcli.executors.lines import Lines
+from gradcli.executors.schedule import Segment, last_uses
+from gradcli.executors.sincos import SinCos
+from gradcli.executors.waves import WAVES
+from gradcli.program.ir import Atom, Equation, Variable
+
+
+class Code:
+    """`function(budget, *blocks)` computes one block, of any size: the blocks are those of the atoms `loaded`, of the
+    variables `stored`, into which results are written, and buffers of the dtypes of `buffers`.
+
+    It gives the block's part of each reduction, or None where a guard does not hold. The array of a result in `over`
+    is that of the operand there.
+    """
+
+    def __init__(self, segment: Segment, dying: frozenset[Variable], together: SinCos | None) -> None:
+        """It may write over the arrays of `dying`; `together` computes sines with their cosines."""
+        self.segment = segment
+        self.loaded: list[Atom] = []
+        self.stored = [*segment.stored]
+        self.over: dict[Variable, Variable] = {}
+        self._dying = dying
+        equations = [*segment.equations.values()]
+        freed = last_uses(equations, ())
+        self._last = {v: number for number, variables in freed.items() for v in variables}
+        places = {v: f"r{i}" for i, v in enumerate(self.stored)}
+        self._lines = Lines(equations, freed, places.get, together)
+        self.function = self._compiled(equations, freed, [*places.values()])
+        self.buffers: list[Buffer] = self._lines.buffers
+
+    def _compiled(
+        self, equations: Sequence[Equation], freed: Mapping[int, Sequence[Variable]], places: Sequence[str]
+    ) -> Callable[..., Any]:
+        lines, body = self._lines, self._lines.body
+        guards = set(self.segment.guards)
+        parts: list[str] = []
+        for number, equation in enumerate(equations):
+            for atom in equation.inputs:
+                self._load(atom)
+            if equation.primitive.elementwise:
+                self._write_over(number, equation)
+                lines.compute(number, equation)
+            else:
+                parts.append(f"p{len(parts)}")
+                body.append(f"{parts[-1]} = {self._reduction(equation)}")
+            if equation.output in guards:
+                name = lines.names[equation.output]
+                body.append(f"if not {name}.item({name}.argmin()): return None")
+            lines.release(freed.get(number, ()))
+        names = [lines.operand(a) for a in self.loaded]
+        blocks = [*names, *places, *(f"b{i}" for i in range(len(lines.buffers)))]
+        return lines.function(
+            [
+                f"def program({', '.join(['budget', *blocks])}):",
+                *(f"    {line}" for line in body),
+                f"    return ({''.join(f'{part}, ' for part in parts)})",
+            ]
+        )
+
+    def _load(self, atom: Atom) -> None:
+        """Have an operand that is not computed here among the blocks."""
+        key = atom if isinstance(atom, Variable) else id(atom)
+        if key not in self._lines.names and (isinstance(atom, Variable) or arrays.shape(atom)):
+            self._lines.names[key] = f"x{len(self.loaded)}"
+            self.loaded.append(atom)
+
+    def _reduction(self, equation: Equation) -> str:
+        """The reduction of a block; with all of its axes kept where others are left."""
+        reduce = self._lines.constant(ufuncs.joining(equation.primitive).reduce)
+        name, axis = self._lines.operand(equation.inputs[0]), equation.params["axis"]
+        whole = len(axis) == len(arrays.shape(equation.inputs[0]))
+        return f"{reduce}({name}, None)" if whole else f"{reduce}({name}, {axis!r}, None, None, True)"
+
+    def _write_over(self, number: int, equation: Equation) -> None:
+        """Have a result that is stored take the place of an operand that is not read any more."""
+        output = equation.output
+        if output not in self.segment.stored or equation.primitive in WAVES or not ufuncs.is_in_place(equation):
+            return
+        for atom in self.loaded:
+            if not isinstance(atom, Variable) or atom not in self._dying or atom in self.over.values():
+                continue
+            if self._last[atom] <= number and (atom.shape, atom.dtype) == (output.shape, output.dtype):
+                self.over[output] = atom
+                return

@@ -1,0 +1,43 @@
+"""Memory that is written again in every run of a program, a set of arrays for each run that is under way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.arrays.shapes import Shape
+
+# So many bytes are kept between the runs of a program: more do not stay in the caches of a core either.
+_MOST_KEPT = 2**21
+
+
+class Buffer(NamedTuple):
+    """An array that is written again in every run."""
+
+    shape: Shape
+    dtype: str
+
+
+class Buffers:
+    """Sets of arrays of these shapes and dtypes. Any number of threads may take one, and one may take any number."""
+
+    def __init__(self, kinds: Sequence[Buffer]) -> None:
+        self._kinds = kinds
+        self._empty = arrays.numpy_namespace().empty
+        self._unused: list[list[Any]] = []
+        sizes = (math.prod(k.shape) * (8 if k.dtype == "float64" else 4) for k in kinds)
+        self._kept = sum(sizes) <= _MOST_KEPT
+
+    def take(self) -> list[Any]:
+        """A set that nobody else has."""
+        try:
+            return self._unused.pop()
+        except IndexError:
+            return [self._empty(shape, dtype) for shape, dtype in self._kinds]
+
+    def give(self, taken: list[Any]) -> None:
+        """Have a set used again, in which nobody reads any more. One that is not given back is not missed."""
+        if self._kept:
+            self._unused.append(taken)
