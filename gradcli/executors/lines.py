@@ -74,7 +74,10 @@ class Lines:
         if id(atom) in self.names:
             return self.names[id(atom)]
         if type(atom) is float and dtype is not None:
-            return self.constant(arrays.numpy_namespace().asarray(atom, dtype))
+            np = arrays.numpy_namespace()
+            # One too large for it is infinite, as it is beside arrays.
+            with np.quiet():
+                return self.constant(np.asarray(atom, dtype))
         return self.constant(atom)
 
     def constant(self, value: Any) -> str:
