@@ -195,6 +195,15 @@ class TestEval:
             ),
             ("x**24*polygamma(23, x)", "2.585201673888497664e+22", "0"),
             ("tanh(20)*sin(x)/x", "0.99999999999999999150", "0"),
+            ("sin(x/3)/x", "0.33333333333333333333", "0"),
+            ("sin(pi*x)/x", "3.1415926535897932385", "0"),
+            ("(exp(0.1*x) - 1)/x", "0.1", "0.005"),
+            ("sin(1.00000000000000000001*x)/x", "1.0000000000000000000", "0"),
+            ("sin(x*3*6004799503160661)/(x*18014398509481984)", "0.99999999999999994449", "0"),
+            ("524287*524289*5*229*457*525313/524288/524288/524288/524288*sin(x)/x", "1.0000000000000000000", "0"),
+            ("(sin(tan(x)) - tan(sin(x)))/x**7", "-0.033333333333333333333", "0"),
+            ("(1 - cos(1e200*x))/x**2", "5.0000000000000000000e+399", "0"),
+            ("sin(x*1e9999)/x", "1.0000000000000000000e+9999", "0"),
         ],
     )
     def test_limits_are_of_numbers_that_do_not_round(self, run, program, value, slope):
@@ -208,17 +217,19 @@ class TestEval:
         assert found["jacobian"]["x"][0] == ["0", "0", "0"]
         assert found["jacobian"]["x"][1][1].startswith("-0.0013333328")
 
-    @pytest.mark.parametrize(
-        "program",
-        [
-            "sin(x/3)/x",
-            "sin(pi*x)/x",
-            "(exp(0.1*x) - 1)/x",
-            "sin(1.00000000000000000001*x)/x",
-            "3*6004799503160661/18014398509481984*sin(x)/x",
-            "524287*524289*5*229*457*525313/524288/524288/524288/524288*sin(x)/x",
-        ],
-    )
+    def test_limits_at_points_that_are_no_floats(self, run):
+        words = ["(x**2 - 0.01)/(x - 0.1)", "x=0.1", "--digits", "20"]
+        assert run("eval", *words).out == "value  0.2\n\nby  gradient\nx   1\n"
+        words = ["sin(0.1*a*x)/(0.3*a*x)", "x=0", "a=2", "--digits", "10"]
+        assert run("eval", *words).out.startswith("value  0.3333333333\n")
+
+    def test_a_name_may_be_that_of_a_constant(self, run):
+        assert (
+            run("eval", "pi = 2*x; sin(pi*np.pi)/(np.pi*x)", "x=0", "--digits", "10", "--no-grad").out
+            == "value  2.000000000\n"
+        )
+
+    @pytest.mark.parametrize("program", ["((sqrt(3)**2 - 3)*x + x**2)/x"])
     def test_a_limit_without_digits_is_an_error(self, run, program):
         outcome = run("eval", program, "x=0", "--digits", "20")
         assert outcome.err.startswith("error: this has no value as it stands, and no digits of its limit are proved\n")

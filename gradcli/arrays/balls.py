@@ -271,6 +271,13 @@ class Balls:
         """The number of an array of one."""
         return self.numbers.item() if self.shape else self.numbers
 
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """The numerator and the denominator of a number that is kept as a fraction. Raises ValueError for others."""
+        number = self.item()
+        if type(number) is not fmpq:
+            raise ValueError("a ball is no fraction")
+        return int(number.p), int(number.q)
+
     def __bool__(self) -> bool:
         return bool(_namespace().not_equal(Balls(self.item()), 0.0))
 

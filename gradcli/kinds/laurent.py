@@ -15,6 +15,7 @@ from gradcli.kinds.rounding import Roundings
 from gradcli.kinds.taylor import Jet, observer
 from gradcli.primitives.arithmetic import add, divide, multiply, negative, reciprocal, subtract
 from gradcli.primitives.bind import assume, bind
+from gradcli.primitives.comparisons import isfinite
 from gradcli.primitives.elementary import coth, csch
 from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.operators import Operators
@@ -33,6 +34,10 @@ _MOST_POLES = 50
 
 class NoSeriesError(EvaluationError):
     """The function has no Laurent series with numbers as its coefficients."""
+
+
+class ZeroError(NoSeriesError):
+    """All coefficients are 0 that there are."""
 
 
 @contextmanager
@@ -129,14 +134,14 @@ def _stripped(valuation: int, jet: Any) -> Laurent:
     """t**valuation*jet, without coefficients that are 0 but for rounding."""
     found = _padded(jet)
     others = None if is_exact() else _padded(jet.shadow) if jet.shadow is not None else [*found]
-    if not all(map(math.isfinite, found)):
+    if not all(map(isfinite if is_exact() else math.isfinite, found)):
         raise NoSeriesError("a coefficient is no number")
     for k, (c, other) in enumerate(zip(found, others or ())):
         if others is not None and abs(c - other) >= _NOISE * abs(c):
             found[k] = others[k] = 0.0
     zeros = next((k for k, c in enumerate(found) if c), None)
     if zeros is None:
-        raise NoSeriesError("a function that is 0 everywhere")
+        raise ZeroError("a function that is 0 everywhere")
     return Laurent(valuation + zeros, _watched(found[zeros:], others and others[zeros:], jet))
 
 
@@ -180,7 +185,7 @@ def _with_poles(primitive: Primitive, back: Any) -> Any:
             return _stripped(0, bind(primitive, (jet,), params))
         if point < -_MOST_POLES:
             raise NoSeriesError("a pole too far from 0")
-        further = [a, *(a + k for k in range(1, int(-point) + 1))]
+        further = [a, *(a + k for k in range(1, int(float(-point)) + 1))]
         found = bind(primitive, (further[-1] + 1.0,), params)
         for operand in reversed(further):
             found = back(found, operand, **params)

@@ -12,7 +12,7 @@ from gradcli.language.cells import Cell, InParts, is_basic
 from gradcli.language.lists import Items, is_position, item_of
 from gradcli.language.machine import Activation, Machine, Scope, Task
 from gradcli.language.operations import ATTRIBUTES, BINARY, COMPARE, TRUTH
-from gradcli.language.removable import Removable, limit
+from gradcli.language.removable import Removable
 from gradcli.language.scope import unknown_name
 from gradcli.language.stable import Fitting, Rewritten
 from gradcli.language.statements import bind, elements, key_of
@@ -28,7 +28,7 @@ from gradcli.primitives.primitive import Operation
 from gradcli.primitives.special import gamma
 
 if TYPE_CHECKING:
-    from gradcli.primitives.taylor_series import ExactSeries
+    pass
 
 
 def _list(machine: Machine, node: tree.List, _scope: Scope) -> Task:
@@ -244,11 +244,10 @@ def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
         near = equal(constant(variable), point)
     if assume(logical_not(near)):
         return (yield from _as_it_stands(machine, node, scope, {first: given}))
-    series = node.series if machine.scalars is None else _limit(machine, node)
     machine.rewritten[node] = None
     everywhere = assume(near)
     inside = variable if everywhere else where(near, variable, point)
-    by_series = machine.apply(node, taylor_series.called, partial(taylor_series, series=series), inside)
+    by_series = machine.apply(node, taylor_series.called, partial(taylor_series, series=node.series), inside)
     for (place, times), n in node.others:
         other = number((yield place), f"'{node.rule.pattern}'")
         other = power(other if times == 1.0 else arithmetic.divide(other, times), float(n))
@@ -258,18 +257,6 @@ def _removable(machine: Machine, node: Removable, scope: Scope) -> Task:
     outside = where(near, point + node.series.radius, variable)
     values = {place: arithmetic.multiply(outside, times) for place, times in node.places}
     return where(near, by_series, (yield from _as_it_stands(machine, node, scope, values)))
-
-
-def _limit(machine: Machine, node: Removable) -> ExactSeries:
-    found = limit(node, machine.program)
-    if found is None:
-        raise EvaluationError(
-            "this has no value as it stands, and no digits of its limit are proved",
-            hint="there are digits of limits where all numbers are halves, quarters and the like; nearby there are, too",
-            span=node.span,
-            source=machine.program.source,
-        )
-    return found
 
 
 def _apart(values: Mapping[str, Value], numbers: tuple[float, float]) -> Sequence[Mapping[str, tuple[Value, Value]]]:

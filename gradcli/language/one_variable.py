@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from gradcli import arrays
 from gradcli.errors import GradcliError
 from gradcli.language import scope, stable
 from gradcli.language.meanings import meanings
 from gradcli.language.operations import BINARY
-from gradcli.language.rounded import Rounded, exactly
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.arithmetic import add, divide, multiply, negative
@@ -30,16 +29,22 @@ _OPERATORS = ("+", "-", "*", "/", "**")
 # Powers that are products have exponents up to this.
 _MOST_FACTORS = 12
 
+# What the text of a number begins with that is no fraction.
+_WRITTEN = "="
+
 # Powers of expressions, these by their text in one order.
 Factors = tuple[tuple[str, int], ...]
-# A function of one variable: ("number", value), ("variable", factor, power), or (operation, operands).
+# A function of one variable: ("number", value), ("variable", factor, power), ("written", text) for a number that is no
+# fraction, or (operation, operands).
 Form = tuple[Any, ...]
+# A float, or a Fraction where numbers do not round.
+Real = Any
 
 
 class Product(NamedTuple):
     """An expression as a number times others; equal for expressions that differ in the order of their parts alone."""
 
-    factor: float
+    factor: Real
     factors: Factors
 
     def __str__(self) -> str:
@@ -50,22 +55,21 @@ class Place(NamedTuple):
     """Where an expression stands, and the number of times that what stands there is that expression."""
 
     node: tree.Expression
-    times: float
+    times: Real
 
 
 class OneVariable(NamedTuple):
     """An expression as a function of one variable times powers of others. `places` are where the variable stands in it,
-    first those where it stands as itself; `exact` says whether no number in it was rounded."""
+    first those where it stands as itself."""
 
     form: Form
     places: tuple[Place, ...]
     others: tuple[tuple[Place, int], ...]
-    exact: bool
 
 
 class _Part(NamedTuple):
     """What an expression in a product is: an operation on others, a sum of them where there is none, or anything else
-    where there are no operands; `varies` are the expressions of the last sort that it varies with."""
+    where there are no operands; `varies` are the expressions of the last sort that it varies with, none for a number."""
 
     varies: frozenset[str]
     operation: Operation | None = None
@@ -74,11 +78,16 @@ class _Part(NamedTuple):
 
 class Reader:
     """Reads the expressions of a program, where `own` are the functions that it defines, `bound` the names with values
-    from outside, and `apart` those that stand for themselves alone."""
+    from outside, and `apart` those that stand for themselves alone.
+
+    Numbers are those of the namespace that was chosen: fractions where that is exact, and floats."""
 
     def __init__(
         self, program: tree.Module, own: Collection[str], bound: Collection[str], apart: Collection[str]
     ) -> None:
+        namespace = arrays.chosen_namespace()
+        self._scalars = None if namespace is None else namespace.scalars
+        self._one: Real = 1.0 if self._scalars is None else _fraction(1)
         self._program = program
         self._own = own
         self._names = scope.inner_names(program) | set(bound)
@@ -101,21 +110,14 @@ class Reader:
             product = self._product(n)
             places.setdefault(product.factors, []).append(Place(n, product.factor))
         whole = self._product(node)
-        tried = [v for v in places if v and v != whole.factors][-_MOST_VARIABLES:]
+        tried = [v for v in places if self._varies(v) and v != whole.factors][-_MOST_VARIABLES:]
         for variable in reversed(tried):
             found = self._split(whole, variable)
             if found is not None and all(((text, 1),) in places for text, _ in found[1]):
                 form, others = found
-                standing = sorted(places[variable], key=lambda place: place.times != 1.0)
-                beside = [(places[(text, 1),][0], n) for text, n in others]
-                times = (place.times for place in (*standing, *(place for place, _ in beside)))
-                exact = all(type(number) is not Rounded for number in (*numbers_in(form), *times))
-                yield OneVariable(
-                    _plain(form),
-                    tuple(map(_plain_place, standing)),
-                    tuple((_plain_place(p), n) for p, n in beside),
-                    exact,
-                )
+                standing = sorted(places[variable], key=lambda place: place.times != 1)
+                beside = ((places[(text, 1),][0], n) for text, n in others)
+                yield OneVariable(form, tuple(standing), tuple(beside))
 
     def _split(self, product: Product, variable: Factors) -> tuple[Form, Factors] | None:
         """A product as a function of the variable times others."""
@@ -140,7 +142,7 @@ class Reader:
             return None
         n = min(most)
         if n:
-            own.append((("variable", 1.0, 1), n))
+            own.append((("variable", self._one, 1), n))
             left |= {text: left.get(text, 0) - n * p for text, p in variable}
         return _multiplied(product.factor, own), tuple((text, n) for text, n in left.items() if n)
 
@@ -158,16 +160,18 @@ class Reader:
         return None if any(form is None for form, _ in forms) else _multiplied(factor, forms)  # type: ignore[arg-type]
 
     def _form_of_part(self, text: str, variable: Factors) -> Form | None:
-        _, operation, operands = self._parts[text]
+        varies, operation, operands = self._parts[text]
+        if not varies and not operands:
+            return "written", text.removeprefix(_WRITTEN)
         if operation is None:
-            return self._form(Product(1.0, ((text, 1),)), variable) if operands or variable == ((text, 1),) else None
+            return self._form(self._of_text(text), variable) if operands or variable == ((text, 1),) else None
         forms = [self._form(o, variable) for o in operands]
         return None if None in forms else (operation, tuple(forms))
 
     def operands(self, node: tree.SyntaxNode) -> Sequence[tree.Expression] | None:
         """What an elementwise operation is applied to, none of a number; None for anything else."""
         if isinstance(node, (tree.Number, tree.Name)):
-            if self._constant(node) is not None:
+            if self._number(node) is not None:
                 return ()
             meaning = self._read_as.get(node)
             return None if meaning is None else (meaning,)
@@ -191,14 +195,21 @@ class Reader:
             waiting += operands or ()
         return bool(below)
 
-    def _constant(self, node: tree.SyntaxNode) -> float | None:
-        """The number that is written, or that a name such as `pi` stands for."""
+    def _number(self, node: tree.SyntaxNode) -> Real | str | None:
+        """The number that is written, or that a name such as `pi` stands for; the text of one that is no fraction where
+        numbers do not round."""
+        value, text = None, ""
         if isinstance(node, tree.Number):
-            return node.value
-        if not isinstance(node, tree.Name) or (not node.module and node.id in self._names):
-            return None
-        value = (scope.LIBRARY_CONSTANTS if node.module else scope.CONSTANTS).get(node.id)
-        return value if type(value) is float and math.isfinite(value) else None
+            value, text = node.value, node.text
+        elif isinstance(node, tree.Name) and (node.module or node.id not in self._names):
+            named = (scope.LIBRARY_CONSTANTS if node.module else scope.CONSTANTS).get(node.id)
+            value = named if type(named) is float and math.isfinite(named) else None
+        if value is None or self._scalars is None:
+            return value
+        if isinstance(node, tree.Name):
+            return node.id if node.id in self._scalars.constants else _fraction(value)
+        number = _fraction(self._scalars.number(text) if text else value)
+        return text if number is None else number
 
     def _inside(self, node: tree.Expression) -> Iterator[tree.Expression]:
         yield node
@@ -218,7 +229,7 @@ class Reader:
             {n.id for n in tree.walk(side) if isinstance(n, tree.Name)} for side in (node.left, node.right)
         )
         named = all(isinstance(side, tree.Name) or self._is_plain(side) for side in (node.left, node.right))
-        varying = all(self._product(side).factors for side in (node.left, node.right))
+        varying = all(self._varies(self._product(side).factors) for side in (node.left, node.right))
         return named and varying and base.isdisjoint(exponent)
 
     def _product(self, node: tree.Expression) -> Product:
@@ -228,7 +239,9 @@ class Reader:
         return found
 
     def _read(self, node: tree.Expression) -> Product:
-        value = self._constant(node)
+        value = self._number(node)
+        if isinstance(value, str):
+            return self._of_part(f"{_WRITTEN}{value}", _Part(frozenset()))
         if value is not None:
             return Product(value, ())
         below = self._operands(node)
@@ -242,10 +255,10 @@ class Reader:
         if node in self._read_as:
             return operands[0]
         if isinstance(node, tree.Unary):
-            return _scaled(operands[0], -1.0 if node.operator == "-" else 1.0)
+            return _scaled(operands[0], -1 if node.operator == "-" else 1)
         if isinstance(node, tree.Binary):
             if node.operator in ("+", "-"):
-                return self._sum(operands[0], _scaled(operands[1], 1.0 if node.operator == "+" else -1.0))
+                return self._sum(operands[0], _scaled(operands[1], 1 if node.operator == "+" else -1))
             found = _combined(node.operator, *operands)
             if found is not None:
                 return found
@@ -261,20 +274,22 @@ class Reader:
 
     def _of_part(self, text: str, part: _Part) -> Product:
         self._parts[text] = part
-        return Product(1.0, ((text, 1),))
+        return self._of_text(text)
+
+    def _of_text(self, text: str) -> Product:
+        return Product(self._one, ((text, 1),))
 
     def _sum(self, a: Product, b: Product) -> Product:
         """A sum as a number times one that is the same for the negative one."""
-        terms: dict[Factors, float] = {}
+        zero = 0 * self._one
+        terms: dict[Factors, Real] = {}
         for product in (a, b):
             for term in self._terms(product):
-                terms[term.factors] = exactly(operator.add, terms.get(term.factors, 0.0), term.factor)
+                terms[term.factors] = terms.get(term.factors, zero) + term.factor
         listed = [Product(factor, factors) for factors, factor in sorted(terms.items()) if factor]
-        if any(not factor and type(factor) is Rounded for factor in terms.values()):
-            listed = [Product(Rounded(factor), factors) for factor, factors in listed] or [Product(Rounded(0.0), ())]
         if len(listed) < 2:
-            return listed[0] if listed else Product(0.0, ())
-        sign = math.copysign(1.0, listed[0].factor)
+            return listed[0] if listed else Product(zero, ())
+        sign = -1 if listed[0].factor < 0 else 1
         listed = [_scaled(term, sign) for term in listed]
         return _scaled(self._of_operands(None, listed), sign)
 
@@ -286,25 +301,15 @@ class Reader:
         return (product,)
 
 
-def numbers_in(form: Form) -> Iterator[float]:
-    head, *rest = form
-    if head == "number" or head == "variable":
-        yield rest[0]
-    else:
-        for part in rest[0]:
-            yield from numbers_in(part)
+def _fraction(number: Any) -> Any:
+    """A number as a fraction; None where it is none, or has a longer one than is worked with."""
+    # What most programs do without.
+    from fractions import Fraction
 
-
-def _plain(form: Form) -> Form:
-    """A function with floats for its numbers."""
-    head, *rest = form
-    if head == "number" or head == "variable":
-        return head, float(rest[0]), *rest[1:]
-    return head, tuple(map(_plain, rest[0]))
-
-
-def _plain_place(place: Place) -> Place:
-    return Place(place.node, float(place.times))
+    try:
+        return Fraction(*number.as_integer_ratio())
+    except (ValueError, OverflowError):
+        return None
 
 
 def _by_logarithm(node: tree.Binary) -> tree.Expression:
@@ -345,33 +350,30 @@ def _power_of(factors: Factors, variable: Factors) -> int:
     return found.pop() if len(found) == 1 and len(factors) == len(variable) else 0
 
 
-def _scaled(a: Product, factor: float) -> Product:
-    return Product(exactly(operator.mul, factor, a.factor), a.factors)
+def _scaled(a: Product, factor: Real) -> Product:
+    return Product(factor * a.factor, a.factors)
 
 
-def _combined(symbol: str, a: Product, b: Product) -> Product | None:
+def _combined(operator: str, a: Product, b: Product) -> Product | None:
     """What an operator makes of two products; None where that is no product of theirs."""
-    if symbol == "*" or (symbol == "/" and b.factor):
-        sign = 1 if symbol == "*" else -1
+    if operator == "*" or (operator == "/" and b.factor):
+        sign = 1 if operator == "*" else -1
         powers = dict(a.factors)
         for text, n in b.factors:
             powers[text] = powers.get(text, 0) + sign * n
-        factor = exactly(operator.mul if sign > 0 else operator.truediv, a.factor, b.factor)
+        factor = a.factor * b.factor if sign > 0 else a.factor / b.factor
         return Product(factor, tuple(sorted((text, n) for text, n in powers.items() if n)))
-    if symbol == "**" and not b.factors and b.factor in range(1, _MOST_FACTORS) and abs(a.factor) == 1.0:
+    if operator == "**" and not b.factors and b.factor in range(1, _MOST_FACTORS) and abs(a.factor) == 1:
         n = int(b.factor)
-        return Product(
-            Rounded(a.factor**n) if type(a.factor) is Rounded else a.factor**n,
-            tuple((text, p * n) for text, p in a.factors),
-        )
+        return Product(a.factor**n, tuple((text, p * n) for text, p in a.factors))
     return None
 
 
-def _multiplied(factor: float, forms: Sequence[tuple[Form, int]]) -> Form:
+def _multiplied(factor: Real, forms: Sequence[tuple[Form, int]]) -> Form:
     """A number times powers of functions, those with negative powers below a line."""
     above = [_raised(form, n) for form, n in forms if n > 0]
     below = [_raised(form, -n) for form, n in forms if n < 0]
-    if factor != 1.0 or type(factor) is Rounded or not above:
+    if factor != 1 or not above:
         above.insert(0, ("number", factor))
     numerator, denominator = _joined(multiply, above), _joined(multiply, below) if below else None
     assert numerator is not None
@@ -386,5 +388,5 @@ def _joined(operation: Operation, forms: Sequence[Form | None]) -> Form | None:
 
 def _raised(form: Form, n: int) -> Form:
     if form[0] == "variable":
-        return "variable", exactly(operator.pow, form[1], n), n * form[2]
+        return "variable", form[1] ** n, n * form[2]
     return form if n == 1 else (power, (form, ("number", float(n))))

@@ -3,17 +3,21 @@
 An expression in one variable is looked at where it may be nan, and where it has a Taylor series there, that is what it
 is evaluated by nearby, where the expression as it stands would have lost its digits. The variable may be any expression,
 as in sin(a*x)/(a*x). What cancels as it is written, as in x/x, is left alone: it has no value at 0.
+
+In numbers that do not round the same is done with fractions, and the series is used at the point alone.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
-from gradcli.errors import GradcliError, LimitError
+from gradcli.arrays.constants import is_exact, ratio
+from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.language import scope, singular, stable
 from gradcli.language.stable import Rewritten, StableForm
 from gradcli.language.syntax import tree
@@ -21,7 +25,7 @@ from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.powers import power
 
 if TYPE_CHECKING:
-    from gradcli.language.one_variable import Form, Place
+    from gradcli.language.one_variable import Form, OneVariable, Place, Real
     from gradcli.primitives.taylor_series import ExactSeries, Series
 
 _MOST_FORMS = 10_000
@@ -30,18 +34,21 @@ _LOOK = 16
 _MOST_NUMBERS = 4
 # So many coefficients show that there is a series; those that cancel are asked for again, and not for ever.
 _FEW, _FURTHER, _MOST_FURTHER = 4, 4, 64
-# A short number is a multiple of 1 over it, and smaller than it.
-_SHORT, _LONG = 2.0**20, 20
 # How far the series and the expression may be apart at its radius, where both have most of their digits.
 _TOLERANCE = 1e-7
+# Bits with which it is found out whether there is a series of numbers that do not round, and the distances at which it is
+# compared with the expression, 2 to the power of minus these, each with the bits for what cancels there.
+_BITS = 256
+_NEAR = {30: 1200, 100: 1600, 300: 2000, 1000: 4000, 3000: 9000}
+# Whole numbers below it are floats.
+_WHOLE = 2**53
 
 
 class Removable(Rewritten):
     """An expression that is a Taylor series in one variable, near a point where it is nan as it stands, times powers of
-    others; see `gradcli.language.one_variable.OneVariable`. `form` is None where a number in it was rounded."""
+    others; see `gradcli.language.one_variable.OneVariable`."""
 
-    form: Form | None
-    series: Series
+    series: Series | ExactSeries
     places: tuple[Place, ...]
     others: tuple[tuple[Place, int], ...]
 
@@ -53,9 +60,11 @@ def rewrites(
     and `apart` those that no form may leave out: the expressions that have a stable form and those with a removable
     singularity. A program is asked for them again and again."""
     constants = frozenset(name for name in scope.CONSTANTS if name in bound)
-    key = constants, frozenset(apart)
+    # In floats what is found is kept for all runs, whatever computes them.
+    exactly = arrays.chosen_namespace() if is_exact() else None
+    key = constants, frozenset(apart), exactly
     try:
-        known: dict[tuple[frozenset[str], frozenset[str]], Any] = program._rewrites  # type: ignore[attr-defined]
+        known: dict[Any, Any] = program._rewrites  # type: ignore[attr-defined]
     except AttributeError:
         known = {}
         object.__setattr__(program, "_rewrites", known)
@@ -63,10 +72,17 @@ def rewrites(
     if found is None:
         own = scope.defined_functions(program)
         stable_forms = stable.rewrites(program, own)
-        # What is found is kept for all runs: it is of floats, whatever computes this one.
-        with arrays.using_namespace(None):
-            found = known[key] = stable_forms | _removable(program, own, *key, stable_forms)
+        with arrays.using_namespace(exactly), _precise():
+            found = known[key] = stable_forms | _removable(program, own, constants, key[1], stable_forms)
     return found
+
+
+def _precise() -> AbstractContextManager[None]:
+    if not is_exact():
+        return nullcontext()
+    from gradcli.arrays.balls import precise
+
+    return precise(_BITS)
 
 
 def _removable(
@@ -91,10 +107,10 @@ def _removable(
         for read in reader.in_one_variable(node):
             for series in _all_series(read.form):
                 text = program.source[node.span.start : node.span.end]
-                rule = StableForm(text, f"Taylor series at {series.point:g}", "the series of its parts, divided")
+                title = f"Taylor series at {float(series.point):g}"
+                rule = StableForm(text, title, "the series of its parts, divided")
                 original = found.get(node) or known.get(node) or node
-                form = read.form if read.exact else None
-                found[node] = Removable(node.span, rule, original, form, series, read.places, read.others)
+                found[node] = Removable(node.span, rule, original, series, *_in_numbers(read))
             if node in found and not read.others:
                 break
         if node in found:
@@ -102,68 +118,103 @@ def _removable(
     return found
 
 
-def _all_series(form: Form) -> Iterator[Series]:
+def _in_numbers(read: OneVariable) -> tuple[tuple[Place, ...], tuple[tuple[Place, int], ...]]:
+    """Where the variable stands, and the others, with numbers that are computed with."""
+
+    def computed(place: Place) -> Place:
+        return place._replace(times=_number(place.times))
+
+    return tuple(map(computed, read.places)), tuple((computed(other), n) for other, n in read.others)
+
+
+def _number(value: Real) -> Any:
+    """A number that is computed with; a float where it is whole, as orders are."""
+    if not is_exact() or (value % 1 == 0 and abs(value) < _WHOLE):
+        return float(value)
+    return ratio(*value.as_integer_ratio())
+
+
+def _all_series(form: Form) -> Iterator[Series | ExactSeries]:
     for point in _points(form):
-        series = _series_where_nan(form, point)
+        series = _series_where_nan(form, point, _scalars())
         if series is not None:
             yield series
 
 
-def _points(form: Form) -> list[float]:
+def _points(form: Form) -> list[Real]:
     """Where a function may be nan: at 0, at 1 and at the numbers in it."""
-    found = {0.0: None, 1.0: None, -1.0: None}
+    found: dict[Real, None] = {0.0: None, 1.0: None, -1.0: None}
     waiting = [form]
     while waiting and len(found) < _MOST_NUMBERS:
         head, *rest = waiting.pop()
         if head == "number":
             found |= {rest[0]: None, -rest[0]: None}
-        elif head != "variable":
+        elif head != "variable" and head != "written":
             waiting.extend(rest[0])
     return [*found]
 
 
-def _series_where_nan(form: Form, point: float) -> Series | None:
+def _scalars() -> Any:
+    """What makes numbers that do not round, None where they are floats."""
+    return arrays.chosen_namespace().scalars if is_exact() else None  # type: ignore[union-attr]
+
+
+def _series_where_nan(form: Form, point: Real, scalars: Any) -> Series | ExactSeries | None:
     """The series of a function at a point where it is nan; where its parts are alone, if digits of their limits cancel."""
-    if form[0] in ("number", "variable"):
+    if form[0] in ("number", "variable", "written"):
         return None
-    value = _of_limits(form, point)
+    value = float(_of_limits(form, point, scalars))
     if math.isnan(value) or (value == 0.0 and math.isnan(_direct(form, point))):
-        return _series(form, point)
+        return (_series if scalars is None else _exact_series)(form, point)
     return None
 
 
 @lru_cache(_MOST_FORMS)
-def _limit(form: Form, point: float) -> float:
+def _limit(form: Form, point: Real, scalars: Any) -> Any:
     """The value of a function at a point; nan where it has none."""
-    series = _series_where_nan(form, point)
-    return _of_limits(form, point) if series is None else series.terms(0)[0]
+    series = _series_where_nan(form, point, scalars)
+    return _of_limits(form, point, scalars) if series is None else series.terms(0)[0]
 
 
-def _of_limits(form: Form, point: float) -> float:
+def _of_limits(form: Form, point: Real, scalars: Any) -> Any:
     """The value where the parts are what they are at the point."""
+
+    def limit(form: Form, point: Real) -> Any:
+        return _limit(form, point, scalars)
+
     if form[0] is power or form[0] is add:
-        sizes = [abs(_limit(f, point)) for f in form[1]]
+        sizes = [abs(float(limit(f, point))) for f in form[1]]
         # In floating point 1**inf is 1, and the signs of infinities are those of zeros, which are any.
         if sizes == ([1.0, math.inf] if form[0] is power else [math.inf, math.inf]):
             return math.nan
-    return _value(form, point, _limit)
+    return _value(form, point, limit)
 
 
-def _value(form: Form, point: float, of_part: Callable[[Form, float], float]) -> float:
+def _value(form: Form, point: Real, of_part: Callable[[Form, Real], Any]) -> Any:
     head, *rest = form
-    if head == "number":
-        return float(rest[0])
     try:
+        if head == "number":
+            return _number(rest[0])
+        if head == "written":
+            return _written(rest[0])
         if head == "variable":
-            return float(multiply(rest[0], power(point, float(rest[1]))))
-        return float(head(*[of_part(f, point) for f in rest[0]]))
+            found = multiply(_number(rest[0]), power(_number(point), float(rest[1])))
+        else:
+            found = head(*[of_part(f, point) for f in rest[0]])
+        return found if is_exact() else float(found)
     except LimitError:
         raise
     except (GradcliError, NotImplementedError, ArithmeticError):
         return math.nan
 
 
-def _direct(form: Form, point: float) -> float:
+def _written(text: str) -> Any:
+    """A number that is no fraction, by its text."""
+    scalars = _scalars()
+    return scalars.constants[text]() if text in scalars.constants else scalars.number(text)
+
+
+def _direct(form: Form, point: Real) -> Any:
     """The value as it is computed, without limits."""
     return _value(form, point, _direct)
 
@@ -172,17 +223,30 @@ def _expanded(form: Form, x: Any) -> Any:
     """A function of a Laurent series."""
     head, *rest = form
     if head == "number":
-        return rest[0]
+        return _number(rest[0])
+    if head == "written":
+        return _written(rest[0])
     if head == "variable":
-        return rest[0] * power(x, float(rest[1]))
+        return _number(rest[0]) * power(x, float(rest[1]))
     return head(*[_expanded(f, x) for f in rest[0]])
+
+
+def _coefficients(form: Form, point: Any, order: int) -> Sequence[Any]:
+    """Those of the Taylor series of a function, up to this order or, where some cancel, a lower one."""
+    # Most programs do without.
+    from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
+
+    with unobserved():
+        expanded = _expanded(form, Laurent.variable(point, order))
+    if not isinstance(expanded, Laurent):
+        raise NoSeriesError("it does not vary")
+    return expanded.taylor()
 
 
 @lru_cache(_MOST_FORMS)
 def _series(form: Form, point: float) -> Series | None:
     """The Taylor series of a function at a point where it is nan as it stands; None where it has none."""
-    # Most programs do without.
-    from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
+    from gradcli.kinds.laurent import NoSeriesError
     from gradcli.primitives.taylor_series import Series
 
     known: list[float] = []
@@ -192,11 +256,7 @@ def _series(form: Form, point: float) -> Series | None:
         while len(known) < count:
             # They are made anew each time, so that twice as many are asked for.
             wanted = max(count, 2 * len(known))
-            with unobserved():
-                expanded = _expanded(form, Laurent.variable(point, wanted + further))
-            if not isinstance(expanded, Laurent):
-                raise NoSeriesError("it does not vary")
-            found = expanded.taylor()
+            found = _coefficients(form, point, wanted + further)
             further += max(1, wanted - len(found))
             if len(found) >= wanted:
                 known[:] = found
@@ -214,45 +274,48 @@ def _series(form: Form, point: float) -> Series | None:
         return None
 
 
-def limit(node: Removable, program: tree.Module) -> ExactSeries | None:
-    """The series of an expression at its point, in numbers that do not round; None where those of its text, which are
-    read as floats, may have."""
-    from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
-    from gradcli.language.one_variable import numbers_in
+def _exact_series(form: Form, point: Real) -> ExactSeries | None:
+    """The Taylor series of a function, in numbers that do not round, at a point where it is nan as it stands; None where
+    it has none. Where one in floats is all that is known, it gives no coefficients, but raises EvaluationError."""
+    from gradcli.kinds.laurent import NoSeriesError, ZeroError
     from gradcli.primitives.taylor_series import ExactSeries
 
-    form = node.form
-    if form is None:
-        return None
-    written = (n for n in tree.everything(program) if isinstance(n, tree.Number))
-    read = *numbers_in(form), *(place.times for place in (*node.places, *(other for other, _ in node.others)))
-    if not all(map(_is_short, read)) or not all(map(_is_read_exactly, written)):
-        return None
+    at = _number(point)
 
     def coefficients(count: int) -> Sequence[Any]:
-        for further in (_FEW, _MOST_FURTHER):
-            with unobserved():
-                found = _expanded(form, Laurent.variable(node.series.point, count + further)).taylor()
-            if len(found) >= count:
-                return found  # type: ignore[no-any-return]
+        for further in (_FEW, 4 * _FEW, _MOST_FURTHER):
+            with suppress(ZeroError):
+                found = _coefficients(form, at, count + further)
+                if len(found) >= count:
+                    return found
         raise NoSeriesError("the terms of the series cancel")
 
-    return ExactSeries(node.series.point, coefficients)
+    try:
+        if _agrees_exactly(form, point, coefficients(_FEW)):
+            return ExactSeries(at, coefficients)
+    except LimitError:
+        raise
+    except (GradcliError, NotImplementedError, ArithmeticError):
+        pass
+    with arrays.using_namespace(None):
+        rounded = _series(_in_floats(form), float(point))
+    return None if rounded is None else ExactSeries(at, _unproved)
 
 
-def _is_read_exactly(number: tree.Number) -> bool:
-    if not number.text:
-        return True
-    # What most programs do without.
-    from fractions import Fraction
-
-    # Exponents may be large.
-    return len(number.text) < _LONG and number.text.strip("0123456789.") == "" and number.value == Fraction(number.text)
+def _unproved(_count: int) -> Sequence[Any]:
+    raise EvaluationError(
+        "this has no value as it stands, and no digits of its limit are proved",
+        hint="a number in it is not told from 0; at points nearby there are digits",
+    )
 
 
-def _is_short(number: float) -> bool:
-    """Whether it has few bits: one that was read as a float may have been rounded else."""
-    return abs(number) < _SHORT and (number * _SHORT) % 1.0 == 0.0
+def _in_floats(form: Form) -> Form:
+    head, *rest = form
+    if head == "written":
+        return "number", scope.LIBRARY_CONSTANTS.get(rest[0]) or float(rest[0])
+    if head == "number" or head == "variable":
+        return head, float(rest[0]), *rest[1:]
+    return head, tuple(map(_in_floats, rest[0]))
 
 
 def _agrees(form: Form, series: Series) -> bool:
@@ -263,3 +326,20 @@ def _agrees(form: Form, series: Series) -> bool:
     values = [taylor_series(series.point + t, series) for t in sides]
     most = max(map(abs, values))
     return all(abs(_direct(form, series.point + t) - v) <= _TOLERANCE * most for t, v in zip(sides, values))
+
+
+def _agrees_exactly(form: Form, point: Real, known: Sequence[Any]) -> bool:
+    """Whether the coefficients that are known are those of a function on both sides, where it is near enough."""
+    from fractions import Fraction
+
+    from gradcli.arrays.balls import precise
+
+    def is_close(distance: Real) -> bool:
+        series = sum(c * _number(distance) ** k for k, c in enumerate(known))
+        return bool(abs(_direct(form, Fraction(point) + distance) - series) <= abs(series) * _TOLERANCE)
+
+    for n, bits in _NEAR.items():
+        with precise(bits):
+            if all(is_close(Fraction(side, 2**n)) for side in (-1, 1)):
+                return True
+    return False

@@ -61,12 +61,12 @@ class ExactSeries:
 
     radius = 0.0
 
-    def __init__(self, point: float, coefficients: Callable[[int], Sequence[Any]]) -> None:
+    def __init__(self, point: Any, coefficients: Callable[[int], Sequence[Any]]) -> None:
         self.point = point
         self._coefficients = coefficients
 
     def __repr__(self) -> str:
-        return f"<limit at {self.point:g}>"
+        return f"<limit at {float(self.point):g}>"
 
     def terms(self, n: int) -> Sequence[Any]:
         """The nth derivative."""

@@ -166,6 +166,17 @@ def _copysign(x: Any, y: Any) -> Any:
     return abs(x) * mpmath.sign(y)
 
 
+def _entr(x: Any) -> Any:
+    return -_rel_entr(x, mpf(1))
+
+
+def _rel_entr(x: Any, y: Any) -> Any:
+    """Infinite where it is not defined, as in SciPy."""
+    if x == 0 and y >= 0:
+        return mpf(0)
+    return x * mpmath.log(x / y) if x > 0 and y > 0 else mpmath.inf
+
+
 # Defaults, as the floats that they are.
 _SLOPE, _HALF = mpf(0.01), mpf(0.5)
 
@@ -193,6 +204,8 @@ _OTHERS: Mapping[str, Callable[..., Any]] = {
     "comb": _inside(mpmath.binomial),
     "perm": _inside(lambda n, k: mpmath.gamma(n + 1) / mpmath.gamma(n - k + 1)),
     "copysign": _copysign,
+    "entr": _entr,
+    "rel_entr": _rel_entr,
     "gelu": _gelu,
     "leaky_relu": lambda x, a=_SLOPE: x if x > 0 else a * x,
     "elu": _elu,
