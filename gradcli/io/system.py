@@ -155,3 +155,20 @@ def replace(path: str, by: str) -> None:
 
 def remove(path: str) -> None:
     os.unlink(_named(path))
+
+
+def matching(pattern: str) -> list[str]:
+    """The files, in the order of their names, whose paths match a shell's pattern: `*` `?` `[…]`, and `**` for any
+    number of folders."""
+    import glob
+
+    return sorted(_shown(name) for name in glob.iglob(_named(pattern), recursive=True) if os.path.isfile(name))
+
+
+def files_below(directory: str) -> list[str]:
+    """The files in a directory and in those in it, in the order of their names, without those that are hidden."""
+    found: list[bytes] = []
+    for parent, directories, names in os.walk(_named(directory)):
+        directories[:] = sorted(name for name in directories if not name.startswith(b"."))
+        found += (os.path.join(parent, name) for name in names if not name.startswith(b"."))
+    return sorted(map(_shown, found))

@@ -7,21 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import IO, NamedTuple, cast
 
-from gradcli.errors import BindingError, did_you_mean
+from gradcli.errors import BindingError, UsageError, did_you_mean
+from gradcli.io import separators
 from gradcli.rows import records, sources
 from gradcli.rows.blocks import Piece
 from gradcli.rows.delimited import Delimited, Dialect, Selection, not_utf8
-from gradcli.rows.records import Quoting
+from gradcli.rows.records import Quoting, Record
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_SEPARATORS = "\t;,"
-_QUOTED = re.compile(rb'"(?:[^"]|"")*+"')
+_SEPARATORS = (",", ";", "\t")
+_BLANK_LINES = re.compile(rb"(?:[ \t]*\r?\n)*")
 # Bytes of the beginning that a table is known by.
 _SAMPLE = 2**16
-_DECIMAL_COMMA, _DECIMAL_POINT = (
-    re.compile(rb'(?:\A|[;\t\n"]) *[-+]?\d*%s\d+(?:[eE][-+]?\d+)? *(?=[;\t\r\n"]|\Z)' % point)
-    for point in (b",", rb"\.")
-)
 
 
 class Reading(NamedTuple):
@@ -36,25 +33,25 @@ class Reading(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A part of a file: the bytes from `start` to before `end`, both where records end. With those from 0 on, and with
-    none but them, goes the header."""
+    """A part of a file: the bytes from `start` to before `end`, both where records end, the header in those from 0
+    on; of a format that is not text the rows."""
 
     start: int
     end: int
 
 
 class Reader:
-    """A table whose rows have not been read. `size` is that of the file in bytes, None where it is not known."""
+    """A table whose rows have not been read.
 
+    `size` is that of the file in bytes, None where it is not known; `divisible` says that a Range of it can be read.
+    """
+
+    name: str
     format: str
     columns: Sequence[str]
-    dialect: Dialect
-
-    def __init__(self, stream: sources.Stream, reading: Reading) -> None:
-        self.name = stream.name
-        self.size = stream.size
-        self._stream = stream
-        self._reading = reading
+    size: int | None
+    divisible: bool
+    dialect = Dialect(",", False, "\n", "")
 
     @property
     def line_end(self) -> str:
@@ -70,9 +67,12 @@ class Reader:
         """The rows, in order: the columns `needed` as numbers, `texts` as they are, and what is written again in the
         format `to`: the columns `kept`, or all.
 
-        Raises BindingError for a name of no column, or of several.
+        Raises BindingError for a name of no column, or of several, and where the rows cannot be read.
         """
         raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of the file."""
 
     def place(self, name: str) -> int:
         """The place of a column. Raises BindingError where there is none of this name, or several."""
@@ -86,33 +86,46 @@ class Reader:
 
 
 class DelimitedReader(Reader):
-    """A table of delimited text."""
+    """A table of delimited text, of which `head` has been read."""
 
-    def __init__(self, stream: sources.Stream, reading: Reading, part: Range | None) -> None:
-        super().__init__(stream, reading)
+    def __init__(
+        self, stream: sources.Stream, head: bytes, format: str | None, reading: Reading, part: Range | None
+    ) -> None:
+        self.name, self.size, self.divisible = stream.name, stream.size, stream.plain
+        self._stream = stream
         self._part = part
-        head = _head(stream)
-        marks = _BYTE_ORDER_MARK if head.startswith(_BYTE_ORDER_MARK) else b""
-        self._rest = head[len(marks) :]
-        separator = reading.separator or _separator(self._rest)
-        self.format = reading.format or ("tsv" if separator == "\t" else "csv")
-        first = next(Quoting(separator.encode()).records(self._rest), None)
-        if first is None:
-            raise BindingError(f"{self.name} is empty", hint="a table begins with a line of the names of its columns")
-        if first.fields is None:
-            raise BindingError(f"the first line of {self.name} has quotes that are not closed")
-        fields = [_decoded(field).strip() for field in first.fields]
-        ends = self._rest[: first.end].endswith(b"\r\n")
-        self.dialect = Dialect(
-            separator,
-            reading.decimal_comma or (separator != "," and _has_decimal_commas(self._rest)),
-            "\r\n" if ends else "\n",
-            _decoded(first.text) if reading.header else None,
-        )
+        self._block = reading.block
+        blank = _BLANK_LINES.match(head, 3 if head.startswith(_BYTE_ORDER_MARK) else 0)
+        self._start = blank.end() if blank else 0
+        self._rest = head[self._start :]
+        text = self._rest[: records.last_line_end(self._rest) or None].decode(errors="replace")
+        notation = separators.told(text, [reading.separator] if reading.separator else _SEPARATORS)
+        separator = reading.separator or ("\t" if format == "tsv" else notation.separator)
+        self._quoting = Quoting(separator.encode())
+        first = self._first()
+        self.format = format or ("tsv" if separator == "\t" else "csv")
+        fields = [_decoded(field).strip() for field in first.fields or ()]
+        line_end = "\r\n" if self._rest[: first.end].endswith(b"\r\n") else "\n"
+        comma = reading.decimal_comma or notation.decimal_comma
+        self.dialect = Dialect(separator, comma, line_end, _decoded(first.text) if reading.header else None)
         self.columns = fields if reading.header else [f"c{number}" for number in range(1, len(fields) + 1)]
-        begin = first.end if reading.header else 0
-        self._rest = self._rest[begin:]
-        self._start = len(marks) + begin
+        if reading.header:
+            self._rest = self._rest[first.end :]
+            self._start += first.end
+
+    def _first(self) -> Record:
+        while True:
+            first = next(self._quoting.records(self._rest), None)
+            if first is None:
+                raise BindingError(
+                    f"{self.name} is empty", hint="a table begins with a line of the names of its columns"
+                )
+            if first.fields is not None:
+                return first
+            more = self._stream.read(_SAMPLE) if len(self._rest) < records.MAX_RECORD else b""
+            if not more:
+                raise BindingError(f"the first line of {self.name} has quotes that are not closed")
+            self._rest += more
 
     def pieces(
         self,
@@ -128,40 +141,40 @@ class DelimitedReader(Reader):
             None if whole else [*range(len(self.columns))] if kept is None else [self.place(name) for name in kept],
         )
         parser = Delimited(self.dialect, self.columns, selection)
-        last_end = Quoting(self.dialect.separator.encode()).last_end
         head, read = self._rest, cast("Callable[[int], bytes]", self._stream.read)
         if self._part is not None:
             head, read = b"", self._stream.within(max(self._part.start, self._start), self._part.end)
-        for data in records.blocks(read, last_end, self._reading.block, head):
+        for data in records.blocks(read, self._quoting.last_end, self._block, head):
             yield Piece(len(data), partial(parser.block, data))
+
+    def close(self) -> None:
+        self._stream.close()
 
 
 def open_table(
     source: str, reading: Reading | None = None, part: Range | None = None, stream: IO[bytes] | None = None
 ) -> Reader:
-    """The table in a file, or in a `stream`, which `source` is the name of then. Raises BindingError where it cannot
-    be read."""
-    return DelimitedReader(sources.Stream(stream or sources.opened(source), source), reading or Reading(), part)
+    """The table in a file, or in a `stream`, which `source` is the name of then; of it a `part` alone.
+
+    Raises BindingError where it cannot be read, UsageError for a separator that is none.
+    """
+    reading = reading or Reading()
+    mark = reading.separator
+    if mark is not None and (len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n.-+'):
+        raise UsageError(f"{mark!r} is no separator", hint="it is one character, such as , or ;")
+    opened = sources.Stream(source, stream or sources.opened(source), reading.encoding)
+    head = _head(opened)
+    format = reading.format or (sources.format_of(source)[0] if stream is None else None)
+    return DelimitedReader(opened, head, format, reading, part)
 
 
 def _head(stream: sources.Stream) -> bytes:
-    """The beginning of a table: its first record, and more where that is there."""
+    """The beginning of a table: two lines of it, and more where that is there; of JSON one."""
     head = b""
-    while (chunk := stream.read(_SAMPLE)) and not (head := head + chunk).count(b"\n") > 1 and len(head) < _SAMPLE:
-        pass
+    while (chunk := stream.read(_SAMPLE)) and len(head := head + chunk) < _SAMPLE:
+        if head.count(b"\n") > (not head.startswith(b"{")):
+            break
     return head
-
-
-def _separator(head: bytes) -> str:
-    """The character between fields: that which the first two lines have as many of."""
-    lines = _QUOTED.sub(b"", head).split(b"\n")[:2]
-    counts = {mark: [line.count(mark.encode()) for line in lines if line.strip()] for mark in _SEPARATORS}
-    alike = [mark for mark, found in counts.items() if found and min(found) > 0 and len(set(found)) == 1]
-    return next(iter(alike), max(reversed(_SEPARATORS), key=lambda mark: sum(counts[mark][:1])))
-
-
-def _has_decimal_commas(head: bytes) -> bool:
-    return bool(_DECIMAL_COMMA.search(head)) and not _DECIMAL_POINT.search(head)
 
 
 def _decoded(text: bytes) -> str:

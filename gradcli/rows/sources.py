@@ -1,64 +1,275 @@
-"""Where tables come from: files, and streams of bytes."""
+"""Where tables come from: files by their names and patterns, and streams of bytes, decompressed and in UTF-8."""
 
 from __future__ import annotations
 
+import codecs
+import importlib
+import io
 import os
+import re
 import select
 import stat
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from typing import IO
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any, cast
 
-from gradcli.errors import BindingError
+from gradcli import installing
+from gradcli.errors import BindingError, UsageError, did_you_mean
 from gradcli.io import system
 
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+_COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".xz": "xz", ".zst": "zst"}
+# How what is compressed begins, and text in an encoding that says so.
+_MAGIC = {
+    b"\x1f\x8b": "gz",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zst",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
+_DAMAGED = ("EOFError", "LZMAError", "ZstdError", "error")
+_LONGEST_MAGIC = max(map(len, _MAGIC))
+_LIBRARIES = {"gz": "gzip", "bz2": "bz2", "xz": "lzma", "zst": "compression.zstd"}
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_PATTERN = re.compile(r"[*?\[]")
 # Seconds for which a block waits for more of a pipe, from when there is something in it.
 _PATIENCE = 0.02
-# What a pipe holds at most.
+# What a pipe holds.
 _AT_ONCE = 2**16
 
 
+def is_url(path: str) -> bool:
+    return _URL.match(path) is not None
+
+
+def format_of(path: str) -> tuple[str | None, str | None]:
+    """The format and the compression that the ending of a name says, None where it says none."""
+    stem, ending = os.path.splitext(path.lower())
+    compression = _COMPRESSIONS.get(ending)
+    return FORMATS.get(os.path.splitext(stem)[1] if compression else ending), compression
+
+
+def files(words: Iterable[str]) -> list[str]:
+    """The files that words stand for: a pattern for those that match it, a folder for the tables in it and in the
+    folders in it, in the order of their names; any other word for itself.
+
+    Raises UsageError where a pattern matches nothing, or a folder has no tables.
+    """
+    return [path for word in words for path in _files(word)]
+
+
+def _files(word: str) -> list[str]:
+    if word == "-" or is_url(word):
+        return [word]
+    found = system.found(word)
+    if found is not None and stat.S_ISDIR(found.st_mode):
+        tables = [path for path in system.files_below(word) if format_of(path)[0] is not None]
+        if not tables:
+            raise UsageError(f"there is no table in the folder {word!r}", hint=f"tables end in {' '.join(FORMATS)}")
+        return tables
+    if found is not None or not _PATTERN.search(word):
+        return [word]
+    matching = system.matching(word)
+    if not matching:
+        raise UsageError(f"no file matches {word!r}", hint="paths are relative to the current directory")
+    return matching
+
+
+def opened(path: str) -> IO[bytes]:
+    """The bytes of a file. Raises BindingError where it cannot be read."""
+    if is_url(path):
+        raise BindingError(
+            f"{path!r} cannot be read: tables at a URL are .parquet or .arrow",
+            hint=f"load it beside: curl -s {path} | gradcli map … -",
+        )
+    with readable(path):
+        if stat.S_ISDIR(system.status(path).st_mode):
+            raise IsADirectoryError(0, "it is a directory")
+        return system.reader(path)
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Within the block, what goes wrong with reading a table of this name is a BindingError."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        folder, own = os.path.split(name)
+        with suppress(OSError):
+            hint = did_you_mean(own, system.names_in(folder or "."))
+            raise BindingError(f"cannot read {name!r}: there is no such file", hint=hint) from error
+        raise BindingError(f"cannot read {name!r}: there is no such directory") from error
+    except UnicodeDecodeError as error:
+        raise BindingError(
+            f"cannot read {name!r}: it is not {error.encoding} text", hint="--encoding names another"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise BindingError(f"cannot read {name!r}: {getattr(error, 'strerror', None) or error}") from error
+    except Exception as error:
+        # The libraries of compression have errors of their own.
+        if type(error).__name__ not in _DAMAGED:
+            raise
+        raise BindingError(f"cannot read {name!r}: it is damaged, or was cut off", hint="compress it again") from error
+
+
 class Stream:
-    """Bytes that are read once, in order. `size` is how many there are, before they are decompressed, None where that
-    is not known."""
+    """The bytes of a table, which are read once, in order, decompressed and in UTF-8.
 
-    def __init__(self, file: IO[bytes], name: str) -> None:
+    `size` is how many there are as they are stored, None where that is not known; `plain` says that what is read are
+    the bytes of a file as they are.
+    """
+
+    def __init__(self, name: str, file: IO[bytes], encoding: str | None = None) -> None:
         self.name = name
-        self.file = file
-        self._number = _pipe(file)
+        self._file = file
+        self._pipe = _descriptor_of_pipe(file)
+        # What is there, where `read` waits until there is as much as was asked for.
+        self._once: Callable[[int], bytes] = getattr(file, "read1", file.read)
         self.size = _size(file)
+        self._unread = b""
+        with readable(name):
+            kind = self._kind()
+        self._unpacked = None
+        if kind in _COMPRESSIONS.values():
+            self._unpacked = unpacked(kind, io.BufferedReader(_Stored(self._stored)), name)
+        elif kind:
+            encoding = encoding or kind
+        self._decoder = _decoder(encoding) if encoding else None
+        self.plain = self.size is not None and not self._unpacked and not self._decoder
 
-    def read(self, size: int) -> bytes:
-        """At most `size` bytes, none at the end: from a pipe what comes within a moment."""
-        if self._number is None:
-            return self.file.read(size) or b""
-        parts, deadline = [os.read(self._number, min(size, _AT_ONCE))], time.monotonic() + _PATIENCE
-        left = size - len(parts[0])
-        while parts[-1] and left and select.select([self._number], [], [], max(0, deadline - time.monotonic()))[0]:
-            parts.append(os.read(self._number, min(left, _AT_ONCE)))
-            left -= len(parts[-1])
-        return b"".join(parts)
+    def _kind(self) -> str:
+        """The compression or encoding of which the beginning tells."""
+        begin = b""
+        while any(magic != begin and magic.startswith(begin) for magic in _MAGIC):
+            more = self._stored(_LONGEST_MAGIC - len(begin), 0)
+            if not more:
+                break
+            begin += more
+        self._unread = begin
+        return next((kind for magic, kind in _MAGIC.items() if begin.startswith(magic)), "")
+
+    def read(self, size: int, patience: float = _PATIENCE) -> bytes:
+        """About `size` bytes, none at the end; from a pipe what comes within so many seconds after there is something.
+
+        Raises BindingError where they cannot be read.
+        """
+        with readable(self.name):
+            while True:
+                data = self._unpacked.read(size) if self._unpacked else self._stored(size, patience)
+                if self._decoder is None:
+                    return data
+                text = self._decoder.decode(data, final=not data)
+                if text or not data:
+                    return text.encode()
+
+    def ready(self) -> bool:
+        """Whether there is something to read, or the end, without waiting."""
+        return bool(self._unread) or self._pipe is None or bool(select.select([self._pipe], [], [], 0)[0])
 
     def within(self, start: int, end: int) -> Callable[[int], bytes]:
-        """What reads the bytes from `start` to before `end` of a file."""
-        self.file.seek(start)
+        """What reads the bytes from `start` to before `end` of a file that is read as it is."""
+        self._file.seek(start)
         left = end - start
 
         def read(size: int) -> bytes:
             nonlocal left
-            data = self.file.read(min(size, left)) if left > 0 else b""
+            with readable(self.name):
+                data = self._file.read(min(size, left)) if left > 0 else b""
             left -= len(data)
             return data
 
         return read
 
+    def close(self) -> None:
+        self._file.close()
 
-def _pipe(file: IO[bytes]) -> int | None:
+    def _stored(self, size: int, patience: float) -> bytes:
+        if self._unread:
+            begin, self._unread = self._unread, b""
+            return begin
+        if self._pipe is None:
+            return self._file.read(size) or b""
+        parts, deadline = [self._once(min(size, _AT_ONCE))], time.monotonic() + patience
+        left = size - len(parts[0])
+        while parts[-1] and left and select.select([self._pipe], [], [], max(0, deadline - time.monotonic()))[0]:
+            parts.append(self._once(min(left, _AT_ONCE)))
+            left -= len(parts[-1])
+        return b"".join(parts)
+
+
+class _Stored(io.RawIOBase):
+    """What a stream has stored, for what unpacks it."""
+
+    def __init__(self, read: Callable[[int, float], bytes]) -> None:
+        self._read_some = read
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._read_some(len(buffer), 0)
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def unpacked(compression: str, stream: IO[bytes] | io.BufferedReader, name: str) -> IO[bytes]:
+    """What is in a compressed stream. Raises BindingError where what unpacks it is not installed."""
+    return cast("IO[bytes]", _library(compression, name).open(stream, "rb"))
+
+
+def packed(stream: IO[bytes], compression: str) -> IO[bytes]:
+    """A stream that is to be closed, and compresses what it is given into another, which stays open. Raises
+    BindingError where what packs it is not installed."""
+    library = _library(compression, f"a .{compression} file")
+    # The time and the name would be in it.
+    options = {"filename": "", "mtime": 0, "fileobj": stream} if compression == "gz" else {}
+    opened = library.GzipFile(mode="wb", compresslevel=6, **options) if options else library.open(stream, "wb")
+    return cast("IO[bytes]", opened)
+
+
+def _library(compression: str, name: str) -> Any:
+    try:
+        return importlib.import_module(_LIBRARIES[compression])
+    except ImportError:
+        pass
+    try:
+        # What Python has from 3.14 on.
+        return importlib.import_module("backports.zstd")
+    except ImportError as error:
+        raise BindingError(
+            f"{name!r} needs {_LIBRARIES[compression]}, which is not installed", hint=installing.command("tables")
+        ) from error
+
+
+def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
+    """What turns the bytes of an encoding into text, None for UTF-8. Raises UsageError for an unknown one."""
+    try:
+        found = codecs.lookup(encoding)
+        decoder = codecs.getincrementaldecoder(encoding)()
+        if not isinstance(decoder.decode(b""), str):
+            raise LookupError
+    except (LookupError, ValueError) as error:
+        raise UsageError(
+            f"there is no encoding {encoding!r}", hint="such as latin-1, cp1252, utf-16, shift-jis"
+        ) from error
+    return None if found.name == "utf-8" else decoder
+
+
+def _descriptor_of_pipe(file: IO[bytes]) -> int | None:
     """The descriptor of a stream whose bytes come in time; None for a file and for bytes in memory."""
     with suppress(OSError, AttributeError):
         number = file.fileno()
-        if not stat.S_ISREG(os.fstat(number).st_mode) and os.name == "posix":
+        if os.name == "posix" and not stat.S_ISREG(os.fstat(number).st_mode):
             return number
     return None
 
@@ -68,17 +279,3 @@ def _size(file: IO[bytes]) -> int | None:
         status = os.fstat(file.fileno())
         return status.st_size if stat.S_ISREG(status.st_mode) else None
     return None
-
-
-def opened(path: str) -> IO[bytes]:
-    """The bytes of a file. Raises BindingError where it cannot be read."""
-    try:
-        if stat.S_ISDIR(system.status(path).st_mode):
-            raise IsADirectoryError(0, "it is a directory")
-        return system.reader(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def unreadable(name: str, error: OSError) -> BindingError:
-    return BindingError(f"cannot read {name!r}: {error.strerror or error}", hint="check the path and the file")
