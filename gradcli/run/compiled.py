@@ -35,6 +35,7 @@ from gradcli.run.trace import Outcome
 
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
+    from gradcli.run.row_gradients import RowGradients
 
 # So many functions for scalars are kept, and of each so many versions, under different guards.
 _MOST_SCALAR = 32
@@ -67,6 +68,7 @@ class Compiled:
         # Functions for scalar inputs, by the names of these and those to differentiate by.
         self._scalar: dict[Any, Callable[..., Any]] = {}
         self._versions: Counter[Any] = Counter()
+        self._rows: RowGradients | None = None
 
     def _evaluated(self, bindings: Mapping[str, Any]) -> Any:
         """The value for inputs that are arrays or Tensors."""
@@ -104,14 +106,28 @@ class Compiled:
         return self._run(self._bindings(values))
 
     def value_and_grad(
-        self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, grad_output: Any = None
+        self,
+        values: Mapping[str, Any],
+        wrt: Sequence[str] | None = None,
+        grad_output: Any = None,
+        *,
+        rows: bool | Sequence[str] = False,
     ) -> tuple[Any, dict[str, Any]]:
         """The value, and its gradient by each name in `wrt` (all inputs, where that is None).
 
         `grad_output` is the cotangent of a value that is no scalar. A gradient is None where the
         value does not depend on the input. Raises DifferentiationError for a value that is no
         scalar without `grad_output`.
+
+        With `rows=True` each row of the inputs is computed by itself: inputs with axes have a row for each index of the
+        first, and numbers are the same for all of them. `rows=["x", "q"]` says which inputs have rows, where others are
+        arrays that all rows share. The value has shape [n, …], and a gradient [n, …] too: that of each row, by shared
+        inputs as well, and its Jacobian where the value of a row is no scalar. A row takes its own course through
+        conditions and loops; where its value does not depend on an input and others do, the gradient is nan. Limits hold
+        for each row. Raises ShapeError where the numbers of rows differ, and the error of the first row that has one.
         """
+        if rows is not False:
+            return self._of_rows(values, wrt, grad_output, rows)
         if grad_output is None:
             found = self._scalar_value_and_grad(values, wrt)
             if found is not None:
@@ -124,6 +140,18 @@ class Compiled:
                     self._prepare_scalar(tuple(values), tuple(names), values)
                 return converted.plain(outcome.value, {}), outcome.derivatives
             return self._eager_value_and_grad(values, wrt, grad_output)
+
+    def _of_rows(
+        self, values: Mapping[str, Any], wrt: Sequence[str] | None, grad_output: Any, rows: bool | Sequence[str]
+    ) -> tuple[Any, dict[str, Any]]:
+        # Most programs do without.
+        from gradcli.run import row_gradients
+
+        row_gradients.check(rows, grad_output)
+        if self._rows is None:
+            self._rows = row_gradients.RowGradients(self._computation, self._limits)
+        bindings, names = self._leaves(values, wrt)
+        return self._rows.value_and_grad(bindings, names, rows)
 
     def compiled(self, names: Sequence[str], wrt: Sequence[str] | None = None) -> Callable[..., Any]:
         """A function of the inputs `names`, by position, that gives `(value, gradients)`: the

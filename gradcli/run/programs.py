@@ -248,10 +248,15 @@ class ConfinedProgram(CompiledProgram):
         return self.apart(_called, self._compile, self.sent(values)[0])
 
     def value_and_grad(
-        self, values: Mapping[str, Any], wrt: Sequence[str] | None = None, grad_output: Any = None
+        self,
+        values: Mapping[str, Any],
+        wrt: Sequence[str] | None = None,
+        grad_output: Any = None,
+        *,
+        rows: bool | Sequence[str] = False,
     ) -> tuple[Any, dict[str, Any]]:
         cotangent = None if grad_output is None else _sent(operand(grad_output))
-        found: tuple[Any, dict[str, Any]] = self._asked("value_and_grad", values, wrt, grad_output=cotangent)
+        found: tuple[Any, dict[str, Any]] = self._asked("value_and_grad", values, wrt, grad_output=cotangent, rows=rows)
         return found
 
     def jacobian(self, values: Mapping[str, Any], wrt: Sequence[str] | None = None) -> dict[str, Any]:

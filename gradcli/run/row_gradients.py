@@ -1,0 +1,71 @@
+"""The value and the gradients of each row of arrays, for programs that Python runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli import arrays
+from gradcli.errors import BindingError, UsageError
+from gradcli.primitives.bind import concrete
+from gradcli.run import converted
+from gradcli.run.row_programs import RowProgram
+
+if TYPE_CHECKING:
+    from gradcli.run.callables import Computation
+
+# So many choices of inputs to differentiate by are known at a time.
+_MOST = 32
+
+
+class RowGradients:
+    """A computation, run for rows."""
+
+    def __init__(self, computation: Computation, limits: tuple[int, int]) -> None:
+        self._computation = computation
+        self._limits = limits
+        self._programs: dict[tuple[str, ...], RowProgram] = {}
+
+    def value_and_grad(
+        self, bindings: Mapping[str, Any], wrt: Sequence[str], rows: bool | Sequence[str]
+    ) -> tuple[Any, dict[str, Any]]:
+        """The values of the rows of arrays, and their derivatives; `rows` are the inputs that have rows, True for those
+        that have axes. Raises the error of the first row that has one, with its number."""
+        named = [n for n, b in bindings.items() if arrays.shape(b)] if rows is True else _listed(rows, bindings)
+        given = {name: concrete(value) for name, value in bindings.items()}
+        program = self._program(tuple(wrt))
+        found = program.run({n: given[n] for n in named}, {n: v for n, v in given.items() if n not in named})
+        for index, error in ((f.index, f.error) for f in found.failures[:1]):
+            error.message = f"row {index}: {error.message}"
+            error.args = (error.message,)
+            raise error
+        return found.value, dict(found.derivatives)
+
+    def _program(self, wrt: tuple[str, ...]) -> RowProgram:
+        if wrt not in self._programs:
+            if len(self._programs) >= _MOST:
+                self._programs.pop(next(iter(self._programs)))
+            max_steps, max_elements = self._limits
+            self._programs[wrt] = RowProgram(self._computation, wrt, max_steps=max_steps, max_elements=max_elements)
+        return self._programs[wrt]
+
+
+def check(rows: Any, grad_output: Any) -> None:
+    """Raise CallError for what does not say which inputs have rows, and UsageError for a cotangent beside it."""
+    if grad_output is not None:
+        raise UsageError(
+            "grad_output weights the elements of one value, and with rows there is a value for each",
+            hint="multiply by the weights in the program, where they are an input",
+        )
+    if not isinstance(rows, bool):
+        converted.listed(rows)
+
+
+def _listed(rows: Any, bindings: Mapping[str, Any]) -> Sequence[str]:
+    names = converted.listed(rows)
+    for name in names:
+        if name not in bindings:
+            raise BindingError(f"'{name}' is to have rows, and has no value")
+        if not arrays.shape(bindings[name]):
+            raise BindingError(f"'{name}' is one number, and has no rows")
+    return names

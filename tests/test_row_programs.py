@@ -1,0 +1,283 @@
+"""Programs over rows: each row gives what it gives alone, wherever it stands and whatever stands beside it."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.errors import BindingError, GradcliError, LimitError, ShapeError, UsageError
+from gradcli.executors import row_blocks
+from gradcli.language.reading import read
+from gradcli.run import row_paths
+from gradcli.run.row_programs import RowProgram
+
+_DRAW = np.random.default_rng(7)
+_N = 150
+_X = _DRAW.uniform(0.1, 4.0, _N)
+_Q = _DRAW.uniform(-2.0, 3.0, _N)
+_V = _DRAW.normal(size=(_N, 3))
+_M = _DRAW.normal(size=(_N, 3, 3)) + 3.0 * np.eye(3)
+_A = _DRAW.normal(size=(3, 3))
+_EDGES = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 1e300, -2.5, 5e-324])
+
+# The columns are the names in lower case and M, and what all rows share stands beside the program.
+_SCALARS = {
+    "sin(q*log(x))*exp(-x)": {},
+    "a*exp(-k*x)": {"a": 2.0, "k": 0.25},
+    "tanh(q)*sigmoid(x) + gamma(x) + erf(q) + x % q": {},
+    "y = x\nif x > 1: y = x*q\ny": {},
+    "log(x) if q > 0 else (x if q > -1 else x*a)": {"a": 3.0},
+    "y = x\nwhile y > 0.01: y = y/2*cos(y)\ny*q": {},
+    "y = 1\nwhile abs(y*y - x) > 1e-12: y = (y + x/y)/2\ny": {},
+    "s = 0\nfor i in range(k): s += x**i/(i + 1)\ns": {"k": 5.0},
+    "def f(t):\n  return t*t if t > 1 else t\nf(x) + f(q)": {},
+    "t = q*x\ndiff(sin(x*t)*t, t)*q": {},
+    "v[int(abs(q)) % 3]*x": {},
+    "3*(x > 9)": {},
+    "x > 1": {},
+    "sum(v*v)*x": {},
+    "v@A@v": {"A": _A},
+    "det(M)": {},
+    "max(v) + sort(v)[1]": {},
+    "where(q > 0, log(x), q)": {},
+}
+_TENSORS = {
+    "v*x": {},
+    "M@v": {},
+    "A@v": {"A": _A},
+    "solve(M, v)": {},
+    "softmax(v, 0)": {},
+    "[x, q, x*q]": {},
+}
+_COLUMNS = {"x": _X, "q": _Q, "v": _V, "M": _M}
+
+
+def _columns(program, shared, n):
+    return {name: _COLUMNS[name][:n] for name in program.inputs if name not in shared}
+
+
+def _same(found, expected):
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+    zeros = (found == 0) & (expected == 0)
+    assert (np.signbit(found) == np.signbit(expected))[zeros].all()
+
+
+def _identical(found, expected, rows):
+    """Bit for bit."""
+    assert np.array_equal(found.value, expected.value[rows], equal_nan=True)
+    for key, whole in expected.derivatives.items():
+        part = found.derivatives[key]
+        if part is not None:
+            assert np.array_equal(part, whole[rows], equal_nan=True)
+        elif whole is not None:
+            assert expected.absent[key][rows].all()
+
+
+@pytest.mark.parametrize("text", _SCALARS)
+def test_each_row_gives_what_it_gives_alone(text):
+    program, shared = gradcli.compile(text), _SCALARS[text]
+    columns = _columns(program, shared, 12)
+    values, gradients = program.value_and_grad({**columns, **shared}, rows=[*columns])
+    for i in range(12):
+        value, expected = program.value_and_grad({**{n: c[i] for n, c in columns.items()}, **shared})
+        _same(values[i], value)
+        for name, gradient in expected.items():
+            if gradient is None:
+                assert gradients[name] is None or np.isnan(gradients[name][i]).all()
+            else:
+                _same(gradients[name][i], gradient)
+
+
+@pytest.mark.parametrize("text", _TENSORS)
+def test_the_derivative_of_a_row_that_is_a_tensor_is_its_jacobian(text):
+    program, shared = gradcli.compile(text), _TENSORS[text]
+    columns = _columns(program, shared, 6)
+    values, jacobians = program.value_and_grad({**columns, **shared}, rows=[*columns])
+    for i in range(6):
+        alone = {**{n: c[i] for n, c in columns.items()}, **shared}
+        _same(values[i], program(**alone))
+        for name, jacobian in program.jacobian(alone).items():
+            _same(jacobians[name][i], jacobian)
+
+
+@pytest.mark.parametrize("text", ["abs(x) + sqrt(x) + 1/x + x**2", "max(x, 0) + x**3", "where(x > 0, log(x), x*0)"])
+def test_rows_have_infinities_kinks_and_signs_of_zero_as_they_are_alone(text):
+    program = gradcli.compile(text)
+    values, gradients = program.value_and_grad({"x": _EDGES}, rows=True)
+    for i, x in enumerate(_EDGES):
+        value, expected = program.value_and_grad({"x": float(x)})
+        _same(values[i], value)
+        _same(gradients["x"][i], expected["x"])
+
+
+@pytest.mark.parametrize("text", ["sin(q*log(x))*exp(-x)", "x**3 if q > 0 else x*x*q", "sum(v*v)*x", "a*x*x"])
+def test_second_derivatives_of_rows_are_called_as_alone(text):
+    program, n = gradcli.compile(text), 5
+    shared = {"a": 2.0} if "a" in program.inputs else {}
+    columns = _columns(program, shared, n)
+    results = RowProgram(read(text), program.inputs, 2).run(columns, shared)
+    for i in range(n):
+        alone = {**{name: c[i] for name, c in columns.items()}, **shared}
+        expected = program.derivatives(alone, 2, program.inputs)
+        assert results.derivatives.keys() == expected.keys()
+        for key, derivative in expected.items():
+            if derivative is None:
+                assert results.derivatives[key] is None or results.absent[key][i]
+            else:
+                _same(results.derivatives[key][i], derivative)
+
+
+@pytest.mark.parametrize("text", [*_SCALARS, *_TENSORS])
+def test_what_a_row_gives_does_not_depend_on_the_rows_beside_it(text):
+    program, shared = gradcli.compile(text), (_SCALARS | _TENSORS)[text]
+    columns = _columns(program, shared, _N)
+    made = RowProgram(program.program, program.inputs)
+    whole = made.run(columns, shared, threads=2)
+    for rows in (slice(0, 7), slice(7, 8), slice(8, 100), slice(100, _N)):
+        part = {name: c[rows] for name, c in columns.items()}
+        _identical(RowProgram(program.program, program.inputs).run(part, shared, threads=1), whole, rows)
+        _identical(made.run(part, shared), whole, rows)
+
+
+def test_blocks_of_every_size_and_any_number_of_threads_give_the_same_bits():
+    n = 70_000
+    columns = {"x": np.resize(_X, n), "q": np.resize(_Q, n)}
+    program = RowProgram(read("sin(q*log(x))*exp(-x) if q > 0 else x**q"), ("x", "q"))
+    whole = program.run(columns, {}, threads=1)
+    _identical(program.run(columns, {}, threads=3), whole, slice(None))
+    for rows in (slice(0, 300), slice(300, 9_001), slice(9_001, n)):
+        _identical(program.run({name: c[rows] for name, c in columns.items()}, {}), whole, rows)
+
+
+def test_many_threads_run_one_program():
+    program = RowProgram(read("y = x\nwhile y > 0.01: y = y/2*cos(y)\ny*q"), ("x", "q"))
+    whole = RowProgram(program.program, ("x", "q")).run({"x": _X, "q": _Q}, {})
+    found = {}
+    cuts = [slice(i, i + 15) for i in range(0, _N, 15)]
+
+    def work(i):
+        found[i] = program.run({"x": _X[cuts[i]], "q": _Q[cuts[i]]}, {})
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(cuts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i, rows in enumerate(cuts):
+        _identical(found[i], whole, rows)
+
+
+def test_rows_that_fail_are_told_apart_and_the_others_stand():
+    matrices = np.array(_M)
+    bad = [3, 64, 65, _N - 1]
+    matrices[bad] = 1.0
+    text = "inv(M)[0, 0]*x"
+    results = RowProgram(read(text), ("x",)).run({"M": matrices, "x": _X}, {})
+    assert [failure.index for failure in results.failures] == bad
+    with pytest.raises(GradcliError) as alone:
+        gradcli.compile(text)(M=matrices[3], x=_X[3])
+    assert {failure.error.report() for failure in results.failures} == {alone.value.report()}
+    assert np.isnan([results.value[bad], results.derivatives["x"][bad]]).all()
+    good = np.delete(np.arange(_N), bad)
+    _same(results.value[good], np.linalg.inv(matrices[good])[:, 0, 0] * _X[good])
+
+
+def test_a_row_that_fails_in_python_says_which_it_is():
+    program = gradcli.compile("inv(M)*x")
+    with pytest.raises(GradcliError, match=r"^row 1: 'inv' failed") as error:
+        program.value_and_grad({"M": np.array([np.eye(2), np.ones((2, 2))]), "x": 1.0}, rows=True)
+    assert "^^^" in error.value.report()
+
+
+def test_each_row_has_the_limits_of_one_evaluation():
+    text = "s = 0\nwhile s < x: s += 1\ns*x"
+    program = gradcli.compile(text, max_steps=2_000)
+    values, _ = program.value_and_grad({"x": np.full(5_000, 3.0)}, rows=True)
+    assert (values == 9).all()
+    with pytest.raises(LimitError, match=r"^row 1: .*2,000 steps"):
+        program.value_and_grad({"x": np.array([3.0, 1e6, 3.0])}, rows=True)
+    wide = gradcli.compile("sum(v*v)", max_elements=100)
+    assert wide.value_and_grad({"v": np.ones((10_000, 3))}, rows=True)[0].sum() == 30_000
+    with pytest.raises(LimitError, match=r"^row 0"):
+        wide.value_and_grad({"v": np.ones((3, 300))}, rows=True)
+
+
+def test_a_derivative_that_some_rows_have_is_absent_in_the_others():
+    results = RowProgram(read("x*q if x > 1 else x"), ("x", "q", "k")).run(
+        {"x": np.array([0.5, 2.0]), "q": np.array([3.0, 4.0])}, {"k": 1.0}
+    )
+    assert results.derivatives["k"] is None
+    assert results.absent.keys() == {"q"}
+    assert results.absent["q"].tolist() == [True, False]
+    np.testing.assert_equal(results.derivatives["q"], [math.nan, 2.0])
+
+
+def test_rows_of_other_shapes_are_arrays_of_their_own():
+    column = np.empty(3, "object")
+    column[:] = [np.array([1.0, 2.0]), np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0])]
+    results = RowProgram(read("sum(v*v)"), ("v",)).run({"v": column}, {})
+    assert results.value.tolist() == [5.0, 14.0, 61.0]
+    assert [d.tolist() for d in results.derivatives["v"]] == [[2.0, 4.0], [2.0, 4.0, 6.0], [10.0, 12.0]]
+
+
+def test_more_courses_than_are_recorded_are_evaluated_row_by_row(monkeypatch):
+    monkeypatch.setattr(row_paths, "_MOST_PATHS", 5)
+    text = "n = 0\ny = x\nwhile y > 1:\n  y = y - 1\n  n += 1\nn + y*y"
+    x = np.arange(12) + 0.5
+    values, gradients = gradcli.compile(text).value_and_grad({"x": x}, rows=True)
+    _same(values, np.floor(x) + 0.25)
+    _same(gradients["x"], np.ones(12))
+
+
+def test_functions_of_python_are_run_for_rows():
+    @gradcli.compile
+    def energy(x, q):
+        return (gradcli.sin(x) * q).sum() if q > 0 else x.sum()
+
+    values, gradients = energy.value_and_grad({"x": _V, "q": _Q}, rows=True)
+    _same(values, np.where(_Q > 0, (np.sin(_V) * _Q[:, None]).sum(1), _V.sum(1)))
+    _same(gradients["x"], np.where(_Q[:, None] > 0, np.cos(_V) * _Q[:, None], 1.0))
+
+
+def test_float32_rows_stay_float32():
+    x = _X.astype("float32")
+    values, gradients = gradcli.compile("exp(x)*a").value_and_grad({"x": x, "a": 2.0}, rows=True)
+    assert values.dtype == gradients["x"].dtype == np.float32
+    np.testing.assert_allclose(values, 2 * np.exp(x), rtol=1e-6)
+
+
+def test_no_rows_and_a_program_in_a_process_of_its_own():
+    values, gradients = gradcli.compile("x*q").value_and_grad({"x": np.empty(0), "q": 2.0}, rows=True)
+    assert values.shape == gradients["x"].shape == gradients["q"].shape == (0,)
+    confined = gradcli.compile("x*q", max_seconds=60)
+    assert confined.value_and_grad({"x": np.array([1.0, 2.0]), "q": 2.0}, ["q"], rows=True)[1]["q"].tolist() == [1, 2]
+
+
+def test_what_cannot_be_rows_says_so():
+    program = gradcli.compile("x*q")
+    with pytest.raises(ShapeError, match="'q' has 2 rows, and 'x' has 3"):
+        program.value_and_grad({"x": _X[:3], "q": _Q[:2]}, rows=True)
+    with pytest.raises(ShapeError, match="no input has rows"):
+        program.value_and_grad({"x": 1.0, "q": 2.0}, rows=True)
+    with pytest.raises(BindingError, match="'q' is one number"):
+        program.value_and_grad({"x": _X[:3], "q": 2.0}, rows=["q"])
+    with pytest.raises(UsageError, match="grad_output"):
+        program.value_and_grad({"x": _X[:3], "q": 2.0}, rows=True, grad_output=1.0)
+    with pytest.raises(BindingError, match="cannot differentiate by 'k'"):
+        RowProgram(read("x*q"), ("k",)).run({"x": _X}, {"q": 2.0})
+
+
+def test_an_interrupt_in_a_thread_ends_the_run():
+    def compute(start, _stop):
+        if start == 20:
+            raise KeyboardInterrupt
+        return True
+
+    with pytest.raises(KeyboardInterrupt):
+        row_blocks.over_blocks(compute, 1_000, 10, 2)
