@@ -125,6 +125,12 @@ GOLDEN = [
     ("where(y > 0, x**2, where(z > 0, x, x**3))", "x", 1, "where(y > 0, 2*x, where(z > 0, 1, 3*x**2))"),
     ("where(x < 0, 0, where(x < 1, x**2, 1))", "x", 1, "where(logical_and(x < 1, x >= 0), 2*x, 0)"),
     ("where(x < 1, x, where(x < 2, 3*x, x))", "x", 1, "where(logical_or(x < 1, x >= 2), 1, 3)"),
+    ("where(norm([x, x] - x) != 0, 2*x, x)", "x", 1, "1"),
+    ("where(gamma(x/x) == 1, 2*x, x)", "x", 1, "2"),
+    ("where(abs(x) - x == 0, 2*x, x)", "x", 1, "where(0 == abs(x) - x, 2, 1)"),
+    ("where(isnan(log(x)), -x, log(x))", "x", 1, "where(isnan(log(x)), -1, 1/x)"),
+    ("nansum(sqrt(x)*y)", "x", 1, "where(isnan(sqrt(x)*y), 0, y/(2*sqrt(x)))"),
+    ("where(isnan(exp(x)*x**-2), 2*x, x)", "x", 1, "1"),
     ("detach(x)*x", "x", 1, "x"),
     ("floor(x)", "x", 1, "0"),
 ]
@@ -378,7 +384,7 @@ LACKING = {
     "c": {"gamma(x)": "digamma", "lgamma(x)": "polygamma", "j0(x)": "bessel_j"},
     "sql": {
         "erf(x)": "erf", "gelu(x)": "erfc", "gamma(x)": "gamma", "lgamma(x)": "lgamma", "sinc(x)": "sinc",
-        "j0(x)": "bessel_j",
+        "j0(x)": "bessel_j", "where(isnan(log(x)), -x, log(x))": "isnan", "nansum(sqrt(x)*y)": "isnan",
     },
 }  # fmt: skip
 

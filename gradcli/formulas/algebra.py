@@ -90,6 +90,8 @@ class Algebra:
         self._known: dict[Hashable, Formula] = {}
         # Sums without a common factor, in the sign in which they were met first.
         self._primitive: set[Formula] = set()
+        # What formulas are at the numbers that `gradcli.formulas.probing` tries.
+        self.probed: dict[int, dict[Formula, Any]] = {}
         self.one = self._product({})
         self.zero = self.sum({})
         self.euler = self.symbol(math.e)

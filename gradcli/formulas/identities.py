@@ -12,8 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from gradcli.arrays.shapes import broadcast
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, is_call
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product, in_order, is_call, is_constant
 from gradcli.formulas.numbers import factors
+from gradcli.formulas.probing import are_equal
 from gradcli.formulas.special_identities import SPECIAL_IDENTITIES
 from gradcli.primitives.comparisons import (
     equal,
@@ -157,13 +158,17 @@ def _negation(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
 
 def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
-    """Two formulas are nowhere equal, but for single points, unless they choose or pick elements."""
+    """Two formulas are nowhere equal, but for single points, unless they choose or pick elements, or are the same in
+    different words."""
     if operands[0] is operands[1]:
         return algebra.true
     if algebra.as_number(algebra.add(operands[0], algebra.negative(operands[1]))) is not None:
         return algebra.false
     of_number = any(algebra.as_number(o) is not None for o in operands)
-    return algebra.false if all(_is_generic(o, of_number) for o in operands) else None
+    if not all(_is_generic(o, of_number) for o in operands):
+        return None
+    found = are_equal(algebra, *operands)
+    return None if found is None else algebra.true if found else algebra.false
 
 
 def _inequality(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:
@@ -187,6 +192,25 @@ def _is_generic(node: Formula, of_number: bool) -> bool:
         seen.update(below)
         stack.extend(below)
     return True
+
+
+def _nan(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
+    """No number gives nan, but for single points, unless a function on the way is not defined everywhere."""
+    return algebra.false if all(_is_defined(algebra, node) for node in in_order(operands[0])) else None
+
+
+def _is_defined(algebra: Algebra, node: Formula) -> bool:
+    """Whether a node is a number where those right below it are."""
+    if isinstance(node, Application) and node.primitive is not None:
+        return node.primitive.domain.startswith(("everywhere", "smooth"))
+    if isinstance(node, Product):
+        return all(base is algebra.euler or _is_whole(algebra, e) for base, e in node.powers.items())
+    return not is_constant(node)
+
+
+def _is_whole(algebra: Algebra, exponent: Formula) -> bool:
+    n = algebra.as_number(exponent)
+    return n is not None and n.denominator == 1
 
 
 def _lower_order(primitive: Primitive, sign: int) -> Identity:
@@ -263,7 +287,7 @@ IDENTITIES: dict[str, Identity] = {
     "equal": _equality,
     "not_equal": _inequality,
     "isfinite": lambda algebra, _operands, _params: algebra.true,
-    "isnan": lambda algebra, _operands, _params: algebra.false,
+    "isnan": _nan,
     "bessel_j": _lower_order(bessel_j, 1),
     "bessel_i": _lower_order(bessel_i, -1),
     "sinc": _sinc,

@@ -1,0 +1,76 @@
+"""What formulas are at numbers without a pattern: two that are the same there are the same over a whole range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, ShapeError
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Symbol, in_order
+from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
+from gradcli.primitives.bind import bind
+from gradcli.primitives.comparisons import less_equal, logical_not
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.powers import raised
+
+# The fractional parts of its multiples are spread out evenly.
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+# The numbers that are tried, each by such a fraction: above 0, below 0, and larger ones.
+_PROBES: tuple[Callable[[float], float], ...] = (
+    lambda part: 0.3 + part,
+    lambda part: -0.3 - part,
+    lambda part: 2.0 + 3.0 * part,
+)
+# Formulas with larger tensors are not tried.
+_MOST_ELEMENTS = 1_000
+_ALIKE = 1e-12
+
+
+def are_equal(algebra: Algebra, one: Formula, other: Formula) -> bool | None:
+    """Whether two formulas are the same, as they are where they are so at all numbers that are tried; None where they
+    are at some of them, or in some elements. That they differ is taken for granted where it cannot be found out."""
+    nodes = sorted({*in_order(one), *in_order(other)}, key=lambda node: node.rank)
+    if any(math.prod(node.shape) > _MOST_ELEMENTS for node in nodes):
+        return False
+    with arrays.using_namespace(None):
+        found = [_are_equal_at(algebra, nodes, n, one, other) for n in range(len(_PROBES))]
+    return found[0] if len({*found}) == 1 else None
+
+
+def _are_equal_at(algebra: Algebra, nodes: list[Formula], n: int, one: Formula, other: Formula) -> bool | None:
+    known = algebra.probed.setdefault(n, {})
+    try:
+        for node in nodes:
+            if node not in known:
+                known[node] = _value(node, known, _PROBES[n])
+        apart, size = absolute(subtract(known[one], known[other])), absolute(known[other])
+        near = less_equal(apart, multiply(_ALIKE, add(1.0, size)))
+    except (EvaluationError, ShapeError, OverflowError):
+        # There is no value, as of the inverse of a matrix whose rows are alike, or a coefficient is no float.
+        return False
+    return arrays.every(near) or (False if arrays.every(logical_not(near)) else None)
+
+
+def _value(node: Formula, known: dict[Formula, Any], probe: Callable[[float], float]) -> Any:
+    """The value of a node where the values of those below it are known."""
+    if isinstance(node, Symbol):
+        if isinstance(node.value, float):
+            return node.value
+        numbers = [probe((node.rank + i + 1) * _GOLDEN % 1.0) for i in range(math.prod(node.shape))]
+        return reshape(arrays.asarray(numbers, "float64"), node.shape) if node.shape else numbers[0]
+    if isinstance(node, Application):
+        if node.primitive is None:
+            return node.array
+        return bind(node.primitive, [known[c] for c in node.children], node.params)
+    if isinstance(node, Product):
+        result: Any = 1.0
+        for base, exponent in node.powers.items():
+            result = multiply(result, raised(known[base], known[exponent]))
+        return result
+    assert isinstance(node, Sum)
+    result = 0.0
+    for term, c in node.terms.items():
+        result = add(result, multiply(float(c), known[term]))
+    return result
