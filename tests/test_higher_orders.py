@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -118,3 +119,11 @@ def test_an_asymmetric_second_derivative_is_found():
     assert_symmetric(case(lambda g, _y, a, _b: g * a))
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         assert_symmetric(case(lambda g, _y, a, _b: g * constant(a)))
+
+
+def test_the_square_of_a_large_number_is_not_taken_on_the_way():
+    """By the quotient that the derivative of a logarithm is."""
+    x = tensor([1.5, 2.0], requires_grad=True)
+    (first,) = grad(((x**1000).log10()).sum(), x, create_graph=True)
+    (second,) = grad(first.sum(), x)
+    np.testing.assert_allclose(second.numpy(), -1000.0 / math.log(10) / np.array([1.5, 2.0]) ** 2, rtol=1e-12)

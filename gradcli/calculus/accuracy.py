@@ -48,10 +48,11 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
     """About how many digits are right of each derivative that lost more than half of them; in a tensor, of the
     element that lost most.
 
-    `found` and `deviations` are arrays keyed by leaves joined with commas; `value` is what was differentiated. A derivative of order 1 is not judged,
-    nor is a number that is not finite, or has a shadow that is not. One that is 0 but for rounding is judged by the size of those by the same
-    leaves, of its order and the next to it, a mixed one also by mixed ones of lower orders that are not, and one that cancels to the last bit by that
-    of all orders below it and the value.
+    `found` and `deviations` are arrays keyed by leaves joined with commas; `value` is what was differentiated. A
+    derivative of order 1 is not judged, nor is a number that is not finite, or has a shadow that is not. One that is 0
+    but for rounding is judged by the size of those by the same leaves, of its order and the next to it (and of the next
+    below those that cancel to the last bit), a mixed one also by mixed ones of lower orders that are not, and one that
+    cancels to the last bit itself by that of all orders below it and the value.
     """
     suspects = [key for key, d in deviations.items() if "," in key and d is not None and not _is_near(found[key], d)]
     if not suspects:
@@ -64,8 +65,11 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
         def exact(key: str = key) -> float:
             return max(sizes.near(key, below=len(key)), largest(value))
 
+        # What cancelled to the last bit says nothing of how large its neighbours may be.
+        below = 1 + sizes.zeros_below(key, apart)
+        near = max(sizes.near(key), certain.near(key, below) if below > 1 else 0.0)
         # Those by one leaf alone may be larger by many orders than a mixed one that is not 0.
-        scale = min(sizes.near(key), certain.mixed(key))
+        scale = min(near, certain.mixed(key))
         lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), scale, exact)
         if lost > _HALF[arrays.dtype_name(found[key])]:
             left[key] = 0 if lost >= 1 else math.floor(-math.log10(lost))
@@ -135,6 +139,15 @@ class _Sizes:
                     if n in by_order:
                         found = max(found, by_order[n] * _factor(order, n))
         return found
+
+    def zeros_below(self, key: str, apart: _Sizes) -> int:
+        """How many of the orders right below have but derivatives by the same leaves that cancelled to the last bit."""
+        leaves, order = _kind(key)
+        own, others = self._largest.get(leaves, {}), apart._largest.get(leaves, {})
+        count = 0
+        while own.get(order - count - 1) == 0 and others.get(order - count - 1):
+            count += 1
+        return count
 
     def of(self, key: str) -> float:
         """The largest by the same leaves and of the same order."""

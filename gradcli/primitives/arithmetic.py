@@ -90,7 +90,7 @@ def _quotient_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficie
 divide: Primitive = elementwise(
     "divide", "x, y", "x / y",
     rounds_alike=True, operator="/",
-    vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -g * divide(y, b)),
+    vjp=(lambda g, _y, _a, b: divide(g, b), lambda g, y, _a, b: -divide(g, b) * y),
     jet=_quotient_series,
     derivative="g/y, -g*x/y**2",
     domain="y != 0",
