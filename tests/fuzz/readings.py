@@ -15,7 +15,7 @@ from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients
 from gradcli.calculus.higher_orders import _by_reverse_mode, derivatives
-from gradcli.errors import EvaluationError, GradcliError
+from gradcli.errors import GradcliError
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse, tree
@@ -119,11 +119,12 @@ def by_series(point: Point, order: int, names: Sequence[str] | None = None) -> N
     leaves = point.leaves if names is None else {n: point.leaves[n] for n in names}
     try:
         return derivatives(point.total, leaves, order)[1]
-    except EvaluationError:
+    except GradcliError:
         try:
             twice_by_reverse_mode(point)
-        except EvaluationError:
-            # There is no second derivative, as that of the inverse of a matrix whose determinant is no float.
+        except GradcliError:
+            # There is no second derivative, as that of the inverse of a matrix whose determinant is no float, or of a
+            # clause for backward that has none itself.
             return {}
         raise
 
