@@ -322,6 +322,10 @@ class AccuracyWarning(UserWarning):
     """Derivatives of which less than half of the digits are right."""
 
 
+class RowWarning(UserWarning):
+    """Rows of a table that failed, and have no results."""
+
+
 class PipeClosed(Exception):
     """The reader of the results has gone; there is nobody to tell."""
 

@@ -49,9 +49,7 @@ class EvalOptions(NamedTuple):
     vars: opt.Vars = None
     wrt: opt.Wrt = None
     const: opt.Const = None
-    dtype: Annotated[
-        str, typer.Option("--dtype", metavar="|".join(arrays.DTYPES), help="The precision of every number.")
-    ] = "float64"
+    dtype: opt.Dtype = "float64"
     backend: opt.Backend = "numpy"
     device: opt.Device = None
     digits: opt.Digits = None

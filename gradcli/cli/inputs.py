@@ -110,7 +110,7 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
     if options.vars != "-" and environment.has_unread_input():
         _check_input(options, environment)
     if options.file is not None:
-        return _read_program(options.file), words
+        return read_program(options.file), words
     if not words:
         raise UsageError("there is no program", hint="gradcli eval 'log(x**q)' x=5 q=3")
     _check_order(words)
@@ -120,7 +120,7 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
 def _check_input(options: BindingOptions, environment: Environment) -> None:
     """Warn that standard input is not read. Raises UsageError where the program can be nowhere else."""
     words = options.words or []
-    if options.file is None and all(map(_is_binding, words)):
+    if options.file is None and all(map(is_binding, words)):
         raise UsageError(
             "the program on standard input is not read", hint=f"'-' reads it: gradcli eval {' '.join(['-', *words])}"
         )
@@ -135,18 +135,18 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _UNCERTAIN = re.compile(r"\d\s*(\.\.|±|\+-|\+/-)|\d\(\d+\)\s*$")
 
 
-def _is_binding(word: str) -> bool:
+def is_binding(word: str) -> bool:
     """Whether a word looks like NAME=VALUE."""
     return _BINDING.match(word) is not None
 
 
 def _check_order(words: Sequence[str]) -> None:
     """Raise UsageError where the program stands behind values, and where a value is in several words."""
-    if _is_binding(words[0]) and any(not _is_binding(w) for w in words[1:]):
+    if is_binding(words[0]) and any(not is_binding(w) for w in words[1:]):
         # Only a wrong command line pays for the import.
         from shlex import quote
 
-        program = next(w for w in words[1:] if not _is_binding(w))
+        program = next(w for w in words[1:] if not is_binding(w))
         values = " ".join(quote(w) for w in words if w is not program)
         raise UsageError(
             f"'{words[0]}' stands where the program should", hint=f"the program comes first: {quote(program)} {values}"
@@ -162,7 +162,8 @@ def _check_order(words: Sequence[str]) -> None:
             raise UsageError(f"there are spaces around '=' in a value for '{name}'", hint=f"write {name}={value}")
 
 
-def _read_program(path: str) -> str:
+def read_program(path: str) -> str:
+    """The text of a file. Raises UsageError where it cannot be read."""
     try:
         return system.read_text(path, MAX_LENGTH)
     except UnicodeDecodeError:
@@ -209,10 +210,10 @@ def sources(options: BindingOptions, environment: Environment, dtype: str) -> So
     reads = scope.outer_reads(program)
     values: dict[str, Callable[[], Any]] = {}
     for word in words:
-        name, value = _bound(word, dtype, options)
+        name, value = bound(word, dtype, options)
         if name in values:
             raise BindingError(
-                f"'{name}' is given twice", hint="give each name one value", span=_name_span(word), source=word
+                f"'{name}' is given twice", hint="give each name one value", span=name_span(word), source=word
             )
         values[name] = value
     scope.check(program, values)
@@ -220,7 +221,7 @@ def sources(options: BindingOptions, environment: Environment, dtype: str) -> So
         if name not in reads:
             raise _unused(name, program, reads, word)
     exact = is_exact(options)
-    for name, number in _variables(options.vars, environment, exact).items():
+    for name, number in variables_of(options.vars, environment, exact).items():
         if name in values:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
         if name in reads:
@@ -228,7 +229,8 @@ def sources(options: BindingOptions, environment: Environment, dtype: str) -> So
     return Sources(program, values)
 
 
-def _name_span(word: str) -> Span:
+def name_span(word: str) -> Span:
+    """The place of the name in NAME=VALUE."""
     return Span(0, word.index("="))
 
 
@@ -239,7 +241,7 @@ def _unused(name: str, program: Module, reads: Mapping[str, Any], word: str) -> 
     if isinstance(last, Define) and any(p.name == name for p in last.parameters):
         call = f"{last.name}({', '.join(p.name for p in last.parameters)})"
         hint = f"a function is called for its value: write {program.source.rstrip(' ;')}; {call}"
-    return BindingError(f"the program does not read '{name}'", hint=hint, span=_name_span(word), source=word)
+    return BindingError(f"the program does not read '{name}'", hint=hint, span=name_span(word), source=word)
 
 
 def _read(number: Any, dtype: str) -> Any:
@@ -249,7 +251,8 @@ def _read(number: Any, dtype: str) -> Any:
     return arrays.astype(float(number) if isinstance(number, float) else number, dtype)
 
 
-def _bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Callable[[], Any]]:
+def bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Callable[[], Any]]:
+    """The name of NAME=VALUE, and what gives its value. Raises BindingError for a file that cannot be read."""
     name, value_text, offset = variables.split_binding(word)
     if not value_text.startswith("@"):
         reading = _interval if getattr(options, "enclose", False) else constant
@@ -302,7 +305,8 @@ def cotangent(text: str | None, dtype: str) -> Any:
         raise
 
 
-def _variables(vars_from: str | None, environment: Environment, exact: bool) -> dict[str, Any]:
+def variables_of(vars_from: str | None, environment: Environment, exact: bool) -> dict[str, Any]:
+    """The values of `--vars` by name. Raises BindingError where they cannot be read."""
     if vars_from is None:
         return {}
     if vars_from == "-":

@@ -17,6 +17,7 @@ from gradcli.errors import ExitStatus, GradcliError, PipeClosed, internal
 # The commands, whose files have the same names, and the first line of their help.
 COMMANDS = {
     "eval": "Value and leaf gradients of PROGRAM.",
+    "map": "The value and the derivatives of PROGRAM for each row of a table.",
     "check": "Whether the derivatives of PROGRAM are right: reverse mode beside central differences.",
     "graph": "The operations that PROGRAM records, from its value down to its inputs.",
     "diff": "The derivatives of PROGRAM as formulas.",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
 from gradcli.limits import MAX_DIGITS
 
@@ -30,6 +31,7 @@ Wrt = Annotated[
     typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every bound name."),
 ]
 Const = Annotated[list[str] | None, typer.Option("--const", metavar="NAMES", help="Do not differentiate by these.")]
+Dtype = Annotated[str, typer.Option("--dtype", metavar="|".join(DTYPES), help="The precision of every number.")]
 Backend = Annotated[
     str, typer.Option("--backend", metavar="|".join(b.name for b in BACKENDS), help="The array library that computes.")
 ]

@@ -51,6 +51,14 @@ def exists(path: str) -> bool:
         return False
 
 
+def is_directory(path: str) -> bool:
+    """Not where that cannot be told."""
+    try:
+        return stat.S_ISDIR(status(path).st_mode)
+    except OSError:
+        return False
+
+
 def is_writable(path: str) -> bool:
     return os.access(_named(path), os.W_OK)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -43,6 +44,17 @@ def of_texts(series: Any, comma: bool) -> Column:
     suspect = (missing & texts.str.contains(_DATE)) | (values.is_infinite() & texts.str.contains(_DIGIT))
     failing = {index: _failing(texts[index]) for index in suspect.fill_null(False).arg_true().to_list()}
     return Column(values.fill_null(float("nan")).to_numpy(), missing.to_numpy(), failing)
+
+
+def failing_text(text: str) -> str | None:
+    """What to say of a text that is a date or a number beyond float64; None for any other."""
+    if re.match(_DATE, text) is None:
+        try:
+            if not (math.isinf(float(text)) and re.search(_DIGIT, text)):
+                return None
+        except ValueError:
+            return None
+    return _failing(text)
 
 
 def _failing(text: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import IO, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from gradcli.errors import BindingError, UsageError, did_you_mean
+from gradcli.errors import BindingError, did_you_mean
 from gradcli.io import separators
 from gradcli.rows import records, sources
 from gradcli.rows.blocks import Piece
@@ -18,7 +18,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SEPARATORS = (",", ";", "\t")
 _BLANK_LINES = re.compile(rb"(?:[ \t]*\r?\n)*")
 # Bytes of the beginning that a table is known by.
-_SAMPLE = 2**16
+SAMPLE = 2**16
 
 
 class Reading(NamedTuple):
@@ -71,6 +71,10 @@ class Reader:
         """
         raise NotImplementedError
 
+    def ready(self) -> bool:
+        """Whether a piece is there already, so that nobody waits for it."""
+        return True
+
     def close(self) -> None:
         """Let go of the file."""
 
@@ -122,7 +126,7 @@ class DelimitedReader(Reader):
                 )
             if first.fields is not None:
                 return first
-            more = self._stream.read(_SAMPLE) if len(self._rest) < records.MAX_RECORD else b""
+            more = self._stream.read(SAMPLE) if len(self._rest) < records.MAX_RECORD else b""
             if not more:
                 raise BindingError(f"the first line of {self.name} has quotes that are not closed")
             self._rest += more
@@ -147,34 +151,11 @@ class DelimitedReader(Reader):
         for data in records.blocks(read, self._quoting.last_end, self._block, head):
             yield Piece(len(data), partial(parser.block, data))
 
+    def ready(self) -> bool:
+        return self._stream.ready()
+
     def close(self) -> None:
         self._stream.close()
-
-
-def open_table(
-    source: str, reading: Reading | None = None, part: Range | None = None, stream: IO[bytes] | None = None
-) -> Reader:
-    """The table in a file, or in a `stream`, which `source` is the name of then; of it a `part` alone.
-
-    Raises BindingError where it cannot be read, UsageError for a separator that is none.
-    """
-    reading = reading or Reading()
-    mark = reading.separator
-    if mark is not None and (len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n.-+'):
-        raise UsageError(f"{mark!r} is no separator", hint="it is one character, such as , or ;")
-    opened = sources.Stream(source, stream or sources.opened(source), reading.encoding)
-    head = _head(opened)
-    format = reading.format or (sources.format_of(source)[0] if stream is None else None)
-    return DelimitedReader(opened, head, format, reading, part)
-
-
-def _head(stream: sources.Stream) -> bytes:
-    """The beginning of a table: two lines of it, and more where that is there; of JSON one."""
-    head = b""
-    while (chunk := stream.read(_SAMPLE)) and len(head := head + chunk) < _SAMPLE:
-        if head.count(b"\n") > (not head.startswith(b"{")):
-            break
-    return head
 
 
 def _decoded(text: bytes) -> str:

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from gradcli.io import by_polars
 from gradcli.rows.blocks import Block
+from gradcli.rows.lines import LinesWriter
 from gradcli.rows.reading import Reader
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def writer(
 ) -> Writer:
     """What writes the rows of the table `like` and their results, which have these names: with the columns `kept`, or
     all of them."""
+    if format == "jsonl":
+        return LinesWriter(stream, names, like.columns if kept is None else kept)
     return DelimitedWriter(format, stream, names, like, kept)
 
 

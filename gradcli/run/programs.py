@@ -10,7 +10,7 @@ from warnings import catch_warnings, simplefilter, warn
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import AccuracyWarning, BindingError, UsageError, did_you_mean, expect
+from gradcli.errors import AccuracyWarning, BindingError, RowWarning, UsageError, did_you_mean, expect
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.reading import read
@@ -202,6 +202,32 @@ class CompiledProgram(Compiled):
             inputs = {name: given(value, name) for name, value in values.items()}
             return enclose(self.program, inputs, names, order=order, jacobian=jacobian, digits=digits, number=Decimal)
 
+    def map(
+        self,
+        table: Any,
+        /,
+        *,
+        wrt: str | Sequence[str] | None = None,
+        order: int = 1,
+        on_error: str = "null",
+        **values: Any,
+    ) -> Any:
+        """The table with the value of each row, as the column `value`, and its derivatives by `wrt` up to an order, as
+        `d_x`, `d2_x_q` and so on: all inputs, columns first, where that is None, and none where `order` is 0.
+
+        A table is a data frame of Polars or pandas, an Arrow table, or a mapping of columns to arrays of n rows; what comes
+        back is of the same kind. Columns are the inputs that are called as they are, `values` are those that all rows
+        share; `x="column:Time (s)"` takes another column. Rows with a missing number have no results: null, in pandas and
+        in arrays nan. So have those that fail, of which a RowWarning tells; `on_error="fail"` raises RowError instead.
+
+        Raises BindingError for an input without a value, or with two, and for results that are called as a column is.
+        """
+        # Few programs are mapped over tables.
+        from gradcli.rows.frames import mapped
+
+        names = None if wrt is None else converted.listed(wrt)
+        return mapped(self.program.source, table, values, self._limits, names, order, on_error)
+
     @cached_property
     def _proved(self) -> ProvedRecordings:
         from gradcli.run.proved_recordings import ProvedRecordings
@@ -286,6 +312,12 @@ class ConfinedProgram(CompiledProgram):
         found: Enclosure = self.apart(_enclosed, self._compile, dict(values), wrt, options)
         return found
 
+    def map(self, table: Any, /, **options: Any) -> Any:
+        found, warnings = self.apart(_mapped, self._compile, table, options)
+        for text in warnings:
+            warn(text, RowWarning, stacklevel=2)
+        return found
+
     def _asked(self, method: str, values: Mapping[str, Any], wrt: Sequence[str] | None, **further: Any) -> Any:
         bindings, names = self.sent(values, wrt)
         found, warnings = self.apart(_asked, self._compile, method, bindings, {"wrt": names, **further})
@@ -342,6 +374,15 @@ def _asked(
         simplefilter("always")
         found = getattr(compile(), method)(values, **further)
     return found, [str(w.message) for w in seen if issubclass(w.category, AccuracyWarning)]
+
+
+def _mapped(
+    compile: Callable[[], CompiledProgram], table: Any, options: Mapping[str, Any]
+) -> tuple[Any, Sequence[str]]:
+    with catch_warnings(record=True) as seen:
+        simplefilter("always")
+        found = compile().map(table, **options)
+    return found, [str(w.message) for w in seen if issubclass(w.category, RowWarning)]
 
 
 def _enclosed(

@@ -1,0 +1,201 @@
+"""`gradcli map`: value and derivatives of each row of a table."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from functools import partial
+from typing import IO, Annotated, NamedTuple, cast
+
+import typer
+
+from gradcli import arrays
+from gradcli.cli import options as opt
+from gradcli.cli import progress, row_report, streams, table_words
+from gradcli.cli.command import Command
+from gradcli.cli.environment import Environment
+from gradcli.errors import ExitStatus, UsageError
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.rows.failures import RowError
+from gradcli.rows.pipeline import Policy, Report, run_rows
+from gradcli.rows.plan import Plan, planned
+from gradcli.rows.reading import Reading
+from gradcli.rows.sources import files
+from gradcli.rows.targets import NAMES, STDIN, Target, compressing, targets
+from gradcli.rows.together import Together
+
+_FORMATS = "|".join(NAMES)
+# What becomes of rows that fail.
+ON_ERROR = ("null", "skip", "fail")
+
+_HELP = """\
+Reads rows of CSV, TSV, JSON lines, Parquet or Arrow, from files or from
+standard input, and writes them again with a column for the value and one for
+each derivative. Columns give the values of the names that they are called by;
+NAME=VALUE gives those of others, and NAME='column:TITLE' says which column to
+take. A file whose name has a '=' is written ./a=1.csv.
+
+Examples:
+
+  gradcli map 'a*exp(-k*t)' data.csv a=2 k=0.25
+
+  gradcli map 'x**q' - q=3 --from jsonl --wrt x --only
+
+  gradcli map 'sin(q*log(x))' 'runs/*.parquet' --output results/ --on-error skip
+"""
+
+
+class MapOptions(NamedTuple):
+    """What `gradcli map` was asked for."""
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PROGRAM [FILE]... [NAME=VALUE]...",
+            help="The program; files, globs and folders of them, - for standard input; then the values that all rows "
+            "share: q=3, W=[[1,2],[3,4]], x='column:Time (s)'.",
+            show_default=False,
+        ),
+    ] = None
+    file: opt.File = None
+    program_column: Annotated[
+        str | None,
+        typer.Option("--program-column", metavar="NAME", help="Each row brings its own program, in this column."),
+    ] = None
+    vars: opt.Vars = None
+    wrt: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name, columns first."
+        ),
+    ] = None
+    const: opt.Const = None
+    order: Annotated[int, typer.Option("--order", metavar="N", min=1, help="All derivatives up to order N.")] = 1
+    no_grad: opt.NoGrad = False
+    dtype: opt.Dtype = "float64"
+    value: Annotated[str, typer.Option("--value", metavar="NAME", help="What the column of the value is called.")] = (
+        "value"
+    )
+    prefix: Annotated[
+        str, typer.Option("--prefix", metavar="TEXT", help="What stands before the name of each column of results.")
+    ] = ""
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", metavar="NAMES", help="Write these columns of the table alone.")
+    ] = None
+    only: Annotated[bool, typer.Option("--only", help="Write no column of the table, but the results alone.")] = False
+    output: Annotated[
+        str | None,
+        typer.Option("--output", metavar="PATH", help="Write a file, or into a directory one for each that is read."),
+    ] = None
+    to: Annotated[
+        str | None, typer.Option("--to", metavar=_FORMATS, help="The format to write; default: that of the table.")
+    ] = None
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", metavar=_FORMATS, help="The format to read; default: by the name, or by the content."),
+    ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option("--separator", metavar="CHARACTER", help="What separates the fields; default: recognised."),
+    ] = None
+    decimal_comma: Annotated[
+        bool, typer.Option("--decimal-comma", help="Numbers are written 1,5; default: recognised.")
+    ] = False
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", metavar="NAME", help="The encoding of the text, as in latin-1.")
+    ] = None
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="The first line is a row: columns are called c1 c2 …")
+    ] = False
+    on_error: Annotated[
+        str,
+        typer.Option(
+            "--on-error",
+            metavar="|".join(ON_ERROR),
+            help="What becomes of a row that fails: empty results, none, or the end.",
+        ),
+    ] = "null"
+    max_errors: Annotated[
+        int | None, typer.Option("--max-errors", metavar="N", min=0, help="Stop where more rows fail than so many.")
+    ] = None
+    json: Annotated[
+        bool, typer.Option("--json", help="Errors, and at the end the counts of rows, as JSON on standard error.")
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", help="No warnings and no progress bar on standard error.")] = False
+    traceback: opt.Traceback = False
+    max_steps: Annotated[
+        int, typer.Option("--max-steps", metavar="N", min=1, help="Stop the program of a row after so many steps.")
+    ] = MAX_STEPS
+    max_elements: Annotated[
+        int,
+        typer.Option(
+            "--max-elements", metavar="N", min=1, help="Stop that of a row that computes more array elements."
+        ),
+    ] = MAX_ELEMENTS
+
+
+def run(options: MapOptions, environment: Environment) -> ExitStatus:
+    """Evaluate the rows, write them; see `gradcli map --help`."""
+    policy = _policy(options)
+    reading = _reading(options)
+    given = table_words.given(options, environment)
+    sources = [STDIN] if given.sources == [STDIN] else files(given.sources)
+    outputs = targets(sources, options.output, options.to)
+    stream = streams.input_of(environment) if STDIN in sources else None
+    tables = [Together(output.sources, reading, stream) for output in outputs]
+    plans = [planned(given.asked, each.columns) for each in tables]
+    report = Report()
+    try:
+        for each, plan, output in zip(tables, plans, outputs):
+            report = report.plus(_mapped(each, plan, output, policy, options, environment))
+    except RowError as error:
+        raise error.failure.error(with_source=len(sources) > 1) from error
+    if options.json:
+        row_report.tell_json(report, len(sources) > 1, environment)
+    elif not options.quiet:
+        row_report.tell(report, plans[0], policy, len(sources) > 1, environment)
+    return ExitStatus.SUCCESS
+
+
+def _policy(options: MapOptions) -> Policy:
+    if options.on_error not in ON_ERROR:
+        raise UsageError(f"there is no --on-error {options.on_error!r}", hint=f"--on-error {' or '.join(ON_ERROR)}")
+    if options.on_error == "fail" and options.max_errors is not None:
+        raise UsageError("--on-error fail stops at the first row that fails", hint="leave out --max-errors")
+    return Policy(options.on_error == "skip", 0 if options.on_error == "fail" else options.max_errors)
+
+
+def _reading(options: MapOptions) -> Reading:
+    if options.dtype not in arrays.DTYPES:
+        raise UsageError(f"there is no dtype {options.dtype!r}", hint=f"--dtype {' or '.join(arrays.DTYPES)}")
+    if options.from_ is not None and options.from_ not in NAMES:
+        raise UsageError(f"there is no format {options.from_!r}", hint=f"--from {' or '.join(NAMES)}")
+    return Reading(
+        options.from_, options.separator, options.decimal_comma, options.encoding, header=not options.no_header
+    )
+
+
+def _mapped(
+    tables: Together,
+    plan: Plan,
+    output: Target,
+    policy: Policy,
+    options: MapOptions,
+    environment: Environment,
+) -> Report:
+    """Evaluate the rows of some tables, and write them to an output."""
+    format = output.format or tables.format
+    reports: list[Report] = []
+
+    def write(stream: IO[bytes]) -> None:
+        with progress.shown(environment, options.quiet, tables.size) as show:
+            reports.append(run_rows(tables, plan, format, stream, policy, show))
+
+    if output.path is None:
+        with closing(streams.Output(environment)) as stream:
+            write(cast("IO[bytes]", stream))
+    else:
+        environment.save(output.path, partial(compressing, write=write, compression=output.compression))
+    return reports[0]
+
+
+COMMAND = Command(MapOptions, run, _HELP)

@@ -1,0 +1,58 @@
+"""Standard input and output as bytes."""
+
+from __future__ import annotations
+
+import io
+from typing import IO, Any
+
+from gradcli.cli.environment import Environment
+from gradcli.errors import OutputError, PipeClosed, UsageError
+
+
+def input_of(environment: Environment) -> io.BufferedReader:
+    """Standard input. Raises UsageError where there is none."""
+    if environment.stdin is None:
+        raise UsageError("standard input is closed, and the table is read from it")
+    found: Any = getattr(environment.stdin, "buffer", None)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
+    # One of text, in memory.
+    raw: Any = io.BytesIO(environment.stdin.read().encode())
+    return io.BufferedReader(raw)
+
+
+class Output(io.RawIOBase):
+    """Standard output, which is never closed: writing raises OutputError where it fails, and PipeClosed where the reader
+    has gone."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._bytes: IO[bytes] | None = getattr(environment.stdout, "buffer", None)
+        self._count = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._count
+
+    def write(self, data: Any) -> int:
+        count = len(memoryview(data).cast("B"))
+        self._count += count
+        if self._bytes is None:
+            self._environment.write(bytes(data).decode("utf-8", "surrogateescape"))
+            return count
+        try:
+            self._bytes.write(data)
+        except BrokenPipeError:
+            raise PipeClosed from None
+        except OSError as error:
+            raise OutputError(
+                f"cannot write the result: {error.strerror or error}", hint="check where standard output goes"
+            ) from None
+        return count
+
+    def flush(self) -> None:
+        """Have what was written arrive."""
+        if not self.closed:
+            self._environment.write("")

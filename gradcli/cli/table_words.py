@@ -1,0 +1,143 @@
+"""From the words of `gradcli map` to what is asked of each row, and to the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from gradcli.cli import inputs
+from gradcli.cli.environment import Environment
+from gradcli.errors import BindingError, UsageError
+from gradcli.io import system, variables
+from gradcli.language.syntax.lexer import MAX_LENGTH
+from gradcli.rows.plan import COLUMN, Asked
+from gradcli.rows.targets import STDIN
+
+
+class RowOptions(inputs.BindingOptions, Protocol):
+    """The options that say what to compute of each row."""
+
+    @property
+    def wrt(self) -> list[str] | None: ...
+    @property
+    def const(self) -> list[str] | None: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def no_grad(self) -> bool: ...
+    @property
+    def value(self) -> str: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def keep(self) -> list[str] | None: ...
+    @property
+    def only(self) -> bool: ...
+    @property
+    def program_column(self) -> str | None: ...
+
+
+class Given(NamedTuple):
+    """What is asked, and the files, globs and folders that hold the rows."""
+
+    asked: Asked
+    sources: list[str]
+
+
+def given(options: RowOptions, environment: Environment) -> Given:
+    """Read the words and options of a command line.
+
+    Raises UsageError where there is no program or no table, and BindingError for a value that cannot be read.
+    """
+    words = options.words or []
+    text, words = _program(options, environment, words)
+    sources = [word for word in words if not inputs.is_binding(word)]
+    columns: dict[str, str] = {}
+    shared: dict[str, Any] = {}
+    for word in words:
+        if inputs.is_binding(word):
+            _bind(word, options, columns, shared)
+    for name, number in inputs.variables_of(options.vars, environment, False).items():
+        if name in columns or name in shared:
+            raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
+        shared[name] = number
+    return Given(_asked(options, text, columns, shared), _sources(sources, options, environment))
+
+
+def _program(options: RowOptions, environment: Environment, words: list[str]) -> tuple[str | None, list[str]]:
+    """The text of the program, None where each row has its own, and the words that are left."""
+    if options.program_column is not None:
+        if options.file is not None:
+            raise UsageError("--program-column and --file both give the program", hint="leave out one of them")
+        return None, words
+    if options.file is not None:
+        return inputs.read_program(options.file), words
+    if not words:
+        raise UsageError("there is no program", hint="gradcli map 'a*exp(-k*t)' data.csv a=2 k=0.25")
+    if words[0] == STDIN:
+        if not [w for w in words[1:] if not inputs.is_binding(w) and w != STDIN]:
+            raise UsageError(
+                "the program and the table cannot both be standard input",
+                hint="the first word is the program: gradcli map 'x**2' - --from jsonl",
+            )
+        return environment.read_stdin("the program", MAX_LENGTH), words[1:]
+    if system.exists(words[0]):
+        raise UsageError(
+            f"the file '{words[0]}' stands where the program should",
+            hint=f"the program comes first: gradcli map 'x**2' {words[0]}; --file reads it from a file",
+        )
+    return words[0], words[1:]
+
+
+def _bind(word: str, options: RowOptions, columns: dict[str, str], shared: dict[str, Any]) -> None:
+    name, value, _ = variables.split_binding(word)
+    if name in columns or name in shared:
+        raise BindingError(
+            f"'{name}' is given twice", hint="give each name one value", span=inputs.name_span(word), source=word
+        )
+    if value.startswith(COLUMN):
+        columns[name] = value.removeprefix(COLUMN)
+    else:
+        shared[name] = inputs.bound(word, options.dtype, options)[1]()
+
+
+def _asked(options: RowOptions, text: str | None, columns: Mapping[str, str], shared: Mapping[str, Any]) -> Asked:
+    if options.only and options.keep is not None:
+        raise UsageError("--only and --keep contradict each other", hint="leave out one of them")
+    wrt = None if options.wrt is None else inputs.names_of(options.wrt)
+    order = 0 if options.no_grad else options.order
+    if text is None and wrt is None and order:
+        raise UsageError(
+            "with --program-column the names to differentiate by are to be said",
+            hint="--wrt x,q, or --no-grad for the value alone",
+        )
+    return Asked(
+        program=text or "",
+        program_column=options.program_column,
+        columns=columns,
+        shared=shared,
+        wrt=wrt,
+        const=inputs.names_of(options.const),
+        order=order,
+        dtype=options.dtype,
+        value=options.value,
+        prefix=options.prefix,
+        keep=() if options.only else None if options.keep is None else inputs.names_of(options.keep),
+        max_steps=options.max_steps,
+        max_elements=options.max_elements,
+    )
+
+
+def _sources(words: list[str], options: RowOptions, environment: Environment) -> list[str]:
+    """The words that say where the rows are: standard input, where there are none."""
+    if words.count(STDIN) > 1:
+        raise UsageError("standard input is read once", hint="leave out one '-'")
+    if options.vars == STDIN and (not words or STDIN in words):
+        raise UsageError("--vars and the table cannot both be standard input", hint="put one of them in a file")
+    if not words and environment.stdin is not None and environment.stdin.isatty():
+        raise UsageError(
+            "there is no table", hint="give a file, as in gradcli map 'x**2' data.csv, or - for the keyboard"
+        )
+    return words or [STDIN]

@@ -1,0 +1,217 @@
+"""The rows of a block, evaluated: results by column, which rows have none, and why."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.errors import BindingError, GradcliError, did_you_mean, pointing_into
+from gradcli.language import scope
+from gradcli.language.reading import read
+from gradcli.language.syntax.tree import Module
+from gradcli.rows.blocks import Column
+from gradcli.rows.plan import VALUE, Plan
+from gradcli.run.row_programs import RowProgram
+from gradcli.run.row_results import Gathered
+
+# So many programs that rows bring themselves are kept.
+_MOST_PROGRAMS = 1_000
+
+
+# Gives the numbers of a column, and what its fields say.
+Numbers = Callable[[str], Column]
+Texts = Callable[[str], Sequence[str | None]]
+
+
+class Evaluated(NamedTuple):
+    """The results of n rows by their keys, arrays of shape `[n, …]` or of objects, masked where a row lacks this one alone.
+
+    `null` are the rows that have no results: those where a number is missing, and those that failed, with the errors.
+    """
+
+    results: Mapping[str, Any]
+    null: Any
+    failures: Mapping[int, GradcliError]
+
+
+class Evaluation:
+    """What computes the rows of a table by a plan; several threads may use it at once.
+
+    It starts at most so many threads of its own, as many as there are cores where `threads` is None.
+    """
+
+    def __init__(self, plan: Plan, threads: int | None = 1) -> None:
+        self._plan = plan
+        self._threads = threads
+        self._keys = tuple(key for key in plan.results if key != VALUE)
+        self._shared = dict(plan.asked.shared)
+        self._programs: OrderedDict[str, _Program | GradcliError] = OrderedDict()
+        self._lock = Lock()
+        self._only = None if plan.program is None else self._made(plan.program)
+
+    def run(self, count: int, numbers: Numbers, texts: Texts, failed: Mapping[int, str]) -> Evaluated:
+        """The results of `count` rows, of which some `failed` to be read, with the reasons."""
+        np = arrays.numpy_namespace()
+        found = _Found(count, self._keys, self._plan.asked.dtype)
+        for row, why in failed.items():
+            found.gathered.fail(row, BindingError(why))
+        found.null[[*failed]] = True
+        if self._only is not None:
+            self._evaluate(self._only, numbers, np.flatnonzero(~found.null) if failed else None, found)
+            return found.evaluated()
+        for text, rows in self._by_text(texts, found.null).items():
+            program = self._of_text(text)
+            if isinstance(program, GradcliError):
+                found.fail(rows, program)
+            else:
+                self._evaluate(program, numbers, np.asarray(rows), found)
+        return found.evaluated()
+
+    def _by_text(self, texts: Texts, null: Any) -> dict[str, list[int]]:
+        """The rows that have the same program, which are not `null`; where there is none they become so."""
+        groups: dict[str, list[int]] = {}
+        for row, text in enumerate(texts(self._plan.asked.program_column or "")):
+            if null[row]:
+                continue
+            if text is None or not text.strip():
+                null[row] = True
+            else:
+                groups.setdefault(text, []).append(row)
+        return groups
+
+    def _of_text(self, text: str) -> _Program | GradcliError:
+        """The program of a text, or why it is none."""
+        with self._lock:
+            if text in self._programs:
+                self._programs.move_to_end(text)
+                return self._programs[text]
+        made = self._parsed(text)
+        with self._lock:
+            self._programs[text] = made
+            if len(self._programs) > _MOST_PROGRAMS:
+                self._programs.popitem(last=False)
+        return made
+
+    def _parsed(self, text: str) -> _Program | GradcliError:
+        asked = self._plan.asked
+        try:
+            with limits.within(asked.max_steps, asked.max_elements), pointing_into(text):
+                program = read(text)
+                scope.check(program, [*self._plan.columns, *self._shared])
+                return self._made(program)
+        except GradcliError as error:
+            return error
+
+    def _made(self, program: Module) -> _Program:
+        """Raises BindingError for a name that nothing gives a value to."""
+        asked, columns = self._plan.asked, self._plan.columns
+        reads = scope.outer_reads(program)
+        for name, read_at in reads.items():
+            known = name in columns or name in self._shared or name in scope.CONSTANTS
+            if not known and not read_at.maybe_assigned and not scope.is_function(name, ()):
+                hint = did_you_mean(name, [*columns, *self._shared], "no column and no NAME=VALUE gives it a value")
+                raise BindingError(
+                    f"the row has no value for '{name}'", hint=hint, span=read_at.span, source=program.source
+                )
+        run = RowProgram(
+            program,
+            tuple(n for n in self._plan.wrt if n in reads),
+            asked.order,
+            max_steps=asked.max_steps,
+            max_elements=asked.max_elements,
+        )
+        return _Program(
+            run,
+            {name: column for name, column in columns.items() if name in reads},
+            {name: value for name, value in self._shared.items() if name in reads},
+        )
+
+    def _evaluate(self, program: _Program, numbers: Numbers, rows: Any, found: _Found) -> None:
+        """Put the results of some rows, of all where `rows` is None."""
+        np = arrays.numpy_namespace()
+        inputs = {name: numbers(column) for name, column in program.columns.items()}
+        bad = np.zeros(found.count, "bool")
+        for given in inputs.values():
+            bad |= given.missing
+        for name, given in inputs.items():
+            for row, why in given.failing.items():
+                if rows is None or row in rows:
+                    bad[row] = True
+                    found.gathered.fail(row, BindingError(f"'{name}': {why}"))
+        if bad.any():
+            rows = np.arange(found.count) if rows is None else rows
+            found.null[rows[bad[rows]]] = True
+            rows = rows[~bad[rows]]
+        columns = {
+            name: found.typed(given.values if rows is None else given.values[rows]) for name, given in inputs.items()
+        }
+        found.put(
+            program.run.run(
+                columns, program.shared, rows=found.count if rows is None else len(rows), threads=self._threads
+            ),
+            rows,
+        )
+
+
+class _Program(NamedTuple):
+    """A program, and the columns and values that it reads."""
+
+    run: RowProgram
+    columns: Mapping[str, str]
+    shared: Mapping[str, Any]
+
+
+class _Found:
+    """The results of `count` rows, as they come."""
+
+    def __init__(self, count: int, keys: Sequence[str], dtype: str) -> None:
+        self.count = count
+        self.gathered = Gathered(count, keys)
+        self.null = arrays.numpy_namespace().zeros(count, "bool")
+        self._keys = keys
+        self._dtype = dtype
+        self._absent: dict[str, Any] = {}
+
+    def typed(self, values: Any) -> Any:
+        return values if values.dtype == "object" else values.astype(self._dtype, copy=False)
+
+    def fail(self, rows: Sequence[int], error: GradcliError) -> None:
+        for row in rows:
+            self.gathered.fail(row, error)
+
+    def put(self, results: Any, rows: Any) -> None:
+        """Those of a program, for some rows, or all where that is None."""
+        np = arrays.numpy_namespace()
+        rows = np.arange(self.count) if rows is None else rows
+        for failure in results.failures:
+            self.gathered.fail(int(rows[failure.index]), failure.error)
+        if not len(rows):
+            return
+        self.gathered.put(rows, results.value, {key: results.derivatives.get(key) for key in self._keys})
+        for key, absent in results.absent.items():
+            self._absent.setdefault(key, np.zeros(self.count, "bool"))[rows] = absent
+
+    def evaluated(self) -> Evaluated:
+        np = arrays.numpy_namespace()
+        results = self.gathered.results()
+        failures = {failure.index: failure.error for failure in results.failures}
+        self.null[[*failures]] = True
+        found = {VALUE: results.value}
+        for key in self._keys:
+            array = results.derivatives[key]
+            absent = results.absent.get(key, self._absent.get(key))
+            if key in results.absent and key in self._absent:
+                absent = absent | self._absent[key]
+            if array is None:
+                array, absent = np.full(self.count, np.nan), np.ones(self.count, "bool")
+            found[key] = array if absent is None else np.ma.masked_array(array, _broad(absent, array))
+        return Evaluated(found, self.null, failures)
+
+
+def _broad(mask: Any, array: Any) -> Any:
+    """A mask of rows as one of all that they hold."""
+    np = arrays.numpy_namespace()
+    return np.broadcast_to(mask.reshape(-1, *[1] * (array.ndim - 1)), array.shape)

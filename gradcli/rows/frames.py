@@ -1,0 +1,224 @@
+"""Tables in memory, as data frames and mappings of columns are: results come back as the same kind of table."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+from warnings import warn
+
+from gradcli import arrays
+from gradcli.errors import CallError, RowWarning, UsageError
+from gradcli.rows.blocks import Column
+from gradcli.rows.evaluation import Evaluation
+from gradcli.rows.failures import failure_of
+from gradcli.rows.plan import COLUMN, Asked, planned
+
+ON_ERROR = ("null", "fail")
+
+
+class Frame(Protocol):
+    """A table of some kind."""
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+    def rows(self) -> int: ...
+    def column(self, name: str) -> tuple[Any, Any]:
+        """An array of n numbers, texts or objects, and which of them are missing, None where none is."""
+
+    def with_results(self, results: Mapping[str, Any], null: Any) -> Any:
+        """The table with further columns, masked arrays of shape `[n, …]`; `null` are the rows without results."""
+
+
+def mapped(
+    program: str,
+    table: Any,
+    values: Mapping[str, Any],
+    limits: tuple[int, int],
+    wrt: tuple[str, ...] | None,
+    order: int,
+    on_error: str,
+) -> Any:
+    """The table with the results of each row, see `CompiledProgram.map`; `limits` are those of steps and elements."""
+    if type(order) is not int or order < 0:
+        raise UsageError("'order' must be a whole number of 0 or more")
+    if on_error not in ON_ERROR:
+        raise UsageError(f"there is no on_error={on_error!r}", hint="on_error is 'null' or 'fail'")
+    frame = _frame(table)
+    named = {n: v.removeprefix(COLUMN) for n, v in values.items() if isinstance(v, str) and v.startswith(COLUMN)}
+    shared = {name: value for name, value in values.items() if name not in named}
+    max_steps, max_elements = limits
+    asked = Asked(program, None, named, shared, wrt, order=order, max_steps=max_steps, max_elements=max_elements)
+    plan = planned(asked, frame.columns)
+    numbers = {name: _numbers(*frame.column(name)) for name in plan.needed}
+    count = frame.rows()
+    evaluated = Evaluation(plan, threads=None).run(count, numbers.__getitem__, _no_texts, {})
+    if evaluated.failures:
+        first = min(evaluated.failures)
+        inputs = {n: numbers[c].values[first] for n, c in plan.columns.items() if first not in numbers[c].failing}
+        error = failure_of(first + 1, "", inputs, evaluated.failures[first]).error(with_source=False)
+        if on_error == "fail":
+            raise error
+        warn(
+            f"{len(evaluated.failures):,} of {count:,} rows failed and have no results; the first is {error.message}",
+            RowWarning,
+            stacklevel=3,
+        )
+    return frame.with_results({plan.results[key]: found for key, found in evaluated.results.items()}, evaluated.null)
+
+
+def _no_texts(_: str) -> Sequence[str | None]:
+    return ()
+
+
+def _numbers(values: Any, missing: Any) -> Column:
+    """The numbers of an array of numbers, texts or objects."""
+    np = arrays.numpy_namespace()
+    missing = np.zeros(len(values), "bool") if missing is None else missing
+    if values.dtype.kind in "fiub":
+        return Column(values, missing, {})
+    if values.dtype.kind in "Mm":
+        return Column(np.full(len(values), np.nan), missing, dict.fromkeys(np.flatnonzero(~missing).tolist(), _DATE))
+    failing: dict[int, str] = {}
+    missing = missing.copy()
+    items: list[Any] = [np.nan] * len(values)
+    for row, item in enumerate(values.tolist() if values.dtype.kind != "O" else values):
+        if isinstance(item, (datetime.date, datetime.time, datetime.timedelta)):
+            failing[row] = _DATE
+        else:
+            try:
+                items[row] = np.asarray(item, "float64")[()]
+            except (TypeError, ValueError):
+                missing[row] = True
+    if all(np.ndim(item) == 0 for item in items):
+        return Column(np.asarray(items, "float64"), missing, failing)
+    found = np.empty(len(items), "object")
+    found[:] = [np.asarray(item) for item in items]
+    return Column(found, missing, failing)
+
+
+_DATE = "a date is no number"
+
+
+class _Columns(NamedTuple):
+    """A mapping of names to arrays, whose rows are along the first axis."""
+
+    table: Mapping[str, Any]
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return [*self.table]
+
+    def rows(self) -> int:
+        return len(next(iter(self.table.values()))) if self.table else 0
+
+    def column(self, name: str) -> tuple[Any, Any]:
+        return arrays.numpy_namespace().asarray(self.table[name]), None
+
+    def with_results(self, results: Mapping[str, Any], null: Any) -> Any:
+        return {**self.table, **{name: _with_nan(found, null) for name, found in results.items()}}
+
+
+class _Polars(NamedTuple):
+    table: Any
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return list(self.table.columns)
+
+    def rows(self) -> int:
+        return len(self.table)
+
+    def column(self, name: str) -> tuple[Any, Any]:
+        series = self.table[name]
+        return series.to_numpy(), series.is_null().to_numpy()
+
+    def with_results(self, results: Mapping[str, Any], null: Any) -> Any:
+        from polars import Series
+
+        return self.table.with_columns([Series(name, _with_none(found, null)) for name, found in results.items()])
+
+
+class _Pandas(NamedTuple):
+    table: Any
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return [str(name) for name in self.table.columns]
+
+    def rows(self) -> int:
+        return len(self.table)
+
+    def column(self, name: str) -> tuple[Any, Any]:
+        series = self.table.iloc[:, self.columns.index(name)]
+        missing = series.isna().to_numpy()
+        if series.dtype.kind in "fiub":
+            return series.to_numpy(dtype="float64", na_value=float("nan")), missing
+        return series.to_numpy(), missing
+
+    def with_results(self, results: Mapping[str, Any], null: Any) -> Any:
+        found = {name: _with_nan(found, null) for name, found in results.items()}
+        return self.table.assign(**{name: a if a.ndim == 1 else list(a) for name, a in found.items()})
+
+
+class _Arrow(NamedTuple):
+    table: Any
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return list(self.table.column_names)
+
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def column(self, name: str) -> tuple[Any, Any]:
+        column = self.table.column(name)
+        return column.to_numpy(), column.is_null().to_numpy()
+
+    def with_results(self, results: Mapping[str, Any], null: Any) -> Any:
+        from pyarrow import array
+
+        table = self.table
+        for name, found in results.items():
+            table = table.append_column(name, array(_with_none(found, null)))
+        return table
+
+
+# The kinds of tables, by the modules and names of their classes.
+_FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
+    ("polars", "DataFrame"): _Polars,
+    ("pandas", "DataFrame"): _Pandas,
+    ("pyarrow", "Table"): _Arrow,
+}
+
+
+def _frame(table: Any) -> Frame:
+    if isinstance(table, Mapping):
+        return _Columns(table)
+    kind = type(table)
+    made = _FRAMES.get((kind.__module__.partition(".")[0], kind.__name__))
+    if made is None:
+        raise CallError(
+            f"a table is a Polars or pandas data frame, an Arrow table or a mapping of columns, not {kind.__name__}",
+            hint="collect() makes a data frame of what is lazy" if kind.__name__ == "LazyFrame" else None,
+        )
+    return made(table)
+
+
+def _with_nan(found: Any, null: Any) -> Any:
+    """Results as an array with nan where there are none."""
+    np = arrays.numpy_namespace()
+    if not null.any():
+        return np.ma.filled(found, np.nan) if np.ma.isMaskedArray(found) else found
+    array = np.array(np.ma.filled(found, np.nan))
+    array[null] = np.nan
+    return array
+
+
+def _with_none(found: Any, null: Any) -> Any:
+    """Results as an array, or where some are not there or are lists as a list with None in their places."""
+    np = arrays.numpy_namespace()
+    absent = np.ma.getmaskarray(found).reshape(len(found), -1).any(1) if len(found) else null
+    if found.ndim == 1 and found.dtype != "object" and not (null | absent).any():
+        return np.ma.getdata(found)
+    return [None if gone else item.tolist() for gone, item in zip(null | absent, np.ma.getdata(found))]

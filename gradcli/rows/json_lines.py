@@ -1,0 +1,163 @@
+"""The lines of JSON: the objects that they are, the numbers in these, and lines with further members."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import Any
+
+from gradcli import arrays
+from gradcli.io import json_text
+from gradcli.rows.blocks import Column
+from gradcli.rows.columns import failing_text
+
+# Not the constants that Python reads beside what JSON has.
+_DECODER = json.JSONDecoder(parse_constant=str)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_SPACE = re.compile(r"[ \t\r\n]*")
+_NULL = "null"
+
+
+class Lines:
+    """The lines of some text, and the objects that they are, None where one is none: then it has `failed`."""
+
+    def __init__(self, data: bytes) -> None:
+        texts = data.decode("utf-8", "surrogateescape").removeprefix("\ufeff").split("\n")
+        self.texts = [text for text in map(str.strip, texts) if text]
+        self.failed: dict[int, str] = {}
+        self.objects = [self._object(row, text) for row, text in enumerate(self.texts)]
+
+    def _object(self, row: int, text: str) -> Mapping[str, Any] | None:
+        try:
+            found = _DECODER.decode(text)
+        except json.JSONDecodeError as error:
+            self.failed[row] = (
+                f"the line is not JSON: {error.msg[0].lower()}{error.msg[1:]} at character {error.pos + 1}"
+            )
+        except (ValueError, RecursionError):
+            # A number of thousands of digits, or lists in lists.
+            self.failed[row] = "the line is JSON that is too long or too deep"
+        else:
+            if type(found) is dict:
+                return found
+            self.failed[row] = "the line is no JSON object"
+        return None
+
+    def items(self, key: str) -> list[Any]:
+        """What the objects have at a key, None where they have nothing."""
+        return [None if o is None else o.get(key) for o in self.objects]
+
+
+def members(text: str) -> dict[str, str]:
+    """The texts of the members of an object, by their keys."""
+    found: dict[str, str] = {}
+    at = _end(_SPACE, text, text.index("{") + 1)
+    while text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        start = _end(_SPACE, text, _end(_SPACE, text, at) + 1)
+        _, end = _DECODER.raw_decode(text, start)
+        found[key] = text[start:end]
+        at = _end(_SPACE, text, end)
+        if text[at] == ",":
+            at = _end(_SPACE, text, at + 1)
+    return found
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def numbers(items: Sequence[Any]) -> Column:
+    """A column of what JSON has: numbers, texts that are numbers, and lists of numbers."""
+    np = arrays.numpy_namespace()
+    missing = np.zeros(len(items), "bool")
+    if all(type(item) is float for item in items):
+        values = np.asarray(items, "float64")
+        if np.isfinite(values).all():
+            return Column(values, missing, {})
+    failing: dict[int, str] = {}
+    found: list[Any] = [math.nan] * len(items)
+    for row, item in enumerate(items):
+        value = _number(item)
+        if type(value) is str:
+            failing[row] = value
+        elif value is None:
+            missing[row] = True
+        else:
+            found[row] = value
+    if all(type(value) is float for value in found):
+        return Column(np.asarray(found, "float64"), missing, failing)
+    tensors = np.empty(len(found), "object")
+    for row, value in enumerate(found):
+        tensors[row] = np.asarray(value)
+    return Column(tensors, missing, failing)
+
+
+def _number(item: Any) -> Any:
+    """The float or array that an item is, None where it is missing, and why where it is neither."""
+    if type(item) is str:
+        return _of_text(item)
+    if item is None:
+        return None
+    if type(item) is list:
+        try:
+            return arrays.numpy_namespace().asarray(item, "float64")
+        except (TypeError, ValueError, OverflowError):
+            return "it is a list of something else than numbers"
+    if type(item) is dict:
+        return "it is an object"
+    try:
+        value = float(item)
+    except OverflowError:
+        value = math.inf
+    return "it is a number too large for float64" if math.isinf(value) else value
+
+
+def _of_text(text: str) -> float | str | None:
+    text = text.strip()
+    failing = failing_text(text)
+    if failing is not None:
+        return failing
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def from_text(text: str | None) -> str:
+    """A field of another format as JSON: a number where it is written as one of JSON is, else a text."""
+    if text is None or not text:
+        return _NULL
+    return text if _NUMBER.fullmatch(text) else json_text.dumps(text)
+
+
+def with_members(texts: Sequence[str], names: Sequence[str], results: Mapping[str, Any], null: Any) -> list[str]:
+    """The objects in `texts` with the results of each row as their last members, which are null where that is so."""
+    heads = [f"{json_text.dumps(name)}:" for name in names]
+    columns = [_texts(results[name], null) for name in names]
+    template = ",".join(head.replace("{", "{{").replace("}", "}}") + "{}" for head in heads).format
+    tails = map(template, *columns) if names else [""] * len(texts)
+    return [_joined(text, tail) for text, tail in zip(texts, tails)]
+
+
+def _joined(text: str, tail: str) -> str:
+    before = text[: text.rindex("}")].rstrip()
+    return f"{before}{',' if tail and not before.endswith('{') else ''}{tail}}}"
+
+
+def _texts(values: Any, null: Any) -> list[str]:
+    """The results of rows as JSON."""
+    np = arrays.numpy_namespace()
+    plain = np.ma.getdata(values)
+    gone = null | np.ma.getmaskarray(values).reshape(len(values), -1).any(1) if np.ma.isMaskedArray(values) else null
+    if plain.dtype != "object" and plain.ndim == 1 and np.isfinite(plain).all():
+        texts = [*map(repr, plain.tolist())]
+    else:
+        texts = [json_text.dumps(item) for item in plain]
+    for row in compress(range(len(texts)), gone.tolist()):
+        texts[row] = _NULL
+    return texts

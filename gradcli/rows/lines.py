@@ -1,0 +1,135 @@
+"""JSON lines: one object in, one object out, which is the line as it was with further members.
+
+It serves files and a protocol alike: of a pipe what is there is read, evaluated and answered at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import compress
+from typing import IO, Any
+
+from gradcli.io import by_polars, json_text
+from gradcli.rows import records
+from gradcli.rows.blocks import Block, Piece
+from gradcli.rows.json_lines import Lines, from_text, members, numbers, with_members
+from gradcli.rows.reading import Reader, Reading
+from gradcli.rows.sources import Stream
+
+FORMAT = "jsonl"
+
+
+class LinesReader(Reader):
+    """A table of JSON lines, of which `head` has been read; its columns are the keys of its first object."""
+
+    format = FORMAT
+
+    def __init__(self, stream: Stream, head: bytes, reading: Reading) -> None:
+        self.name, self.size, self.divisible = stream.name, stream.size, False
+        self._stream = stream
+        self._head = head
+        self._block = reading.block
+        first = Lines(head[: records.last_line_end(head)] or head)
+        self.columns = [*next(filter(None, first.objects), {})]
+
+    def ready(self) -> bool:
+        return self._stream.ready()
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def pieces(
+        self,
+        needed: Sequence[str],
+        kept: Sequence[str] | None = None,
+        texts: Sequence[str] = (),
+        to: str | None = None,
+    ) -> Iterator[Piece]:
+        columns = None if kept is None and to in (None, FORMAT) else self.columns if kept is None else kept
+        block = partial(_block, needed=needed, columns=columns, texts=texts, to=to or FORMAT)
+        for data in records.blocks(
+            partial(self._stream.read, patience=0), records.last_line_end, self._block, self._head
+        ):
+            yield Piece(len(data), partial(block, data))
+
+
+def _block(data: bytes, needed: Sequence[str], columns: Sequence[str] | None, texts: Sequence[str], to: str) -> Block:
+    lines = Lines(data)
+    own: dict[str, Any] = {"lines": lines.texts}
+    if columns is not None and to == FORMAT:
+        own = {
+            "lines": [_only(text, columns) if o is not None else text for text, o in zip(lines.texts, lines.objects)]
+        }
+    elif columns is not None:
+        own = {"fields": _frame(lines, columns)}
+    return Block(
+        rows=len(lines.texts),
+        numbers={name: numbers(lines.items(name)) for name in needed},
+        texts={name: [item if type(item) is str else None for item in lines.items(name)] for name in texts},
+        failed=lines.failed,
+        **own,
+    )
+
+
+def _only(text: str, columns: Sequence[str]) -> str:
+    """An object with some of its members."""
+    found = members(text)
+    return "{" + ",".join(f"{json_text.dumps(name)}:{found[name]}" for name in columns if name in found) + "}"
+
+
+def _frame(lines: Lines, columns: Sequence[str]) -> Any:
+    """The members of the objects as texts: strings as they are, all else as it is written."""
+    polars = by_polars.library("a table of rows")
+    rows = [{} if o is None else members(text) for text, o in zip(lines.texts, lines.objects)]
+    found = {name: [_field(row.get(name), o) for row, o in zip(rows, lines.items(name))] for name in columns}
+    return polars.DataFrame(found, schema=dict.fromkeys(columns, polars.String))
+
+
+def _field(text: str | None, item: Any) -> str | None:
+    return item if type(item) is str or item is None else text
+
+
+class LinesWriter:
+    """Writes JSON lines: those of the input with further members, or objects of what its columns hold."""
+
+    def __init__(self, stream: IO[bytes], names: Sequence[str], columns: Sequence[str]) -> None:
+        self._stream = stream
+        self._columns = columns
+        self._names = names
+        self.rows = 0
+
+    def prepared(self, block: Block, results: Mapping[str, Any], null: Any, skip: Any = None) -> tuple[int, bytes]:
+        texts = list(block.lines) if block.lines is not None else _objects(block, self._columns)
+        for row, why in block.failed.items() if block.lines is not None else ():
+            texts[row] = json_text.dumps({"error": why, "line": texts[row]})
+        made = with_members(texts, self._names, results, null)
+        if skip is not None:
+            made = [*compress(made, (~skip).tolist())]
+        return len(made), "".join(f"{text}\n" for text in made).encode("utf-8", "surrogateescape")
+
+    def write(self, prepared: tuple[int, bytes]) -> None:
+        rows, data = prepared
+        self._stream.write(data)
+        self.rows += rows
+
+    def close(self) -> None:
+        """Nothing ends the table."""
+
+
+def _objects(block: Block, columns: Sequence[str]) -> list[str]:
+    """The fields of rows as objects: of texts the numbers among them, of others what they are."""
+    names = [json_text.dumps(name) for name in columns]
+    texts = []
+    for series in block.fields.get_columns():
+        items = series.to_list()
+        texts.append([*map(from_text, items)] if str(series.dtype) == "String" else [*map(_json, items)])
+    return ["{" + ",".join(f"{n}:{v}" for n, v in zip(names, row)) + "}" for row in zip(*texts)] or ["{}"] * block.rows
+
+
+def _json(item: Any) -> str:
+    try:
+        return json_text.dumps(item)
+    except TypeError:
+        # A date, or another kind that JSON lacks.
+        return json_text.dumps(str(item))

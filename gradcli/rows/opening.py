@@ -1,0 +1,44 @@
+"""Tables of any format, opened by their names and beginnings."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from gradcli.errors import UsageError
+from gradcli.rows import sources
+from gradcli.rows.lines import FORMAT as LINES
+from gradcli.rows.lines import LinesReader
+from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, Reading
+
+
+def open_table(
+    source: str, reading: Reading | None = None, part: Range | None = None, stream: IO[bytes] | None = None
+) -> Reader:
+    """The table in a file, or in a `stream`, which `source` is the name of then; of it a `part` alone.
+
+    Raises BindingError where it cannot be read, UsageError for a separator that is none.
+    """
+    reading = reading or Reading()
+    mark = reading.separator
+    if mark is not None and (len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n.-+'):
+        raise UsageError(f"{mark!r} is no separator", hint="it is one character, such as , or ;")
+    opened = sources.Stream(source, stream or sources.opened(source), reading.encoding)
+    head = _head(opened)
+    format = reading.format or (sources.format_of(source)[0] if stream is None else None)
+    if format == LINES or (format is None and _is_lines(head)):
+        return LinesReader(opened, head, reading)
+    return DelimitedReader(opened, head, format, reading, part)
+
+
+def _head(stream: sources.Stream) -> bytes:
+    """The beginning of a table: two lines of it, and more where that is there; of JSON one."""
+    head = b""
+    while (chunk := stream.read(SAMPLE)) and len(head := head + chunk) < SAMPLE:
+        if head.count(b"\n") > (not _is_lines(head)):
+            break
+    return head
+
+
+def _is_lines(head: bytes) -> bool:
+    """Whether a table begins as JSON lines do."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")

@@ -1,0 +1,297 @@
+"""From readers to a writer: blocks of rows are worked on by all cores, and written in the order in which they were read."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from itertools import chain, islice
+from typing import IO, Any, NamedTuple, TypeVar
+
+from gradcli import arrays
+from gradcli.errors import GradcliError
+from gradcli.rows.blocks import Block, Piece
+from gradcli.rows.evaluation import Evaluated, Evaluation
+from gradcli.rows.failures import Failure, failure_of
+from gradcli.rows.plan import Plan
+from gradcli.rows.reading import Reader
+from gradcli.rows.spread import Shapes, Spread, shapes_of
+from gradcli.rows.writing import Writer, writer
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+# Blocks in flight beyond those that are worked on: what keeps the threads busy while one is written.
+_AHEAD = 1
+
+
+class Policy(NamedTuple):
+    """What becomes of rows that fail: they have no results, or are left out where they are to be `skip`ped; one more than
+    `most` ends the run, where that is not None."""
+
+    skip: bool = False
+    most: int | None = None
+
+
+# Rows that fail have no results, however many there are.
+NULL = Policy()
+
+
+class Odd(NamedTuple):
+    """A row with results that are not finite: its number and its table, and what its program was given."""
+
+    row: int
+    source: str
+    inputs: Mapping[str, Any]
+
+
+class Report(NamedTuple):
+    """What became of the rows: how many were read and written, have no results as a number is `missing` or as they
+    `failed`, and have results that are not finite; the first that failed, and the first that is not finite."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    missing: int = 0
+    failed: int = 0
+    nonfinite: int = 0
+    first_failure: Failure | None = None
+    first_nonfinite: Odd | None = None
+
+    def plus(self, later: Report) -> Report:
+        """That of two runs."""
+        return Report(
+            self.rows_in + later.rows_in,
+            self.rows_out + later.rows_out,
+            self.missing + later.missing,
+            self.failed + later.failed,
+            self.nonfinite + later.nonfinite,
+            self.first_failure or later.first_failure,
+            self.first_nonfinite or later.first_nonfinite,
+        )
+
+
+class Progress(NamedTuple):
+    """What was done so far: the bytes that were read, or None where a reader does not know them, and the rows."""
+
+    size: int
+    rows: int
+
+
+class _Worked(NamedTuple):
+    """A block that was evaluated, what the writer made of it, and how many rows are not finite, the first of them."""
+
+    block: Block
+    source: str
+    size: int
+    evaluated: Evaluated
+    prepared: Any
+    nonfinite: int
+    first: int | None
+
+
+def run_rows(
+    readers: Iterable[Reader],
+    plan: Plan,
+    format: str,
+    stream: IO[bytes],
+    policy: Policy = NULL,
+    progress: Callable[[Progress], object] = lambda _: None,
+    threads: int | None = None,
+    shapes: Shapes | None = None,
+) -> Report:
+    """Evaluate the rows of some tables, one after the other, and write them to a stream. A table is asked for when the
+    rows of those before it have been read; all have the same columns, and are written as the first one is.
+
+    At most `threads` blocks are worked on at a time, one on each core where that is None, and a fixed number is in
+    memory. The `shapes` of results are those of the first row that has some, where they are not given. What is written does not depend on it, nor on where the blocks were cut. Raises RowError where more rows fail
+    than the policy allows: then those before it are written.
+    """
+    run = _Run(readers, plan, format, stream, policy, shapes)
+    threads = threads or os.cpu_count() or 1
+    with closing(_in_order(run.work, run.pieces(), threads, run.ready)) as done:
+        for worked in done:
+            run.finish(worked)
+            progress(Progress(run.size, run.report.rows_in))
+    return run.close()
+
+
+def first_shapes(reader: Reader, plan: Plan, format: str) -> Shapes | None:
+    """The shapes of the results of the first rows of a table, None where it has no rows."""
+    piece = next(iter(reader.pieces(plan.needed, plan.kept, plan.texts, format)), None)
+    return None if piece is None else shapes_of(_evaluated(Evaluation(plan), piece.block()), plan.results)
+
+
+def _evaluated(evaluation: Evaluation, block: Block) -> Evaluated:
+    return evaluation.run(block.rows, block.numbers.__getitem__, block.texts.__getitem__, block.failed)
+
+
+class _Run:
+    """One run over the rows: what the threads do, and in order what becomes of it."""
+
+    def __init__(
+        self,
+        readers: Iterable[Reader],
+        plan: Plan,
+        format: str,
+        stream: IO[bytes],
+        policy: Policy,
+        shapes: Shapes | None,
+    ) -> None:
+        self._readers = iter(readers)
+        self._reader = self._first = next(self._readers)
+        self._plan = plan
+        self._format = format
+        self._stream = stream
+        self._policy = policy
+        self._evaluation = Evaluation(plan)
+        self._spread = Spread(plan.results, format, shapes)
+        self._writer: Writer | None = None
+        # Rows of the tables before this one.
+        self._before, self._source = 0, ""
+        self.report = Report()
+        self.size = 0
+
+    def pieces(self) -> Iterator[tuple[Reader, Piece]]:
+        """Those of all tables, in order."""
+        plan = self._plan
+        for reader in chain([self._first], self._readers):
+            self._reader = reader
+            for piece in reader.pieces(plan.needed, plan.kept, plan.texts, self._format):
+                yield reader, piece
+
+    def ready(self) -> bool:
+        """Whether there is a piece that nobody has to wait for."""
+        return self._reader.ready()
+
+    def work(self, piece: tuple[Reader, Piece]) -> _Worked:
+        """Read, evaluate and prepare a block; the first one alone, as it says how results are written."""
+        reader, part = piece
+        block = part.block()
+        evaluated = _evaluated(self._evaluation, block)
+        if self._writer is None:
+            self.begin(evaluated)
+        evaluated = self._spread.columns(evaluated)
+        return _Worked(
+            block, reader.name, part.size, evaluated, self._prepared(block, evaluated), *_nonfinite(evaluated)
+        )
+
+    def begin(self, evaluated: Evaluated | None) -> None:
+        """Open the writer, for results like these."""
+        names = self._spread.names(evaluated)
+        self._writer = writer(self._format, self._stream, names, like=self._first, kept=self._plan.kept)
+
+    def _prepared(self, block: Block, evaluated: Evaluated, until: int | None = None) -> Any:
+        """The rows as the writer has them: without those to be skipped, and without those from `until` on."""
+        np = arrays.numpy_namespace()
+        skip = np.zeros(block.rows, "bool")
+        if self._policy.skip:
+            skip[[*evaluated.failures]] = True
+        if until is not None:
+            skip[until:] = True
+        assert self._writer is not None
+        return self._writer.prepared(block, evaluated.results, evaluated.null, skip if skip.any() else None)
+
+    def finish(self, worked: _Worked) -> None:
+        """Write a block, and count. Raises RowError where a row of it ends the run."""
+        if worked.source != self._source:
+            self._before, self._source = self.report.rows_in, worked.source
+        failing = sorted(worked.evaluated.failures)
+        most = self._policy.most
+        ending = None if most is None else next(iter(failing[most - self.report.failed :]), None)
+        assert self._writer is not None
+        if ending is not None:
+            self._writer.write(self._prepared(worked.block, worked.evaluated, ending))
+            self._writer.close()
+            raise self._failure(worked, ending).error()
+        self._writer.write(worked.prepared)
+        self.size += worked.size
+        self.report = self.report.plus(self._of_block(worked, failing))
+
+    def _of_block(self, worked: _Worked, failing: Sequence[int]) -> Report:
+        return Report(
+            rows_in=worked.block.rows,
+            rows_out=worked.block.rows - (len(failing) if self._policy.skip else 0),
+            missing=int(worked.evaluated.null.sum()) - len(failing),
+            failed=len(failing),
+            nonfinite=worked.nonfinite,
+            first_failure=None if not failing or self.report.first_failure else self._failure(worked, failing[0]),
+            first_nonfinite=None
+            if worked.first is None or self.report.first_nonfinite
+            else self._odd(worked, worked.first),
+        )
+
+    def _number(self, index: int) -> int:
+        """The number of a row of this block in its table, counted from 1."""
+        return self.report.rows_in - self._before + index + 1
+
+    def _odd(self, worked: _Worked, index: int) -> Odd:
+        return Odd(
+            self._number(index), worked.source, self._inputs(worked.block, index) | dict(self._plan.asked.shared)
+        )
+
+    def _failure(self, worked: _Worked, index: int) -> Failure:
+        inputs = self._inputs(worked.block, index)
+        return failure_of(self._number(index), worked.source, inputs, worked.evaluated.failures[index])
+
+    def _inputs(self, block: Block, index: int) -> dict[str, Any]:
+        """What the program was given of a row."""
+        if index in block.failed or self._plan.program is None:
+            return {}
+        found = {name: block.numbers[column] for name, column in self._plan.columns.items()}
+        return {name: column.values[index] for name, column in found.items() if index not in column.failing}
+
+    def close(self) -> Report:
+        """Write what is left. Raises GradcliError where other rows came out than went in."""
+        if self._writer is None:
+            self.begin(None)
+        assert self._writer is not None
+        self._writer.close()
+        if self._writer.rows != self.report.rows_out:
+            raise GradcliError(
+                f"internal error: {self.report.rows_out:,} rows were to be written, and {self._writer.rows:,} were",
+                hint="this is a fault of gradcli; the output is not to be used",
+            )
+        return self.report
+
+
+def _nonfinite(evaluated: Evaluated) -> tuple[int, int | None]:
+    """How many rows have results that are not finite, and the first of them."""
+    np = arrays.numpy_namespace()
+    some = None
+    for found in evaluated.results.values():
+        # A sum is finite only where all are.
+        if found.dtype == "object" or np.isfinite(np.sum(found)):
+            continue
+        bad = np.ma.filled(~np.isfinite(found), False).reshape(len(found), -1).any(1) & ~evaluated.null
+        some = bad if some is None else some | bad
+    if some is None or not some.any():
+        return 0, None
+    return int(some.sum()), int(some.argmax())
+
+
+def _in_order(
+    function: Callable[[Item], Made], items: Iterator[Item], threads: int, ready: Callable[[], bool]
+) -> Generator[Made, None, None]:
+    """The function of each item, in their order, by several threads at once; of most items nothing is made yet.
+
+    The first is worked on alone, and so is one behind which no other is `ready`: whoever waits for its answer has it.
+    """
+    yield from map(function, islice(items, 1 if threads > 1 else None))
+    waiting: deque[Future[Made]] = deque()
+    with ThreadPoolExecutor(threads, "gradcli-rows") as pool:
+        try:
+            for item in items:
+                alone = not ready()
+                if not alone:
+                    waiting.append(pool.submit(function, item))
+                while waiting and (alone or len(waiting) > threads + _AHEAD):
+                    yield waiting.popleft().result()
+                if alone:
+                    yield function(item)
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for made in waiting:
+                made.cancel()

@@ -1,0 +1,225 @@
+"""What is asked of the rows of a table: which columns give the values of which names, and what the results are called.
+
+All of it is settled, and every clash found, before the first row is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations_with_replacement
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.errors import BindingError, UsageError, did_you_mean, nearest
+from gradcli.language import scope
+from gradcli.language.reading import read
+from gradcli.language.syntax.tree import Module
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+
+# What stands before the name of a column where a value may stand.
+COLUMN = "column:"
+# The key of the value, beside those of the derivatives, which are names joined with commas.
+VALUE = ""
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Asked(NamedTuple):
+    """What to compute of each row, whatever the table: plain data, which can be sent and written down.
+
+    `columns` names the column of a name where that is another, `shared` are the values that all rows have, numbers and
+    arrays. `wrt` is None for every name, `order` 0 for the value alone, and `keep` None for all columns of the table.
+    """
+
+    program: str = ""
+    program_column: str | None = None
+    columns: Mapping[str, str] = _NOTHING
+    shared: Mapping[str, Any] = _NOTHING
+    wrt: tuple[str, ...] | None = None
+    const: tuple[str, ...] = ()
+    order: int = 1
+    dtype: str = "float64"
+    value: str = "value"
+    prefix: str = ""
+    keep: tuple[str, ...] | None = None
+    max_steps: int = MAX_STEPS
+    max_elements: int = MAX_ELEMENTS
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as what `json` writes: arrays are nested lists."""
+        shared = {name: arrays.on_host(value) for name, value in self.shared.items()}
+        plain = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in shared.items()}
+        return self._asdict() | {"columns": dict(self.columns), "shared": plain}
+
+    @classmethod
+    def of_json(cls, written: Mapping[str, Any]) -> Asked:
+        """What `as_json` was made of."""
+        np = arrays.numpy_namespace()
+        dtype = written["dtype"]
+        shared = {name: np.asarray(value, dtype) for name, value in written["shared"].items()}
+        lists = {key: None if written[key] is None else tuple(written[key]) for key in ("wrt", "const", "keep")}
+        return cls(**{**written, **lists, "shared": shared})
+
+
+class Plan(NamedTuple):
+    """What is computed of a certain table.
+
+    `columns` are the columns by the names that they give values to, `needed` those to read as numbers, `texts` those of
+    programs, and `kept` those to write, None for all; `wrt` are the names to differentiate by, and `results` the columns of results by their keys.
+    """
+
+    asked: Asked
+    program: Module | None
+    columns: Mapping[str, str]
+    needed: tuple[str, ...]
+    texts: tuple[str, ...]
+    kept: tuple[str, ...] | None
+    wrt: tuple[str, ...]
+    results: Mapping[str, str]
+
+
+def planned(asked: Asked, table: Sequence[str]) -> Plan:
+    """The plan for a table with these columns.
+
+    Raises BindingError for a name without a value, or with two, for one to differentiate by that is not read, and for
+    results that are called as a column is; ProgramSyntaxError for text that is no program.
+    """
+    with limits.within(asked.max_steps, asked.max_elements):
+        program = None if asked.program_column is not None else read(asked.program)
+    texts = () if asked.program_column is None else (_found(asked.program_column, table),)
+    columns = _columns_of_any(asked, table) if program is None else _columns(program, asked, table)
+    needed = tuple(dict.fromkeys(columns.values()))
+    _check_once([*needed, *texts], table)
+    kept = None if asked.keep is None else tuple(_found(name, table) for name in asked.keep)
+    wrt = leaves([*columns, *_shared_names(program, asked)], asked)
+    results = _results(asked, wrt)
+    _check_clashes(results, table if kept is None else kept)
+    return Plan(asked, program, columns, needed, texts, kept, wrt, results)
+
+
+def _columns(program: Module, asked: Asked, table: Collection[str]) -> dict[str, str]:
+    """The columns by the names that the program reads them by, in its order."""
+    reads = scope.outer_reads(program)
+    scope.check(program, [*asked.columns, *asked.shared, *table])
+    for name in (*asked.columns, *asked.shared):
+        if name not in reads:
+            raise unread(name, reads)
+    columns = {}
+    for name, first in reads.items():
+        if name in asked.columns:
+            columns[name] = _found(asked.columns[name], table)
+        elif name in asked.shared:
+            if name in table:
+                raise _both(name)
+        elif name in scope.TYPES:
+            continue
+        elif name in table:
+            columns[name] = name
+        elif not first.maybe_assigned and name not in scope.CONSTANTS and not scope.is_function(name, ()):
+            raise _no_value(name, first, program, table)
+    return columns
+
+
+def _columns_of_any(asked: Asked, table: Sequence[str]) -> dict[str, str]:
+    """The columns by the names that programs which are not known yet may read them by."""
+    for name in asked.shared:
+        if name in table:
+            raise _both(name)
+    own = {
+        name: name for name in table if name.isidentifier() and name != asked.program_column and table.count(name) == 1
+    }
+    return own | {name: _found(column, table) for name, column in asked.columns.items()}
+
+
+def _shared_names(program: Module | None, asked: Asked) -> list[str]:
+    """The names of what all rows share, in the order of the program."""
+    return [*asked.shared] if program is None else [name for name in scope.outer_reads(program) if name in asked.shared]
+
+
+def _found(column: str, table: Collection[str]) -> str:
+    """The column. Raises BindingError where the table has none of this name."""
+    if column in table:
+        return column
+    close = _near(column, table)
+    hint = f"did you mean '{close}'?" if close else _listed(table)
+    raise BindingError(f"the table has no column '{column}'", hint=hint)
+
+
+def _listed(table: Collection[str]) -> str:
+    return f"its columns are {', '.join(table)}" if table else "it has no columns"
+
+
+def _near(name: str, table: Collection[str]) -> str | None:
+    """The column that is called most like `name`."""
+    return next((column for column in table if column.lower() == name.lower()), None) or nearest(name, table)
+
+
+def _no_value(name: str, first: scope.Read, program: Module, table: Collection[str]) -> BindingError:
+    """The error that nothing gives a value to a name that the program reads."""
+    close = _near(name, table)
+    if close is None:
+        hint = f"give it a value, as in {name}=1, or a column, as in {name}=column:NAME; {_listed(table)}"
+    else:
+        hint = f"did you mean '{close}'? write it so, or {name}='column:{close}'"
+    return BindingError(f"the table has no column '{name}'", hint=hint, span=first.span, source=program.source)
+
+
+def _both(name: str) -> BindingError:
+    return BindingError(
+        f"'{name}' is given a value and is a column of the table",
+        hint=f"leave out {name}=…, or call it another name in the program",
+    )
+
+
+def unread(name: str, reads: Collection[str]) -> BindingError:
+    """The error that a name has a value that nobody reads."""
+    read = ", ".join(f"'{r}'" for r in reads if r not in scope.CONSTANTS)
+    hint = did_you_mean(name, reads, f"it reads {read}" if read else "it reads no names")
+    return BindingError(f"the program does not read '{name}'", hint=hint)
+
+
+def _check_once(needed: Sequence[str], table: Sequence[str]) -> None:
+    counts = Counter(table)
+    for column in needed:
+        if counts[column] > 1:
+            raise BindingError(
+                f"the table has {counts[column]} columns '{column}'", hint="give the columns different names"
+            )
+
+
+def leaves(bound: Sequence[str], asked: Asked) -> tuple[str, ...]:
+    """The names to differentiate by."""
+    if not asked.order:
+        return ()
+    for option, names in (("--wrt", asked.wrt or ()), ("--const", asked.const)):
+        for name in names:
+            if name not in bound:
+                hint = did_you_mean(name, bound, f"give it a value, as in {name}=1")
+                raise BindingError(f"{option} names '{name}', which has no value", hint=hint)
+    both = [n for n in asked.wrt or () if n in asked.const]
+    if both:
+        raise UsageError(f"'{both[0]}' stands in both --wrt and --const", hint="leave it out of one of them")
+    chosen = bound if asked.wrt is None else asked.wrt
+    return tuple(n for n in chosen if n not in asked.const)
+
+
+def _results(asked: Asked, wrt: Sequence[str]) -> dict[str, str]:
+    """The columns of results by their keys: the value, then the derivatives of each order."""
+    names = {VALUE: f"{asked.prefix}{asked.value}"}
+    for order in range(1, asked.order + 1):
+        for by in combinations_with_replacement(wrt, order):
+            names[",".join(by)] = f"{asked.prefix}d{'' if order == 1 else order}_{'_'.join(by)}"
+    return names
+
+
+def _check_clashes(results: Mapping[str, str], kept: Collection[str]) -> None:
+    seen = set(kept)
+    for name in results.values():
+        if name in seen:
+            what = "a column of the table" if name in kept else "another result"
+            raise BindingError(
+                f"the result '{name}' is called as {what} is",
+                hint="--value and --prefix give results other names, --keep and --only leave columns of the table out",
+            )
+        seen.add(name)

@@ -1,0 +1,98 @@
+"""Results that are tensors, in formats whose fields are numbers: a column for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import GradcliError, ShapeError
+from gradcli.rows.evaluation import Evaluated
+
+# Fields of these are single numbers.
+_FLAT = frozenset({"csv", "tsv"})
+_SCALAR: tuple[int, ...] = ()
+# Of results, by their keys.
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+class Spread:
+    """The columns of results, which are called `results` by their keys, in a format.
+
+    In one without lists, a tensor is as many columns as it has elements, `value_0` and so on, or `value_0_1` for a matrix:
+    as many as the first row has that has one, and a row with another shape fails.
+    """
+
+    def __init__(self, results: Mapping[str, str], format: str, shapes: Shapes | None = None) -> None:
+        self._results = results
+        self._flat = format in _FLAT
+        self._shapes = None if shapes is None else dict(shapes)
+
+    def names(self, first: Evaluated | None) -> list[str]:
+        """The names of the columns, where the first results are these. To be called once, before `columns`."""
+        if self._shapes is None:
+            self._shapes = shapes_of(first, self._results) if first is not None and self._flat else {}
+        return [name for key in self._results for name in self._spread(key)]
+
+    def _spread(self, key: str) -> list[str]:
+        name = self._results[key]
+        return ["_".join((name, *map(str, index))) for index in product(*map(range, self._shape(key)))]
+
+    def _shape(self, key: str) -> tuple[int, ...]:
+        return (self._shapes or {}).get(key, _SCALAR)
+
+    def columns(self, evaluated: Evaluated) -> Evaluated:
+        """The same results by the names of their columns."""
+        if not self._flat:
+            return evaluated._replace(results={self._results[key]: found for key, found in evaluated.results.items()})
+        failures: dict[int, GradcliError] = dict(evaluated.failures)
+        null = evaluated.null
+        columns: dict[str, Any] = {}
+        for key, found in evaluated.results.items():
+            shape = self._shape(key)
+            if found.dtype == "object" or found.shape[1:] != shape:
+                found, other = self._fitted(found, shape, null)
+                failures = other | failures
+            if not shape:
+                columns[self._results[key]] = found
+            else:
+                columns.update(zip(self._spread(key), found.reshape(len(found), -1).T))
+        if len(failures) > len(evaluated.failures):
+            null = null.copy()
+            null[[*failures]] = True
+        return Evaluated(columns, null, failures)
+
+    def _fitted(self, found: Any, shape: Sequence[int], null: Any) -> tuple[Any, dict[int, GradcliError]]:
+        """An array of one shape for each row, and the rows that have another one."""
+        np = arrays.numpy_namespace()
+        fitted = np.ma.masked_array(np.full((len(found), *shape), np.nan), False)
+        failures: dict[int, GradcliError] = {}
+        absent = np.ma.getmaskarray(found)
+        for row, item in enumerate(np.ma.getdata(found)):
+            if null[row]:
+                continue
+            if absent[row].any():
+                fitted[row] = np.ma.masked
+            elif np.shape(item) == tuple(shape):
+                fitted[row] = item
+            else:
+                failures[row] = ShapeError(
+                    f"the result has shape {np.shape(item)}, and in rows before {tuple(shape)}",
+                    hint="JSON lines, Parquet and Arrow hold lists of any length: --to jsonl",
+                )
+        return fitted, failures
+
+
+def shapes_of(evaluated: Evaluated, keys: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the first results that are there, by key."""
+    return {key: _shape(evaluated, key) for key in keys}
+
+
+def _shape(evaluated: Evaluated, key: str) -> tuple[int, ...]:
+    """The shape of the first of the results that is there."""
+    np = arrays.numpy_namespace()
+    found = evaluated.results[key]
+    absent = np.ma.getmaskarray(found).reshape(len(found), -1).all(1) if len(found) else np.zeros(0, "bool")
+    there = np.flatnonzero(~(evaluated.null | absent))
+    return np.shape(np.ma.getdata(found)[there[0]]) if len(there) else _SCALAR

@@ -1,0 +1,92 @@
+"""Where results go: which files are read for which output, and in which format that is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import IO, NamedTuple
+
+from gradcli.errors import UsageError
+from gradcli.io import system
+from gradcli.rows.sources import FORMATS, format_of, packed
+
+# Standard input, as a source.
+STDIN = "-"
+# The names of formats.
+NAMES = tuple(dict.fromkeys(FORMATS.values()))
+
+
+class Target(NamedTuple):
+    """An output: its path, None for standard output, what is read for it, and its format and compression, where these are
+    not those of what is read."""
+
+    path: str | None
+    sources: Sequence[str]
+    format: str | None
+    compression: str | None
+
+
+def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[Target]:
+    """The outputs of a run that reads `sources`: one, or one for each of them where `output` is a directory.
+
+    Raises UsageError for a format that is not known, and where a file would be written twice, or is read too.
+    """
+    if to is not None and to not in NAMES:
+        raise UsageError(f"there is no format {to!r}", hint=f"--to {' or '.join(NAMES)}")
+    if output is None:
+        return [Target(None, sources, to, None)]
+    if not _is_directory(output, sources):
+        found = [_target(output, sources, to)]
+    else:
+        found = [_target(os.path.join(output, _name(source, to)), [source], to) for source in sources]
+    _check(found, sources)
+    return found
+
+
+def _is_directory(output: str, sources: Sequence[str]) -> bool:
+    if output.endswith(("/", os.sep)) or system.is_directory(output):
+        return True
+    return len(sources) > 1 and format_of(output)[0] is None and not system.exists(output)
+
+
+def _target(path: str, sources: Sequence[str], to: str | None) -> Target:
+    format, compression = format_of(path)
+    return Target(path, sources, to or format, compression)
+
+
+def _name(source: str, to: str | None) -> str:
+    """What the results of a file are called in a directory."""
+    if source == STDIN:
+        raise UsageError("the results of standard input have no name in a directory", hint="--output PATH.csv")
+    name = os.path.basename(source)
+    format, compression = format_of(name)
+    if to is None or format == to:
+        return name
+    stem = name.removesuffix(f".{compression}") if compression else name
+    return os.path.splitext(stem)[0] + _ending(to)
+
+
+def _ending(format: str) -> str:
+    return next(ending for ending, name in FORMATS.items() if name == format)
+
+
+def _check(found: Sequence[Target], sources: Sequence[str]) -> None:
+    read = {system.real_path(source) for source in sources if source != STDIN}
+    seen: set[str] = set()
+    for target in found:
+        path = system.real_path(target.path or "")
+        if path in read:
+            raise UsageError(f"'{target.path}' is read and would be written", hint="give the output another name")
+        if path in seen:
+            raise UsageError(f"two tables would be written to '{target.path}'", hint="run the command for each of them")
+        seen.add(path)
+
+
+def compressing(stream: IO[bytes], write: Callable[[IO[bytes]], object], compression: str | None) -> None:
+    """Let `write` write to a stream, compressed where that is asked for. Raises BindingError where what compresses is
+    not installed."""
+    if compression is None:
+        write(stream)
+        return
+    with packed(stream, compression) as inner:
+        write(inner)

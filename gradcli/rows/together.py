@@ -1,0 +1,69 @@
+"""Tables that become one: they are alike, and each file is open only while it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import cached_property
+from typing import IO
+
+from gradcli.errors import BindingError
+from gradcli.rows.opening import open_table
+from gradcli.rows.reading import Reader, Reading
+from gradcli.rows.targets import STDIN
+
+_STDIN_NAME = "standard input"
+
+
+class Together:
+    """The tables of some files, and of a `stream` where that is among the sources.
+
+    Raises BindingError where one cannot be read, and where they are not alike.
+    """
+
+    def __init__(self, sources: Sequence[str], reading: Reading, stream: IO[bytes] | None) -> None:
+        self._sources = sources
+        self._reading = reading
+        self._stream = stream
+        sizes = []
+        for place, source in enumerate(sources):
+            reader = self._opened(source)
+            if not place:
+                self.columns, self.format, self._dialect = reader.columns, reader.format, reader.dialect
+            self._check(reader)
+            sizes.append(reader.size)
+            if source != STDIN:
+                reader.close()
+        # The bytes to be read, None where that is not known.
+        self.size = None if None in sizes else sum(filter(None, sizes))
+
+    def __iter__(self) -> Iterator[Reader]:
+        """The tables, one after the other, each until the next one is asked for."""
+        for source in self._sources:
+            reader = self._opened(source)
+            if source == STDIN:
+                yield reader
+                continue
+            with closing(reader):
+                # It may be another file by now.
+                self._check(reader)
+                yield reader
+
+    def _opened(self, source: str) -> Reader:
+        return self._of_stream if source == STDIN else open_table(source, self._reading)
+
+    @cached_property
+    def _of_stream(self) -> Reader:
+        """The table of the stream, the beginning of which can be read once."""
+        return open_table(_STDIN_NAME, self._reading, stream=self._stream)
+
+    def _check(self, reader: Reader) -> None:
+        for what, found, first in (
+            ("columns", reader.columns, self.columns),
+            ("format", (reader.format, reader.dialect), (self.format, self._dialect)),
+        ):
+            if found != first:
+                raise BindingError(
+                    f"{reader.name} and {self._sources[0]} have not the same {what}",
+                    hint="--output DIRECTORY writes a file for each",
+                )

@@ -1,0 +1,110 @@
+"""`gradcli map`: value and derivatives of each row of a table."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+TABLE = "run,t\nA,0\nB,2\n"
+
+
+def test_rows_of_csv(run):
+    """The example of the documentation."""
+    done = run("map", "a*exp(-k*t)", "a=2", "k=0.25", stdin=TABLE)
+    assert (done.status, done.err) == (0, "")
+    header, first, second = done.out.splitlines()
+    assert header == "run,t,value,d_t,d_a,d_k"
+    assert first == "A,0,2.0,-0.5,1.0,-0.0"
+    assert second.startswith("B,2,1.2130613194252668,-0.3032653298563167,0.6065306597126334,-2.4261226388505")
+
+
+def test_fields_are_kept_as_they_are(run):
+    done = run("map", "x**2", "--wrt", "x", stdin='id;x;note\r\n007;1.50;"a;b"\r\n')
+    assert done.out == 'id;x;note;value;d_x\r\n007;1.50;"a;b";2.25;3.0\r\n'
+
+
+def test_json_lines_are_kept_as_they_are(run):
+    done = run("map", "x**2", stdin='{"x": 1.50, "a": "é"}\n\n{"x":2}\n')
+    assert done.out == '{"x": 1.50, "a": "é","value":2.25,"d_x":3.0}\n{"x":2,"value":4.0,"d_x":4.0}\n'
+
+
+def test_a_file_and_an_output(run, tmp_path):
+    table, output = tmp_path / "a=1.csv", tmp_path / "out.jsonl"
+    table.write_text(TABLE)
+    done = run("map", "t**2", str(table), "--output", str(output), "--only")
+    assert (done.status, done.out, done.err) == (0, "", "")
+    assert [json.loads(line) for line in output.read_text().splitlines()] == [
+        {"value": 0.0, "d_t": 0.0},
+        {"value": 4.0, "d_t": 4.0},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["T**2"], "the table has no column 'T'"),
+        (["t**2", "t=1"], "'t' is given a value and is a column of the table"),
+        (["t**2", "q=1"], "the program does not read 'q'"),
+        (["t**2", "--value", "run"], "the result 'run' is called as a column of the table is"),
+        (["t**2", "--keep", "tt"], "the table has no column 'tt'"),
+        (["t**2", "--wrt", "q"], "--wrt names 'q', which has no value"),
+        (["-"], "the program and the table cannot both be standard input"),
+        ([], "there is no program"),
+    ],
+)
+def test_wrong_words(run, words, message):
+    done = run("map", *words, "--json", stdin=TABLE)
+    assert (done.status, done.out) == (2, "")
+    assert done.error["message"] == message
+
+
+FAILING = "x,n\n4,0\n9,1\n,0\n2024-01-02,1\n1,2,3\n16,0\n"
+PROGRAM = "y = [x, 2*x]; y[int(n)]"
+
+
+def test_rows_that_fail_have_no_results(run):
+    done = run("map", PROGRAM, "--wrt", "x", stdin=FAILING.replace("9,1", "9,2"))
+    assert done.status == 0
+    assert [line.split(",")[-2:] for line in done.out.splitlines()[1:]] == [
+        *(["4.0", "1.0"], ["", ""], ["", ""], ["", ""], ["", ""], ["16.0", "1.0"])
+    ]
+    assert done.err.startswith(
+        "warning: 3 of 6 rows failed and are without results; the first is row 2, where x=9.0, n=2.0"
+    )
+
+
+def test_rows_that_fail_are_skipped(run):
+    done = run("map", PROGRAM, "--wrt", "x", "--on-error", "skip", stdin=FAILING)
+    assert [line.split(",")[0] for line in done.out.splitlines()[1:]] == ["4", "9", "", "16"]
+
+
+def test_a_row_that_fails_ends_the_run(run, tmp_path):
+    done = run("map", PROGRAM, "--wrt", "x", "--on-error", "fail", stdin=FAILING)
+    assert done.status == 1
+    assert len(done.out.splitlines()) == 4
+    assert done.err.startswith("error: row 4, where n=1.0: 'x': '2024-01-02' is a date")
+    output = tmp_path / "out.csv"
+    done = run("map", PROGRAM, "--wrt", "x", "--max-errors", "1", "--output", str(output), stdin=FAILING)
+    assert (done.status, output.exists()) == (1, False)
+    assert done.err.startswith("error: row 5")
+
+
+def test_each_row_has_its_program(run):
+    done = run(
+        "map", "--program-column", "f", "--wrt", "x,q", "q=2", stdin='f,x\nx**2,3\n"sin(x)+q",2\nx[,1\n,1\nx**2,4\n'
+    )
+    rows = [line.split(",")[-3:] for line in done.out.splitlines()[1:]]
+    assert rows[0] == ["9.0", "6.0", ""]
+    assert rows[1][2] == "1.0"
+    assert rows[2:] == [["", "", ""], ["", "", ""], ["16.0", "8.0", ""]]
+    assert "1 of 5 rows failed and is without results; the first is row 3" in done.err
+
+
+def test_results_that_are_not_finite_are_counted(run):
+    done = run("map", "log(x)", stdin="x\n1\n0\n0\n")
+    assert done.out == "x,value,d_x\n1,0.0,1.0\n0,-Infinity,Infinity\n0,-Infinity,Infinity\n"
+    assert done.err == (
+        "warning: 2 of 3 rows have results that are not finite; the first is row 2: 'log' gives -inf for operand 0.0\n"
+        "  | log(x)\n  | ^^^^^^\n"
+    )
