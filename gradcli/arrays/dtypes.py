@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -72,11 +70,16 @@ def default_dtype() -> str:
     return _default_dtype.get()
 
 
-@contextmanager
-def using_dtype(dtype: str) -> Iterator[None]:
+class using_dtype:
     """Within the block, new tensors have `dtype`."""
-    token = _default_dtype.set(dtype)
-    try:
-        yield
-    finally:
-        _default_dtype.reset(token)
+
+    __slots__ = ("_dtype", "_token")
+
+    def __init__(self, dtype: str) -> None:
+        self._dtype = dtype
+
+    def __enter__(self) -> None:
+        self._token = _default_dtype.set(self._dtype)
+
+    def __exit__(self, *_error: object) -> None:
+        _default_dtype.reset(self._token)

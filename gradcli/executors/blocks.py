@@ -112,7 +112,9 @@ class _Writer:
 
     def _check(self, variable: Variable) -> None:
         if variable in self.guards:
-            self.lines.body.append(f"if not assume({self.lines.names[variable]}): return None")
+            name = self.lines.names[variable]
+            fails = f"0 in {name}.base" if self.lines.is_buffer(variable) else f"not assume({name})"
+            self.lines.body.append(f"if {fails}: return None")
 
     def _segment(self, segment: Segment, dying: frozenset[Variable]) -> None:
         kernel, lines = Kernel(segment, dying, reproducible=self.reproducible), self.lines
@@ -128,7 +130,8 @@ class _Writer:
         if variable in self.own:
             return None
         name = self.lines.new_name(variable)
-        self.lines.body.append(f"{name} = empty({variable.shape!r}, {variable.dtype!r})")
+        dtype = self.lines.constant(arrays.numpy_namespace().dtype(variable.dtype))
+        self.lines.body.append(f"{name} = empty({variable.shape!r}, {dtype})")
         return name
 
 

@@ -11,6 +11,7 @@ from gradcli.arrays.shapes import Shape
 
 # So many bytes are kept between the runs of a program: more do not stay in the caches of a core either.
 _MOST_KEPT = 2**21
+_BYTES = {"bool": 1, "float32": 4}
 
 
 class Buffer(NamedTuple):
@@ -26,8 +27,9 @@ class Buffers:
     def __init__(self, kinds: Sequence[Buffer]) -> None:
         self._kinds = kinds
         self._empty = arrays.numpy_namespace().empty
+        self._array = arrays.numpy_namespace().ndarray
         self._unused: list[list[Any]] = []
-        sizes = (math.prod(k.shape) * (8 if k.dtype == "float64" else 4) for k in kinds)
+        sizes = (math.prod(k.shape) * _BYTES.get(k.dtype, 8) for k in kinds)
         self._kept = sum(sizes) <= _MOST_KEPT
 
     def take(self) -> list[Any]:
@@ -35,7 +37,13 @@ class Buffers:
         try:
             return self._unused.pop()
         except IndexError:
-            return [self._empty(shape, dtype) for shape, dtype in self._kinds]
+            return [self._made(*kind) for kind in self._kinds]
+
+    def _made(self, shape: Shape, dtype: str) -> Any:
+        if dtype != "bool":
+            return self._empty(shape, dtype)
+        # In the array's `base` a 0 is found in a tenth of the time that it takes to look in the array.
+        return self._array(shape, bool, bytearray(math.prod(shape)))
 
     def give(self, taken: list[Any]) -> None:
         """Have a set used again, in which nobody reads any more. One that is not given back is not missed."""

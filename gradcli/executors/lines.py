@@ -93,6 +93,10 @@ class Lines:
         name = self.names[variable] = self._unbuffered[variable] = f"v{len(self.names)}"
         return name
 
+    def is_buffer(self, variable: Variable) -> bool:
+        """Whether it is in a buffer."""
+        return variable in self._held
+
     def release(self, variables: Iterable[Variable]) -> list[str]:
         """Have the buffers of variables that are not read any more used again; the names of those in no buffer."""
         gone = [*variables]

@@ -9,6 +9,7 @@ by array, in between.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -239,14 +240,19 @@ def _unstretched(constant: Any) -> Any:
     return kept.reshape(())[()] if kept.size == 1 else kept
 
 
-def exclusive(program: Program) -> frozenset[Variable]:
-    """The variables whose arrays nobody else looks at: no input, output, or source of a view."""
+def unshared(program: Program) -> frozenset[Variable]:
+    """The variables whose arrays share memory with nothing: no input, source of a view, or output twice."""
     own = {e.output for e in program.equations if _makes_array(e)}
-    own.difference_update(a for a in program.outputs if isinstance(a, Variable))
     for equation in program.equations:
         if not _makes_array(equation) and not is_reduction(equation.primitive):
             own.difference_update(a for a in equation.inputs if isinstance(a, Variable))
-    return frozenset(own)
+    given = Counter(a for a in program.outputs if isinstance(a, Variable))
+    return frozenset(v for v in own if given[v] < 2)
+
+
+def exclusive(program: Program) -> frozenset[Variable]:
+    """The variables whose arrays nobody else looks at: those that are `unshared`, and no output."""
+    return unshared(program).difference(a for a in program.outputs if isinstance(a, Variable))
 
 
 def _makes_array(equation: Equation) -> bool:

@@ -15,6 +15,8 @@ from gradcli import arrays
 _FEW = 64
 # From here on NumPy reduces angles number by number, by a long pi.
 _FAR = 1e8
+# Of more numbers than this, NumPy may compute a sum of products in threads of its own.
+_SUMMED = 8192
 # Bits of a quotient that are found in the time of an element, and how many of them no element is charged for.
 _BITS, _FIRST_BITS = 6, 16
 # The orders of Bessel functions from which on recurrences are long.
@@ -25,7 +27,12 @@ _SQUARINGS = 64
 
 def of_angles(x: Any) -> int:
     """For sines and cosines."""
-    return 3 * _count(abs(x) > _FAR) if arrays.size(x) > _FEW else 0
+    if type(x) in arrays.PLAIN or x.size <= _FEW:
+        return 0
+    # The sum of the squares is found in one call.
+    if x.size <= _SUMMED and (flat := x.ravel()).dot(flat) < _FAR**2:
+        return 0
+    return 3 * _count(abs(x) > _FAR)
 
 
 def of_quotients(x: Any, y: Any) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
 from gradcli.errors import BackendError, GradcliError
+from gradcli.executors import schedule
 from gradcli.executors.choose import executable
 from gradcli.program.abstract import Abstract
-from gradcli.program.ir import Executable, Variable
+from gradcli.program.ir import Atom, Executable, Variable
 from gradcli.program.passes import optimise
 from gradcli.run.trace import (
     Outcome,
@@ -45,33 +46,38 @@ _ON_HOST_ALONE = frozenset({"hessian", "sparse"})
 
 
 class Recording(NamedTuple):
-    """A trace that can be run."""
+    """A trace that can be run. The outputs that are `shared` may be arrays that something else is or looks at."""
 
     trace: Trace
     run: Executable
+    shared: Sequence[int] = ()
 
     def outcome(self, inputs: Sequence[Any]) -> Outcome | None:
         """What it computes for `inputs`; None where its guards do not hold."""
         outputs = self.run(inputs)
         if outputs is None:
             return None
-        return self.named(outputs if all(type(o) is float for o in outputs) else self._unshared(inputs, outputs))
+        return self.named(self._unshared(inputs, outputs) if self.shared else outputs)
 
     def named(self, outputs: Sequence[Any]) -> Outcome:
         """The outputs of a run by their names."""
 
-        def by_name(places: Mapping[str, int | None]) -> dict[str, Any]:
-            return {name: None if i is None else outputs[i] for name, i in places.items()}
-
-        return Outcome(outputs[0], by_name(self.trace.positions), by_name(self.trace.deviations))
+        trace = self.trace
+        apart = _by_name(trace.deviations, outputs) if trace.deviations else {}
+        return Outcome(outputs[0], _by_name(trace.positions, outputs), apart)
 
     def _unshared(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """Outputs that share no memory with anything."""
-        constants = [a for a in self.trace.program.outputs if not isinstance(a, Variable)]
-        own: list[Any] = []
-        for output in outputs:
-            own.append(arrays.unshared(output, [*inputs, *constants, *own]))
+        others = [*inputs, *(a for a in self.trace.program.outputs if not isinstance(a, Variable))]
+        own = [*outputs]
+        for i in self.shared:
+            own[i] = arrays.unshared(own[i], others)
+            others.append(own[i])
         return own
+
+
+def _by_name(places: Mapping[str, int | None], outputs: Sequence[Any]) -> dict[str, Any]:
+    return {name: None if i is None else outputs[i] for name, i in places.items()}
 
 
 def recording(
@@ -114,7 +120,19 @@ def _executable(trace: Trace, namespace: arrays.Namespace | None = None) -> Reco
     # And so is what is computed from constants.
     with arrays.using_namespace(None):
         trace = trace._replace(program=optimise(trace.program))
-    return Recording(trace, executable(trace.program, namespace))
+    run = executable(trace.program, namespace)
+    outputs = trace.program.outputs
+    if namespace is not None:
+        return Recording(trace, run, range(len(outputs)))
+    own = schedule.unshared(trace.program)
+    return Recording(trace, run, [i for i, atom in enumerate(outputs) if not _is_own(atom, own)])
+
+
+def _is_own(output: Atom, own: Container[Variable]) -> bool:
+    """Whether an output of NumPy's executor is a number, or an array among its `own`."""
+    if isinstance(output, Variable):
+        return output in own or (not output.shape and output.dtype == "float64")
+    return type(output) is float
 
 
 def abstract(array: Any) -> Abstract:
@@ -133,6 +151,20 @@ class _Known:
 
     def __init__(self) -> None:
         self.versions: list[Replay] | None = []
+        # In which tensors are made from numbers.
+        self.dtype = arrays.default_dtype()
+
+    def outcome(self, values: Sequence[Any]) -> Outcome | None:
+        """From the recording whose guards hold; None where there is none."""
+        versions = self.versions or []
+        for number, version in enumerate(versions):
+            outcome = version.outcome(values)
+            if outcome is not None:
+                if number:
+                    # The next inputs are likely to meet the same guards.
+                    self.versions = [version, *(v for v in versions if v is not version)]
+                return outcome
+        return None
 
 
 class Recordings:
@@ -141,9 +173,23 @@ class Recordings:
     def __init__(self, program: Computation) -> None:
         self.program = program
         self._known: dict[Any, _Known] = {}
+        self._seen: dict[Any, _Known] = {}
 
-    def run(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None) -> Outcome | None:
-        """The outcome for `inputs`, arrays by name; None where it must be computed eagerly."""
+    def again(self, seen: Any, values: Sequence[Any]) -> Outcome | None:
+        """The outcome for `values` that `run` had the like of before, under the same `seen`; None where it had none, or
+        they take another course."""
+        known = self._seen.get(seen)
+        if known is None:
+            return None
+        try:
+            with arrays.using_dtype(known.dtype):
+                return known.outcome(values)
+        except (GradcliError, MemoryError):
+            return None
+
+    def run(self, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any = None, seen: Any = None) -> Outcome | None:
+        """The outcome for `inputs`, arrays by name; None where it must be computed eagerly. Where there is one, `again`
+        knows such inputs as `seen`, if that is given."""
         namespace = arrays.foreign_namespace((*inputs.values(), cotangent))
         backend = backends.of_namespace(namespace)
         if backend is None or (namespace is not None and wanted.kind in _ON_HOST_ALONE):
@@ -158,7 +204,10 @@ class Recordings:
         if known.versions is None or largest < backend.worth.again:
             return None
         try:
-            return self._outcome(known, inputs, wanted, cotangent)
+            outcome = self._outcome(known, inputs, wanted, cotangent)
+            if seen is not None and outcome is not None:
+                self._seen[seen] = known
+            return outcome
         except BackendError:
             # A compiler that fails once is not asked again.
             known.versions = None
@@ -170,19 +219,16 @@ class Recordings:
     def _add(self, key: Any) -> _Known:
         if len(self._known) >= _MOST_KINDS:
             self._known.pop(next(iter(self._known)), None)
+            self._seen.clear()
         return self._known.setdefault(key, _Known())
 
     def _outcome(self, known: _Known, inputs: Mapping[str, Any], wanted: Wanted, cotangent: Any) -> Outcome | None:
         values = [*inputs.values(), *([] if cotangent is None else [cotangent])]
+        outcome = known.outcome(values)
+        if outcome is not None:
+            return outcome
         versions = known.versions
-        assert versions is not None
-        for version in versions:
-            outcome = version.outcome(values)
-            if outcome is not None:
-                # The next inputs are likely to meet the same guards.
-                known.versions = [version, *(v for v in versions if v is not version)]
-                return outcome
-        if len(versions) >= _MOST_VERSIONS:
+        if versions is None or len(versions) >= _MOST_VERSIONS:
             return None
         try:
             with limits.attempt():
