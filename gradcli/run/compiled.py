@@ -30,7 +30,7 @@ from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
 from gradcli.run import converted
-from gradcli.run.recordings import Recordings, Wanted, abstract, recording
+from gradcli.run.recordings import Recordings, Wanted, abstract, recording, seen_as
 from gradcli.run.trace import Outcome
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Compiled:
             found = self._scalar_value_and_grad(values, wrt)
             if found is not None:
                 return found
-            seen = _seen_as(values, wrt)
+            seen = seen_as(values, wrt)
         with limits.within(*self._limits):
             outcome = None if seen is None else self._recordings.again(seen, [*values.values()])
             if outcome is not None:
@@ -402,20 +402,6 @@ class Compiled:
         if foreign is None:
             return bindings
         return {name: converted.beside(value, foreign) for name, value in bindings.items()}
-
-
-def _seen_as(values: Mapping[str, Any], wrt: Sequence[str] | None) -> Any:
-    """What inputs, some of them arrays, and the names to differentiate by are told from others by, without a look at what
-    they are; None where that takes one."""
-    if type(values) is not dict or not (wrt is None or type(wrt) is tuple or type(wrt) is list):
-        return None
-    try:
-        kinds = [float if type(v) is float else (type(v), v.shape, v.dtype) for v in values.values()]
-        seen = (*values, None if wrt is None else (*wrt,), *kinds)
-        hash(seen)
-    except (AttributeError, TypeError):
-        return None
-    return seen
 
 
 _REFUSED = ()

@@ -252,3 +252,17 @@ def _kind(item: tuple[str, Any]) -> Any:
     if type(array) is float or array is None:
         return name, array is None
     return name, arrays.shape(array), arrays.dtype_name(array)
+
+
+def seen_as(values: Mapping[str, Any], wrt: Sequence[str] | None) -> Any:
+    """What inputs, some of them arrays, and the names to differentiate by are told from others by, without a look at what
+    they are; None where that takes one."""
+    if type(values) is not dict or not (wrt is None or type(wrt) is tuple or type(wrt) is list):
+        return None
+    try:
+        kinds = [float if type(v) is float else (type(v), v.shape, v.dtype) for v in values.values()]
+        seen = (*values, None if wrt is None else (*wrt,), *kinds)
+        hash(seen)
+    except (AttributeError, TypeError):
+        return None
+    return seen
