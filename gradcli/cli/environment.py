@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import IO, NamedTuple, TextIO
 
 from gradcli.errors import OutputError, PipeClosed, UsageError
@@ -72,17 +72,11 @@ class Environment(NamedTuple):
     def write(self, text: str) -> None:
         """Write to standard output at once. Raises OutputError where that fails, and PipeClosed
         where the reader has gone."""
-        try:
+        with told():
             if self.stdout is None:
                 raise OSError("standard output is closed")
             self.stdout.write(text)
             self.stdout.flush()
-        except BrokenPipeError:
-            raise PipeClosed from None
-        except OSError as error:
-            raise OutputError(
-                f"cannot write the result: {error.strerror or error}", hint="check where standard output goes"
-            ) from None
 
     def complain(self, text: str) -> None:
         """Write to standard error, if anyone can hear it."""
@@ -108,6 +102,19 @@ class Environment(NamedTuple):
                 null = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(null, stream.fileno())
                 os.close(null)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Within the block, what goes wrong with standard output is an OutputError, or PipeClosed where the reader has gone."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise PipeClosed from None
+    except OSError as error:
+        raise OutputError(
+            f"cannot write the result: {error.strerror or error}", hint="check where standard output goes"
+        ) from None
 
 
 def is_unicode(stream: TextIO | None) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import IO, Any
 
-from gradcli.cli.environment import Environment
-from gradcli.errors import OutputError, PipeClosed, UsageError
+from gradcli.cli.environment import Environment, told
+from gradcli.errors import UsageError
 
 
 def input_of(environment: Environment) -> io.BufferedReader:
@@ -42,17 +42,12 @@ class Output(io.RawIOBase):
         if self._bytes is None:
             self._environment.write(bytes(data).decode("utf-8", "surrogateescape"))
             return count
-        try:
+        with told():
             self._bytes.write(data)
-        except BrokenPipeError:
-            raise PipeClosed from None
-        except OSError as error:
-            raise OutputError(
-                f"cannot write the result: {error.strerror or error}", hint="check where standard output goes"
-            ) from None
         return count
 
     def flush(self) -> None:
         """Have what was written arrive."""
-        if not self.closed:
-            self._environment.write("")
+        if self._bytes is not None and not self.closed:
+            with told():
+                self._bytes.flush()

@@ -54,8 +54,12 @@ class Evaluation:
 
     def run(self, count: int, numbers: Numbers, texts: Texts, failed: Mapping[int, str]) -> Evaluated:
         """The results of `count` rows, of which some `failed` to be read, with the reasons."""
+        if self._only is not None and not failed:
+            whole = self._of_all(self._only, numbers, count)
+            if whole is not None:
+                return whole
         np = arrays.numpy_namespace()
-        found = _Found(count, self._keys, self._plan.asked.dtype)
+        found = _Found(count, self._keys)
         for row, why in failed.items():
             found.gathered.fail(row, BindingError(why))
         found.null[[*failed]] = True
@@ -68,6 +72,24 @@ class Evaluation:
                 found.fail(rows, program)
             else:
                 self._evaluate(program, numbers, np.asarray(rows), found)
+        return found.evaluated()
+
+    def _of_all(self, program: _Program, numbers: Numbers, count: int) -> Evaluated | None:
+        """The results where no row has a missing number; else None."""
+        np = arrays.numpy_namespace()
+        inputs = {name: numbers(column) for name, column in program.columns.items()}
+        if any(given.failing or given.missing.any() for given in inputs.values()):
+            return None
+        columns = {name: typed(given.values, self._plan.asked.dtype) for name, given in inputs.items()}
+        results = program.run.run(columns, program.shared, rows=count, threads=self._threads)
+        if (
+            not results.failures
+            and not results.absent
+            and all(results.derivatives.get(key) is not None for key in self._keys)
+        ):
+            return Evaluated({VALUE: results.value, **results.derivatives}, np.zeros(count, "bool"), {})
+        found = _Found(count, self._keys)
+        found.put(results, None)
         return found.evaluated()
 
     def _by_text(self, texts: Texts, null: Any) -> dict[str, list[int]]:
@@ -146,7 +168,8 @@ class Evaluation:
             found.null[rows[bad[rows]]] = True
             rows = rows[~bad[rows]]
         columns = {
-            name: found.typed(given.values if rows is None else given.values[rows]) for name, given in inputs.items()
+            name: typed(given.values if rows is None else given.values[rows], self._plan.asked.dtype)
+            for name, given in inputs.items()
         }
         found.put(
             program.run.run(
@@ -167,16 +190,12 @@ class _Program(NamedTuple):
 class _Found:
     """The results of `count` rows, as they come."""
 
-    def __init__(self, count: int, keys: Sequence[str], dtype: str) -> None:
+    def __init__(self, count: int, keys: Sequence[str]) -> None:
         self.count = count
         self.gathered = Gathered(count, keys)
         self.null = arrays.numpy_namespace().zeros(count, "bool")
         self._keys = keys
-        self._dtype = dtype
         self._absent: dict[str, Any] = {}
-
-    def typed(self, values: Any) -> Any:
-        return values if values.dtype == "object" else values.astype(self._dtype, copy=False)
 
     def fail(self, rows: Sequence[int], error: GradcliError) -> None:
         for row in rows:
@@ -209,6 +228,11 @@ class _Found:
                 array, absent = np.full(self.count, np.nan), np.ones(self.count, "bool")
             found[key] = array if absent is None else np.ma.masked_array(array, _broad(absent, array))
         return Evaluated(found, self.null, failures)
+
+
+def typed(values: Any, dtype: str) -> Any:
+    """Numbers, or objects, in the precision that is asked for."""
+    return values if values.dtype.kind == "O" else values.astype(dtype, copy=False)
 
 
 def _broad(mask: Any, array: Any) -> Any:

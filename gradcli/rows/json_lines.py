@@ -135,13 +135,19 @@ def from_text(text: str | None) -> str:
     return text if _NUMBER.fullmatch(text) else json_text.dumps(text)
 
 
-def with_members(texts: Sequence[str], names: Sequence[str], results: Mapping[str, Any], null: Any) -> list[str]:
-    """The objects in `texts` with the results of each row as their last members, which are null where that is so."""
-    heads = [f"{json_text.dumps(name)}:" for name in names]
-    columns = [_texts(results[name], null) for name in names]
-    template = ",".join(head.replace("{", "{{").replace("}", "}}") + "{}" for head in heads).format
-    tails = map(template, *columns) if names else [""] * len(texts)
-    return [_joined(text, tail) for text, tail in zip(texts, tails)]
+class Members:
+    """Further members of objects, which have these names."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        heads = (json_text.dumps(name).replace("{", "{{").replace("}", "}}") for name in names)
+        self._tail = ",".join(f"{head}:{{}}" for head in heads).format
+
+    def added(self, texts: Sequence[str], results: Mapping[str, Any], null: Any) -> list[str]:
+        """The objects in `texts` with the results of each row as their last members, null where that is so."""
+        columns = [_texts(results[name], null) for name in self._names]
+        tails = map(self._tail, *columns) if columns else [""] * len(texts)
+        return [_joined(text, tail) for text, tail in zip(texts, tails)]
 
 
 def _joined(text: str, tail: str) -> str:
@@ -152,12 +158,15 @@ def _joined(text: str, tail: str) -> str:
 def _texts(values: Any, null: Any) -> list[str]:
     """The results of rows as JSON."""
     np = arrays.numpy_namespace()
-    plain = np.ma.getdata(values)
-    gone = null | np.ma.getmaskarray(values).reshape(len(values), -1).any(1) if np.ma.isMaskedArray(values) else null
-    if plain.dtype != "object" and plain.ndim == 1 and np.isfinite(plain).all():
-        texts = [*map(repr, plain.tolist())]
+    gone = null
+    if np.ma.isMaskedArray(values):
+        gone = null | np.ma.getmaskarray(values).reshape(len(values), -1).any(1)
+        values = values.data
+    if values.ndim == 1 and values.dtype.kind == "f" and math.isfinite(values.sum()):
+        texts = [*map(repr, values.tolist())]
     else:
-        texts = [json_text.dumps(item) for item in plain]
-    for row in compress(range(len(texts)), gone.tolist()):
-        texts[row] = _NULL
+        texts = [json_text.dumps(item) for item in values]
+    if gone.any():
+        for row in compress(range(len(texts)), gone.tolist()):
+            texts[row] = _NULL
     return texts

@@ -13,7 +13,7 @@ from typing import IO, Any
 from gradcli.io import by_polars, json_text
 from gradcli.rows import records
 from gradcli.rows.blocks import Block, Piece
-from gradcli.rows.json_lines import Lines, from_text, members, numbers, with_members
+from gradcli.rows.json_lines import Lines, Members, from_text, members, numbers
 from gradcli.rows.reading import Reader, Reading
 from gradcli.rows.sources import Stream
 
@@ -96,14 +96,14 @@ class LinesWriter:
     def __init__(self, stream: IO[bytes], names: Sequence[str], columns: Sequence[str]) -> None:
         self._stream = stream
         self._columns = columns
-        self._names = names
+        self._members = Members(names)
         self.rows = 0
 
     def prepared(self, block: Block, results: Mapping[str, Any], null: Any, skip: Any = None) -> tuple[int, bytes]:
         texts = list(block.lines) if block.lines is not None else _objects(block, self._columns)
         for row, why in block.failed.items() if block.lines is not None else ():
             texts[row] = json_text.dumps({"error": why, "line": texts[row]})
-        made = with_members(texts, self._names, results, null)
+        made = self._members.added(texts, results, null)
         if skip is not None:
             made = [*compress(made, (~skip).tolist())]
         return len(made), "".join(f"{text}\n" for text in made).encode("utf-8", "surrogateescape")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -206,6 +207,8 @@ class _Run:
             self._writer.close()
             raise self._failure(worked, ending).error()
         self._writer.write(worked.prepared)
+        # Whoever waits for these rows has them.
+        self._stream.flush()
         self.size += worked.size
         self.report = self.report.plus(self._of_block(worked, failing))
 
@@ -262,7 +265,7 @@ def _nonfinite(evaluated: Evaluated) -> tuple[int, int | None]:
     some = None
     for found in evaluated.results.values():
         # A sum is finite only where all are.
-        if found.dtype == "object" or np.isfinite(np.sum(found)):
+        if found.dtype.kind == "O" or math.isfinite(found.sum()):
             continue
         bad = np.ma.filled(~np.isfinite(found), False).reshape(len(found), -1).any(1) & ~evaluated.null
         some = bad if some is None else some | bad
