@@ -869,6 +869,7 @@ def test_a_zero_that_is_computed_is_no_shield():
         lambda x: gradcli.sqrt(x - [0.0, 5.0])[0] ** 2,
         lambda x: gradcli.sum(gradcli.where(x < 1, gradcli.sqrt(x), 1.0) * [0.0, 1.0]),
         lambda x: gradcli.sum(gradcli.sqrt(x)[None, :1] @ [[0.0]]),
+        lambda x: (lambda y: gradcli.sum(gradcli.where(x < 1, y, 1.0) - y))(gradcli.sqrt(x)),
     ],
 )
 def test_a_zero_that_is_computed_is_no_shield_of_what_was_taken(function):
@@ -885,6 +886,7 @@ def test_a_zero_that_is_computed_is_no_shield_of_what_was_taken(function):
         lambda x: 0.0 * gradcli.max(gradcli.log(x)),
         lambda x: gradcli.sum(gradcli.where(x > 0, gradcli.sqrt(x), 0.0) * [0.0, 0.0]),
         lambda x: gradcli.sum(gradcli.sqrt(x)[None, 1:] @ [[0.0]]),
+        lambda x: (lambda y: gradcli.sum(gradcli.where(x > 1, y, 0.0) - gradcli.where(x > 1, y, 2.0)))(gradcli.sqrt(x)),
     ],
 )
 def test_zeros_that_are_computed_leave_out_what_was_not_taken(function):

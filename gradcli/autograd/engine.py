@@ -17,7 +17,7 @@ from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence, recorders
 from gradcli.autograd.observers import observer, watcher
 from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.autograd.selection import everything, has_zeros
+from gradcli.autograd.selection import everything, has_zeros, taken_of_sum
 from gradcli.autograd.targets import (
     Target,
     as_gradient,
@@ -117,8 +117,7 @@ def grad(
 class Pass:
     """One backward pass. Cotangents live here, and only here, until they reach a leaf.
 
-    It goes from tensors to all leaves, or to `targets`: tensors, and edges of the graph; what comes there is accumulated,
-    or given back.
+    It goes from tensors to all leaves, or to `targets`, tensors and edges; what comes there is accumulated, or given back.
     """
 
     def __init__(
@@ -235,14 +234,16 @@ class Pass:
         if not isinstance(target, Node):
             known = self.leaves.get(target)
             self.leaves[target] = cotangent if known is None else known + cotangent
-            if self.accumulate and target._accumulator is not None:
-                self.hooked = True
+            self.hooked |= self.accumulate and target._accumulator is not None
             return
         slots = self.pending.get(target)
         if slots is None:
             slots = self.pending[target] = [None] * target.outputs
             heapq.heappush(self.queue, (-target.sequence, target))
-        slots[number] = cotangent if slots[number] is None else slots[number] + cotangent
+        known = slots[number]
+        slots[number] = cotangent if known is None else known + cotangent
+        if known is not None and target in self.untaken:
+            self._mark(target, taken_of_sum(known, cotangent, slots[number]))
 
     def _send_none(self, target: Any) -> None:
         """Have a node, or a leaf, reached without a gradient: hooks and Functions are told."""

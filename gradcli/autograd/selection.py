@@ -22,6 +22,7 @@ from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.families import predicate
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import any_
+from gradcli.primitives.scans import sort
 from gradcli.primitives.series import linear
 
 
@@ -80,7 +81,7 @@ def taken_of(
     taken = _taken(cotangent, mask)
     if primitive.elementwise and not primitive.selects:
         return taken
-    if primitive.selects or primitive.moves or primitive.multilinear or primitive.jet is linear:
+    if primitive.selects or primitive.moves or primitive.multilinear or primitive.jet is linear or primitive is sort:
         # A factor that is 0 makes zeros of what was taken.
         if primitive.multilinear:
             operands = [o if isinstance(o, ShapeOnly) else ones_like(constant(o)) for o in operands]
@@ -97,6 +98,11 @@ def mask_unless_plain(taken: Any, pulled: Any) -> Any:
     if isinstance(taken, Kind) or not _is_known(pulled):
         return taken
     return None if arrays.every(logical_or(_nonzero(pulled), logical_not(taken))) else taken
+
+
+def taken_of_sum(one: Any, other: Any, total: Any) -> Any:
+    """What was taken of the sum of two cotangents, as a mask where some of it cancels to 0; None where nothing does."""
+    return mask_unless_plain(logical_or(_nonzero(one), _nonzero(other)), total)
 
 
 def _reached(primitive: Primitive, taken: Any, params: Params) -> Any:
