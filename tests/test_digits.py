@@ -243,6 +243,22 @@ class TestEval:
             slope = mpmath.diff(mpmath.cot, mpmath.pi * number, n) * mpmath.pi**order
             proved(value, (-1) ** n * mpmath.polygamma(n, 1 - number) - slope, 20)
 
+    @pytest.mark.parametrize("x", ["300.5", "1e6"])
+    def test_zeta_takes_no_time_far_to_the_right(self, run, x):
+        found = run("eval", "zeta(x, q)", f"x={x}", "q=1.25", "--digits", "20", "--order", "2", "--json").json
+        with mpmath.workdps(60):
+            number, terms = mpmath.mpf(x), [mpmath.mpf("1.25") + k for k in range(40)]
+            for n, text in enumerate((found["value"], found["grad"]["x"], found["derivatives"]["x,x"])):
+                proved(text, mpmath.fsum((-mpmath.log(t)) ** n * t**-number for t in terms), 20)
+        assert run("eval", "zeta(x)", "x=1e300", "--digits", "9").out.startswith(
+            "value  1.00000000\n\nby  gradient\nx   -3."
+        )
+
+    def test_what_takes_long_is_charged(self, run):
+        words = ["gammaincc(1e8, x)", "x=1e8", "--no-grad", "--digits", "900"]
+        outcome = run("eval", *words, "--max-steps", "10000")
+        assert outcome.err.startswith("error: the program takes more than 10,000 steps")
+
     def test_an_exponent_may_have_thousands_of_digits(self, run):
         outcome = run("eval", "exp(exp(x))", "x=20000", "--digits", "5", "--no-grad")
         assert re.fullmatch(r"value  \d\.\d{4}e\+\d{8686}\n", outcome.out)

@@ -13,6 +13,9 @@ _EACH, _SQUARE = 50, 50_000
 # How many times that other functions take, and in how many bits they take that once more; and from which time on, in
 # that of elements in floats, a function takes more than those.
 _SPECIAL, _MORE, _LONG = 10, 1_000, 4
+# Those that sum many terms with numbers of Bernoulli, and the bits in which they take once more than the others.
+_OF_SUMS = frozenset({"polygamma", "riemann_zeta", "hurwitz_zeta"})
+_SUMS = 1_500
 
 
 @lru_cache(512)
@@ -23,4 +26,7 @@ def eighths(name: str, time: int, bits: int) -> int:
     if home is None or home == "flint_functions":
         return 1 + bits // _BITS
     elementary = 4 + bits // _EACH + bits * bits // _SQUARE
-    return elementary if home == "flint_elementary" else elementary * (_SPECIAL + bits // _MORE) * max(1, time // _LONG)
+    if home == "flint_elementary":
+        return elementary
+    sums = 1 + bits // _SUMS if name in _OF_SUMS else 1
+    return elementary * (_SPECIAL + bits // _MORE) * max(1, time // _LONG) * sums

@@ -24,6 +24,7 @@ from gradcli.arrays.flint_numbers import (
     certain,
     coefficient,
     compared,
+    hull,
     is_at,
     is_finite,
     is_infinite,
@@ -282,7 +283,7 @@ def riemann_zeta(x: Number) -> Number:
     n = whole(x)
     if n is not None and -_BERNOULLI <= n <= 0:
         return -fmpq.bernoulli(1 - n) / (1 - n) if n else -HALF
-    return _zeta(x)
+    return _of_two_terms(x, ONE, 0) if is_finite(x) and _is_far(x, ONE, 0) else _zeta(x)
 
 
 _zeta = analytic(arb.zeta, above=ONE)
@@ -306,7 +307,26 @@ def hurwitz_zeta(x: Number, q: Number, *, n: int) -> Number:
         if order is None:
             return UNDEFINED
         return divide(multiply(polygamma(q, n=order - 1), fmpq((-1) ** order)), gamma(x))
+    if _is_far(x, q, n):
+        return _of_two_terms(x, q, n)
     return coefficient(lambda t: t.zeta(arb(q)), x, n) * fmpz.fac_ui(n) * (-1) ** n
+
+
+def _is_far(x: Number, q: Number, n: int) -> bool:
+    """Whether all terms log(q + k)**n/(q + k)**x but the first two are certainly no more than a rounding of the second:
+    there FLINT takes time without end."""
+    if not (q > 0 and x > 2 * n + 2):
+        return False
+    near, next_one = arb(q + 1), arb(q + 2)
+    return bool(arb(x) * (next_one / near).log() > ctx.prec + (n + 2) * next_one.log() - n * near.log().log())
+
+
+def _of_two_terms(x: Number, q: Number, n: int) -> Number:
+    """Those, and what is left out: log(y) < y, so that it is no more than the sum of (q + k)**(n - x) for k > 1, and that
+    no more than its first term and an integral, for x - n > 2 together 2*(q + 2)**(n + 1 - x)."""
+    first, second = (arb(q + k).log() ** n * (-arb(x) * arb(q + k).log()).exp() for k in range(2))
+    rest = 2 * ((n + 1 - arb(x)) * arb(q + 2).log()).exp()
+    return certain(first + second + hull(ZERO, rest))
 
 
 def lambertw(x: Number, *, k: int) -> Number:
