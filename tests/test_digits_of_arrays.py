@@ -28,7 +28,6 @@ LACKING = {
     "eigenvectors": "eigh",
     "orthonormal": "qr",
     "svdvals": "svdvals",
-    "pinv": "pinv",
     "left_vectors": "svd",
     "right_vectors": "svd",
     "matrix_norm-1": "svdvals",
@@ -275,6 +274,8 @@ class TestFractions:
         assert value("mean(x)", "x=[0.1, 0.2, 0.6]") == "0.3"
         assert value("norm(x)", "x=[0.3, 0.4]") == "0.5"
         assert value("var(x, correction=1/3)", "x=[0.1, 0.2, 0.6]") == "0.0525"
+        assert value("norm(x, 1/3)", "x=[1, 8, -27]") == "216"
+        assert value("sum([x > 1, x < 2])", "x=1.5") == "2"
         assert value("int(7/2) + int(10/3)") == "6"
         assert value("sorted([1/3, 0.33333333333333333, 0])[1]") == "0.33333333333333333"
         assert value("searchsorted([0.1, 0.2, 0.3], [0.2, 0.25])") == ["1", "2"]
@@ -297,8 +298,8 @@ class TestComparisons:
             with pytest.raises(UndecidedError):
                 table.known("inv")(matrix)
 
-    def test_the_order_of_a_norm_is_a_float(self, run) -> None:
-        outcome = run("eval", "norm(x, 1/3)", "x=[1, 2]", "--digits", "20")
+    def test_the_order_of_a_norm_of_a_matrix_is_a_float(self, run) -> None:
+        outcome = run("eval", "matrix_norm(A, 1/3)", "A=[[1, 2], [3, 4]]", "--digits", "20")
         assert outcome.err.startswith("error: the order of a norm must be a number that a float is, as 0.5 is and 1/3")
 
     def test_an_exponential_that_flint_gives_up_at_first_is_no_nan(self, run) -> None:
@@ -361,6 +362,22 @@ class TestPrograms:
         for part in ("value", "grad", "jacobian", "derivatives"):
             compared(found.get(part, 0), floats.get(part, 0.0))
 
+    def test_pseudo_inverses_are_exact_where_the_rank_is_full(self, run) -> None:
+        def value(program: str, A: str) -> Any:  # noqa: N803
+            return run("eval", program, f"A={A}", "--digits", "20", "--json", "--no-grad").json["value"]
+
+        assert value("pinv(A)", "[[1, 0], [1, 1], [1, 2]]") == [
+            ["0.83333333333333333333", "0.33333333333333333333", "-0.16666666666666666667"],
+            ["-0.5", "0", "0.5"],
+        ]
+        assert value("A@pinv(A)", "[[0.1, 2, 3], [4, 5.5, 6]]") == [["1", "0"], ["0", "1"]]
+        program = "x, rest, rank, s = lstsq(A, [0.1, 0.3, 0.4]); [x[0], x[1], rest[0], rank]"
+        assert value(program, "[[1, 0], [1, 1], [1, 2]]") == [
+            "0.11666666666666666667", "0.15", "0.0016666666666666666667", "2",
+        ]  # fmt: skip
+        error = run("eval", "pinv(A)[0, 0]", "A=[[1, 2], [0.5, 1]]", "--digits", "20", "--json").error
+        assert error["message"] == "'pinv' failed: there are proved digits for full rank alone"
+
     @pytest.mark.parametrize(
         ("program", "name", "lacking"),
         [
@@ -370,8 +387,6 @@ class TestPrograms:
             ("eigh(A)[1][0, 0]", "eigvalsh", "eigenvalues"),
             ("svdvals(A)[0]", "svdvals", "singular values"),
             ("svd(A)[0][0, 0]", "svd", "singular vectors"),
-            ("pinv(A)[0, 0]", "pinv", "pseudo-inverse"),
-            ("lstsq(A, A[0])[0][0]", "pinv", "pseudo-inverse"),
             ("matrix_norm(A, 2)", "svdvals", "singular values"),
         ],
     )

@@ -477,3 +477,20 @@ def test_norms_of_the_smallest_numbers_have_derivatives(size):
     for _ in range(3):
         np.testing.assert_allclose(compiled.value_and_grad({"x": size})[1]["x"], 1.0, rtol=1e-14)
         np.testing.assert_allclose(compiled.derivatives({"x": size}, 2)[:2], [size, 1.0], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("program", "q"),
+    [
+        ("var(v, correction=q)", 0.3), ("std(v, correction=q)", 0.3), ("torch.std(v, correction=q)", 1.5),
+        ("norm(v, q)", 1.5), ("norm(v, q)", 2.0), ("norm(v, ord=q)", -0.7), ("cdist([v], [1.5*v**2], p=q)[0, 0]", 2.5),
+        ("cross_entropy(v, v/4, label_smoothing=q)", 0.2), ("cross_entropy(v, 1, label_smoothing=q)", 0.0),
+    ],
+)  # fmt: skip
+def test_parameters_that_are_numbers_have_derivatives(program, q):
+    values = {"v": np.array([0.3, 1.2, 2.5])}
+    compiled = gradcli.compile(program)
+    below, above = (compiled(**values, q=q + step) for step in (-1e-6, 1e-6))
+    value, grad = compiled.value_and_grad({**values, "q": q})
+    assert grad["q"] == pytest.approx((above - below) / 2e-6, rel=1e-6)
+    assert value == pytest.approx((above + below) / 2, rel=1e-9)

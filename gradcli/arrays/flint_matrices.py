@@ -120,6 +120,19 @@ def _solved(a: Array, b: Array) -> Iterable[Number]:
         raise np.linalg.LinAlgError("Singular matrix") from None
 
 
+def pinv(x: Array) -> Array:
+    """The pseudo-inverse of each matrix, which must be of full rank: inv(x.T@x)@x.T, or the transpose of that of x.T.
+    Raises LinAlgError where it is of a lower rank, UndecidedError where it may be."""
+    rows, columns = x.shape[-2:]
+    turned = np.matrix_transpose(objects(x))
+    if rows < columns:
+        return np.matrix_transpose(pinv(turned))
+    try:
+        return solve(matmul(turned, x), turned)
+    except np.linalg.LinAlgError:
+        raise np.linalg.LinAlgError("there are proved digits for full rank alone") from None
+
+
 def det(x: Array) -> Array:
     """The determinant of each matrix."""
     return _of_each(lambda a: [_matrix(fmpq_mat if _affordable(a) else arb_mat, a).det()], (), objects(x))

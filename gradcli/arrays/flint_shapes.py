@@ -31,7 +31,9 @@ def stack(tensors: Sequence[Array], axis: int) -> Array:
 
 
 def _alike(tensors: Sequence[Array]) -> Sequence[Array]:
-    return [*map(objects, tensors)] if any(x.dtype == object for x in tensors) else tensors
+    # Truth values and whole numbers may be those of Python.
+    found = [*map(np.asarray, tensors)]
+    return [*map(objects, found)] if any(x.dtype == object for x in found) else found
 
 
 def tril(x: Array, k: int) -> Array:

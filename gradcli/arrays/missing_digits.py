@@ -5,7 +5,6 @@ REASONS = {
     "eigh": "eigenvectors",
     "eigvalsh": "eigenvalues",
     "nextafter": "neighbours of a number",
-    "pinv": "pseudo-inverse",
     "qr": "QR decomposition",
     "svd": "singular vectors",
     "svdvals": "singular values",

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.bind import Kind, concrete
 
 # As many as NumPy has; no array library has more.
 MOST_AXES = 64
@@ -23,6 +23,12 @@ def one_number(value: Any, what: str) -> Any:
         if not arrays.is_array(number) or arrays.shape(number):
             raise EvaluationError(f"{what} must be one number")
     return number
+
+
+def one_varying(value: Any, what: str) -> Any:
+    """`value` as `one_number` has it, but one that may be differentiated by as it is."""
+    number = one_number(value, what)
+    return value if isinstance(value, Kind) else number
 
 
 def one_float(value: Any, what: str) -> float:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from gradcli import arrays, limits
+from gradcli.arrays.constants import is_exact
 from gradcli.errors import EvaluationError, LimitError, ShapeError
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
@@ -244,10 +245,13 @@ def _lstsq(A: Any, b: Any, rcond: Any = None) -> tuple[Any, ...]:  # noqa: N803
     found = matmul(pinv(A), b)
     rest = subtract(b, matmul(A, found))
     columns = reshape(rest, (-1, 1)) if len(right) == 1 else rest
+    residuals = sum_(square(columns), 0) if sizes[0] > sizes[1] else index(reshape(columns, -1), slice(0, 0))
+    if is_exact():
+        # Of another rank there was no solution.
+        return found, residuals, float(min(sizes)), None
     values = svdvals(A)
     smallest = max_(values) * (max(sizes) * _EPSILON[arrays.dtype_name(values)])
     rank = sum_(where(greater(constant(values), constant(smallest)), 1.0, 0.0))
-    residuals = sum_(square(columns), 0) if sizes[0] > sizes[1] else index(reshape(columns, -1), slice(0, 0))
     return found, residuals, rank, values
 
 
@@ -258,7 +262,10 @@ lstsq = Composite(
     "the x that makes sum((A@x - b)**2) smallest, that sum, the rank of A and its singular values", _lstsq,
     derivative="of x: that of pinv(A)@b",
     domain="smooth where the rank of A is that of the matrices near it",
-    edges=("the sums are left out where A has no more rows than columns",),
+    edges=(
+        "the sums are left out where A has no more rows than columns",
+        "with proved digits A must be of full rank, and there are no singular values",
+    ),
     example="'x, r, rank, s = lstsq(A, b); x@x' A='[[1, 2], [3, 4]]' b='[1, 0]'",
 )  # fmt: skip
 

@@ -9,8 +9,8 @@ from gradcli import arrays, limits
 from gradcli.arrays.constants import constant, decimal, half_log_2_pi
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, negative, ones_like, subtract
-from gradcli.primitives.axes import chosen, one_number, truth, whole, whole_array
-from gradcli.primitives.bind import concrete
+from gradcli.primitives.axes import chosen, one_varying, truth, whole, whole_array
+from gradcli.primitives.bind import Kind, concrete
 from gradcli.primitives.comparisons import clip, greater, less, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.exponential import exp, log, log1p, softplus
@@ -190,17 +190,18 @@ def _cross_entropy(
     axis = _class_axis(input, "cross_entropy")
     logs = moveaxis(log_softmax(input, axis), axis, -1)
     classes = arrays.shape(logs)[-1]
-    smoothing = one_number(label_smoothing, "'label_smoothing'")
+    smoothing = one_varying(label_smoothing, "'label_smoothing'")
+    smooths = isinstance(smoothing, Kind) or bool(smoothing)
     rest, share = subtract(1.0, smoothing), divide(smoothing, float(classes))
     if arrays.shape(target) == arrays.shape(input):
         shares = moveaxis(target, axis, -1)
-        if smoothing:
+        if smooths:
             shares = add(multiply(rest, shares), share)
         loss = negative(sum_(_weighted(multiply(shares, logs), weight), -1))
         return reduced(loss, reduction)
     found, weights = _picked(logs, target, weight, ignore_index, "cross_entropy")
     loss = negative(multiply(weights, found))
-    if smoothing:
+    if smooths:
         kept = whole_array(concrete(target), "a class label") != whole(ignore_index, "'ignore_index'")
         evenly = where(kept, sum_(_weighted(logs, weight), -1), 0.0)
         loss = subtract(multiply(rest, loss), multiply(share, evenly))

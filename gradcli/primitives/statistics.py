@@ -8,15 +8,16 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError, ShapeError
-from gradcli.primitives.arithmetic import absolute, add, divide, multiply, subtract
-from gradcli.primitives.axes import normalize_axes, one_float, one_number, truth
-from gradcli.primitives.bind import assume, constant
+from gradcli.primitives.arithmetic import absolute, add, divide, multiply, reciprocal, subtract
+from gradcli.primitives.axes import normalize_axes, one_float, one_varying, truth
+from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.comparisons import (
     equal,
     isfinite,
     less,
     logical_and,
     logical_not,
+    maximum,
     not_equal,
     nowhere,
     usable_divisor,
@@ -48,14 +49,16 @@ def _var(x: Any, axis: Any = None, keepdims: Any = False, correction: Any = 0) -
     sizes = arrays.shape(x)
     axes = normalize_axes(axis, len(sizes))
     deviation = subtract(x, mean(x, axes, True))
-    freedom = max(count_along(sizes, axes) - one_number(correction, "a correction"), 0.0)
+    correction = one_varying(correction, "a correction")
+    freedom = subtract(float(count_along(sizes, axes)), correction)
+    freedom = maximum(freedom, 0.0) if isinstance(correction, Kind) else max(freedom, 0.0)
     return divide(sum_(square(deviation), axes, keepdims), freedom)
 
 
 var = Composite(
     "var", "x, axis=None, keepdims=False, correction=0",
     "variance over the axes, with n - correction in the denominator", _var,
-    derivative="2*g*(x - mean(x))/(n - correction)",
+    derivative="2*g*(x - mean(x))/(n - correction), and sum(g*y)/(n - correction) by the correction",
     edges=("nan where n <= correction",),
     samples=SAMPLES,
 )  # fmt: skip
@@ -121,10 +124,13 @@ def finite_scale(x: Any, axes: Shape) -> Any:
     return scale if nowhere(tiny) else where(tiny, smallest, scale)
 
 
-def _order(ord: Any) -> float:
+def _order(ord: Any) -> Any:
+    """A float, unless it is differentiated by, or no float is just that."""
     if isinstance(ord, str) and ord != "fro":
         raise EvaluationError(f"there is no norm {ord!r}", hint="ord is a number, inf, -inf, or 'fro' for 2")
-    return 2.0 if ord is None or isinstance(ord, str) else one_float(ord, "the order of a norm")
+    number = 2.0 if ord is None or isinstance(ord, str) else one_varying(ord, "the order of a norm")
+    has_powers = assume(logical_and(isfinite(constant(number)), not_equal(constant(number), 0)))
+    return number if has_powers and type(number) not in arrays.PLAIN else one_float(number, "the order of a norm")
 
 
 def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
@@ -132,6 +138,8 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
     order = _order(ord)
     if count_along(arrays.shape(x), axes) == 0:
         return sum_(absolute(x), axes, keepdims)
+    if type(order) is not float:
+        return _norm_of_varying_order(x, order, axes, keepdims)
     if order == math.inf:
         return max_(absolute(x), axes, keepdims)
     if order == -math.inf:
@@ -140,14 +148,25 @@ def _norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: Any = False) -> Any:
         return sum_(where(not_equal(x, 0), 1.0, 0.0), axes, keepdims)
     if order == 1:
         return sum_(absolute(x), axes, keepdims)
-    # Dividing by the largest magnitude keeps the powers from overflowing; it cancels in the derivative.
-    scale = finite_scale(x, axes)
-    scaled = divide(x, scale)
-    scale = scale if truth(keepdims, "'keepdims'") else reshape(scale, _reduced(arrays.shape(x), axes))
+    scaled, scale = _scaled(x, axes, keepdims)
     if order == 2:
         return multiply(scale, flat_sqrt(sum_(square(scaled), axes, keepdims)))
     magnitudes = scaled if order % 2 == 0 else absolute(scaled)
     return multiply(scale, flat_root(sum_(power(magnitudes, order), axes, keepdims), order))
+
+
+def _norm_of_varying_order(x: Any, order: Any, axes: Shape, keepdims: Any) -> Any:
+    scaled, scale = _scaled(x, axes, keepdims)
+    total = sum_(power(absolute(scaled), order), axes, keepdims)
+    zero = equal(constant(total), where(less(constant(order), 0), math.inf, 0.0))
+    return multiply(scale, where(zero, 0.0, power(where(zero, 1.0, total), reciprocal(order))))
+
+
+def _scaled(x: Any, axes: Shape, keepdims: Any) -> tuple[Any, Any]:
+    """x divided by the largest magnitude, which keeps powers from overflowing, and that; it cancels in derivatives."""
+    scale = finite_scale(x, axes)
+    scaled = divide(x, scale)
+    return scaled, scale if truth(keepdims, "'keepdims'") else reshape(scale, _reduced(arrays.shape(x), axes))
 
 
 def _reduced(shape: Shape, axes: Shape) -> Shape:
