@@ -11,12 +11,12 @@ import numpy
 import pytest
 
 from gradcli.errors import BindingError, UsageError
-from gradcli.rows import columns, reading, sources, writing
+from gradcli.rows import columns, opening, reading, sources, writing
 
 
 def _mapped(data: bytes, needed: Sequence[str], block: int = 2**22, **options: object) -> bytes:
     """The table with the sum of the needed columns."""
-    reader = reading.open_table("t.csv", reading.Reading(block=block, **options), stream=io.BytesIO(data))
+    reader = opening.open_table("t.csv", reading.Reading(block=block, **options), stream=io.BytesIO(data))
     out = io.BytesIO()
     writer = writing.writer(reader.format, out, ["value"], reader)
     for piece in reader.pieces(needed):
@@ -105,7 +105,7 @@ def test_a_pipe_yields_its_rows_as_they_come() -> None:
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb", buffering=0) as stream, os.fdopen(theirs, "wb", buffering=0) as other:
         other.write(b"x\n1\n2\n")
-        pieces = reading.open_table("-", stream=stream).pieces(["x"])
+        pieces = opening.open_table("-", stream=stream).pieces(["x"])
         assert next(pieces).block().rows == 2
         other.write(b"3\n4")
         assert next(pieces).block().rows == 1

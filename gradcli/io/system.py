@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
-from typing import TextIO
+from typing import IO, TextIO
 
 # Characters to read at a time.
 _CHUNK = 2**18
@@ -144,6 +144,13 @@ def without_standard_error() -> Iterator[None]:
 def writer(path: str, new: bool = False) -> BufferedWriter:
     """A stream into a file, which is emptied; one that may not exist before where it is `new`."""
     return BufferedWriter(FileIO(_named(path), "x" if new else "w"))
+
+
+def nameless() -> IO[bytes]:
+    """A file that is gone when it is closed."""
+    import tempfile
+
+    return tempfile.TemporaryFile()
 
 
 def synchronise(stream: BufferedWriter) -> None:

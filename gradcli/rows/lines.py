@@ -116,6 +116,8 @@ class LinesWriter:
     def close(self) -> None:
         """Nothing ends the table."""
 
+    abandon = close
+
 
 def _objects(block: Block, columns: Sequence[str]) -> list[str]:
     """The fields of rows as objects: of texts the numbers among them, of others what they are."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import IO
 
 from gradcli.errors import UsageError
-from gradcli.rows import sources
+from gradcli.rows import columnar, sources
 from gradcli.rows.lines import FORMAT as LINES
 from gradcli.rows.lines import LinesReader
-from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, Reading
+from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, Reading, closed_on_error
 
 
 def open_table(
@@ -22,12 +22,23 @@ def open_table(
     mark = reading.separator
     if mark is not None and (len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n.-+'):
         raise UsageError(f"{mark!r} is no separator", hint="it is one character, such as , or ;")
+    named, compression = (None, None) if stream is not None else sources.format_of(source)
+    format = reading.format or named
+    if stream is None and compression is None and format in columnar.FORMATS:
+        return columnar.ColumnarReader(source, format, reading, part)
     opened = sources.Stream(source, stream or sources.opened(source), reading.encoding)
-    head = _head(opened)
-    format = reading.format or (sources.format_of(source)[0] if stream is None else None)
-    if format == LINES or (format is None and _is_lines(head)):
-        return LinesReader(opened, head, reading)
-    return DelimitedReader(opened, head, format, reading, part)
+    with closed_on_error(opened):
+        head = _head(opened)
+        format = format or columnar.told(head)
+        if format in columnar.FORMATS:
+            # Its end says where its rows are.
+            file = sources.stored(opened, head)
+            if stream is None:
+                opened.close()
+            return columnar.ColumnarReader(source, format, reading, part, file)
+        if format == LINES or (format is None and _is_lines(head)):
+            return LinesReader(opened, head, reading)
+        return DelimitedReader(opened, head, format, reading, part)
 
 
 def _head(stream: sources.Stream) -> bytes:

@@ -111,11 +111,15 @@ def run_rows(
     """
     run = _Run(readers, plan, format, stream, policy, shapes)
     threads = threads or os.cpu_count() or 1
-    with closing(_in_order(run.work, run.pieces(), threads, run.ready)) as done:
-        for worked in done:
-            run.finish(worked)
-            progress(Progress(run.size, run.report.rows_in))
-    return run.close()
+    try:
+        with closing(_in_order(run.work, run.pieces(), threads, run.ready)) as done:
+            for worked in done:
+                run.finish(worked)
+                progress(Progress(run.size, run.report.rows_in))
+        return run.close()
+    except BaseException:
+        run.abandon()
+        raise
 
 
 def first_shapes(reader: Reader, plan: Plan, format: str) -> Shapes | None:
@@ -244,6 +248,10 @@ class _Run:
             return {}
         found = {name: block.numbers[column] for name, column in self._plan.columns.items()}
         return {name: column.values[index] for name, column in found.items() if index not in column.failing}
+
+    def abandon(self) -> None:
+        if self._writer is not None:
+            self._writer.abandon()
 
     def close(self) -> Report:
         """Write what is left. Raises GradcliError where other rows came out than went in."""

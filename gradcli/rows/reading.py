@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -87,6 +88,16 @@ class Reader:
                 f"{self.name} has more than one column {name!r}", hint="give the columns different names"
             )
         return self.columns.index(name)
+
+
+@contextmanager
+def closed_on_error(opened: Reader | sources.Stream) -> Iterator[None]:
+    """Within the block an error closes what was opened."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise
 
 
 class DelimitedReader(Reader):

@@ -122,6 +122,15 @@ def readable(name: str) -> Iterator[None]:
         raise BindingError(f"cannot read {name!r}: it is damaged, or was cut off", hint="compress it again") from error
 
 
+def stored(stream: Stream, head: bytes) -> IO[bytes]:
+    """A file with what is in a stream, of which `head` has been read; it is gone when it is closed."""
+    file = system.nameless()
+    file.write(head)
+    while data := stream.read(_AT_ONCE):
+        file.write(data)
+    return file
+
+
 class Stream:
     """The bytes of a table, which are read once, in order, decompressed and in UTF-8.
 

@@ -6,8 +6,10 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from gradcli.io import by_polars
+from gradcli.io import by_polars, json_text
+from gradcli.rows import columnar
 from gradcli.rows.blocks import Block
+from gradcli.rows.columnar_writing import ColumnarWriter
 from gradcli.rows.lines import LinesWriter
 from gradcli.rows.reading import Reader
 
@@ -37,6 +39,9 @@ class Writer(Protocol):
     def close(self) -> None:
         """Write what ends the table; the stream stays open."""
 
+    def abandon(self) -> None:
+        """Write no more of a table that will not be whole."""
+
 
 def writer(
     format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None = None
@@ -45,6 +50,8 @@ def writer(
     all of them."""
     if format == "jsonl":
         return LinesWriter(stream, names, like.columns if kept is None else kept)
+    if format in columnar.FORMATS:
+        return ColumnarWriter(format, stream, names, like, kept)
     return DelimitedWriter(format, stream, names, like, kept)
 
 
@@ -57,6 +64,8 @@ class DelimitedWriter:
         self._polars = by_polars.library("a table of rows")
         self._stream = stream
         self._names = names
+        # Those that have been written: to fill one again takes half the time of having another one from the system.
+        self._buffers: list[io.BytesIO] = []
         alike = format == like.format
         self._separator = like.dialect.separator if alike else "\t" if format == "tsv" else ","
         self._line_end = like.dialect.line_end
@@ -83,14 +92,15 @@ class DelimitedWriter:
         results: Mapping[str, NDArray[Any]],
         null: NDArray[numpy.bool],
         skip: NDArray[numpy.bool] | None = None,
-    ) -> tuple[int, bytes]:
+    ) -> tuple[int, io.BytesIO]:
         polars = self._polars
-        own = [block.lines] if block.lines is not None else block.fields.get_columns()
+        own = [block.lines] if block.lines is not None else [*map(self._field, block.fields.get_columns())]
         series = [self._result(place, results[name], null) for place, name in enumerate(self._names)]
         frame = polars.DataFrame([column.alias(str(place)) for place, column in enumerate([*own, *series])])
         if skip is not None and skip.any():
             frame = frame.filter(~polars.Series(skip))
-        out = io.BytesIO()
+        out = self._buffers.pop() if self._buffers else io.BytesIO()
+        out.seek(0)
         frame.write_csv(
             out,
             include_header=False,
@@ -99,14 +109,26 @@ class DelimitedWriter:
             decimal_comma=self._decimal_comma,
             quote_style="never" if block.lines is not None else "necessary",
         )
-        data = out.getvalue()
-        return len(frame), data.replace(block.line_break.encode(), b"\n") if block.line_break else data
+        if block.line_break:
+            text = out.getbuffer()[: out.tell()].tobytes().replace(block.line_break.encode(), b"\n")
+            out.seek(0)
+            out.write(text)
+        return len(frame), out
+
+    def _field(self, series: Any) -> Any:
+        """A column of the input: one that holds several things in a field as JSON."""
+        if not series.dtype.is_nested():
+            return series
+        texts = [None if item is None else json_text.dumps(item) for item in series.to_list()]
+        return self._polars.Series(series.name, texts, self._polars.String)
 
     def _result(self, place: int, values: NDArray[Any], null: NDArray[numpy.bool]) -> Any:
         """A series of floats, or where some are not finite of their texts."""
         import numpy
 
         polars = self._polars
+        if numpy.ma.isMaskedArray(values):
+            null, values = null | numpy.ma.getmaskarray(values), numpy.ma.getdata(values)
         series = polars.Series(str(place), values)
         if not numpy.isfinite(values).all():
             infinite = polars.when(series > 0).then(polars.lit("Infinity")).otherwise(polars.lit("-Infinity"))
@@ -114,10 +136,14 @@ class DelimitedWriter:
             series = polars.select(texts.alias(str(place))).to_series()
         return series.set(polars.Series(null), None) if null.any() else series
 
-    def write(self, prepared: tuple[int, bytes]) -> None:
-        rows, data = prepared
-        self._stream.write(data)
+    def write(self, prepared: tuple[int, io.BytesIO]) -> None:
+        rows, text = prepared
+        with text.getbuffer() as buffer:
+            self._stream.write(buffer[: text.tell()])
+        self._buffers.append(text)
         self.rows += rows
 
     def close(self) -> None:
-        pass
+        """Nothing ends the table."""
+
+    abandon = close

@@ -1,0 +1,146 @@
+"""Tables that are stored by columns: Parquet and Arrow, from a file, a URL that Polars reads, or a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import IO, Any
+
+from gradcli.errors import BindingError
+from gradcli.io import by_polars
+from gradcli.rows import columns, sources
+from gradcli.rows.blocks import Block, Column, Piece
+from gradcli.rows.json_lines import numbers
+from gradcli.rows.reading import Range, Reader, Reading, closed_on_error
+
+# How these formats begin.
+_BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+FORMATS = frozenset(_BEGINNINGS.values())
+_ARROW_STREAM = b"\xff\xff\xff\xff"
+# Of the bytes of a block, those that a field takes: one of a number, with its copies while it is worked on.
+_FIELD = 16
+_SHOWN = 40
+
+
+def told(head: bytes) -> str | None:
+    """The one of these formats of which the beginning of a file tells."""
+    return next((format for begin, format in _BEGINNINGS.items() if head.startswith(begin)), None)
+
+
+class ColumnarReader(Reader):
+    """A Parquet or Arrow file, whose `rows` are decoded when they are asked for."""
+
+    divisible = True
+
+    def __init__(
+        self, source: str, format: str, reading: Reading, part: Range | None = None, file: IO[bytes] | None = None
+    ) -> None:
+        """The table is at `source`, or in a `file`, which is closed with it."""
+        self._polars = by_polars.library(repr(source))
+        self.name, self.format = source, format
+        self._file = file if file is not None or sources.is_url(source) else sources.opened(source)
+        self._block = reading.block
+        with self._readable(), closed_on_error(self):
+            self.size = None if self._file is None else self._file.seek(0, 2)
+            self._table = self._scanned()
+            self.columns = self._table.collect_schema().names()
+            self.rows = int(self._table.select(self._polars.len()).collect().item())
+        self._part = part or Range(0, self.rows)
+
+    def _scanned(self) -> Any:
+        """The table as Polars has it before it reads anything."""
+        scan = self._polars.scan_parquet if self.format == "parquet" else self._polars.scan_ipc
+        if self._file is None:
+            return scan(self.name)
+        self._file.seek(0)
+        if self._file.read(len(_ARROW_STREAM)) == _ARROW_STREAM:
+            # Of which it reads nothing but the whole.
+            return self._polars.read_ipc_stream(_ARROW_STREAM + self._file.read()).lazy()
+        self._file.seek(0)
+        return scan(self._file)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Within the block what Polars finds wrong with the file is a BindingError."""
+        errors = self._polars.exceptions
+        try:
+            with sources.readable(self.name):
+                yield
+        except (errors.PolarsError, errors.PanicException) as error:
+            said = f"it is damaged, or no {self.format} file"
+            if isinstance(error, errors.DuplicateError):
+                said = "it has several columns of one name"
+            raise BindingError(f"cannot read {self.name!r}: {said}", hint="write it again") from error
+
+    def pieces(
+        self,
+        needed: Sequence[str],
+        kept: Sequence[str] | None = None,
+        texts: Sequence[str] = (),
+        to: str | None = None,
+    ) -> Iterator[Piece]:
+        kept = self.columns if kept is None else kept
+        chosen = [self.columns[self.place(name)] for name in dict.fromkeys([*kept, *needed, *texts])]
+        # A row is there even where nothing of it is needed.
+        table = self._table.select(chosen or self.columns[:1]).slice(
+            self._part.start, self._part.end - self._part.start
+        )
+        rows = max(1, self._block // (_FIELD * max(1, len(chosen))))
+        with self._readable():
+            for frame in table.collect_batches(chunk_size=rows, maintain_order=True):
+                size = (self.size or 0) * len(frame) // self.rows
+                yield Piece(size, partial(_block, frame, needed, kept, texts))
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _block(frame: Any, needed: Sequence[str], kept: Sequence[str], texts: Sequence[str]) -> Block:
+    return Block(
+        rows=len(frame),
+        numbers={name: _numbers(frame[name]) for name in needed},
+        texts={name: frame[name].cast(str, strict=False).to_list() for name in texts},
+        fields=frame.select(kept),
+    )
+
+
+def _numbers(series: Any) -> Column:
+    """A column of any kind: of numbers and truth values, texts that are numbers, lists of numbers, whose rows are
+    tensors. Values of other kinds are failing."""
+    polars = by_polars.library("a table of rows")
+    kind, missing = series.dtype, series.is_null()
+    if kind.is_numeric() or kind in (polars.Boolean, polars.Null):
+        return Column(_with_nan(series.cast(polars.Float64)), missing.to_numpy(), {})
+    if kind in (polars.String, polars.Categorical, polars.Enum):
+        return columns.of_texts(series.cast(polars.String), comma=False)
+    if kind in (polars.List, polars.Array):
+        return _tensors(series) or numbers(series.to_list())
+    what = "a date or a time" if kind.is_temporal() else f"a {kind.base_type()}"
+    failing = {index: f"{str(series[index])[:_SHOWN]!r} is {what}" for index in (~missing).arg_true().to_list()}
+    nothing = polars.repeat(None, len(series), dtype=polars.Float64, eager=True)
+    return Column(_with_nan(nothing), missing.to_numpy(), failing)
+
+
+def _tensors(series: Any) -> Column | None:
+    """Lists of numbers that all have the same shape, in an array [n, …]; None where they have not."""
+    import numpy
+
+    polars = by_polars.library("a table of rows")
+    count, shape, flat = len(series), [], series
+    while flat.dtype in (polars.List, polars.Array):
+        lengths = (flat.list if flat.dtype == polars.List else flat.arr).len()
+        if flat.null_count() or lengths.n_unique() != 1 or not lengths[0]:
+            return None
+        shape.append(lengths[0])
+        flat = flat.explode()
+    if flat.null_count() or not flat.dtype.is_numeric():
+        return None
+    values = flat.cast(polars.Float64).to_numpy().reshape(count, *shape)
+    return Column(values, numpy.zeros(count, numpy.bool), {})
+
+
+def _with_nan(values: Any) -> Any:
+    """A series of floats as an array with nan for nulls."""
+    return values.fill_null(float("nan")).to_numpy()

@@ -1,0 +1,110 @@
+"""Tables that are stored by columns: Parquet and Arrow, in and out."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from pathlib import Path
+
+import polars
+import pytest
+
+from gradcli.errors import BindingError
+from gradcli.rows.opening import open_table
+from gradcli.rows.reading import Range, Reading
+
+TABLE = polars.DataFrame(
+    {
+        "x": [1, 2, None, 4],
+        "note": ["a", "b,c", None, 'q"'],
+        "day": [datetime.date(2020, 1, 1)] * 4,
+        "v": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], None],
+        "text": ["1.5", "NA", "2020-01-02", " 7 "],
+        "flag": [True, False, None, True],
+    }
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path, format: str) -> Path:
+    path = tmp_path / f"table.{format}"
+    TABLE.write_parquet(path) if format == "parquet" else TABLE.write_ipc(path)
+    return path
+
+
+def _read(path: Path) -> polars.DataFrame:
+    return polars.read_parquet(path) if path.suffix == ".parquet" else polars.read_ipc(path)
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+def test_columns_are_written_as_they_were(run, table, format):
+    output = table.with_name(f"out.{format}")
+    done = run("map", "x*v", str(table), "--output", str(output))
+    assert (done.status, done.err) == (0, "")
+    found = _read(output)
+    assert found.select(TABLE.columns).equals(TABLE)
+    assert found["value"].to_list() == [[1.0, 2.0], [6.0, 8.0], None, None]
+    assert found["d_v"].to_list()[:3] == [[[1.0, 0.0], [0.0, 1.0]], [[2.0, 0.0], [0.0, 2.0]], None]
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    ("program", "expected", "warned"),
+    [
+        ("x*2", "2.0\n4.0\n\n8.0\n", False),
+        ("flag*2", "2.0\n0.0\n\n2.0\n", False),
+        ("text*2", "3.0\n\n\n14.0\n", True),
+        ("day*2", "\n" * 4, True),
+        ("sum(v)", "3.0\n7.0\n11.0\n\n", False),
+    ],
+)
+def test_columns_of_all_kinds_as_numbers(run, table, program, expected, warned):
+    done = run("map", program, str(table), "--only", "--no-grad", "--to", "csv")
+    assert done.out == "value\n" + expected
+    assert bool(done.err) is warned
+
+
+@pytest.mark.parametrize("format", ["parquet"])
+def test_other_formats(run, table):
+    done = run("map", "x", str(table), "--no-grad", "--to", "csv")
+    assert done.out.splitlines()[1] == '1,a,2020-01-01,"[1.0,2.0]",1.5,true,1.0'
+    done = run("map", "x", str(table), "--no-grad", "--to", "jsonl", "--keep", "note,v")
+    assert done.out.splitlines()[1] == '{"note":"b,c","v":[3.0,4.0],"value":2.0}'
+
+
+def test_text_becomes_columns_of_numbers_and_of_texts(run, tmp_path):
+    output = tmp_path / "out.parquet"
+    done = run("map", "x+1", "--output", str(output), stdin="x,n\n1,007\n,b\n")
+    assert (done.status, done.err) == (0, "")
+    assert polars.read_parquet(output).rows() == [(1.0, "007", 2.0, 1.0), (None, "b", None, None)]
+    run("map", "x+1", "--output", str(output), stdin="x,n\n")
+    assert polars.read_parquet(output).columns == ["x", "n", "value", "d_x"]
+
+
+@pytest.mark.parametrize("block", [1, 40, 2**22])
+def test_parts_and_streams_give_each_row_once(tmp_path, block):
+    path = tmp_path / "t.parquet"
+    polars.DataFrame({"x": range(1000), "y": [1.5] * 1000}).write_parquet(path, row_group_size=100)
+    found = []
+    for part in (Range(0, 130), Range(130, 131), Range(131, 1000)):
+        reader = open_table(str(path), Reading(block=block * 100), part)
+        found += [x for piece in reader.pieces(["x"]) for x in piece.block().numbers["x"].values]
+        reader.close()
+    assert found == [*range(1000)]
+    reader = open_table("-", Reading(), stream=io.BytesIO(path.read_bytes()))
+    assert (reader.format, sum(piece.block().rows for piece in reader.pieces([]))) == ("parquet", 1000)
+    reader.close()
+
+
+def test_a_damaged_file_is_an_error(tmp_path):
+    path = tmp_path / "t.parquet"
+    TABLE.write_parquet(path)
+    path.write_bytes(path.read_bytes()[:300])
+    with pytest.raises(BindingError, match="it is damaged, or no parquet file"):
+        open_table(str(path))
+
+
+def test_a_full_disk_is_said(run):
+    done = run("map", "x+1", "--output", "/dev/full", "--to", "parquet", stdin="x\n" + "1\n" * 1000)
+    assert (done.status, done.out) == (1, "")
+    assert "No space left on device" in done.err
