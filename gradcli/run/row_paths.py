@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError
-from gradcli.executors.choose import executable
-from gradcli.executors.kernel import cores
+from gradcli.executors import on_host
 from gradcli.executors.row_blocks import RowBlocks, over_blocks
 from gradcli.kinds.batch import Batched, new_nesting, unbatched
 from gradcli.primitives import linear
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 # So many elements of an array that a block computes suit the caches, and so many rows what Python spends on a block.
 _ELEMENTS = 2**15
-_MOST_ROWS = 2**13
+_MOST_ROWS = 2**14
 # Rows in a block where there are fewer; whole vectors of any processor, so that each row is computed as in a large one.
 _FEWER_ROWS = (64, 1024)
 # Rows times equations for one thread: with fewer, starting it takes longer than it saves.
@@ -49,6 +48,11 @@ class Paths:
         self.known: tuple[RowPath, ...] = ()
         self.lock = threading.Lock()
         self._left = _MOST_PATHS
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all rows are known to take the same path."""
+        return any(not path.program.guards and not path.fixed for path in self.known)
 
     def record(
         self,
@@ -113,31 +117,48 @@ class RowPath:
         """Whether it is good for these inputs that are the same for all rows."""
         return all(_same(value, shared[name]) for name, value in self.fixed.items())
 
-    def holds(self, given: Mapping[str, Any], count: int, threads: int | None) -> Any:
-        """For which of `count` rows its guards hold, None for all."""
+    def holds(self, rows: Rows, threads: int) -> Any:
+        """For which rows its guards hold, None for all."""
         if not self.program.guards:
             return None
-        held = arrays.numpy_namespace().zeros(count, "bool")
-        self._run(given, count, [held], threads, guards=True)
+        held = arrays.numpy_namespace().zeros(rows.count, "bool")
+        if rows.namespace is not None:
+            found = self._at_once(rows, guards=True)
+            return held if found is None else arrays.to_numpy(found[0])
+        self._run(rows.inputs, rows.count, [held], threads, guards=True)
         return held
 
-    def run(self, given: Mapping[str, Any], count: int, threads: int | None) -> tuple[list[Any], list[int]]:
-        """The outputs for `count` rows for which its guards hold, and the rows for which it failed."""
-        np = arrays.numpy_namespace()
+    def run(self, rows: Rows, threads: int) -> tuple[list[Any], Sequence[int]]:
+        """The outputs for rows for which its guards hold, and the rows for which it failed."""
+        if rows.namespace is not None:
+            found = self._at_once(rows, guards=False)
+            return ([], range(rows.count)) if found is None else (found, ())
+        np, count = arrays.numpy_namespace(), rows.count
         outputs = []
         for atom in self.program.outputs:
             dtype = arrays.dtype_name(atom)
             outputs.append(np.empty((count, *arrays.shape(atom)), "float64" if dtype == "bool" else dtype))
-        return outputs, self._run(given, count, outputs, threads, guards=False)
+        return outputs, self._run(rows.inputs, count, outputs, threads, guards=False)
+
+    def _at_once(self, rows: Rows, *, guards: bool) -> list[Any] | None:
+        """What it gives for all rows, which are arrays of another library; None where it fails."""
+        atoms = self.program.guards if guards else self.program.outputs
+        steps, elements = self.limits
+        try:
+            with limits.within(steps, elements * rows.count), arrays.using_namespace(rows.namespace), arrays.quiet():
+                found = self._computed(atoms, rows.inputs, rows.count, joined=guards, namespace=rows.namespace)
+        except (GradcliError, MemoryError):
+            return None
+        return found if guards else [_floating(f, rows) for f in found]
 
     def _run(
-        self, given: Mapping[str, Any], count: int, outputs: Sequence[Any], threads: int | None, *, guards: bool
+        self, given: Mapping[str, Any], count: int, outputs: Sequence[Any], threads: int, *, guards: bool
     ) -> list[int]:
         """Fill the outputs, and the rows that it could not be run for."""
         size = self._size(count)
         blocks = self._blocks(given, size, guards=guards)
         work = count * len(self.program.equations)
-        at_once = max(1, min(threads or cores(), -(-count // size), work // _WORTH_A_THREAD))
+        at_once = max(1, min(threads, -(-count // size), work // _WORTH_A_THREAD))
         failed = over_blocks(functools.partial(blocks.compute, outputs), count, size, at_once)
         return [row for block in failed for row in self._alone(blocks, outputs, *block)]
 
@@ -168,33 +189,14 @@ class RowPath:
         run = self._executables.get((size, guards))
         if run is None:
             program = self._by_rows(self.program.guards if guards else self.program.outputs, size, joined=guards)
-            run = self._executables[size, guards] = executable(optimise(program))
+            run = self._executables[size, guards] = on_host.executable(optimise(program), reproducible=True)
         return run
 
     def _by_rows(self, atoms: Sequence[Atom], size: int, *, joined: bool) -> Program:
         """The program for `size` rows that gives the values of `atoms` for each; `joined`, whether all are true."""
-        nesting = new_nesting()
 
         def run(**given: Any) -> list[Any]:
-            known = {
-                v: Batched(given[v.name], nesting) if v.name in self.columns else given[v.name]
-                for v in self.program.inputs
-                if v.name is not None
-            }
-
-            def value(atom: Atom) -> Any:
-                return known[atom] if isinstance(atom, Variable) else atom
-
-            for equation in self.program.equations:
-                operands = [value(a) for a in equation.inputs]
-                if equation.primitive is linear.matmul and any(isinstance(o, Batched) for o in operands):
-                    # One product of all rows with a matrix that they share would round by where in it a row stands.
-                    operands = [Batched(unbatched(o, nesting, size), nesting) for o in operands]
-                known[equation.output] = bind(equation.primitive, operands, equation.params)
-            found = [value(a) for a in atoms]
-            if joined:
-                found = [functools.reduce(logical_and, (all_(f) if arrays.shape(f) else f for f in found))]
-            return [unbatched(f, nesting, size) for f in found]
+            return self._computed(atoms, given, size, joined=joined)
 
         examples = {
             name: broadcast_to(value, (size, *arrays.shape(value))) if name in self.columns else value
@@ -202,6 +204,47 @@ class RowPath:
         }
         with limits.within(), arrays.using_namespace(None):
             return record(run, examples).program
+
+    def _computed(
+        self,
+        atoms: Sequence[Atom],
+        given: Mapping[str, Any],
+        size: int,
+        *,
+        joined: bool,
+        namespace: arrays.Namespace | None = None,
+    ) -> list[Any]:
+        """The values of `atoms` for each of `size` rows, `joined` whether all are true, one operation after the other."""
+        nesting = new_nesting()
+        known = {
+            v: Batched(given[v.name], nesting) if v.name in self.columns else given[v.name]
+            for v in self.program.inputs
+            if v.name is not None
+        }
+
+        def value(atom: Atom) -> Any:
+            if isinstance(atom, Variable):
+                return known[atom]
+            return atom if namespace is None else converted.beside(atom, namespace)
+
+        for equation in self.program.equations:
+            operands = [value(a) for a in equation.inputs]
+            if equation.primitive is linear.matmul and any(isinstance(o, Batched) for o in operands):
+                # One product of all rows with a matrix that they share would round by where in it a row stands.
+                operands = [Batched(unbatched(o, nesting, size), nesting) for o in operands]
+            known[equation.output] = bind(equation.primitive, operands, equation.params)
+        found = [value(a) for a in atoms]
+        if joined:
+            found = [functools.reduce(logical_and, (all_(f) if arrays.shape(f) else f for f in found))]
+        return [unbatched(f, nesting, size) for f in found]
+
+
+def _floating(result: Any, rows: Rows) -> Any:
+    """A result as an array of the library of the rows, apart from them; truth values as 0 and 1."""
+    assert rows.namespace is not None
+    array = rows.namespace.asarray(result)
+    array = array if arrays.is_floating(array) else rows.namespace.astype(array, converted.dtype(rows.inputs))
+    return arrays.unshared(array, rows.inputs.values())
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -7,7 +7,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gradcli import arrays
 from gradcli.errors import BindingError, GradcliError
+from gradcli.executors.kernel import cores
+from gradcli.executors.row_blocks import over_blocks
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import converted
 from gradcli.run.row_inputs import Rows, counted, uniform
@@ -18,6 +21,8 @@ from gradcli.run.single_rows import evaluated, keys
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
+# So many rows are picked apart at a time.
+_PART = 2**16
 # So many kinds of rows, by their shapes and dtypes, are known at a time.
 _MOST_KINDS = 32
 
@@ -55,8 +60,8 @@ class RowProgram:
         rows: int | None = None,
         threads: int | None = None,
     ) -> RowResults:
-        """The results for the rows of `columns`, arrays of NumPy of shape `[n, …]`, or of n objects that are arrays
-        each; `shared` are inputs that are the same for all of them.
+        """The results for the rows of `columns`, arrays of shape `[n, …]`, or of n objects that are arrays each;
+        `shared` are inputs that are the same for all of them. They are arrays of the library of the inputs.
 
         `rows` is n where there are no columns, and `threads` how many may work at a time, None for one on each core.
 
@@ -68,13 +73,27 @@ class RowProgram:
         if missing:
             raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
         given = {name: converted.value(value) for name, value in shared.items()}
-        gathered = Gathered(count, self.keys)
+        gathered = Gathered(count, self.keys, arrays.foreign_namespace([*columns.values(), *given.values()]))
         for group in uniform(columns, given, count):
             if group.count:
-                self._run_uniform(group, gathered, threads)
+                self._run_group(group, gathered, threads or cores())
         return gathered.results()
 
-    def _run_uniform(self, rows: Rows, gathered: Gathered, threads: int | None) -> None:
+    def _run_group(self, rows: Rows, gathered: Gathered, threads: int) -> None:
+        """Compute rows whose inputs have the same shapes: many that take several paths in parts, as those that go along
+        one are picked out, and their results put back, in memory that is near then."""
+        if rows.count <= _PART or rows.namespace is not None or self._paths_of(rows).is_one:
+            self._run_uniform(rows, gathered, threads)
+            return
+
+        def compute(start: int, stop: int) -> bool:
+            self._run_uniform(rows.chosen(slice(start, stop)), gathered, 1)
+            return True
+
+        over_blocks(compute, rows.count, _PART, threads)
+
+    def _run_uniform(self, rows: Rows, gathered: Gathered, threads: int) -> None:
+        """Compute rows whose inputs have the same shapes."""
         paths = self._paths_of(rows)
         # The rows that paths were recorded for: rounding may keep them from these all the same.
         recorded: set[int] = set()
@@ -93,19 +112,20 @@ class RowProgram:
                 self._kinds.pop(next(iter(self._kinds)))
             return self._kinds.setdefault(kind, Paths())
 
-    def _along(self, path: RowPath, rows: Rows, gathered: Gathered, threads: int | None) -> Rows:
+    def _along(self, path: RowPath, rows: Rows, gathered: Gathered, threads: int) -> Rows:
         """The rows that are left when those that take a path are computed."""
         if not rows.count or not path.suits(rows.shared):
             return rows
-        held = path.holds(rows.inputs, rows.count, threads)
+        held = path.holds(rows, threads)
         everyone = held is None or held.all()
         taken = rows if everyone else rows.chosen(held)
         if taken.count:
-            outputs, failed = path.run(taken.inputs, taken.count, threads)
-            found = {key: None if i is None else outputs[i] for key, i in path.positions.items()}
-            gathered.put(taken.numbers, outputs[0], found)
-            for output in outputs:
-                output[failed] = math.nan
+            outputs, failed = path.run(taken, threads)
+            if len(failed) < taken.count:
+                for output in outputs if failed else ():
+                    output[failed] = math.nan
+                found = {key: None if i is None else outputs[i] for key, i in path.positions.items()}
+                gathered.put(taken.numbers, outputs[0], found)
             for place in failed:
                 alone = self._alone(taken, place, gathered)
                 if alone is not None:

@@ -37,9 +37,10 @@ class RowResults(NamedTuple):
 class Gathered:
     """The results of `count` rows, as they come."""
 
-    def __init__(self, count: int, keys: Sequence[str]) -> None:
+    def __init__(self, count: int, keys: Sequence[str], namespace: arrays.Namespace | None) -> None:
         self.count = count
         self.keys = keys
+        self.namespace = namespace
         self._parts: list[tuple[Any, Any, Mapping[str, Any]]] = []
         self.failures: list[RowFailure] = []
 
@@ -70,18 +71,25 @@ class Gathered:
         return RowResults(value, derivatives, tuple(sorted(self.failures, key=lambda f: f.index)), absent)
 
     def _joined(self, parts: Sequence[tuple[Any, Any]]) -> Any:
-        np = arrays.numpy_namespace()
         if len(parts) == 1 and len(parts[0][1]) == self.count:
-            return parts[0][1]
-        shapes = {found.shape[1:] for _, found in parts}
-        if len(shapes) > 1:
-            joined = np.full(self.count, np.nan, "object")
-            for rows, found in parts:
-                for row, item in zip(rows, found):
-                    joined[row] = item
-            return joined
-        dtype = parts[0][1].dtype if parts else "float64"
-        joined = np.full((self.count, *next(iter(shapes), ())), np.nan, dtype)
+            return parts[0][1] if self.namespace is None else self.namespace.asarray(parts[0][1])
+        if self.namespace is not None:
+            return self.namespace.asarray(_joined([(rows, arrays.to_numpy(p)) for rows, p in parts], self.count))
+        return _joined(parts, self.count)
+
+
+def _joined(parts: Sequence[tuple[Any, Any]], count: int) -> Any:
+    """The results of some rows where they stand, and nan elsewhere."""
+    np = arrays.numpy_namespace()
+    shapes = {found.shape[1:] for _, found in parts}
+    if len(shapes) > 1:
+        joined = np.full(count, np.nan, "object")
         for rows, found in parts:
-            joined[rows] = found
+            for row, item in zip(rows, found):
+                joined[row] = item
         return joined
+    dtype = parts[0][1].dtype if parts else "float64"
+    joined = np.full((count, *next(iter(shapes), ())), np.nan, dtype)
+    for rows, found in parts:
+        joined[rows] = found
+    return joined

@@ -441,3 +441,48 @@ class TestErrors:
         assert found["installed"]
         assert found["problem"] is None
         assert found["devices"][0]["memory"] > found["devices"][0]["free"] > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sin(q*log(x))*exp(-x)",
+        "x*q if q > 0 else x",
+        "y = x\nwhile y > 0.3: y = y/2\ny*q",
+        "solve(M, v)*x",
+        "v@A@v",
+        "x > 1",
+        "[x, 1, q]",
+        "x",
+    ],
+)
+def test_rows_of_a_backend_are_those_of_numpy(text, backend):
+    draw, n = np.random.default_rng(0), 9
+    given = {
+        "x": draw.random(n) + 0.1,
+        "q": draw.normal(size=n),
+        "v": draw.normal(size=(n, 3)),
+        "M": draw.normal(size=(n, 3, 3)),
+        "A": draw.normal(size=(3, 3)),
+    }
+    program = gradcli.compile(text)
+    values = {name: given[name] for name in program.inputs}
+    rows = [name for name in program.inputs if name != "A"]
+    expected, gradients = program.value_and_grad(values, rows=rows)
+    xp = backends.namespace(backend)
+    own = {name: xp.asarray(value) for name, value in values.items()}
+    found, derivatives = program.value_and_grad(own, rows=rows)
+    assert type(found) is type(own["x" if "x" in own else "v"])
+    np.testing.assert_allclose(arrays.on_host(found), expected, rtol=1e-9)
+    for name, gradient in gradients.items():
+        if gradient is None:
+            assert derivatives[name] is None
+        else:
+            assert type(derivatives[name]) is type(found)
+            np.testing.assert_allclose(arrays.on_host(derivatives[name]), gradient, rtol=1e-9, atol=1e-12)
+
+
+def test_a_row_of_a_backend_that_fails_says_which_it_is(backend):
+    matrices = backends.namespace(backend).asarray(np.array([np.eye(2), np.ones((2, 2))]))
+    with pytest.raises(EvaluationError, match=r"^row 1: 'inv' failed"):
+        gradcli.compile("inv(M)*x").value_and_grad({"M": matrices, "x": 1.0}, rows=True)
