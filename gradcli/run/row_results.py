@@ -35,9 +35,9 @@ class RowResults(NamedTuple):
 
 
 class Gathered:
-    """The results of `count` rows, as they come."""
+    """The results of `count` rows, as they come; arrays of NumPy unless a `namespace` is given."""
 
-    def __init__(self, count: int, keys: Sequence[str], namespace: arrays.Namespace | None) -> None:
+    def __init__(self, count: int, keys: Sequence[str], namespace: arrays.Namespace | None = None) -> None:
         self.count = count
         self.keys = keys
         self.namespace = namespace
