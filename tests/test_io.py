@@ -111,7 +111,7 @@ class TestPaths:
     @pytest.mark.parametrize("name", ["x.txt", "x", "x.npy.gz", ".npy"])
     def test_unknown_suffix_lists_the_known_ones(self, name):
         put(name, "1")
-        assert refused(name).hint.endswith(".npy .npz .csv .tsv .json .parquet")
+        assert refused(name).hint.endswith(".npy .npz .csv .tsv .json .jsonl .parquet .arrow .ndjson .feather")
 
     @pytest.mark.parametrize("name", ["folder", "folder.npy", "folder.npy:x"])
     def test_directory(self, name):
@@ -417,7 +417,7 @@ class TestTables:
             ('"x\ny",z\n1,2\n1_000,2\n', "line 4, column 1: '1_000'"),
             ("x\n1e400\n", "line 2, column 1: '1e400'"),
             ("1e400\n1\n", "line 1, column 1: '1e400'"),
-            ("x;y\n1;2\n", "line 2, column 1: '1;2'"),
+            ("x;y\n1;a\n", "line 2, column 2: 'a'"),
             ("x\n" + "z" * 100 + "\n", "line 2, column 1: '" + "z" * 40 + "…'"),
         ],
     )

@@ -9,7 +9,7 @@ import tracemalloc
 
 import pytest
 
-from gradcli.io import json_numbers, tables, variables
+from gradcli.io import json_numbers, text_lines, variables
 from gradcli.language.syntax import lexer
 
 
@@ -17,7 +17,7 @@ from gradcli.language.syntax import lexer
 def short(monkeypatch):
     """The limits on what is read, made small, so that little has to be written to pass them."""
     monkeypatch.setattr(json_numbers, "MAX_TEXT", 10_000)
-    monkeypatch.setattr(tables, "MAX_LINE", 10_000)
+    monkeypatch.setattr(text_lines, "MAX_LINE", 10_000)
 
 
 def test_a_program_without_an_end(run):

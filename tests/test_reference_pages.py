@@ -16,7 +16,7 @@ import gradcli
 from gradcli import errors, limits, timing
 from gradcli.arrays import backends
 from gradcli.cli.main import COMMANDS
-from gradcli.io import json_numbers, tables
+from gradcli.io import json_numbers, text_lines
 from gradcli.language.syntax import layout, lexer
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -133,7 +133,7 @@ def test_the_limits_are_those_on_the_page() -> None:
         "steps: operations, and rounds of loops": limits.MAX_STEPS,
         "elements of all arrays that it computes": limits.MAX_ELEMENTS,
         "JSON that values are read from": json_numbers.MAX_TEXT,
-        "a line of a table that values are read from": tables.MAX_LINE,
+        "a line of a table that values are read from": text_lines.MAX_LINE,
     }
 
 

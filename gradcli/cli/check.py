@@ -53,6 +53,7 @@ class CheckOptions(NamedTuple):
     words: opt.Words = None
     file: opt.File = None
     vars: opt.Vars = None
+    input_form: opt.From = None
     wrt: opt.Wrt = None
     const: opt.Const = None
     backend: opt.Backend = "numpy"

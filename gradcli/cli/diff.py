@@ -46,6 +46,7 @@ class DiffOptions(NamedTuple):
     words: opt.Words = None
     file: opt.File = None
     vars: opt.Vars = None
+    input_form: opt.From = None
     wrt: Annotated[
         list[str] | None,
         typer.Option("--wrt", metavar="NAMES", help="Differentiate by these, as in x,q; default: every name it reads."),

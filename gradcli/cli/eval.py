@@ -47,6 +47,7 @@ class EvalOptions(NamedTuple):
     words: opt.Words = None
     file: opt.File = None
     vars: opt.Vars = None
+    input_form: opt.From = None
     wrt: opt.Wrt = None
     const: opt.Const = None
     dtype: opt.Dtype = "float64"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends, constants
@@ -103,11 +103,11 @@ def computing(options: ProgramOptions) -> Iterator[Any]:
 def _program_text(options: BindingOptions, environment: Environment) -> tuple[str, Sequence[str]]:
     """The text of the program, and the words behind it, which bind names."""
     words = options.words or []
-    if options.file is None and words[:1] == ["-"]:
+    if _reads_program(options):
         if options.vars == "-":
             raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
         return environment.read_stdin("the program", MAX_LENGTH), words[1:]
-    if options.vars != "-" and environment.has_unread_input():
+    if options.vars != "-" and not any(map(reads_input, words)) and environment.has_unread_input():
         _check_input(options, environment)
     if options.file is not None:
         return read_program(options.file), words
@@ -115,6 +115,11 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
         raise UsageError("there is no program", hint="gradcli eval 'log(x**q)' x=5 q=3")
     _check_order(words)
     return words[0], words[1:]
+
+
+def _reads_program(options: BindingOptions) -> bool:
+    """Whether the program is standard input."""
+    return options.file is None and (options.words or [])[:1] == ["-"]
 
 
 def _check_input(options: BindingOptions, environment: Environment) -> None:
@@ -129,6 +134,7 @@ def _check_input(options: BindingOptions, environment: Environment) -> None:
 
 
 _BINDING = re.compile(r"\s*[^\W\d]\w*\s*=[^=]")
+_FROM_INPUT = re.compile(r"\s*[^\W\d]\w*\s*=\s*@-(:|$)")
 _WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\*?[^\W\d][\w/^*²³]*")
 _NAME = re.compile(r"[^\W\d]\w*")
 # Numbers as those write them who do not know them for certain.
@@ -138,6 +144,11 @@ _UNCERTAIN = re.compile(r"\d\s*(\.\.|±|\+-|\+/-)|\d\(\d+\)\s*$")
 def is_binding(word: str) -> bool:
     """Whether a word looks like NAME=VALUE."""
     return _BINDING.match(word) is not None
+
+
+def reads_input(word: str) -> bool:
+    """Whether a word looks like NAME=@-."""
+    return _FROM_INPUT.match(word) is not None
 
 
 def _check_order(words: Sequence[str]) -> None:
@@ -208,14 +219,7 @@ def sources(options: BindingOptions, environment: Environment, dtype: str) -> So
         text, words = _program_text(options, environment)
         program = reading.read(text)
     reads = scope.outer_reads(program)
-    values: dict[str, Callable[[], Any]] = {}
-    for word in words:
-        name, value = bound(word, dtype, options)
-        if name in values:
-            raise BindingError(
-                f"'{name}' is given twice", hint="give each name one value", span=name_span(word), source=word
-            )
-        values[name] = value
+    values = bound(words, dtype, options, environment)
     scope.check(program, values)
     for word, name in zip(words, tuple(values)):
         if name not in reads:
@@ -251,19 +255,47 @@ def _read(number: Any, dtype: str) -> Any:
     return arrays.astype(float(number) if isinstance(number, float) else number, dtype)
 
 
-def bound(word: str, dtype: str, options: BindingOptions) -> tuple[str, Callable[[], Any]]:
-    """The name of NAME=VALUE, and what gives its value. Raises BindingError for a file that cannot be read."""
-    name, value_text, offset = variables.split_binding(word)
-    if not value_text.startswith("@"):
-        reading = _interval if getattr(options, "enclose", False) else constant
-        return name, partial(reading, value_text, dtype, word, offset)
+def bound(
+    words: Sequence[str], dtype: str, options: BindingOptions, environment: Environment
+) -> dict[str, Callable[[], Any]]:
+    """What gives the values of the names that words bind. Raises BindingError for a file that cannot be read."""
+    values: dict[str, Callable[[], Any]] = {}
+    files: dict[str, tuple[str, str, int]] = {}
+    reading = _interval if getattr(options, "enclose", False) else constant
+    for word in words:
+        name, text, offset = variables.split_binding(word)
+        if name in values:
+            raise BindingError(
+                f"'{name}' is given twice", hint="give each name one value", span=name_span(word), source=word
+            )
+        if text.startswith("@"):
+            files[name] = (text[1:], word, offset)
+        # In the order of the words.
+        values[name] = partial(reading, text, dtype, word, offset)
+    form = getattr(options, "input_form", None)
+    if files or form is not None:
+        values |= {name: partial(_read, v, dtype) for name, v in _from_files(files, form, options, environment).items()}
+    return values
+
+
+def _from_files(
+    asked: Mapping[str, tuple[str, str, int]], form: str | None, options: BindingOptions, environment: Environment
+) -> dict[str, Any]:
+    """The values of names that stand in files, for which references are given, with their words and places."""
+    from gradcli.cli import streams
     from gradcli.io import files
 
-    try:
-        return name, partial(_read, files.read(value_text[1:], options.max_elements, is_exact(options)), dtype)
-    except GradcliError as error:
-        error.locate(Span(offset, len(word)), word)
-        raise
+    def standard_input() -> BinaryIO:
+        name = next(name for name, (text, *_) in asked.items() if files.is_standard_input(text))
+        for is_taken, what in ((options.vars == "-", "--vars"), (_reads_program(options), "the program")):
+            if is_taken:
+                raise UsageError(
+                    f"{what} and the value of '{name}' cannot both be standard input", hint="put one of them in a file"
+                )
+        return streams.input_of(environment, f"'{name}'")
+
+    reading = files.Reading(options.max_elements, is_exact(options), form, standard_input)
+    return dict(zip(asked, files.read_all([files.Reference(*place) for place in asked.values()], reading)))
 
 
 def _interval(text: str, dtype: str, whole: str, offset: int) -> Any:

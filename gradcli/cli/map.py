@@ -140,7 +140,7 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
     given = table_words.given(options, environment)
     sources = [STDIN] if given.sources == [STDIN] else files(given.sources)
     outputs = targets(sources, options.output, options.to)
-    stream = streams.input_of(environment) if STDIN in sources else None
+    stream = streams.input_of(environment, "the table") if STDIN in sources else None
     tables = [Together(output.sources, reading, stream) for output in outputs]
     plans = [planned(given.asked, each.columns) for each in tables]
     report = Report()

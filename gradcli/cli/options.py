@@ -8,6 +8,7 @@ import typer
 
 from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
+from gradcli.io.forms import FORMS
 from gradcli.limits import MAX_DIGITS
 
 Words = Annotated[
@@ -15,7 +16,7 @@ Words = Annotated[
     typer.Argument(
         metavar="PROGRAM [NAME=VALUE]...",
         help="The program, or - for standard input; then the values of its names: x=5, W=[[1,2],[3,4]], "
-        "x=linspace(0,1,5), x=@data.csv:column.",
+        "x=linspace(0,1,5), x=@data.csv:column, x=@- for standard input.",
         show_default=False,
     ),
 ]
@@ -24,6 +25,14 @@ Vars = Annotated[
     str | None,
     typer.Option(
         "--vars", metavar="PATH|-", help="Read values from a JSON object of names to numbers or nested lists."
+    ),
+]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="|".join(FORMS),
+        help="What standard input holds, as in x=@-, or a file whose name does not say it; default: what it begins like.",
     ),
 ]
 Wrt = Annotated[

@@ -9,15 +9,15 @@ from gradcli.cli.environment import Environment, told
 from gradcli.errors import UsageError
 
 
-def input_of(environment: Environment) -> io.BufferedReader:
-    """Standard input. Raises UsageError where there is none."""
+def input_of(environment: Environment, what: str) -> io.BufferedReader:
+    """Standard input, which holds `what`. Raises UsageError where there is none."""
     if environment.stdin is None:
-        raise UsageError("standard input is closed, and the table is read from it")
+        raise UsageError(f"standard input is closed, and {what} is read from it")
     found: Any = getattr(environment.stdin, "buffer", None)
     if found is not None:
         return found  # type: ignore[no-any-return]
     # One of text, in memory.
-    raw: Any = io.BytesIO(environment.stdin.read().encode())
+    raw: Any = io.BytesIO(environment.stdin.read().encode("utf-8", "surrogatepass"))
     return io.BufferedReader(raw)
 
 

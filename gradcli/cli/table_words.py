@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradcli.cli import inputs
@@ -55,10 +55,14 @@ def given(options: RowOptions, environment: Environment) -> Given:
     text, words = _program(options, environment, words)
     sources = [word for word in words if not inputs.is_binding(word)]
     columns: dict[str, str] = {}
-    shared: dict[str, Any] = {}
+    values: dict[str, str] = {}
     for word in words:
         if inputs.is_binding(word):
-            _bind(word, options, columns, shared)
+            _sort(word, columns, values)
+    _check_input(values, sources)
+    shared = {
+        name: value() for name, value in inputs.bound([*values.values()], options.dtype, options, environment).items()
+    }
     for name, number in inputs.variables_of(options.vars, environment, False).items():
         if name in columns or name in shared:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
@@ -91,16 +95,25 @@ def _program(options: RowOptions, environment: Environment, words: list[str]) ->
     return words[0], words[1:]
 
 
-def _bind(word: str, options: RowOptions, columns: dict[str, str], shared: dict[str, Any]) -> None:
+def _sort(word: str, columns: dict[str, str], values: dict[str, str]) -> None:
+    """Put a word to those that name columns, or to those that give values."""
     name, value, _ = variables.split_binding(word)
-    if name in columns or name in shared:
+    if name in columns or name in values:
         raise BindingError(
             f"'{name}' is given twice", hint="give each name one value", span=inputs.name_span(word), source=word
         )
     if value.startswith(COLUMN):
         columns[name] = value.removeprefix(COLUMN)
     else:
-        shared[name] = inputs.bound(word, options.dtype, options)[1]()
+        values[name] = word
+
+
+def _check_input(values: Mapping[str, str], sources: Sequence[str]) -> None:
+    taking = [name for name, word in values.items() if inputs.reads_input(word)]
+    if taking and (not sources or STDIN in sources):
+        raise UsageError(
+            f"the table and the value of '{taking[0]}' cannot both be standard input", hint="put one of them in a file"
+        )
 
 
 def _asked(options: RowOptions, text: str | None, columns: Mapping[str, str], shared: Mapping[str, Any]) -> Asked:

@@ -10,10 +10,18 @@ from gradcli.timing import phase
 
 
 @phase("import")
-def library(what: str) -> Any:
-    """Polars. Raises BindingError, which says that `what` needs it, where it is not installed."""
+def found() -> Any:
+    """Polars, None where it is not installed."""
     try:
         import polars
-    except ImportError as error:
-        raise BindingError(f"{what} needs Polars, which is not installed", hint=installing.command("tables")) from error
+    except ImportError:
+        return None
+    return polars
+
+
+def library(what: str) -> Any:
+    """Polars. Raises BindingError, which says that `what` needs it, where it is not installed."""
+    polars = found()
+    if polars is None:
+        raise BindingError(f"{what} needs Polars, which is not installed", hint=installing.command("tables"))
     return polars

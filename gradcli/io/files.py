@@ -4,52 +4,125 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from gradcli.errors import BindingError, nearest
-from gradcli.io import system
+from gradcli import limits
+from gradcli.errors import BindingError, GradcliError, Span, UsageError, did_you_mean, nearest, pointing_into
+from gradcli.io import forms, system, text_lines
+from gradcli.io.columnar import read_columnar
 from gradcli.io.json_numbers import read_json
+from gradcli.io.json_records import read_json_records
 from gradcli.io.numpy_files import read_npy, read_npz
-from gradcli.io.parquet import read_parquet
-from gradcli.io.source import Source
+from gradcli.io.source import STANDARD_INPUT, Source, named
 from gradcli.io.tables import read_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+# Those of one value, or of one that is chosen from several.
 _READERS: dict[str, Callable[[Source], float | NDArray[Any]]] = {
-    ".npy": read_npy,
-    ".npz": read_npz,
-    ".csv": read_table,
-    ".tsv": read_table,
-    ".json": read_json,
-    ".parquet": read_parquet,
+    "npy": read_npy,
+    "npz": read_npz,
+    "json": read_json,
+    "parquet": partial(read_columnar, scan="scan_parquet"),
+    "arrow": partial(read_columnar, scan="scan_ipc"),
 }
+# Those that read several columns at once.
+_TABLES: dict[str, Callable[[Source, Sequence[str | None]], Sequence[NDArray[Any]]]] = {
+    "csv": partial(read_table, separators=(",", ";", "\t", " ")),
+    "tsv": partial(read_table, separators=("\t",)),
+    "jsonl": read_json_records,
+}
+_SUFFIXES = {f".{form}": form for form in ("npy", "npz", "csv", "tsv", "json", "jsonl", "parquet", "arrow")} | {
+    ".ndjson": "jsonl",
+    ".feather": "arrow",
+}
+# Bytes, at a time and of an element.
+_CHUNK, _ELEMENT = 2**20, 8
 # Linux has no longer one.
 _LONGEST_PATH = 4_096
 
 
+class Reference(NamedTuple):
+    """`PATH` or `PATH:member`, and the word of a command line in which it stands, from `offset` on. The path `-` is
+    standard input."""
+
+    text: str
+    word: str = ""
+    offset: int = 0
+
+
+class Reading(NamedTuple):
+    """How files are read: `form`, one of `forms.FORMS`, is that of those whose name does not say it, and `standard_input` opens
+    that. Tables have no more than `max_elements` numbers. Those of text are `Written`, in arrays of objects, where they
+    are to be `exact`."""
+
+    max_elements: int | None = None
+    exact: bool = False
+    form: str | None = None
+    standard_input: Callable[[], BinaryIO] | None = None
+
+
 def read(reference: str, max_elements: int | None = None, exact: bool = False) -> float | NDArray[Any]:
-    """The numbers in the file that `reference`, which is `PATH` or `PATH:member`, names.
+    """The numbers in the file that `reference`, which is `PATH` or `PATH:member`, names; see `read_all`."""
+    return read_all([Reference(reference)], Reading(max_elements, exact))[0]
+
+
+def read_all(references: Sequence[Reference], reading: Reading) -> list[float | NDArray[Any]]:
+    """The numbers that references name; several columns of one file are read in one pass.
 
     A float where the file holds a single number without axes, otherwise a C-contiguous float64 array in the
-    shape that the file gives it; tables have shape (rows, columns), a single column (rows,). Where the numbers of text
-    are to be `exact`, they are `Written`, in an array of objects.
-    Raises BindingError where the file is missing, unreadable, damaged, holds something other than real
-    numbers, or claims more than `max_elements` of them.
+    shape that the file gives it; tables have shape (rows, columns), a single column (rows,).
+    Raises BindingError, located in its word, where a file is missing, unreadable, damaged, holds something other than
+    real numbers, or claims more than the limit of them, and UsageError for a `form` that is not asked for.
     """
-    path, member = _split(reference)
-    size = _size(path)
-    reader = _READERS.get(_suffix(path))
-    if reader is None:
-        raise BindingError(
-            f"cannot read {path!r}: its name does not end in a known suffix",
-            hint=f"the suffix says what a file holds: {' '.join(_READERS)}",
+    files: dict[str, list[tuple[int, str | None]]] = {}
+    for at, reference in enumerate(references):
+        with _in_its_word(reference):
+            path, member = _split(reference.text)
+        files.setdefault(path, []).append((at, member))
+    _check_form(reading.form, files)
+    values: dict[int, float | NDArray[Any]] = {}
+    for path, asked in files.items():
+        members = [member for _, member in asked]
+        try:
+            values.update(zip([at for at, _ in asked], _read(path, members, reading)))
+        except GradcliError as error:
+            wrong = getattr(error, "member", None)
+            with _in_its_word(references[next((at for at, member in asked if member == wrong), asked[0][0])]):
+                raise
+    return [values[at] for at in range(len(references))]
+
+
+def _check_form(form: str | None, paths: Iterable[str]) -> None:
+    if form is None:
+        return
+    if form not in forms.FORMS:
+        hint = did_you_mean(form, forms.FORMS, f"--from is one of {', '.join(forms.FORMS)}")
+        raise UsageError(f"there is no form {form!r} to read", hint=hint)
+    if all(_form(path) for path in paths):
+        raise UsageError(
+            "nothing is read of which --from says the form",
+            hint="it is for standard input, as in x=@-, and for files whose name does not say it",
         )
+
+
+def _in_its_word(reference: Reference) -> AbstractContextManager[None]:
+    if not reference.word:
+        return nullcontext()
+    return pointing_into(reference.word, Span(reference.offset, len(reference.word)))
+
+
+def _read(path: str, members: Sequence[str | None], reading: Reading) -> Sequence[float | NDArray[Any]]:
     try:
-        with system.reader(path) as stream:
-            return reader(Source(path, member, stream, size, max_elements, exact))
+        with _opened(path, reading) as (form, source):
+            if form in _TABLES:
+                return _TABLES[form](source, members)
+            return [_READERS[form](source._replace(member=member)) for member in members]
     except OSError as error:
         raise _refused(path, error) from error
     except UnicodeDecodeError as error:
@@ -58,12 +131,55 @@ def read(reference: str, max_elements: int | None = None, exact: bool = False) -
         raise _unreadable(path, "it does not fit in memory", "give a smaller file") from error
 
 
+@contextmanager
+def _opened(path: str, reading: Reading) -> Iterator[tuple[str, Source]]:
+    """A file, and its form."""
+    if path == STANDARD_INPUT and reading.standard_input is not None:
+        form, stream, size = _of_input(reading.standard_input(), reading.form)
+        yield form, Source(path, None, stream, size, reading.max_elements, reading.exact)
+        return
+    size = _size(path)
+    known = _form(path) or reading.form
+    if known is None:
+        raise BindingError(
+            f"cannot read {path!r}: its name does not end in a known suffix",
+            hint=f"--from says what it holds, as in --from csv, or its suffix: {' '.join(_SUFFIXES)}",
+        )
+    with system.reader(path) as stream:
+        yield known, Source(path, None, stream, size, reading.max_elements, reading.exact)
+
+
+def _of_input(stream: BinaryIO, form: str | None) -> tuple[str, BinaryIO, int]:
+    """The form of standard input, and what of it can be read as if it were a file, with its size where that is
+    known."""
+    start = stream.read(forms.ENOUGH) if form is None else b""
+    form = form or forms.told(start)
+    if form not in forms.FORMS:
+        raise _unreadable(STANDARD_INPUT, f"it is a .{form} file", f"save it, and read that: @data.{form}")
+    stream = text_lines.joined(start, stream)
+    if form != "npy":
+        return form, stream, 0
+    # Its reader goes back and forth.
+    content = bytearray()
+    while part := stream.read(_CHUNK):
+        limits.charge(len(part) // _ELEMENT)
+        content += part
+    return form, BytesIO(content), len(content)
+
+
+def is_standard_input(reference: str) -> bool:
+    return reference.partition(":")[0] == STANDARD_INPUT
+
+
 def _split(reference: str) -> tuple[str, str | None]:
     """Path and member; a path may hold ':' itself, so what exists decides."""
+    if is_standard_input(reference):
+        path, colon, member = reference.partition(":")
+        return path, member if colon else None
     if not reference:
         raise BindingError("no file is named after '@'", hint="write NAME=@PATH, such as x=@data.npy")
     ends = [len(reference), *_colons(reference)]
-    supported = [end for end in ends if _suffix(reference[:end]) in _READERS]
+    supported = [end for end in ends if _form(reference[:end])]
     there = (end for end in supported or ends if system.exists(reference[:end]))
     end = next(there, (supported or ends[:1])[-1])
     return reference[:end], None if end == len(reference) else reference[end + 1 :]
@@ -76,8 +192,9 @@ def _colons(reference: str) -> Iterator[int]:
         yield end
 
 
-def _suffix(path: str) -> str:
-    return os.path.splitext(path)[1].lower()
+def _form(path: str) -> str | None:
+    """That which the name of a file says."""
+    return _SUFFIXES.get(os.path.splitext(path)[1].lower())
 
 
 def _size(path: str) -> int:
@@ -94,7 +211,7 @@ def _size(path: str) -> int:
 
 
 def _unreadable(path: str, reason: str, hint: str) -> BindingError:
-    return BindingError(f"cannot read {path!r}: {reason}", hint=hint)
+    return BindingError(f"cannot read {named(path)}: {reason}", hint=hint)
 
 
 def _refused(path: str, error: OSError) -> BindingError:
@@ -111,7 +228,7 @@ def _missing_hint(path: str) -> str:
     if current is None and not os.path.isabs(path):
         return "the current directory was removed: cd to another"
     try:
-        names = [entry for entry in system.names_in(directory or ".") if _suffix(entry) in _READERS]
+        names = [entry for entry in system.names_in(directory or ".") if _form(entry)]
     except OSError:
         return f"there is no directory {directory!r}, or it cannot be listed"
     close = nearest(name, names)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NUMBERS_HINT = 'give a number, one of "NaN" "Infinity" "-Infinity", or nested lists of these'
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_NUMBER = re.compile(r"\s*-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?\s*", re.ASCII)
 _SPACE = re.compile(r"[ \t\n\r]*")
 # As many as NumPy has.
 _MOST_AXES = 64
@@ -46,11 +47,16 @@ def read_json(source: Source) -> float | NDArray[numpy.float64]:
     with io.TextIOWrapper(source.stream, encoding="utf-8-sig") as stream:
         text = system.text_of(stream, MAX_TEXT)
     charge_text(text)
-    value, end = decode(text, 0, repr(source.path), source.exact)
-    expect_end(text, end, f"{source.path!r} goes on after its value", "put a single value in it")
-    result = numbers(value, repr(source.path), source.exact)
+    value, end = decode(text, 0, source.name, source.exact)
+    expect_end(text, end, f"{source.name} goes on after its value", "put a single value in it")
+    result = numbers(value, source.name, source.exact)
     source.check_elements(1 if isinstance(result, float) else result.size)
     return result
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a single number of JSON."""
+    return _NUMBER.fullmatch(text) is not None
 
 
 def charge_text(text: str) -> None:

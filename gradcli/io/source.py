@@ -8,6 +8,14 @@ from typing import BinaryIO, NamedTuple
 from gradcli.errors import BindingError, nearest
 
 _NAMES_SHOWN = 20
+# Where others have a path.
+STANDARD_INPUT = "-"
+
+
+class FileError(BindingError):
+    """What is wrong with a file, with the `member` that was asked of it where that is in the way of that one alone."""
+
+    member: str | None = None
 
 
 class Source(NamedTuple):
@@ -21,8 +29,15 @@ class Source(NamedTuple):
     max_elements: int | None
     exact: bool = False
 
-    def error(self, reason: str, hint: str) -> BindingError:
-        return BindingError(f"cannot read {self.path!r}: {reason}", hint=hint)
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+        return named(self.path)
+
+    def error(self, reason: str, hint: str) -> FileError:
+        error = FileError(f"cannot read {self.name}: {reason}", hint=hint)
+        error.member = self.member
+        return error
 
     def check_elements(self, count: int) -> None:
         """Raise BindingError where `count` array elements are more than the limit allows."""
@@ -62,6 +77,10 @@ class Source(NamedTuple):
         close = nearest(member, names)
         guess = f"did you mean {close!r}? " if close else ""
         return self.error(f"it has no {kind} {member!r}", f"{guess}it has {listed(names)}")
+
+
+def named(path: str) -> str:
+    return "standard input" if path == STANDARD_INPUT else repr(path)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -2,153 +2,278 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from collections.abc import Iterator, Sequence
+from functools import partial
+from io import BytesIO
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from gradcli import limits
-from gradcli.errors import BindingError
+from gradcli.io import by_polars, regular_tables, text_lines
 from gradcli.io.json_numbers import Written
-from gradcli.io.source import Source
+from gradcli.io.source import FileError, Source
 from gradcli.timing import phase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gradcli.io.separators import Notation
 
-# Characters of a line: each cell of one takes memory until all are read.
-MAX_LINE = 10_000_000
+# Bytes of a table for which loading Polars pays, and of it at a time. With it a file of 6 MB takes as long as without.
+_LARGE = _BLOCK = 2**23
+# Rows at a time without it.
+_ROWS = 4096
 # In eighths of steps.
-_LINE = 3
 _CELL = 1
-_SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,\t\r\n]|$)')
+_SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,;\t\r\n]|$)')
+
+# The number of a line, from 1, and the cells of the record that begins there.
+_Record = tuple[int, list[str]]
 
 
-class _Record(NamedTuple):
-    line: int
-    cells: list[str]
+def read_table(source: Source, members: Sequence[str | None], separators: Sequence[str]) -> list[NDArray[Any]]:
+    """For each member a column with shape (rows,), for None the whole table with shape (rows, columns).
 
-
-def read_table(source: Source) -> NDArray[Any]:
-    """The whole table with shape (rows, columns), or one column with shape (rows,).
-
-    The first line is a header where none of its cells is a number. Blank lines are skipped, an empty cell is
-    nan. Raises BindingError for a cell that is no number and for rows of different lengths, with the line and
-    column, and for a column that is not there.
+    What separates cells, and whether there are decimal commas, is told from the first lines. The first line is a
+    header where none of its cells is a number. Blank lines are skipped, an empty cell is nan. Raises BindingError for
+    a cell that is no number and for rows of different lengths, with the line and column, and for a column that is not
+    there.
     """
-    with phase("import"):
-        import numpy
+    # Who reads no table does without csv.
+    from gradcli.io.separators import told
 
-    rows = _rows(source)
-    first = next(rows, None)
+    with phase("import"):
+        import numpy  # noqa: F401
+    start = text_lines.beginning(source.stream, _LARGE)
+    notation = told(start.decode(errors="replace"), separators)
+    # Of a large one only the beginning is read yet.
+    lines = start[: start.rfind(b"\n") + 1] if len(start) >= _LARGE - 3 and not source.exact else b""
+    records = _records(source, notation, lines or start, BytesIO() if lines else source.stream)
+    first = next(records, None)
     if first is None:
         raise source.error("it is empty", "give a table with at least one line")
-    if _is_header(first.cells):
-        column = _named_column(source, [cell.strip() for cell in first.cells])
-    else:
-        column = _numbered_column(source, len(first.cells))
-        rows = chain([first], rows)
-    width = len(first.cells)
-    found = _values(source, rows, width, column)
-    values = numpy.array(found, dtype=object if source.exact else numpy.float64)
-    return values if column is not None or width == 1 else values.reshape(-1, width)
+    layout = _layout(source, members, notation, first[1])
+    table = _Table(source, members, notation, layout)
+    if lines:
+        records = _records_of_large(table, start)
+    elif not layout.has_header:
+        records = chain([first], records)
+    while batch := list(islice(records, _ROWS)):
+        table.add_records(batch)
+    return table.values()
 
 
-def _delimiter(source: Source) -> str:
-    return "\t" if source.path.lower().endswith(".tsv") else ","
-
-
-def _rows(source: Source) -> Iterator[_Record]:
+def _records(source: Source, notation: Notation, start: bytes, stream: BinaryIO, line: int = 1) -> Iterator[_Record]:
+    """The records of what `start` begins, with the line of this number, and a stream continues."""
     import csv
 
-    with io.TextIOWrapper(source.stream, encoding="utf-8-sig", newline="") as text:
-        reader = csv.reader(
-            map(_trimmed, _lines(source, text)), delimiter=_delimiter(source), skipinitialspace=True, strict=True
-        )
-        line = 1
-        try:
-            for cells in reader:
-                if cells:
-                    yield _Record(line, cells)
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise source.error(f"line {line} is malformed: {error}", "check its quotes") from error
+    trimmed = partial(_trimmed, separator=notation.separator)
+    found = (
+        map(trimmed, lines) if _needs_trimming(lines) else lines for lines in text_lines.lines(source, start, stream)
+    )
+    reader = csv.reader(chain.from_iterable(found), delimiter=notation.separator, skipinitialspace=True, strict=True)
+    before = line - 1
+    try:
+        for cells in reader:
+            if cells:
+                yield line, cells
+            line = before + reader.line_num + 1
+    except csv.Error as error:
+        raise source.error(f"line {line} is malformed: {error}", "check its quotes") from error
 
 
-def _lines(source: Source, text: TextIO) -> Iterator[str]:
-    while line := text.readline(MAX_LINE + 1):
-        if len(line) > MAX_LINE:
-            raise source.error(
-                f"a line of it is longer than {MAX_LINE:,} characters", "save large arrays with numpy.save"
-            )
-        limits.charge_steps(_LINE)
-        yield line
+def _needs_trimming(lines: Sequence[str]) -> bool:
+    text = "".join(lines)
+    return '"' in text or " \n" in text or " \r" in text or text.endswith(" ")
 
 
-def _trimmed(line: str) -> str:
-    """The line without the spaces that csv minds: those after a closing quote, and those of a blank line."""
-    if not line.strip(" \r\n"):
-        return "\n"
+def _trimmed(line: str, separator: str) -> str:
+    """The line without the spaces that csv minds: those after a closing quote, those of a blank line, and at the end
+    of any line where they separate cells."""
+    if separator == " " or not line.strip(" \r\n"):
+        return line.rstrip(" \r\n") + "\n"
     return _SPACE_AFTER_QUOTE.sub('"', line) if '"' in line else line
 
 
-def _is_header(cells: Sequence[str]) -> bool:
-    names = [cell for cell in cells if cell.strip()]
-    return bool(names) and not any(_float(name) is not None for name in names)
+class _Layout(NamedTuple):
+    """The number of columns, whether their names stand in the first line, and for each member that is asked for the
+    number of its column, from 0, None for all of them."""
+
+    width: int
+    has_header: bool
+    columns: Sequence[int | None]
+
+    @property
+    def wanted(self) -> Sequence[int]:
+        """The columns that are read, ascending."""
+        return range(self.width) if None in self.columns else sorted({c for c in self.columns if c is not None})
 
 
-def _named_column(source: Source, names: list[str]) -> int | None:
-    if source.member is None:
-        return None
-    if source.member not in names:
-        raise source.no_such_member("column", source.member, names)
-    if names.count(source.member) > 1:
-        raise source.error(f"it has more than one column {source.member!r}", "give the columns different names")
-    return names.index(source.member)
+def _layout(source: Source, members: Sequence[str | None], notation: Notation, first: Sequence[str]) -> _Layout:
+    names = [cell.strip() for cell in first]
+    written = [name for name in names if name]
+    has_header = bool(written) and all(notation.number(name) is None for name in written)
+
+    def column(member: str | None) -> int | None:
+        if member is None:
+            return None
+        asked = source._replace(member=member)
+        return _named_column(asked, member, names) if has_header else _numbered_column(asked, member, len(names))
+
+    return _Layout(len(names), has_header, [column(member) for member in members])
 
 
-def _numbered_column(source: Source, width: int) -> int | None:
+def _named_column(source: Source, member: str, names: list[str]) -> int:
+    if member not in names:
+        raise source.no_such_member("column", member, names)
+    if names.count(member) > 1:
+        raise source.error(f"it has more than one column {member!r}", "give the columns different names")
+    return names.index(member)
+
+
+def _numbered_column(source: Source, member: str, width: int) -> int:
     """The 0-based column for a 1-based number, in a table without a header."""
-    if source.member is None:
-        return None
     # Text as long as this is no column number, and int() is slow or refuses where it is far longer.
-    digits = source.member.isdecimal() and len(source.member) < 10
-    if not digits or not 1 <= int(source.member) <= width:
+    digits = member.isdecimal() and len(member) < 10
+    if not digits or not 1 <= int(member) <= width:
         raise source.error(
-            f"it has no column {source.member!r}",
-            f"it has no header line; its columns are numbered 1 to {width}",
+            f"it has no column {member!r}", f"it has no header line; its columns are numbered 1 to {width}"
         )
-    return int(source.member) - 1
+    return int(member) - 1
 
 
-def _values(source: Source, rows: Iterable[_Record], width: int, column: int | None) -> Sequence[float]:
-    from array import array
+def _records_of_large(table: _Table, start: bytes) -> Iterator[_Record]:
+    """The records of a large table without its header, of which this is the start, but for those that Polars reads: as
+    far as all in the lines is of the ordinary."""
+    source, layout = table.source, table.layout
+    header = _header(start) if layout.has_header else b""
+    if header is None or table.notation.separator == " ":
+        return islice(_records(source, table.notation, start, source.stream), layout.has_header, None)
+    polars = by_polars.found()
+    rest, line, more = start[len(header) :], 1 + layout.has_header, b" "
+    while polars is not None and rest and more:
+        more = source.stream.read(_BLOCK)
+        block = rest[: rest.rfind(b"\n") + 1] if more else rest
+        columns = regular_tables.columns(block, table.notation, layout.width, layout.wanted, polars)
+        if columns is None:
+            rest += more
+            break
+        count = len(columns[0])
+        limits.charge_steps((text_lines.LINE + _CELL * layout.width) * count)
+        table.add(columns)
+        line += count
+        rest = rest[len(block) :] + more
+    return _records(source, table.notation, rest, source.stream, line)
 
-    values: Any = [] if source.exact else array("d")
-    for row in rows:
-        limits.charge_steps(_CELL * len(row.cells))
-        if len(row.cells) != width:
-            raise source.error(
-                f"line {row.line} has {len(row.cells)} cells where the first line has {width}",
-                f"give every line the same number of cells, separated by {_delimiter(source)!r}",
-            )
-        first = 0 if column is None else column
-        cells = row.cells if column is None else row.cells[column : column + 1]
-        for at, cell in enumerate(cells, first + 1):
-            value = _number(cell)
-            if value is None:
-                raise _not_a_number(source, row.line, at, cell)
-            values.append(Written(cell.strip()) if source.exact and cell.strip() else value)
-        source.check_elements(len(values))
-    return values  # type: ignore[no-any-return]
+
+def _header(start: bytes) -> bytes | None:
+    """The first line, None where that is not the header and nothing else."""
+    line, end, _ = start.partition(b"\n")
+    text = line.removesuffix(b"\r")
+    return None if not text.strip() or b"\r" in text or text.count(b'"') % 2 else line + end
 
 
-def _number(cell: str) -> float | None:
+class _Table:
+    """What was read of a table so far."""
+
+    def __init__(self, source: Source, members: Sequence[str | None], notation: Notation, layout: _Layout) -> None:
+        self.source = source
+        self.notation = notation
+        self.layout = layout
+        self._asked = [source._replace(member=member) for member in members]
+        self._rows = 0
+        self._parts: list[list[NDArray[Any]]] = [[] for _ in layout.wanted]
+
+    def add_records(self, records: Sequence[_Record]) -> None:
+        """Add the numbers of records. Raises BindingError where they hold anything else."""
+        limits.charge_steps(_CELL * sum(len(cells) for _, cells in records))
+        self.add(self._columns([cells for _, cells in records]) or self._columns_by_cell(records))
+
+    def add(self, columns: Sequence[NDArray[Any]]) -> None:
+        """Add rows, by column. Raises BindingError where they are too many."""
+        self._rows += len(columns[0])
+        for source, column in zip(self._asked, self.layout.columns):
+            source.check_elements(self._rows * (self.layout.width if column is None else 1))
+        for parts, column_part in zip(self._parts, columns):
+            parts.append(column_part)
+
+    def values(self) -> list[NDArray[Any]]:
+        """What was asked for, each in an array of its own."""
+        import numpy
+
+        dtype = object if self.source.exact else numpy.float64
+        read = dict(zip(self.layout.wanted, self._parts))
+
+        def value(column: int | None) -> NDArray[Any]:
+            if column is None and self.layout.width > 1:
+                return numpy.stack([value(c) for c in self.layout.wanted], axis=1)
+            return numpy.concatenate([numpy.empty(0, dtype), *read[column or 0]])
+
+        return [value(column) for column in self.layout.columns]
+
+    def _columns(self, rows: Sequence[list[str]]) -> list[NDArray[Any]] | None:
+        """The numbers in the columns that are wanted, None where not all in the rows is of the ordinary."""
+        if self.source.exact or set(map(len, rows)) != {self.layout.width}:
+            return None
+        columns = list(zip(*rows))
+        found = []
+        for column in self.layout.wanted:
+            part = _floats(columns[column], self.notation.decimal_comma)
+            if part is None:
+                return None
+            found.append(part)
+        return found
+
+    def _columns_by_cell(self, records: Sequence[_Record]) -> list[NDArray[Any]]:
+        """The same, of any rows. Raises BindingError for the first thing that is wrong."""
+        import numpy
+
+        layout = self.layout
+        found: list[list[float]] = [[] for _ in layout.wanted]
+        for line, cells in records:
+            if len(cells) != layout.width:
+                raise self.source.error(
+                    f"line {line} has {len(cells)} cells where the first line has {layout.width}",
+                    f"give every line the same number of cells, separated by {self.notation.separator!r}",
+                )
+            for values, column in zip(found, layout.wanted):
+                value = _number(cells[column], self.notation)
+                if value is None:
+                    raise self._not_a_number(line, column, cells[column])
+                keeps = self.source.exact and cells[column].strip()
+                values.append(_written(cells[column], self.notation) if keeps else value)
+        return [numpy.array(values, dtype=object if self.source.exact else numpy.float64) for values in found]
+
+    def _not_a_number(self, line: int, column: int, cell: str) -> FileError:
+        asked = next(s for s, c in zip(self._asked, self.layout.columns) if c is None or c == column)
+        shown = cell if len(cell) <= 40 else cell[:40] + "…"
+        return asked.error(
+            f"line {line}, column {column + 1}: {shown!r} is no float64 number",
+            "cells are numbers, nan, inf, or empty for nan; a header is the first line and holds no numbers",
+        )
+
+
+def _floats(cells: Sequence[str], decimal_comma: bool) -> NDArray[Any] | None:
+    """The numbers of cells, None where one of them is empty, infinite, not as others write it, or no number."""
+    import numpy
+
+    text = "".join(cells)
+    if "_" in text or (decimal_comma and "." in text):
+        return None
+    if decimal_comma:
+        cells = [cell.replace(",", ".", 1) for cell in cells]
+    try:
+        found = numpy.fromiter(map(float, cells), numpy.float64, len(cells))
+    except ValueError:
+        return None
+    return None if numpy.isinf(found).any() else found
+
+
+def _number(cell: str, notation: Notation) -> float | None:
     """The value of a cell, nan for an empty one, None for one that is no float64."""
-    value = _float(cell)
+    value = notation.number(cell)
     if value is None:
         return None if cell.strip() else math.nan
     # Python reads 1_000 as a number, and one that is too large as infinity.
@@ -157,16 +282,5 @@ def _number(cell: str) -> float | None:
     return value
 
 
-def _float(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        return None
-
-
-def _not_a_number(source: Source, line: int, column: int, cell: str) -> BindingError:
-    shown = cell if len(cell) <= 40 else cell[:40] + "…"
-    return source.error(
-        f"line {line}, column {column}: {shown!r} is no float64 number",
-        "cells are numbers, nan, inf, or empty for nan; a header is the first line and holds no numbers",
-    )
+def _written(cell: str, notation: Notation) -> Written:
+    return Written(cell.strip().replace(",", ".") if notation.decimal_comma else cell.strip())

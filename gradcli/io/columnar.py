@@ -1,7 +1,8 @@
-"""A column of a `.parquet` file."""
+"""A column of a `.parquet` file, or of one of Arrow's, by Polars."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from gradcli import limits
@@ -13,18 +14,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def read_parquet(source: Source) -> NDArray[numpy.float64]:
-    """One column, with shape (rows,) and nan for nulls.
+def read_columnar(source: Source, scan: str) -> NDArray[numpy.float64]:
+    """One column, with shape (rows,) and nan for nulls, of a file that this function of Polars opens.
 
     Raises BindingError where Polars is not installed, the file is damaged, there is no such column, or it
     holds something other than real numbers.
     """
-    polars = by_polars.library(f"{source.path!r}, a .parquet file,")
+    suffix = os.path.splitext(source.path)[1].lower()
+    polars = by_polars.library(f"{source.path!r}, a {suffix} file,")
     errors = polars.exceptions
     try:
         # Of a file that is damaged Polars writes there what its threads panic at.
         with system.without_standard_error():
-            return _read_column(source, polars)
+            return _read_column(source, polars, getattr(polars, scan)(source.stream))
     except errors.DuplicateError as error:
         name = str(error).split("'")[1]
         raise source.error(f"it has more than one column {name!r}", "give the columns different names") from error
@@ -32,13 +34,12 @@ def read_parquet(source: Source) -> NDArray[numpy.float64]:
         if getattr(error, "errno", None):
             # Not what Polars found in the file: the system could not read it.
             raise
-        raise source.error("it is damaged, or no .parquet file", "write it again") from error
+        raise source.error(f"it is damaged, or no {suffix} file", "write it again") from error
 
 
-def _read_column(source: Source, polars: Any) -> NDArray[numpy.float64]:
+def _read_column(source: Source, polars: Any, file: Any) -> NDArray[numpy.float64]:
     import numpy
 
-    file = polars.scan_parquet(source.stream)
     schema = file.collect_schema()
     name = source.choose("column", schema.names())
     kind = schema[name]

@@ -1,0 +1,95 @@
+"""Blocks of a large table in which nothing is out of the ordinary, by Polars.
+
+Their numbers are those that Python reads, to the last bit. Whatever else there is in a block, such as quotes, blank
+lines, rows of other lengths, text where a number should be and infinities, is left to the reader that knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    from gradcli.io.separators import Notation
+
+# Bytes. A line of as many may have a cell that is too long for the other reader.
+_LONG_LINE = 2**16
+
+
+def columns(
+    block: bytes, notation: Notation, width: int, wanted: Sequence[int], polars: Any
+) -> list[NDArray[numpy.float64]] | None:
+    """The `wanted` columns, ascending from 0, of a block of whole lines, None where not all in it is of the ordinary."""
+    rows = _rows(block, notation.separator.encode(), width)
+    if rows is None:
+        return None
+    try:
+        frame = polars.read_csv(
+            BytesIO(block),
+            has_header=False,
+            separator=notation.separator,
+            quote_char=None,
+            columns=list(wanted),
+            infer_schema=False,
+        )
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException):
+        return None
+    found: list[NDArray[numpy.float64]] = []
+    for column in frame.get_columns():
+        numbers = _numbers(column, notation.decimal_comma, polars)
+        if numbers is None or len(numbers) != rows:
+            return None
+        found.append(numbers)
+    return found
+
+
+def _rows(block: bytes, separator: bytes, width: int) -> int | None:
+    """How many rows of `width` cells a block holds, None where that is not all that is in it."""
+    import numpy
+
+    if any(odd in block for odd in (b'"', b"\n\n", b"\n\r", b" \n", b" \r", b"\0")) or block[:1] in b"\r\n":
+        return None
+    if block.count(b"\r") != block.count(b"\r\n") or not _is_text(block):
+        return None
+    characters = numpy.frombuffer(block, numpy.uint8)
+    ends = numpy.flatnonzero(characters == ord("\n"))
+    if not block.endswith(b"\n"):
+        ends = numpy.append(ends, len(block))
+    starts = numpy.append(0, ends[:-1] + 1)
+    if (ends - starts).max() > _LONG_LINE:
+        return None
+    places = numpy.flatnonzero(characters == ord(separator))
+    if len(places) != len(ends) * (width - 1):
+        return None
+    if width > 1:
+        in_rows = places.reshape(len(ends), width - 1)
+        if (in_rows[:, 0] < starts).any() or (in_rows[:, -1] > ends).any():
+            return None
+    return len(ends)
+
+
+def _is_text(block: bytes) -> bool:
+    try:
+        return block.isascii() or bool(block.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _numbers(column: Any, decimal_comma: bool, polars: Any) -> NDArray[numpy.float64] | None:
+    """The numbers in a column of texts, nan for those that are empty, None where there is anything else."""
+    import numpy
+
+    texts = column.str.strip_chars()
+    if decimal_comma:
+        if texts.str.contains(".", literal=True).any():
+            return None
+        texts = texts.str.replace(",", ".", literal=True)
+    values = texts.cast(polars.Float64, strict=False)
+    if values.null_count() != (texts.str.len_bytes().fill_null(0) == 0).sum() or values.is_infinite().any():
+        return None
+    array: NDArray[numpy.float64] = values.fill_null(numpy.nan).to_numpy()
+    return array
