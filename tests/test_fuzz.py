@@ -8,7 +8,7 @@ from gradcli.errors import EvaluationError, Span
 from gradcli.primitives.arithmetic import negative
 from gradcli.primitives.decompositions import orthonormal
 from gradcli.primitives.exponential import sigmoid
-from gradcli.primitives.trigonometric import sin
+from gradcli.primitives.trigonometric import cos, sin
 from tests.fuzz import checks, commands, mutations, readings
 from tests.fuzz.__main__ import FOUND
 from tests.fuzz.case import Case
@@ -72,6 +72,14 @@ def test_a_series_that_is_wrong_is_found(monkeypatch):
     found = checks.guarded(checks.full, Case("sin(x)", {"x": 1.0}))
     assert found is not None
     assert found.key == "series: a derivative differs"
+
+
+def test_a_wrong_second_derivative_is_found_where_inputs_are_far_out(monkeypatch):
+    pytest.importorskip("flint")
+    monkeypatch.setattr(cos, "vjp", (lambda g, _y, x: -1.01 * g * sin(x),))
+    found = checks.guarded(checks.full, Case("sin(x)*q", {"x": 1.0, "q": 1e200}))
+    assert found is not None
+    assert found.key == "reverse mode far out: a derivative differs"
 
 
 @pytest.mark.parametrize(

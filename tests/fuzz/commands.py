@@ -40,7 +40,7 @@ _GRAPH = (
 )
 # Where reverse mode and differences differ by intention, or where jumps may lie between one number and the next, as
 # those of ceil beyond 2**53.
-_ON_PURPOSE = re.compile(
+ON_PURPOSE = re.compile(
     r"backward|detach|stop_gradient|cholesky|eigh|eigvalsh|%|//|mod|remainder|floor|ceil|round|rint|trunc|fix|frac"
 )
 _CARETS = re.compile(r"^( *| *\d+ )\| ( *)(\^+)$")
@@ -138,7 +138,7 @@ def _wrong_json(printed: Printed) -> Finding | None:
             text.encode("utf-8")
         except ValueError as error:
             return Finding(f"{command}: JSON is not strict", f"{error}\n{text}")
-    if command == "check" and '"problem":"mismatch"' in printed.out and not _ON_PURPOSE.search(printed.arguments[1]):
+    if command == "check" and '"problem":"mismatch"' in printed.out and not ON_PURPOSE.search(printed.arguments[1]):
         return Finding("check: reverse mode and differences disagree", printed.out)
     return None
 

@@ -20,7 +20,7 @@ from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse
 from gradcli.run import session
-from tests.fuzz import checks, readings
+from tests.fuzz import checks, proofs, readings
 from tests.fuzz.case import Case, Finding
 from tests.fuzz.comparison import Comparison, Way, is_far_out
 from tests.fuzz.readings import Numbers, Point, limited
@@ -87,8 +87,10 @@ def _elsewhere(compiled: Any, point: Point, rng: Random) -> Finding | None:
 
 
 def _second_order(compiled: Any, point: Point, rng: Random) -> Finding | None:
-    if sum(np.size(v) for v in point.leaves.values()) > _MOST_SECOND or is_far_out(point):
+    if sum(np.size(v) for v in point.leaves.values()) > _MOST_SECOND:
         return None
+    if is_far_out(point):
+        return proofs.disagreement(point)
     try:
         with limited():
             first = readings.twice_by_reverse_mode(point)

@@ -1,0 +1,140 @@
+"""Second derivatives from differences of values that are proved in ball arithmetic, which know no rule of a derivative:
+the judge where inputs are so far out that the square of a number or its inverse is no float, and all ways lack range."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import EvaluationError, GradcliError
+from gradcli.run import digits, session
+from gradcli.run.session import EvaluationRequest
+from tests.fuzz import commands, readings
+from tests.fuzz.case import Finding
+from tests.fuzz.comparison import Comparison, Way
+from tests.fuzz.readings import Numbers, Point, Reading, limited
+
+# A step is so much of an input: what its square has to do with the third derivative is below every float.
+_STEP = 1_500
+_BITS = 3 * _STEP + 2_000
+# So many bits must be certain.
+_CERTAIN = 30
+# For each two of them there are four values.
+_MOST_INPUTS = 4
+# What is smaller is as good as 0.
+_TINY = 1e-300
+
+
+def disagreement(point: Point) -> Finding | None:
+    """Finite second derivatives that are far from those of differences; nothing where there are none."""
+    if commands.ON_PURPOSE.search(point.program.source) or sum(map(np.size, point.leaves.values())) > _MOST_INPUTS:
+        return None
+    try:
+        with limited():
+            ordinary = session.run(EvaluationRequest(point.program, point.leaves, tuple(point.leaves)))
+        if any(w.code == "nonsmooth" for w in ordinary.warnings):
+            return None
+        first = by_differences(point)
+    except (GradcliError, NotImplementedError):
+        return None
+    comparison = Comparison(by_differences, first, point)
+    ways = [
+        Way("reverse mode far out", _finite(readings.twice_by_reverse_mode), widens=True),
+        Way("series far out", _finite(lambda p: readings.by_series(p, 3)), widens=True),
+    ]
+    return next(filter(None, map(comparison.finding, ways)), None)
+
+
+def by_differences(point: Point) -> Numbers:
+    """The value, which is a scalar, and its second derivatives. Raises EvaluationError where they are not certain."""
+    if not all(np.isfinite(leaf).all() for leaf in point.leaves.values()):
+        raise EvaluationError("there is nothing beside an infinity")
+    shapes = {name: np.shape(leaf) for name, leaf in point.leaves.items()}
+    elements = [(name, key) for name, shape in shapes.items() for key in np.ndindex(shape)]
+    with digits.computing(as_written=False), _precise(), limited():
+        at = _Surroundings(point)
+        found: Numbers = {"value": _certain(at.value([]))}
+        for one, other in itertools.combinations_with_replacement(shapes, 2):
+            found[f"{one},{other}"] = np.zeros(shapes[one] + shapes[other])
+        for one, other in itertools.product(elements, elements):
+            key = f"{one[0]},{other[0]}"
+            if key in found:
+                found[key][one[1] + other[1]] = _certain(at.second_derivative(one, other))
+    return found
+
+
+def _precise() -> AbstractContextManager[None]:
+    from gradcli.arrays.balls import precise
+
+    return precise(_BITS)
+
+
+# An element of an input.
+_Element = tuple[str, tuple[int, ...]]
+
+
+class _Surroundings:
+    """The values of a program at a point and beside it."""
+
+    def __init__(self, point: Point) -> None:
+        self.point = point
+        self.exact = {name: _fractions(leaf) for name, leaf in point.leaves.items()}
+
+    def value(self, moves: Sequence[tuple[_Element, int]]) -> Any:
+        """Where elements are moved by so many steps."""
+        from gradcli.arrays.balls import Balls
+
+        there = {name: numbers.copy() for name, numbers in self.exact.items()}
+        for (name, key), count in moves:
+            there[name][key] += count * self.step((name, key))
+        inputs = {name: Balls(numbers if numbers.shape else numbers[()]) for name, numbers in there.items()}
+        found = self.point.evaluate(inputs)
+        if not isinstance(found, Balls) or found.shape:
+            raise EvaluationError("this is for numbers")
+        return found.numbers
+
+    def step(self, element: _Element) -> Any:
+        from flint import fmpq
+
+        name, key = element
+        return (abs(self.exact[name][key]) or fmpq(1)) / fmpq(2) ** _STEP
+
+    def second_derivative(self, one: _Element, other: _Element) -> Any:
+        total: Any = 0
+        for i, j in itertools.product((1, -1), (1, -1)):
+            total += i * j * self.value([(one, i), (other, j)])
+        return total / (4 * self.step(one) * self.step(other))
+
+
+def _fractions(leaf: Any) -> Any:
+    """Floats as what they are, in an object array."""
+    from flint import fmpq
+
+    numbers = np.empty(np.shape(leaf), object)
+    for key in np.ndindex(numbers.shape):
+        numbers[key] = fmpq(*float(np.asarray(leaf)[key]).as_integer_ratio())
+    return numbers
+
+
+def _certain(number: Any) -> float:
+    """A number as a float. Raises EvaluationError where a ball is too wide for most of its digits."""
+    from flint import arb
+
+    ball = arb(number)
+    if not ball.is_finite() or (ball.rel_accuracy_bits() < _CERTAIN and not abs(ball) < _TINY):
+        raise EvaluationError("this is not certain")
+    return float(ball)
+
+
+def _finite(reading: Reading) -> Reading:
+    """The derivatives of a reading that are finite: nobody takes others for right."""
+
+    def found(point: Point) -> Numbers:
+        numbers = {key: readings.as_numbers(d) for key, d in reading(point).items() if key != "value" and d is not None}
+        return {key: d for key, d in numbers.items() if np.isfinite(d).all()}
+
+    return found
