@@ -131,6 +131,16 @@ def test_a_wrong_ball_is_caught(run, monkeypatch):
         ("f(t) = t**2 backward(g) = g; f(x)", "-1..1", (0, 1), None, None),
         ("sin(x)", "0..7", (-1, 1), None, None),
         ("sqrt(x)", "1±0", (1, 1), None, None),
+        ("sqrt(1 - x**2)", "0..1", (0, 1), None, None),
+        ("sqrt(0.01 - x**2)", "-0.1..0.1", (0, 0.1), None, None),
+        ("u = 1 - x*x; v = u; sqrt(v)", "0..1", (0, 1), None, None),
+        ("sqrt(x - x**2)", "0..1", (0, 0.5), None, None),
+        ("asin(x)", "0..1", (0, math.pi / 2), None, None),
+        ("asin(x/3)", "0..3", (0, math.pi / 2), None, None),
+        ("acos(x)", "-1..1", (0, math.pi), None, None),
+        ("acosh(x)", "1..2", (0, math.acosh(2)), None, None),
+        ("x**2.5", "0..1", (0, 1), None, None),
+        ("x**0.3", "0..2", (0, 2**0.3), None, None),
     ],
 )
 def test_hulls(run, formula, interval, value, word, curvature):
@@ -183,6 +193,16 @@ class TestCommand:
             (("x", "x=1..", "--enclose"), "this is no interval"),
             (("1/x", "x=-1..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
             (("log(x)", "x=-1..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
+            (("sqrt(x)", "x=-1e-30..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
+            (("x**2.5", "x=-1e-30..1", "--enclose"), "there is no bound, or no value, at some point of x = "),
+            (
+                ("sqrt(1 - x**2)", "x=0..1.0000001", "--enclose"),
+                "there is no bound, or no value, at some point of x = ",
+            ),
+            (
+                ("k = 0; sum([sqrt(1 - k*x) for k in range(3)])", "x=0..0.6", "--enclose"),
+                "there is no bound, or no value, at some point of x = ",
+            ),
             (("sum([1, 2], axis=n)", "n=0..1", "--enclose"), "an axis must be a whole number"),
             (("zeros(n)", "n=1..2", "--enclose"), "a size must be a whole number"),
             (("x*[1, 2]", "x=1..2", "--enclose"), "there are gradients of scalars alone"),

@@ -167,6 +167,8 @@ def pow(x: Number, q: Number) -> Number:
         return ONE if not inside else INFINITY if (inside > 0) == (q > 0) else ZERO
     if is_infinite(x):
         return INFINITY if compared(q, ZERO) > 0 else ZERO
+    if type(x) is arb and q > 0 and x.contains(0) and x.lower() >= 0:
+        return up_to(pow(x.upper(), q))
     side = compared(x, ZERO)
     if side == 0:
         return ZERO if compared(q, ZERO) > 0 else INFINITY
@@ -233,6 +235,9 @@ def _inside(compute: Callable[[Any], Any], known: fmpq) -> Any:
     def function(x: Number) -> Number:
         if is_nan(x) or x > 1 or x < -1:
             return UNDEFINED
+        if type(x) is arb and not x.is_exact() and x.lower() >= -1 and x.upper() <= 1:
+            # Up to the ends, where the slope is infinite.
+            return monotone(x, lambda end: certain(compute(end)))
         return ZERO if is_at(x, known) else certain(compute(arb(x)))
 
     return function
@@ -329,6 +334,8 @@ def acosh(x: Number) -> Number:
         return UNDEFINED
     if is_at(x, ONE):
         return ZERO
+    if type(x) is arb and x.contains(1) and x.lower() >= 1:
+        return up_to(x.upper().acosh())
     return INFINITY if is_infinite(x) else certain(arb(x).acosh())
 
 

@@ -65,6 +65,16 @@ def ball(low: fmpq, high: fmpq, *, at_high: bool = False) -> Number:
     return made if made.contains(arb(low)) and made.contains(arb(high)) else arb(low).union(arb(high))
 
 
+def narrowed(number: Number, known: Bounds) -> Number:
+    """A number that stands for all in a ball and in some bounds: one end is met, as far as the precision goes."""
+    if type(number) is fmpq or not (known.is_finite and number.is_finite()):
+        return number
+    low, high = (_exact(end) for end in (number.lower(), number.upper()))
+    if low < known.low < high:
+        return ball(known.low, min(high, known.high))
+    return ball(low, known.high, at_high=True) if low < known.high < high else number
+
+
 def text(number: Number, digits: int, *, upward: bool) -> str:
     """A bound as a decimal of so many significant digits, rounded up or down; of fewer where it is that exactly."""
     if type(number) is not fmpq:

@@ -21,7 +21,7 @@ from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import jacobians
 from gradcli.calculus.higher_orders import derivatives
-from gradcli.errors import EvaluationError, pointing_into
+from gradcli.errors import EvaluationError, Span, pointing_into
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import concrete
@@ -54,6 +54,8 @@ class Boxed:
             self.inputs[name] = range(first, first + math.prod(shape))
             first += math.prod(shape)
         self.shape: Shape = ()
+        # What is known of the numbers that operations give, by their places.
+        self.known: dict[Span, Bounds] = {}
         self._known_shape: Shape | None = None
 
     def read(self, box: Box, order: int) -> Reading:
@@ -105,7 +107,14 @@ class Boxed:
 
     def _value(self, given: Mapping[str, Any]) -> Any:
         # Stable forms are for numbers that round.
-        return evaluate(self.program, {**self.fixed, **given}, rewrite=False).value
+        observe = self._narrow if self.known else None
+        return evaluate(self.program, {**self.fixed, **given}, rewrite=False, observe=observe).value
+
+    def _narrow(self, span: Span, _name: str, _operands: Any, result: Any) -> None:
+        """Make the ball of a number that is known to be in narrower bounds one of those: it is the same number."""
+        bounds, array = self.known.get(span), concrete(result)
+        if bounds is not None and type(array) is Balls and not array.shape:
+            array.numbers = intervals.narrowed(array.numbers, bounds)
 
     def _leaf(self, box: Box, name: str) -> Balls:
         numbers = [self._number(box[i], self.whole[i]) for i in self.inputs[name]]

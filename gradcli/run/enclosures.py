@@ -21,8 +21,9 @@ from flint import fmpq
 
 from gradcli.arrays.balls import Number, UndecidedError, precise
 from gradcli.arrays.intervals import ALL, NOTHING, Bounds
-from gradcli.errors import DifferentiationError, EvaluationError, LimitError
+from gradcli.errors import DifferentiationError, EvaluationError, GradcliError, LimitError, Span
 from gradcli.run.boxes import Box, Boxed, Enclosures, Entry, Reading
+from gradcli.run.operands import operands_at
 
 _BITS = 128
 # Runs of the program after which nothing is divided any more.
@@ -85,6 +86,9 @@ class _Search:
         self.boxed = boxed
         self.order = order
         self.jacobian = jacobian
+        self.digits = digits
+        # Where bounds of operands were looked for.
+        self.asked: set[Span] = set()
         self.tolerance = fmpq(1, 10 ** (digits + 1))
         self.wide = [i for i, part in enumerate(boxed.whole) if part.low < part.high]
         self.honest = _HIDING.search(unicodedata.normalize("NFKC", boxed.program.source)) is None
@@ -154,9 +158,9 @@ class _Search:
     def _piece(self, box: Box, around: Enclosures) -> _Piece:
         """What is known over a box, and `around` it: of all orders up to one more than is asked for, as far as there are bounds."""
         readings, why = self._readings(box)
-        found: Enclosures = {}
+        found: Enclosures = {**around}
         for entry, bounds in (pair for reading in readings for pair in reading.found.items()):
-            known = found.get(entry) or around.get(entry)
+            known = found.get(entry)
             found[entry] = bounds if known is None else bounds.narrowed(known)
             if len(entry[1]) <= self.order:
                 self.entries.setdefault(entry)
@@ -181,8 +185,26 @@ class _Search:
             try:
                 readings.append(self._read(box, order))
             except UndecidedError as error:
+                if not order and self._learn_operands(error):
+                    return self._readings(box)
                 return readings, error
         return readings, None
+
+    def _learn_operands(self, error: UndecidedError) -> bool:
+        """Find bounds of the operands at a place where there were none, over the whole box: whether there are."""
+        if error.span is None or error.span in self.asked or not self.wide:
+            return False
+        self.asked.add(error.span)
+        before = len(self.boxed.known)
+        for span, program in operands_at(self.boxed.program, error.span):
+            boxed = Boxed(program, self.boxed.fixed, self.boxed.leaves, self.boxed.whole)
+            search = _Search(boxed, 0, self.digits, jacobian=False)
+            boxed.known, search.asked = self.boxed.known, self.asked
+            with suppress(GradcliError):
+                found = search.run().found
+                if not boxed.shape:
+                    self.boxed.known[span] = found[0, ()]
+        return len(self.boxed.known) > before
 
     def _goes_further(self) -> bool:
         """Whether derivatives of one more order than is asked for are computed too."""

@@ -67,6 +67,13 @@ class Judge:
 
     def _settled(self, compute: Callable[[], Any], digits: int) -> Any:
         """With so many digits; or else with those that are enough."""
+        try:
+            return self._computed(compute, digits)
+        except RecursionError:
+            # Where mpmath needs more digits of pi than it can make.
+            raise NotJudgedError("a number too large for the judge") from None
+
+    def _computed(self, compute: Callable[[], Any], digits: int) -> Any:
         if digits:
             with mpmath.workdps(digits):
                 return compute()
