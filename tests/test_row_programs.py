@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.errors import BindingError, GradcliError, LimitError, ShapeError, UsageError
+from gradcli.errors import BindingError, EvaluationError, GradcliError, LimitError, ShapeError, UsageError
 from gradcli.executors import row_blocks
 from gradcli.language.reading import read
 from gradcli.run import row_paths
@@ -252,6 +252,12 @@ def test_float32_rows_stay_float32():
     np.testing.assert_allclose(values, 2 * np.exp(x), rtol=1e-6)
 
 
+def test_masked_numbers_are_missing():
+    values, gradients = gradcli.compile("x*x").value_and_grad({"x": np.ma.masked_array([1.0, 2.0], [0, 1])}, rows=True)
+    np.testing.assert_equal(values, [1.0, math.nan])
+    np.testing.assert_equal(gradients["x"], [2.0, math.nan])
+
+
 def test_no_rows_and_a_program_in_a_process_of_its_own():
     values, gradients = gradcli.compile("x*q").value_and_grad({"x": np.empty(0), "q": 2.0}, rows=True)
     assert values.shape == gradients["x"].shape == gradients["q"].shape == (0,)
@@ -269,6 +275,10 @@ def test_what_cannot_be_rows_says_so():
         program.value_and_grad({"x": _X[:3], "q": 2.0}, rows=["q"])
     with pytest.raises(UsageError, match="grad_output"):
         program.value_and_grad({"x": _X[:3], "q": 2.0}, rows=True, grad_output=1.0)
+    with pytest.raises(EvaluationError, match="real numbers from complex128"):
+        program.value_and_grad({"x": np.array([1 + 2j]), "q": 2.0}, rows=True)
+    with pytest.raises(EvaluationError, match="real numbers from datetime64"):
+        program.value_and_grad({"x": np.array(["2020-01-01"], "datetime64[D]"), "q": 2.0}, rows=True)
     with pytest.raises(BindingError, match="cannot differentiate by 'k'"):
         RowProgram(read("x*q"), ("k",)).run({"x": _X}, {"q": 2.0})
 

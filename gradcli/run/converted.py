@@ -7,9 +7,12 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import CallError, expect
+from gradcli.errors import CallError, EvaluationError, expect
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
+
+# The kinds of complex numbers, times and durations.
+_NO_NUMBERS = "cmM"
 
 
 def listed(names: Sequence[str]) -> tuple[str, ...]:
@@ -24,11 +27,19 @@ def listed(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def value(given: Any) -> Any:
-    """A number, array, list or Tensor as a value of the language, where all numbers are floats."""
+    """A number, array, list or Tensor as a value of the language, where all numbers are floats.
+
+    Raises EvaluationError for an array of complex numbers, dates and the like.
+    """
     if isinstance(given, Tensor):
         return given
     array = operand(given)
-    return array if arrays.is_floating(array) else arrays.astype(array, "float64")
+    if arrays.is_floating(array):
+        return array
+    # Of NumPy, which would take what is real of complex numbers, and count the days of dates.
+    if type(array) not in arrays.PLAIN and getattr(array.dtype, "kind", "f") in _NO_NUMBERS:
+        raise EvaluationError(f"cannot make an array of real numbers from {array.dtype} values")
+    return arrays.astype(array, "float64")
 
 
 def beside(given: Any, namespace: arrays.Namespace) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ class RowGradients:
         """The values of the rows of arrays, and their derivatives; `rows` are the inputs that have rows, True for those
         that have axes. Raises the error of the first row that has one, with its number."""
         named = [n for n, b in bindings.items() if arrays.shape(b)] if rows is True else _listed(rows, bindings)
-        given = {name: concrete(value) for name, value in bindings.items()}
+        given = {name: _filled(concrete(value)) for name, value in bindings.items()}
         program = self._program(tuple(wrt))
         found = program.run({n: given[n] for n in named}, {n: v for n, v in given.items() if n not in named})
         for index, error in ((f.index, f.error) for f in found.failures[:1]):
@@ -59,6 +60,12 @@ def check(rows: Any, grad_output: Any) -> None:
         )
     if not isinstance(rows, bool):
         converted.listed(rows)
+
+
+def _filled(array: Any) -> Any:
+    """An array with nan where it is masked."""
+    mask = getattr(array, "mask", None)
+    return array if mask is None or not hasattr(array, "filled") else array.filled(math.nan)
 
 
 def _listed(rows: Any, bindings: Mapping[str, Any]) -> Sequence[str]:
