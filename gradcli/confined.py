@@ -53,7 +53,7 @@ class Limits(NamedTuple):
             raise UsageError("limits on time and memory need a POSIX system", hint="limit the steps and the elements")
         if memory is not None and sys.platform != "linux":
             raise UsageError("a limit on memory needs Linux", hint="limit the time, the steps and the elements")
-        return cls(None if seconds is None else _seconds(seconds), None if memory is None else _bytes(memory))
+        return cls(None if seconds is None else _seconds(seconds), None if memory is None else byte_count(memory))
 
 
 def _seconds(seconds: float) -> float:
@@ -62,15 +62,18 @@ def _seconds(seconds: float) -> float:
     return float(seconds)
 
 
-def _bytes(size: int | str) -> int:
-    """A number of bytes, or a text such as `500MB`, of 1000 × 1000 bytes each, or `2GiB`, of 1024 × 1024 × 1024."""
+def byte_count(size: int | str, what: str = "size of memory") -> int:
+    """A number of bytes, or a text such as `500MB`, of 1000 × 1000 bytes each, or `2GiB`, of 1024 × 1024 × 1024.
+
+    Raises UsageError, which names `what` was asked for, where it is neither.
+    """
     found = size
     if isinstance(size, str) and (match := _SIZE.fullmatch(size.strip())):
         number, letter, binary = match.groups(default="")
         power = " kmgt".index(letter.lower() or " ")
         found = int(float(number) * (1024 if binary else 1000) ** power)
     if isinstance(found, bool) or not isinstance(found, int) or not 0 < found < 2**63:
-        raise UsageError(f"{size!r} is no size of memory", hint="give a number of bytes, or as in 500MB or 2GiB")
+        raise UsageError(f"{size!r} is no {what}", hint="give a number of bytes, or as in 500MB or 2GiB")
     return found
 
 

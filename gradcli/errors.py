@@ -172,7 +172,7 @@ def pointing_into(source: str | None, span: Span | None = None) -> Iterator[None
         raise
 
 
-def internal(error: Exception) -> GradcliError:
+def internal(error: BaseException) -> GradcliError:
     """The error that says of another, which nobody foresaw, that it is a fault of gradcli."""
     return GradcliError(
         f"internal error: {type(error).__name__}: {error}",

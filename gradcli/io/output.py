@@ -26,6 +26,8 @@ _HINTS = {
 }
 # Gives a function a binary stream whose content becomes the file at a path.
 Save = Callable[[str, Callable[[IO[bytes]], object]], None]
+# Of files that are not whole yet.
+_PREFIX, _SUFFIX = ".gradcli-", ".tmp"
 # Names of descriptors that are already open: what they lead to is written through, never replaced.
 _DESCRIPTORS = ("/dev/std", "/dev/fd/", "/proc/")
 
@@ -62,7 +64,7 @@ def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[byte
     if earlier is not None and not system.is_writable(path):
         # Renaming would overwrite it all the same.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-    temporary = os.path.join(os.path.dirname(path), f".gradcli-{os.urandom(8).hex()}.tmp")
+    temporary = os.path.join(os.path.dirname(path), f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}")
     stream = system.writer(temporary, new=True)
     try:
         with stream:
@@ -76,6 +78,14 @@ def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[byte
         with suppress(OSError):
             system.remove(temporary)
         raise
+
+
+def sweep(directory: str) -> None:
+    """Remove what processes that were killed have left of files that they wrote into a directory."""
+    with suppress(OSError):
+        for name in system.names_in(directory):
+            if name.startswith(_PREFIX) and name.endswith(_SUFFIX):
+                system.remove(os.path.join(directory, name))
 
 
 def check_npz_path(path: str) -> None:

@@ -67,6 +67,11 @@ def names_in(directory: str) -> list[str]:
     return [_shown(name) for name in os.listdir(_named(directory))]
 
 
+def make_directory(path: str) -> None:
+    """Make a directory, and those above it, where there is none."""
+    os.makedirs(_named(path), exist_ok=True)
+
+
 def current_directory() -> str | None:
     """None where it was removed."""
     try:

@@ -5,16 +5,16 @@ It serves files and a protocol alike: of a pipe what is there is read, evaluated
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from gradcli.io import by_polars, json_text
 from gradcli.rows import records
 from gradcli.rows.blocks import Block, Piece
 from gradcli.rows.json_lines import Lines, Members, from_text, members, numbers
-from gradcli.rows.reading import Reader, Reading
+from gradcli.rows.reading import Range, Reader, Reading
 from gradcli.rows.sources import Stream
 
 FORMAT = "jsonl"
@@ -25,8 +25,9 @@ class LinesReader(Reader):
 
     format = FORMAT
 
-    def __init__(self, stream: Stream, head: bytes, reading: Reading) -> None:
-        self.name, self.size, self.divisible = stream.name, stream.size, False
+    def __init__(self, stream: Stream, head: bytes, reading: Reading, part: Range | None = None) -> None:
+        self.name, self.size, self.divisible = stream.name, stream.size, stream.plain
+        self._part = part
         self._stream = stream
         self._head = head
         self._block = reading.block
@@ -48,9 +49,10 @@ class LinesReader(Reader):
     ) -> Iterator[Piece]:
         columns = None if kept is None and to in (None, FORMAT) else self.columns if kept is None else kept
         block = partial(_block, needed=needed, columns=columns, texts=texts, to=to or FORMAT)
-        for data in records.blocks(
-            partial(self._stream.read, patience=0), records.last_line_end, self._block, self._head
-        ):
+        head, read = self._head, cast("Callable[[int], bytes]", partial(self._stream.read, patience=0))
+        if self._part is not None:
+            head, read = b"", self._stream.within(*self._part)
+        for data in records.blocks(read, records.last_line_end, self._block, head):
             yield Piece(len(data), partial(block, data))
 
 

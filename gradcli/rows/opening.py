@@ -37,7 +37,7 @@ def open_table(
                 opened.close()
             return columnar.ColumnarReader(source, format, reading, part, file)
         if format == LINES or (format is None and _is_lines(head)):
-            return LinesReader(opened, head, reading)
+            return LinesReader(opened, head, reading, part)
         return DelimitedReader(opened, head, format, reading, part)
 
 

@@ -31,8 +31,7 @@ def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[
 
     Raises UsageError for a format that is not known, and where a file would be written twice, or is read too.
     """
-    if to is not None and to not in NAMES:
-        raise UsageError(f"there is no format {to!r}", hint=f"--to {' or '.join(NAMES)}")
+    check_format(to)
     if output is None:
         return [Target(None, sources, to, None)]
     if not _is_directory(output, sources):
@@ -41,6 +40,12 @@ def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[
         found = [_target(os.path.join(output, _name(source, to)), [source], to) for source in sources]
     _check(found, sources)
     return found
+
+
+def check_format(to: str | None) -> None:
+    """Raise UsageError for a format that is not known."""
+    if to is not None and to not in NAMES:
+        raise UsageError(f"there is no format {to!r}", hint=f"--to {' or '.join(NAMES)}")
 
 
 def _is_directory(output: str, sources: Sequence[str]) -> bool:

@@ -1,0 +1,150 @@
+"""The door to Dask: the workers of a cluster that runs somewhere, or of one that is started here for this run."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pkgutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from gradcli import installing
+from gradcli.errors import GradcliError, UsageError
+from gradcli.rows import workers
+from gradcli.timing import phase
+
+_LOCAL = "local"
+_HINT = "--cluster is tcp://HOST:PORT, local, or local:N for N workers"
+_LOST = "what is done is kept: --resume continues"
+
+
+@contextmanager
+def opened(where: str) -> Iterator[DaskPool]:
+    """The workers at an address, or, at `local` or `local:N`, of a cluster which ends with the block.
+
+    Raises UsageError for another place, GradcliError where Dask is not installed or nobody answers there.
+    """
+    local = _workers(where)
+    distributed = _distributed()
+    with ExitStack() as opening:
+        opening.enter_context(quiet())
+        try:
+            address = where if local is None else opening.enter_context(started(local)).scheduler_address
+            client = opening.enter_context(distributed.Client(address, set_as_default=False))
+        except (OSError, TimeoutError, ValueError) as error:
+            # Dask's own timeouts are both.
+            raise GradcliError(f"no Dask cluster answers at {where}: {error}", hint=_HINT) from error
+        pool = DaskPool(client, where)
+        pool.check()
+        yield pool
+
+
+def _workers(where: str) -> int | None:
+    """How many to start here, None where they run already."""
+    name, _, count = where.partition(":")
+    if name == _LOCAL:
+        if not count and where == _LOCAL:
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if count.isascii() and count.isdigit() and int(count):
+            return int(count)
+    elif where.startswith(("tcp://", "tls://")):
+        return None
+    raise UsageError(f"there is no cluster {where!r}", hint=_HINT)
+
+
+@phase("import")
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise GradcliError(
+            "--cluster needs Dask, which is not installed", hint=f"{installing.command('cluster')} installs it"
+        ) from error
+    return distributed
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within the block Dask says nothing on standard error: what comes of a worker that died is told by who asked."""
+    earlier = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(earlier)
+
+
+@contextmanager
+def started(count: int) -> Iterator[Any]:
+    """A cluster of so many processes of this machine that nobody else can reach. It leaves nothing behind."""
+    import dask
+    import distributed
+
+    settings = {
+        # That a worker died is known at once, and whoever asks decides about another try.
+        "distributed.scheduler.allowed-failures": 0,
+        # A worker that dies takes no task with it that it has not begun.
+        "distributed.scheduler.worker-saturation": 1.0,
+    }
+    with ExitStack() as opening:
+        scratch = opening.enter_context(tempfile.TemporaryDirectory(prefix="gradcli-"))
+        opening.enter_context(dask.config.set({**settings, "temporary-directory": scratch}))
+        yield opening.enter_context(
+            distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                memory_limit=None,
+                silence_logs=logging.CRITICAL,
+                # No page, and no port that others know.
+                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+                preload=[workers.__name__],
+                env={"POLARS_MAX_THREADS": "1"},
+            )
+        )
+
+
+class DaskPool:
+    """The workers of a cluster (see `driver.Pool`)."""
+
+    def __init__(self, client: Any, where: str) -> None:
+        self._client = client
+        self._where = where
+
+    def check(self) -> None:
+        """Raise UsageError where a worker has another gradcli, or none. Functions of gradcli cannot be asked for it: a
+        worker that does not have what a task calls is lost."""
+        name = f"{workers.__name__}:VERSION"
+        # The first worker of a cluster that has none yet answers a task.
+        told = self._client.run(pkgutil.resolve_name, name, on_error="return") or {None: self._answer(name)}
+        for address, version in told.items():
+            if version == workers.VERSION:
+                continue
+            if isinstance(version, (ImportError, AttributeError)):
+                version = self._answer("gradcli:__version__", address)
+            if isinstance(version, Exception) and not isinstance(version, ImportError):
+                self.deaths(version)
+            raise workers.other_version(None if isinstance(version, Exception) else version)
+
+    def _answer(self, name: str, address: str | None = None) -> Any:
+        """What a worker has under a name, or the error that it has nothing there."""
+        try:
+            return self._client.submit(pkgutil.resolve_name, name, pure=False, workers=address).result()
+        except Exception as error:
+            return error
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
+        # By its name, which the workers look up in what they have installed.
+        return self._client.submit(function, *arguments, pure=False)
+
+    def cancel(self, futures: Sequence[Any], /) -> None:
+        if futures and self._client.status == "running":
+            self._client.cancel(futures)
+
+    def deaths(self, error: BaseException, /) -> int:
+        from distributed.scheduler import KilledWorker
+
+        if isinstance(error, KilledWorker):
+            return int(error.allowed_failures) + 1
+        raise GradcliError(f"the cluster at {self._where} is lost: {error}", hint=_LOST) from error

@@ -1,0 +1,216 @@
+"""What a run in parts has done, in a file beside them: it is whole at any time, and another run goes on from there."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli.errors import GradcliError, UsageError
+from gradcli.io import json_text, output, system
+
+NAME = "gradcli-map.json"
+PREFIX = "part-"
+# Of what is written. A later gradcli may add keys to the same schema, and reads all earlier ones.
+_SCHEMA = 1
+_WAITING, _DONE, _FAILED = "waiting", "done", "failed"
+_LONGEST = 2**31
+_LONGEST_SHOWN = 80
+# One with many parts takes long to write: it may take this share of the time.
+_SHARE = 0.05
+_ANEW = "leave out --resume and name another directory to start anew"
+
+
+class Input(NamedTuple):
+    """A file as it was found: its size in bytes and the time of its last change in nanoseconds, None for a URL."""
+
+    path: str
+    size: int | None
+    modified: int | None
+
+
+class Part(NamedTuple):
+    """Rows of the input with the number `input`: its bytes, or the rows of a Parquet file, from `start` to before `end`;
+    all of it where these are None."""
+
+    input: int
+    start: int | None
+    end: int | None
+
+
+def found(path: str) -> Input:
+    """Raises OSError where there is no such file."""
+    if "://" in path:
+        return Input(path, None, None)
+    status = system.status(path)
+    return Input(path, status.st_size, status.st_mtime_ns)
+
+
+class Manifest:
+    """The parts of a run in a directory, and what came of each.
+
+    `job` says what is computed, as `json` writes it. What came of a part is None as long as it is to be done, else its
+    numbers, or why it failed under `error`.
+    """
+
+    def __init__(
+        self, directory: str, version: str, job: Mapping[str, Any], inputs: Sequence[Input], part_bytes: int
+    ) -> None:
+        self.directory = directory
+        self.inputs = inputs
+        self.part_bytes = part_bytes
+        self.parts: list[Part] = []
+        self.results: list[dict[str, Any] | None] = []
+        self._head = {"schema": _SCHEMA, "version": version, **job, "part_bytes": part_bytes}
+        self._formats: list[str] = []
+        self._lines: list[str] = []
+        self._written = self._taken = 0.0
+
+    @property
+    def file(self) -> str:
+        return os.path.join(self.directory, NAME)
+
+    def divide(
+        self, parts: Iterable[Part], formats: Iterable[str], results: Iterable[dict[str, Any] | None] = ()
+    ) -> None:
+        """Take the parts into which the inputs are cut; `formats` has that of the parts of each input."""
+        self.parts, self._formats = [*parts], [*formats]
+        self.results = [*results] or [None] * len(self.parts)
+        self._lines = [self._line(part) for part in range(len(self.parts))]
+
+    @property
+    def rows(self) -> int:
+        """Those of all parts that are done."""
+        return sum(result["rows_in"] for result in self.results if result is not None and "error" not in result)
+
+    def name(self, part: int) -> str:
+        """That of the file of a part."""
+        digits = max(5, len(str(len(self.parts) - 1)))
+        return f"{PREFIX}{part:0{digits}}.{self._formats[self.parts[part].input]}"
+
+    def path(self, part: int) -> str:
+        return os.path.join(self.directory, self.name(part))
+
+    def elsewhere(self) -> Iterator[int]:
+        """The parts that are done, and whose files are not here as they were written."""
+        for part, result in enumerate(self.results):
+            if _state(result) == _DONE:
+                there = system.found(self.path(part))
+                if there is None or there.st_size != (result or {})["bytes"]:
+                    yield part
+
+    def note(self, part: int, result: dict[str, Any]) -> None:
+        """Take down what came of a part. What is lost where the process is killed is done again."""
+        self.results[part] = result
+        self._lines[part] = self._line(part)
+        if time.monotonic() - self._written > self._taken / _SHARE:
+            self.save()
+
+    def save(self) -> None:
+        """Write it as it is. Raises OutputError where that fails."""
+        began = time.monotonic()
+        head = self._head | {"inputs": [each._asdict() for each in self.inputs], "formats": self._formats}
+        counts = Counter(map(_state, self.results))
+        head |= {"rows": self.rows, "parts_done": counts[_DONE], "parts_missing": len(self.parts) - counts[_DONE]}
+        members = [f"{json.dumps(key)}:{json_text.dumps(value)}" for key, value in head.items()]
+        text = ",\n".join([*members, '"parts":[\n'])
+        content = ["{", text, ",\n".join(self._lines), "\n]}\n"]
+        output.write_atomically(self.file, lambda stream: stream.write("".join(content).encode()))
+        self._written = time.monotonic()
+        self._taken = self._written - began
+
+    def _line(self, part: int) -> str:
+        result = self.results[part]
+        line = {"file": self.name(part), **self.parts[part]._asdict(), "state": _state(result)}
+        return json_text.dumps(line if result is None else line | {"result": result})
+
+    def take_up(self, record: Mapping[str, Any]) -> None:
+        """Go on with the run that left `record`. What failed is to be done again.
+
+        Raises UsageError where it is another one: of another program, of other or changed inputs, by another version.
+        """
+        try:
+            self._check(record)
+            parts = [Part(*(line[field] for field in Part._fields)) for line in record["parts"]]
+            self.divide(parts, record["formats"], [line.get("result") for line in record["parts"]])
+            failed = (part for part, result in enumerate(self.results) if _state(result) == _FAILED)
+            gone = [*self.elsewhere(), *failed]
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+            raise _damaged(self.file) from error
+        for part in gone:
+            self.results[part] = None
+            self._lines[part] = self._line(part)
+
+    def _check(self, record: Mapping[str, Any]) -> None:
+        if record["version"] != self._head["version"]:
+            raise UsageError(
+                f"the run in {self.directory!r} is one of gradcli {record['version']}, not {self._head['version']}",
+                hint=f"go on with that version, or {_ANEW}",
+            )
+        mine = dict(_members(self._head))
+        theirs = dict(_members({key: record[key] for key in self._head}))
+        for place in {**mine, **theirs}:
+            before, now = (json_text.dumps(members.get(place)) for members in (theirs, mine))
+            if before != now and place != ("schema",):
+                raise UsageError(
+                    f"the run in {self.directory!r} has another {place[-1]}: {_short(before)}, not {_short(now)}",
+                    hint=f"go on with the same, or {_ANEW}",
+                )
+        self._check_inputs([Input(*(each[field] for field in Input._fields)) for each in record["inputs"]])
+
+    def _check_inputs(self, earlier: Sequence[Input]) -> None:
+        if [each.path for each in earlier] != [each.path for each in self.inputs]:
+            others = sorted({each.path for each in earlier} ^ {each.path for each in self.inputs})
+            which = f", as {others[0]!r}" if others else ", or in another order"
+            raise UsageError(
+                f"the run in {self.directory!r} has other inputs{which}", hint=f"name the same, or {_ANEW}"
+            )
+        for before, now in zip(earlier, self.inputs):
+            if before != now:
+                raise changed(now.path)
+
+
+def _state(result: Mapping[str, Any] | None) -> str:
+    return _WAITING if result is None else _FAILED if "error" in result else _DONE
+
+
+def changed(path: str) -> UsageError:
+    return UsageError(f"{path!r} has changed since the run began", hint=_ANEW)
+
+
+def left(directory: str) -> Mapping[str, Any] | None:
+    """What a run left in a directory, None where there was none. Raises UsageError for what cannot be read as that."""
+    path = os.path.join(directory, NAME)
+    if not system.exists(path):
+        return None
+    try:
+        record = json.loads(system.read_text(path, _LONGEST))
+    except OSError as error:
+        raise GradcliError(f"cannot read {path!r}: {error.strerror or error}", hint="check the path") from error
+    except ValueError as error:
+        raise _damaged(path) from error
+    if not isinstance(record, dict) or not isinstance(record.get("schema"), int):
+        raise _damaged(path)
+    if record["schema"] > _SCHEMA:
+        raise UsageError(f"{path!r} is of a later gradcli", hint="go on with that")
+    return record
+
+
+def _damaged(path: str) -> UsageError:
+    return UsageError(f"{path!r} is damaged, or of something else", hint=_ANEW)
+
+
+def _members(record: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The members of nested objects by their places."""
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from _members(value, (*place, key))
+        else:
+            yield (*place, key), value
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

@@ -1,0 +1,610 @@
+"""`gradcli map --cluster`: the same results on many machines, whatever happens to them.
+
+What does not need processes runs on a pool of threads, behind the same door as Dask.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+
+from gradcli.errors import GradcliError
+from gradcli.rows import dask_pool, workers
+from gradcli.rows.manifest import Manifest
+
+PROGRAM = "sin(q*log(x))*exp(-x)"
+
+
+class Died(Exception):
+    """So many workers died."""
+
+
+Before = Callable[[int, str], object]
+
+
+class Pool:
+    """Threads as workers. Before a task `before` is given its number, counted from 1, and the name of its part, and may
+    raise what a future of a cluster raises."""
+
+    def __init__(self, before: Before, threads: int) -> None:
+        self._before = before
+        self._executor = ThreadPoolExecutor(threads)
+        self.given = 0
+        self.cancelled: list[Any] = []
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        if function is workers.compute:
+            self.given += 1
+        return self._executor.submit(self._run, self.given, function, arguments)
+
+    def _run(self, number: int, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        if function is workers.compute:
+            self._before(number, os.path.basename(arguments[-1]))
+        # All that travels is plain.
+        return json.loads(json.dumps(function(*json.loads(json.dumps(arguments)))))
+
+    def cancel(self, futures: Sequence[Future[Any]]) -> None:
+        self.cancelled += futures
+        for future in futures:
+            future.cancel()
+
+    def deaths(self, error: BaseException) -> int:
+        if isinstance(error, Died):
+            return int(error.args[0])
+        raise GradcliError(f"the cluster is lost: {error}", hint="--resume continues")
+
+    def close(self) -> None:
+        self._executor.shutdown()
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Pool]]:
+    """`threads(before, count)` has `--cluster` lead to a pool of threads; the pools that were opened are listed."""
+    pools: list[Pool] = []
+
+    def threads(before: Before = lambda *_: None, count: int = 2) -> list[Pool]:
+        @contextmanager
+        def opened(_where: str) -> Iterator[Pool]:
+            pools.append(Pool(before, count))
+            try:
+                yield pools[-1]
+            finally:
+                pools[-1].close()
+
+        monkeypatch.setattr(dask_pool, "opened", opened)
+        return pools
+
+    threads()
+    return threads
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """1,000 rows, with line breaks in fields."""
+    path = tmp_path / "table.csv"
+    rows = [f'{k},{1 + k % 7 / 4},{k % 5 - 2},"a\n{k}"' for k in range(1, 1001)]
+    path.write_text("\n".join(["n,x,q,note", *rows, ""]))
+    return path
+
+
+@pytest.fixture
+def on(run: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """`on('local', PROGRAM, FILE, …)` runs in parts of 4 kB, into the directory `out`."""
+
+    def on(where: str, *words: object) -> Any:
+        usual = {"--output": tmp_path / "out", "--part-bytes": "4kB"}
+        added = [word for name, value in usual.items() if name not in words for word in (name, value)]
+        return run("map", *map(str, (*words, "--cluster", where, *added)))
+
+    return on
+
+
+def manifest(directory: Path) -> Any:
+    return json.loads((directory / "gradcli-map.json").read_text())
+
+
+def parts(directory: Path) -> list[Path]:
+    return sorted(directory.glob("part-*"))
+
+
+def joined(directory: Path) -> str:
+    """The parts one behind the other, with one header."""
+    texts = [part.read_bytes().decode() for part in parts(directory)]
+    header = texts[0][: texts[0].index("\n") + 1]
+    assert all(text.startswith(header) for text in texts)
+    return header + "".join(text.removeprefix(header) for text in texts)
+
+
+def states(directory: Path) -> list[str]:
+    return [part["state"] for part in manifest(directory)["parts"]]
+
+
+def failing(path: Path, *rows: int) -> None:
+    """Have rows of the table fail: a date is no number."""
+    text = path.read_text()
+    for row in rows:
+        text = re.sub(f"\n{row},[^,]*", f"\n{row},2020-01-01", text)
+    path.write_text(text)
+
+
+def done(directory: Path) -> int:
+    """How many parts the manifest says are done."""
+    return states(directory).count("done") if (directory / "gradcli-map.json").exists() else 0
+
+
+def test_parts_are_what_one_machine_writes(run, on, table, tmp_path, threads):
+    whole = run("map", PROGRAM, str(table))
+    assert whole.status == 0
+    outcome = on("local", PROGRAM, table)
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+    out = tmp_path / "out"
+    assert joined(out) == whole.out
+    assert [part.name for part in parts(out)] == [f"part-{k:05}.csv" for k in range(len(parts(out)))]
+    assert len(parts(out)) > 3
+    assert sorted(os.listdir(out)) == ["gradcli-map.json", *(part.name for part in parts(out))]
+
+
+def test_the_manifest_says_what_was_done(on, table, tmp_path, threads):
+    on("local", "a*x", table, "a=2", "--wrt", "x", "--on-error", "skip")
+    found = manifest(tmp_path / "out")
+    status = table.stat()
+    assert found["program"] == "a*x"
+    assert found["bindings"] == {"columns": {}, "shared": {"a": 2.0}}
+    assert found["version"] == workers.VERSION
+    assert found["inputs"] == [{"path": str(table), "size": status.st_size, "modified": status.st_mtime_ns}]
+    assert (found["schema"], found["rows"], found["parts_missing"]) == (1, 1000, 0)
+    ends = [part["end"] for part in found["parts"]]
+    assert ends[-1] == status.st_size
+    assert [part["start"] for part in found["parts"]] == [0, *ends[:-1]]
+    assert sum(part["result"]["rows_in"] for part in found["parts"]) == 1000
+
+
+def test_several_files_in_the_order_of_the_input(run, on, table, tmp_path, threads):
+    other = tmp_path / "a.csv"
+    other.write_text("n,x,q,note\n0,3,1,\n")
+    on("local", PROGRAM, table, other, "--wrt", "x")
+    out = tmp_path / "out"
+    assert [part["input"] for part in manifest(out)["parts"]][-2:] == [0, 1]
+    assert joined(out) == run("map", PROGRAM, str(table), str(other), "--wrt", "x").out
+
+
+def test_json_lines(run, on, tmp_path, threads):
+    path = tmp_path / "table.jsonl"
+    path.write_text("".join(f'{{"x": {1 + k / 8}, "note": "a\\n{{\\"{k}"}}\n' for k in range(600)))
+    assert on("local", "x**2", path).status == 0
+    texts = [part.read_text() for part in parts(tmp_path / "out")]
+    assert "".join(texts) == run("map", "x**2", str(path)).out
+    assert len(texts) > 3
+    assert on("local", "x**2", path, "--to", "csv", "--output", tmp_path / "csv").status == 0
+    assert joined(tmp_path / "csv") == run("map", "x**2", str(path), "--to", "csv").out
+
+
+@pytest.mark.parametrize("rows", [0, 1, 600])
+def test_parquet(run, on, tmp_path, threads, rows):
+    path = tmp_path / "table.parquet"
+    frame = polars.DataFrame({"k": range(rows), "x": [1 + k / 8 for k in range(rows)]})
+    frame.write_parquet(path, compression="uncompressed", row_group_size=100)
+    assert on("local", "x**2", path, "--part-bytes", "2kB").status == 0
+    texts = [polars.read_parquet(part) for part in parts(tmp_path / "out")]
+    assert run("map", "x**2", str(path), "--output", str(tmp_path / "whole.parquet")).status == 0
+    assert polars.concat(texts).equals(polars.read_parquet(tmp_path / "whole.parquet"))
+    assert (len(texts) > 3) == (rows > 1)
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def killed_at(number: int) -> Before:
+    def before(at: int, _part: str) -> None:
+        if at == number:
+            raise Killed
+
+    return before
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(run, on, table, tmp_path, threads):
+    threads(killed_at(4), 1)
+    with pytest.raises(Killed):
+        on("local", PROGRAM, table)
+    out = tmp_path / "out"
+    assert states(out)[:4] == ["done", "done", "done", "waiting"]
+    kept = {part: part.stat().st_mtime_ns for part in parts(out)[:3]}
+    pools = threads()
+    assert on("local", PROGRAM, table, "--resume").status == 0
+    assert pools[-1].given == len(parts(out)) - 3
+    assert {part: part.stat().st_mtime_ns for part in kept} == kept
+    assert joined(out) == run("map", PROGRAM, str(table)).out
+    # Nothing is left to do.
+    assert on("local", PROGRAM, table, "--resume").status == 0
+    assert pools[-1].given == 0
+
+
+def test_a_part_that_is_gone_or_cut_is_computed_again(run, on, table, tmp_path, threads):
+    on("local", PROGRAM, table)
+    out = tmp_path / "out"
+    whole = joined(out)
+    parts(out)[2].unlink()
+    os.truncate(out / "part-00003.csv", 10)
+    (out / ".gradcli-0123.tmp").write_text("half of a par")
+    pools = threads()
+    assert on("local", PROGRAM, table, "--resume").status == 0
+    assert pools[-1].given == 2
+    assert joined(out) == whole
+    assert ".gradcli-0123.tmp" not in os.listdir(out)
+
+
+def test_a_run_is_resumed_only_as_it_was(on, table, tmp_path, threads):
+    threads(killed_at(2), 1)
+    with pytest.raises(Killed):
+        on("local", "a*x", table, "a=2")
+    threads()
+    other = tmp_path / "b.csv"
+    other.write_text("n,x\n1,2\n")
+    for words, difference in (
+        (("a+x", table, "a=2"), 'another program: "a*x", not "a+x"'),
+        (("a*x", table, "a=3"), "another a: 2.0, not 3.0"),
+        (("a*x", table, "a=2", "--wrt", "x"), 'another wrt: null, not ["x"]'),
+        (("a*x", table, "a=2", "--part-bytes", "8kB"), "another part_bytes: 4000, not 8000"),
+        (("a*x", table, other, "a=2"), f"other inputs, as {str(other)!r}"),
+    ):
+        outcome = on("local", *words, "--resume")
+        assert outcome.status == 2
+        assert difference in outcome.err
+    outcome = on("local", "a*x", table, "a=2")
+    assert outcome.status == 2
+    assert "--resume continues it" in outcome.err
+    with open(table, "a") as file:
+        file.write("1001,1,1,\n")
+    outcome = on("local", "a*x", table, "a=2", "--resume")
+    assert outcome.status == 2
+    assert f"{str(table)!r} has changed since the run began" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "is damaged"),
+        (lambda text: "[]", "is damaged"),
+        (lambda text: text.replace('"parts"', '"part"'), "is damaged"),
+        (lambda text: text.replace('"schema":1', '"schema":2'), "is of a later gradcli"),
+        (
+            lambda text: text.replace(f'"version":"{workers.VERSION}"', '"version":"0.0.9"'),
+            "is one of gradcli 0.0.9, not",
+        ),
+    ],
+)
+def test_a_manifest_that_is_none(on, table, tmp_path, threads, change, message):
+    on("local", "x", table)
+    path = tmp_path / "out" / "gradcli-map.json"
+    path.write_text(change(path.read_text()))
+    before = path.read_text()
+    outcome = on("local", "x", table, "--resume")
+    assert outcome.status == 2
+    assert message in outcome.err
+    assert path.read_text() == before
+
+
+def test_a_manifest_of_a_later_version_may_have_more_keys(on, table, tmp_path, threads):
+    on("local", "x", table)
+    path = tmp_path / "out" / "gradcli-map.json"
+    path.write_text(
+        path.read_text()
+        .replace('"schema":1', '"schema":1,"later":{"a":1}')
+        .replace('"result":{', '"result":{"later":1,')
+    )
+    assert on("local", "x", table, "--resume").status == 0
+
+
+def test_a_part_that_fails_for_its_data_does_not_stop_the_others(run, on, table, tmp_path, threads):
+    failing(table, 600)
+    outcome = on("local", PROGRAM, table, "--on-error", "fail")
+    assert outcome.status == 1
+    out = tmp_path / "out"
+    [failed] = [part for part in manifest(out)["parts"] if part["state"] != "done"]
+    assert failed["state"] == "failed"
+    assert f"{failed['file']} is missing: row 600 of {table}" in outcome.err
+    assert failed["file"] not in os.listdir(out)
+    assert len(parts(out)) == len(manifest(out)["parts"]) - 1
+    # It is tried again, with the same result.
+    pools = threads()
+    again = on("local", PROGRAM, table, "--on-error", "fail", "--resume")
+    assert (again.status, again.err, pools[-1].given) == (1, outcome.err, 1)
+
+
+def test_failing_rows_are_counted_over_all_parts(run, on, table, tmp_path, threads):
+    failing(table, 600, 900)
+    whole = run("map", PROGRAM, str(table))
+    outcome = on("local", PROGRAM, table)
+    assert outcome.status == 0
+    assert "2 of 1,000 rows failed" in whole.err
+    assert outcome.err.replace(f" of {table}", "") == whole.err
+    assert joined(tmp_path / "out") == whole.out
+
+
+def test_a_task_whose_worker_died_is_given_to_another(run, on, table, tmp_path, threads):
+    def before(number: int, _part: str) -> None:
+        if number in (3, 5):
+            raise Died(1)
+
+    pools = threads(before)
+    assert on("local", PROGRAM, table, "--retries", "1").status == 0
+    assert joined(tmp_path / "out") == run("map", PROGRAM, str(table)).out
+    assert pools[-1].given == len(parts(tmp_path / "out")) + 2
+
+
+def test_a_task_that_kills_its_workers_is_given_up(on, table, tmp_path, threads):
+    def before(_number: int, part: str) -> None:
+        if part == "part-00001.csv":
+            raise Died(1)
+
+    threads(before, 1)
+    outcome = on("local", PROGRAM, table, "--retries", "2")
+    assert outcome.status == 1
+    assert f"part-00001.csv is missing: {table}: 3 workers died of it" in outcome.err
+    assert states(tmp_path / "out").count("failed") == 1
+    assert "waiting" not in states(tmp_path / "out")
+
+
+def test_an_interrupt_cancels_what_is_left_and_keeps_what_is_done(on, table, tmp_path, threads, monkeypatch):
+    pools = threads(lambda *_: time.sleep(0.01))
+    note = Manifest.note
+
+    def interrupted(self: Manifest, part: int, result: dict[str, Any]) -> None:
+        note(self, part, result)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Manifest, "note", interrupted)
+    outcome = on("local", PROGRAM, table)
+    assert (outcome.status, outcome.err) == (130, "interrupted\n")
+    assert done(tmp_path / "out") == 1
+    assert pools[-1].cancelled
+    monkeypatch.undo()
+
+
+def test_a_cluster_that_is_lost_leaves_what_was_done(on, table, tmp_path, threads):
+    def before(number: int, _part: str) -> None:
+        if number == 3:
+            raise ConnectionError("gone")
+
+    threads(before, 1)
+    outcome = on("local", PROGRAM, table)
+    assert outcome.status == 1
+    assert "the cluster is lost: gone" in outcome.err
+    assert states(tmp_path / "out")[:3] == ["done", "done", "waiting"]
+
+
+def test_an_input_that_changes_while_it_is_read(on, table, tmp_path, threads):
+    threads(lambda number, _: number == 3 and os.utime(table, (1, 1)))
+    outcome = on("local", PROGRAM, table)
+    assert outcome.status == 1
+    assert f"{str(table)!r} has changed while it was read" in outcome.err
+    assert on("local", PROGRAM, table, "--resume").status == 2
+
+
+def test_a_worker_that_sees_other_files(on, table, tmp_path, threads):
+    def elsewhere(number: int, _part: str) -> None:
+        if number == 3:
+            (tmp_path / "out" / "part-00000.csv").unlink()
+
+    threads(elsewhere, 1)
+    outcome = on("local", PROGRAM, table)
+    assert outcome.status == 1
+    assert "part-00000.csv', which is not here" in outcome.err
+
+    threads(lambda number, _: number == 1 and os.truncate(table, 100))
+    assert on("local", PROGRAM, table, "--resume").status == 1
+    assert "has 100 bytes, and had" in manifest(tmp_path / "out")["parts"][0]["result"]["error"]["message"]
+
+
+def test_more_rows_fail_than_are_allowed(on, table, tmp_path, threads):
+    failing(table, 100, 900)
+    assert on("local", PROGRAM, table, "--max-errors", "2").status == 0
+    outcome = on("local", PROGRAM, table, "--max-errors", "1", "--output", tmp_path / "one")
+    assert outcome.status == 1
+    assert "2 rows failed, and --max-errors allows 1" in outcome.err
+    assert set(states(tmp_path / "one")) == {"done"}
+
+
+def test_errors_and_counts_as_json(on, table, tmp_path, threads):
+    failing(table, 600)
+    outcome = on("local", PROGRAM, table, "--on-error", "fail", "--json")
+    error, rows = map(json.loads, outcome.err.splitlines())
+    assert error["error"]["message"].startswith(f"part-00002.csv is missing: row 600 of {table}, where ")
+    assert (outcome.status, rows["rows"]["failed"]) == (1, 0)
+    assert rows["rows"]["rows_out"] == manifest(tmp_path / "out")["rows"]
+
+
+def test_a_file_among_others_that_is_none(on, table, tmp_path, threads):
+    outcome = on("local", PROGRAM, table, tmp_path / "none.csv")
+    assert outcome.status == 2
+    assert "none.csv': there is no such file" in outcome.err
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    outcome = on("local", PROGRAM, tmp_path / "other.csv", table)
+    assert outcome.status == 2
+    outcome = on("local", PROGRAM, table, tmp_path / "empty.csv", tmp_path / "other.csv")
+    assert outcome.status == 1
+    assert f"part-00005.csv is missing: {tmp_path / 'empty.csv'} is empty" in outcome.err
+    assert "other.csv: the table has no column" in outcome.err
+    assert states(tmp_path / "out")[-3:] == ["done", "failed", "failed"]
+
+
+def test_words_that_are_wrong(run, on, table, tmp_path, threads, monkeypatch):
+    for words, message in (
+        (("--cluster", "local"), "--cluster writes parts into a directory"),
+        (("--resume",), "--resume is for many machines"),
+        (("--part-bytes", "1MB"), "--part-bytes is for many machines"),
+        (("--cluster", "local", "--output", "o", "--part-bytes", "few"), "'few' is no size of parts"),
+    ):
+        outcome = run("map", "x", str(table), *words)
+        assert outcome.status == 2
+        assert message in outcome.err
+    outcome = run("map", "x", "-", "--cluster", "local", "--output", str(tmp_path / "out"), stdin="x\n1\n")
+    assert outcome.status == 2
+    assert "standard input is on one machine alone" in outcome.err
+    outcome = on("local", "x*y", table)
+    assert outcome.status == 2
+    assert "has no column 'y'" in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("remote", "there is no cluster 'remote'"),
+        ("local:0", "there is no cluster 'local:0'"),
+        ("local:", "there is no cluster 'local:'"),
+        ("http://a:1", "there is no cluster 'http://a:1'"),
+    ],
+)
+def test_places_that_are_no_cluster(on, table, where, message):
+    outcome = on(where, "x", table)
+    assert outcome.status == 2
+    assert message in outcome.err
+    assert "tcp://HOST:PORT" in outcome.err
+
+
+def test_without_dask(on, table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    outcome = on("local", "x", table)
+    assert outcome.status == 1
+    assert "--cluster needs Dask, which is not installed" in outcome.err
+    assert "[cluster]" in outcome.err
+
+
+def test_nobody_answers(on, table):
+    # Its settings are there when it is loaded.
+    pytest.importorskip("distributed")
+    from dask import config
+
+    with config.set({"distributed.comm.timeouts.connect": "100ms"}):
+        outcome = on("tcp://127.0.0.1:9", "x", table)
+    assert outcome.status == 1
+    assert "no Dask cluster answers at tcp://127.0.0.1:9" in outcome.err
+
+
+def processes() -> set[int]:
+    """Those that Dask has started, by any process of these tests."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and b"spawn_main" in (entry / "cmdline").read_bytes():
+                found.add(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    ends = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+def command(table: Path, where: str, out: Path) -> subprocess.Popen[str]:
+    """A run in many parts, in a process of its own, when the first of them is done."""
+    words = ["map", PROGRAM, table, "--cluster", where, "--output", out]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gradcli", *map(str, words), "--part-bytes", "250"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_for(lambda: process.poll() is not None or done(out))
+    return process
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_workers_that_are_processes(run, on, table, tmp_path, monkeypatch):
+    """One test for all, as processes take seconds to start."""
+    before, whole = processes(), run("map", PROGRAM, str(table)).out
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with dask_pool.quiet(), dask_pool.started(2) as cluster:
+        at = cluster.scheduler_address
+        another_version_is_refused(on, table, at)
+        a_worker_is_killed(on, table, tmp_path / "out", cluster)
+        two = {part.name: part.read_bytes() for part in parts(tmp_path / "out")}
+        assert joined(tmp_path / "out") == whole
+        the_command_is_killed(run, table, tmp_path / "killed", at)
+        cluster.scale(1)
+        wait_for(lambda: len(cluster.scheduler.workers) == 1)
+        outcome = on(at, PROGRAM, table, "--output", tmp_path / "one")
+        assert (outcome.status, outcome.err) == (0, "")
+        assert {part.name: part.read_bytes() for part in parts(tmp_path / "one")} == two
+    the_command_is_interrupted(run, table, tmp_path / "interrupted")
+    the_scheduler_is_lost(on, table, tmp_path / "lost")
+    wait_for(lambda: processes() <= before)
+    assert os.listdir(tmp_path / "scratch") == []
+
+
+def another_version_is_refused(on, table, at):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "VERSION", "9.8.7")
+        outcome = on(at, PROGRAM, table)
+    assert outcome.status == 2
+    assert f"the workers run gradcli {workers.VERSION}, and this is gradcli 9.8.7" in outcome.err
+
+
+def a_worker_is_killed(on, table, out, cluster):
+    victim = cluster.workers[0].pid
+
+    def kill():
+        wait_for(lambda: done(out))
+        os.kill(victim, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    outcome = on(cluster.scheduler_address, PROGRAM, table)
+    killer.join()
+    assert (outcome.status, outcome.err) == (0, "")
+    assert manifest(out)["rows"] == 1000
+
+
+def the_command_is_killed(run, table, out, at):
+    """And with it who knows which parts are done: the manifest does."""
+    with command(table, at, out) as process:
+        process.kill()
+    assert done(out) < len(states(out))
+    outcome = run("map", PROGRAM, str(table), "--cluster", at, "--output", str(out), "--part-bytes", "250", "--resume")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert joined(out) == run("map", PROGRAM, str(table)).out
+
+
+def the_command_is_interrupted(run, table, out):
+    """By Ctrl-C in a terminal, which goes to the workers too."""
+    with command(table, "local:1", out) as process:
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate()
+    assert (process.returncode, *said) == (130, "", "interrupted\n")
+    assert 0 < done(out) < len(states(out))
+    assert {name for name in os.listdir(out) if name.startswith(".")} == set()
+
+
+def the_scheduler_is_lost(on, table, out):
+    with dask_pool.quiet(), dask_pool.started(0) as cluster:
+        closing = threading.Timer(0.2, cluster.close)
+        closing.start()
+        outcome = on(cluster.scheduler_address, PROGRAM, table, "--output", out)
+        closing.join()
+    assert outcome.status == 1
+    assert f"the cluster at {cluster.scheduler_address} is lost" in outcome.err
