@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.executors import ufuncs
-from gradcli.executors.buffers import Buffer
+from gradcli.executors import schedule, ufuncs
+from gradcli.executors.buffers import Buffer, Buffers
 from gradcli.executors.lines import Lines
 from gradcli.executors.schedule import Segment, last_uses
 from gradcli.executors.sincos import SinCos
@@ -17,7 +18,7 @@ from gradcli.program.ir import Atom, Equation, Variable
 
 class Code:
     """`function(budget, *blocks)` computes one block, of any size: the blocks are those of the atoms `loaded`, of the
-    variables `stored`, into which results are written, and buffers of the dtypes of `buffers`.
+    variables `stored`, into which results are written, and buffers cut from those of `pool`.
 
     It gives the block's part of each reduction, or None where a guard does not hold. The array of a result in `over`
     is that of the operand there.
@@ -36,7 +37,10 @@ class Code:
         places = {v: f"r{i}" for i, v in enumerate(self.stored)}
         self._lines = Lines(equations, freed, places.get, together)
         self.function = self._compiled(equations, freed, [*places.values()])
-        self.buffers: list[Buffer] = self._lines.buffers
+        row = math.prod(segment.shape[1:]) if segment.is_partial() else 1
+        # So many elements a block has at most, and each buffer.
+        self.block = max(schedule.BLOCK, row)
+        self.pool = Buffers([Buffer((self.block,), b.dtype) for b in self._lines.buffers])
 
     def _compiled(
         self, equations: Sequence[Equation], freed: Mapping[int, Sequence[Variable]], places: Sequence[str]

@@ -39,7 +39,7 @@ class Blocks:
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs for `inputs`, or None where a guard does not hold. What its primitives raise
         is raised."""
-        if self.waves.are_many():
+        if self.waves.counts and self.waves.are_many():
             with phase("compile"):
                 self.function = _Writer(self, sincos.compiled()).compiled()
         outputs: list[Any] | None = self.function(*inputs)
@@ -76,8 +76,9 @@ class _Writer:
             quiet=arrays.numpy_namespace().quiet,
             empty=arrays.numpy_namespace().empty,
             current=limits.budget,
-            take=buffers.take,
-            give=buffers.give,
+            take=buffers.unused.pop,
+            make=buffers.made,
+            give=buffers.unused.append,
         )
         names = "".join(f"b{i}, " for i in range(len(lines.buffers)))
         return lines.function(
@@ -86,10 +87,14 @@ class _Writer:
                 *(f"    if type({n}) is not float: {n} = tidy({n})" for n in numbers),
                 "    budget = current()",
                 f"    if budget is not None: budget.charge({self.elements})",
-                f"    {names}= taken = take()" if names else "",
+                *(
+                    [f"    try: {names}= taken = take()", f"    except IndexError: {names}= taken = make()"]
+                    if names
+                    else []
+                ),
                 "    with quiet():",
                 *(f"        {line}" for line in [*lines.body, "pass"]),
-                "    give(taken)" if names else "",
+                "    give(taken)" if names and buffers.are_kept else "",
                 f"    return [{outputs}]",
             ]
         )

@@ -22,30 +22,34 @@ class Buffer(NamedTuple):
 
 
 class Buffers:
-    """Sets of arrays of these shapes and dtypes. Any number of threads may take one, and one may take any number."""
+    """Sets of arrays of these shapes and dtypes. Any number of threads may take one, and one may take any number.
+
+    Those that nobody has are in `unused`, where generated text looks itself; they `are_kept` if they are small.
+    """
 
     def __init__(self, kinds: Sequence[Buffer]) -> None:
         self._kinds = kinds
-        self._empty = arrays.numpy_namespace().empty
-        self._array = arrays.numpy_namespace().ndarray
-        self._unused: list[list[Any]] = []
-        sizes = (math.prod(k.shape) * _BYTES.get(k.dtype, 8) for k in kinds)
-        self._kept = sum(sizes) <= _MOST_KEPT
+        self.unused: list[list[Any]] = []
+        self.are_kept = sum(math.prod(k.shape) * _BYTES.get(k.dtype, 8) for k in kinds) <= _MOST_KEPT
 
     def take(self) -> list[Any]:
         """A set that nobody else has."""
         try:
-            return self._unused.pop()
+            return self.unused.pop()
         except IndexError:
-            return [self._made(*kind) for kind in self._kinds]
+            return self.made()
 
-    def _made(self, shape: Shape, dtype: str) -> Any:
-        if dtype != "bool":
-            return self._empty(shape, dtype)
-        # In the array's `base` a 0 is found in a tenth of the time that it takes to look in the array.
-        return self._array(shape, bool, bytearray(math.prod(shape)))
+    def made(self) -> list[Any]:
+        """A new set."""
+        return [_array(*kind) for kind in self._kinds]
 
     def give(self, taken: list[Any]) -> None:
         """Have a set used again, in which nobody reads any more. One that is not given back is not missed."""
-        if self._kept:
-            self._unused.append(taken)
+        if self.are_kept:
+            self.unused.append(taken)
+
+
+def _array(shape: Shape, dtype: str) -> Any:
+    np = arrays.numpy_namespace()
+    # In the `base` of truth values a 0 is found in a tenth of the time that it takes to look in the array.
+    return np.ndarray(shape, bool, bytearray(math.prod(shape))) if dtype == "bool" else np.empty(shape, dtype)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
-from gradcli.executors import schedule, sincos, ufuncs
+from gradcli.executors import sincos, team, ufuncs
 from gradcli.executors.block_code import Code
 from gradcli.executors.schedule import Segment
 from gradcli.executors.waves import Waves
@@ -19,8 +18,8 @@ from gradcli.primitives import reductions
 from gradcli.program.ir import Equation, Variable
 from gradcli.timing import phase
 
-# Elements times equations for one thread: with fewer, starting it takes longer than it saves.
-_WORTH_A_THREAD = 2**21
+# Elements times equations for one thread: with fewer, waking it takes too much of what it saves.
+_WORTH_A_THREAD = 2**20
 
 
 class Kernel:
@@ -33,7 +32,7 @@ class Kernel:
         self.segment = segment
         self.dying = dying
         self.reductions = [*segment.reductions()]
-        self.partial = any(len(e.params["axis"]) < len(segment.shape) for e in self.reductions)
+        self.partial = segment.is_partial()
         self.waves = Waves(segment.equations.values(), reproducible=reproducible)
         self.code = Code(segment, dying, self.waves.together)
         self.reads = [a for a in self.code.loaded if isinstance(a, Variable)]
@@ -47,25 +46,20 @@ class Kernel:
         return _Run(self, dict(zip(self.reads, given))).run()
 
 
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class _Blocks:
-    """How a shape is cut into blocks: along one axis, for each index of those before it."""
+    """How a shape is cut into blocks of `size` elements: along one axis, for each index of those before it."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, size: int) -> None:
         self.shape = shape
-        self.axis = next(
-            a for a in range(len(shape)) if math.prod(shape[a + 1 :]) <= schedule.BLOCK or a == len(shape) - 1
-        )
-        self._choose(self.axis)
+        self.size = size
+        self._choose(next(a for a in range(len(shape)) if math.prod(shape[a + 1 :]) <= size or a == len(shape) - 1))
 
     def _choose(self, axis: int) -> None:
         self.axis = axis
-        self.rows = max(1, schedule.BLOCK // math.prod(self.shape[axis + 1 :]))
-        self.pieces = -(-self.shape[axis] // self.rows)
+        most = max(1, self.size // math.prod(self.shape[axis + 1 :]))
+        self.pieces = -(-self.shape[axis] // most)
+        # Of one size: the last one keeps no thread waiting.
+        self.rows = -(-self.shape[axis] // self.pieces)
         self.count = math.prod(self.shape[:axis]) * self.pieces
 
     def whole_rows(self) -> _Blocks:
@@ -93,7 +87,8 @@ class _Run:
         self.stored = [known[code.over[v]] if v in code.over else np.empty(segment.shape, v.dtype) for v in code.stored]
         whole = [known[a] if isinstance(a, Variable) else a for a in code.loaded] + self.stored
         self.shape, self.sliced = _joined(segment.shape, whole, keep=kernel.partial)
-        self.blocks = _Blocks(self.shape).whole_rows() if kernel.partial else _Blocks(self.shape)
+        blocks = _Blocks(self.shape, code.block)
+        self.blocks = blocks.whole_rows() if kernel.partial else blocks
         self.parts: list[Sequence[Any]] = [()] * self.blocks.count
         # Of the thread that runs it: the others have none of their own.
         self.budget = limits.budget()
@@ -102,12 +97,7 @@ class _Run:
 
     def run(self) -> Sequence[Any] | None:
         numbers = iter(range(self.blocks.count))
-        others = [threading.Thread(target=self._work, args=(numbers,)) for _ in range(self._threads() - 1)]
-        for thread in others:
-            thread.start()
-        self._work(numbers)
-        for thread in others:
-            thread.join()
+        team.work(functools.partial(self._work, numbers), self._threads())
         if self.error is not None:
             raise self.error
         if self.failed:
@@ -117,11 +107,13 @@ class _Run:
     def _threads(self) -> int:
         segment = self.kernel.segment
         work = len(segment.equations) * math.prod(segment.shape)
-        return max(1, min(cores(), self.blocks.count, work // _WORTH_A_THREAD))
+        most = min(self.blocks.count, work // _WORTH_A_THREAD)
+        return min(team.cores(), most) if most > 1 else 1
 
     def _work(self, numbers: Iterator[int]) -> None:
         """Compute blocks until there are none left."""
         try:
+            taken = self.code.pool.take()
             with arrays.numpy_namespace().quiet():
                 shape: Shape | None = None
                 buffers: list[Any] = []
@@ -130,14 +122,11 @@ class _Run:
                         return
                     prefix, rows = self.blocks.place(number)
                     if (sizes := (rows.stop - rows.start, *self.shape[self.blocks.axis + 1 :])) != shape:
-                        shape, buffers = sizes, self._buffers(sizes)
+                        shape, buffers = sizes, [b[: math.prod(sizes)].reshape(sizes) for b in taken]
                     self._compute(number, [_block(*a, prefix, rows) for a in self.sliced], buffers)
+            self.code.pool.give(taken)
         except BaseException as error:
             self.error = error
-
-    def _buffers(self, shape: Shape) -> list[Any]:
-        np = arrays.numpy_namespace()
-        return [np.empty(shape, b.dtype) for b in self.code.buffers]
 
     def _compute(self, number: int, blocks: Sequence[Any], buffers: Sequence[Any]) -> None:
         found = self.code.function(self.budget, *blocks, *buffers)

@@ -61,6 +61,10 @@ class Segment:
     def reductions(self) -> Iterable[Equation]:
         return (e for e in self.equations.values() if not e.primitive.elementwise)
 
+    def is_partial(self) -> bool:
+        """Whether something is reduced along some axes only."""
+        return any(len(e.params["axis"]) < len(self.shape) for e in self.reductions())
+
 
 class Schedule(NamedTuple):
     """Steps in order: equations to be computed whole, and segments."""

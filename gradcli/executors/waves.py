@@ -29,15 +29,14 @@ class Waves:
         self._each = 0 if reproducible else sum(math.prod(e.output.shape) for e in equations if is_wave(e))
         # The compiled function, if it is to be used from the start.
         self.together = sincos.ready() if self._each else None
-        # None where nothing is gained any more.
-        self._left: int | None = MANY if self._each and self.together is None else None
+        # Whether something is gained by counting.
+        self.counts = self._each > 0 and self.together is None
+        self._left = MANY
 
     def are_many(self) -> bool:
         """Count one run; whether code for a compiled function is to be made, once there are enough to pay for it."""
-        if self._left is None:
+        self._left -= self._each
+        if not self.counts or (self._left > 0 and sincos.ready() is None):
             return False
-        self._left = 0 if sincos.ready() is not None else self._left - self._each
-        if self._left > 0:
-            return False
-        self._left = None
+        self.counts = False
         return True

@@ -87,11 +87,15 @@ class Compiled:
         found = self._scalar_value_and_grad(values, ())
         if found is not None:
             return found[0]
+        seen = seen_as(values, ())
         with limits.within(*self._limits):
+            outcome = self._recordings.again(seen, values)
+            if outcome is not None:
+                return converted.plain(outcome.value, {})
             if any(isinstance(v, Tensor) for v in values.values()):
                 return self._of_tensors(values)
             bindings = self._bindings(values)
-            outcome = self._recorded(bindings, Wanted(()))
+            outcome = self._recorded(bindings, Wanted(()), seen=_seen_by(seen, values, bindings))
             if outcome is None:
                 return self._eager_value(bindings)
             self._prepare_scalar(tuple(values), (), values)
@@ -128,6 +132,9 @@ class Compiled:
         """
         if rows is not False:
             return self._of_rows(values, wrt, grad_output, rows)
+        if wrt is not None and type(wrt) not in (list, tuple):
+            # An iterator could be read only once.
+            wrt = converted.listed(wrt)
         seen = None
         if grad_output is None:
             found = self._scalar_value_and_grad(values, wrt)
@@ -135,13 +142,11 @@ class Compiled:
                 return found
             seen = seen_as(values, wrt)
         with limits.within(*self._limits):
-            outcome = None if seen is None else self._recordings.again(seen, [*values.values()])
+            outcome = self._recordings.again(seen, values)
             if outcome is not None:
                 return converted.plain(outcome.value, {}), outcome.derivatives
             bindings, names = self._leaves(values, wrt)
-            if seen is not None and any(bindings[n] is not v for n, v in values.items()):
-                seen = None
-            outcome = self._recorded(bindings, Wanted(tuple(names)), grad_output, seen)
+            outcome = self._recorded(bindings, Wanted(tuple(names)), grad_output, _seen_by(seen, values, bindings))
             if outcome is not None:
                 if grad_output is None:
                     self._prepare_scalar(tuple(values), tuple(names), values)
@@ -226,7 +231,7 @@ class Compiled:
         self, values: Mapping[str, Any], wrt: Sequence[str] | None
     ) -> tuple[Any, dict[str, Any]] | None:
         """What `value_and_grad` gives, where the inputs are floats and it was called so before."""
-        if type(values) is not dict:
+        if type(values) is not dict or not self._scalar:
             return None
         names = tuple(values)
         try:
@@ -402,6 +407,11 @@ class Compiled:
         if foreign is None:
             return bindings
         return {name: converted.beside(value, foreign) for name, value in bindings.items()}
+
+
+def _seen_by(seen: Any, values: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
+    """`seen`, where the values are bound as they are given."""
+    return seen if all(bindings[n] is v for n, v in values.items()) else None
 
 
 _REFUSED = ()

@@ -59,6 +59,8 @@ def leaf(given: Any) -> Tensor:
 
 def plain(result: Any, inputs: Mapping[str, Any]) -> Any:
     """A result as a number, or an array apart from the `inputs`; truth values as 0 and 1."""
+    if type(result) is float:
+        return result
     array = concrete(result)
     if array is None or arrays.is_floating(array):
         return arrays.unshared(array, map(concrete, inputs.values()))

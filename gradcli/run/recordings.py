@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gradcli import arrays, limits
@@ -175,15 +176,19 @@ class Recordings:
         self._known: dict[Any, _Known] = {}
         self._seen: dict[Any, _Known] = {}
 
-    def again(self, seen: Any, values: Sequence[Any]) -> Outcome | None:
+    def again(self, seen: Any, values: Mapping[str, Any]) -> Outcome | None:
         """The outcome for `values` that `run` had the like of before, under the same `seen`; None where it had none, or
         they take another course."""
-        known = self._seen.get(seen)
+        try:
+            known = self._seen.get(seen)
+        except TypeError:
+            # No names: whoever reads them next says so.
+            return None
         if known is None:
             return None
         try:
-            with arrays.using_dtype(known.dtype):
-                return known.outcome(values)
+            with nullcontext() if known.dtype == arrays.default_dtype() else arrays.using_dtype(known.dtype):
+                return known.outcome([*values.values()])
         except (GradcliError, MemoryError):
             return None
 
@@ -261,8 +266,6 @@ def seen_as(values: Mapping[str, Any], wrt: Sequence[str] | None) -> Any:
         return None
     try:
         kinds = [float if type(v) is float else (type(v), v.shape, v.dtype) for v in values.values()]
-        seen = (*values, None if wrt is None else (*wrt,), *kinds)
-        hash(seen)
-    except (AttributeError, TypeError):
+    except AttributeError:
         return None
-    return seen
+    return (*values, None if wrt is None else (*wrt,), *kinds)

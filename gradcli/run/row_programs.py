@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
 from gradcli.errors import BindingError, GradcliError
-from gradcli.executors.kernel import cores
 from gradcli.executors.row_blocks import over_blocks
+from gradcli.executors.team import cores
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import converted
 from gradcli.run.row_inputs import Rows, counted, uniform

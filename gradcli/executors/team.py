@@ -1,0 +1,91 @@
+"""Threads that stay, and help those who have work that can be shared."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+Work = Callable[[], object]
+
+
+class _Team:
+    """Threads that wait for work: one less than there are cores, whoever asks for them."""
+
+    def __init__(self) -> None:
+        self._offers: SimpleQueue[_Shared] = SimpleQueue()
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def offer(self, shared: _Shared, helpers: int) -> None:
+        with self._lock:
+            while self._count < helpers:
+                # The process ends without waiting for them: whoever offers work waits for it.
+                threading.Thread(target=self._help, name="gradcli", daemon=True).start()
+                self._count += 1
+        for _ in range(helpers):
+            self._offers.put(shared)
+
+    def _help(self) -> None:
+        while True:
+            self._offers.get().help()
+
+
+class _Shared:
+    """Work that several threads do together."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._lock = threading.Lock()
+        self._helping = 0
+        self._over = False
+        self._done: SimpleQueue[None] = SimpleQueue()
+
+    def help(self) -> None:
+        with self._lock:
+            if self._over:
+                return
+            self._helping += 1
+        try:
+            self._work()
+        finally:
+            self._done.put(None)
+
+    def wait(self) -> None:
+        """Until those who help are done. Who has not begun by now never will."""
+        with self._lock:
+            self._over = True
+        for _ in range(self._helping):
+            self._done.get()
+
+
+_team = _Team()
+
+
+def _renew() -> None:
+    global _team
+    _team = _Team()
+
+
+if hasattr(os, "register_at_fork"):
+    # The threads of a process are not in those that it forks.
+    os.register_at_fork(after_in_child=_renew)
+
+
+def cores() -> int:
+    """How many threads may run at a time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def work(work: Work, threads: int) -> None:
+    """Do `work` here and in up to `threads - 1` others at the same time, which must raise nothing."""
+    if threads < 2:
+        work()
+        return
+    shared = _Shared(work)
+    _team.offer(shared, threads - 1)
+    try:
+        work()
+    finally:
+        shared.wait()
