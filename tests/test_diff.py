@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars
 import pytest
 
 import gradcli
@@ -386,6 +387,9 @@ LACKING = {
         "erf(x)": "erf", "gelu(x)": "erfc", "gamma(x)": "gamma", "lgamma(x)": "lgamma", "sinc(x)": "sinc",
         "j0(x)": "bessel_j", "where(isnan(log(x)), -x, log(x))": "isnan", "nansum(sqrt(x)*y)": "isnan",
     },
+    "polars": {
+        "erf(x)": "erf", "gelu(x)": "erfc", "gamma(x)": "gamma", "lgamma(x)": "lgamma", "sinc(x)": "sinc", "j0(x)": "bessel_j",
+    },
 }  # fmt: skip
 
 
@@ -615,6 +619,47 @@ def test_sql(run):
         (row,) = connection.execute(f"{select} FROM (SELECT {columns})").fetchall()
         expected = [value(program, inputs), derivative(program, wrt, order, inputs)]
         assert row == pytest.approx(expected, rel=1e-9, abs=1e-12), program
+
+
+def columns_of(text: str) -> dict[str, Any]:
+    """What `diff --to polars` prints, run."""
+    known: dict[str, Any] = {}
+    exec(compile(text, "printed", "exec"), known)
+    return known["columns"]
+
+
+def test_polars(run):
+    for program, wrt, order in SCALARS:
+        if program in LACKING["polars"]:
+            continue
+        columns = columns_of(diff(run, program, "--wrt", wrt, "--order", str(order), "--to", "polars"))
+        inputs = inputs_of(program, POINTS[1 if "acosh" not in program else 2])
+        (row,) = polars.DataFrame({name: [v] for name, v in inputs.items()}).select(**columns).rows()
+        expected = [value(program, inputs), derivative(program, wrt, order, inputs)]
+        assert row == pytest.approx(expected, rel=1e-9, abs=1e-12), program
+
+
+def test_what_expressions_of_polars_share_has_a_name(run):
+    text = diff(run, "exp(sin(x*q)*cos(x*q)/(1 + x**2 + q**2))", "--to", "polars")
+    # Once in the value, as it stands, and once in both derivatives, which are simplified.
+    assert text.count(".exp()") == 2
+    assert [line.split(":")[0].strip() for line in text.splitlines() if "v1" in line[5:]] == ['"d_x"', '"d_q"']
+
+
+def test_polars_of_whole_numbers_truth_values_and_words(run):
+    program = "x/lambda_ + 1*(x > 2)*pl + columns**2//3"
+    frame = polars.DataFrame({"x": [1, 3], "lambda_": [2, 2], "pl": [5, 5], "columns": [2, 4]})
+    found = frame.with_columns(**columns_of(diff(run, program, "--wrt", "x,columns", "--to", "polars")))
+    assert found.columns == [*frame.columns, "value", "d_x", "d_columns"]
+    assert found.select("value", "d_x").rows() == [(1.5, 0.5), (11.5, 0.5)]
+    element = columns_of(diff(run, "x[0]**2*x[1]", "--to", "polars"))
+    assert polars.DataFrame({"x_0": [3], "x_1": [2]}).select(**element).rows() == [(18.0, 12.0, 9.0)]
+
+
+def test_a_tensor_is_no_column(run):
+    outcome = run("diff", "sum(A@x)", "A=eye(2)", "--wrt", "A", "--to", "polars")
+    assert outcome.status == 1
+    assert "error: " in outcome.err
 
 
 def test_sql_of_whole_numbers_and_words(run):

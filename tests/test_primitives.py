@@ -244,7 +244,7 @@ def test_a_primitive_has_every_rule(entry):
 
 
 # Languages that cannot be asked which functions they have.
-LANGUAGES = ("c", "cuda", "latex", "sql")
+LANGUAGES = ("c", "cuda", "latex", "polars", "sql")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

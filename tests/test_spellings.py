@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars
 import pytest
 from scipy import special
 
@@ -161,6 +162,21 @@ def test_sql(samples):
         assert_number(found, made, 1e-12)
 
 
+@pytest.mark.parametrize("samples", by_name("polars", SCALARS))
+def test_polars(samples):
+    """All samples of a function in one table."""
+    results, frame = {}, {}
+    for n, made in enumerate(samples):
+        *parts, result = written("polars", made)
+        known = {"pl": polars} | {name: polars.col(f"{name}{n}").cast(polars.Float64) for name in made.inputs}
+        exec("\n".join(parts), known)
+        results[f"r{n}"] = eval(result, known)
+        frame |= {f"{name}{n}": [value] for name, value in made.inputs.items()}
+    (found,) = polars.DataFrame(frame).select(**results).rows()
+    for number, made in zip(found, samples, strict=True):
+        assert_number(number, made, 1e-12)
+
+
 # LaTeX cannot be evaluated. What is set otherwise than by its name:
 IN_LATEX = {
     "cast": "x", "identity": "x", "add": "x + y", "subtract": "x - y", "multiply": "x y", "divide": r"\frac{x}{y}",
@@ -195,7 +211,7 @@ def test_every_function_of_a_language_is_compared():
     for language in ("text", "python"):
         compared = {p.id for p in by_name(language, [*SCALARS, *CASE_SAMPLES])}
         assert {p.name for p in PRIMITIVES if languages.find(language).writes(p)} - compared == set()
-    for language in ("c", "sql"):
+    for language in ("c", "sql", "polars"):
         assert {p.name for p in PRIMITIVES if languages.find(language).writes(p)} == {
             p.id for p in by_name(language, SCALARS)
         }

@@ -55,15 +55,15 @@ def separate_functions(formulas: Formulas, write: WriteFunction, naming: Naming)
     called = {key: names.new(identifier("derivative", key)) for key in formulas.derivatives}
     texts = {
         key: write(
-            program, names.inside(), name=called[key], doc=_line(f"{of} by {re.sub(', *', ', ', key)}."), short=SHORT
+            program, names.inside(), name=called[key], doc=one_line(f"{of} by {re.sub(', *', ', ', key)}."), short=SHORT
         )
         for key, program in formulas.derivatives.items()
     }
     return Document("\n\n\n".join(texts.values()), {"derivatives": texts})
 
 
-def _line(text: str) -> str:
-    """Without characters that turn a text around, or that nobody sees."""
+def one_line(text: str) -> str:
+    """A text without characters that turn it around, or that nobody sees."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from gradcli.formulas.documents import Document, Formulas
 from gradcli.formulas.writing import LackingError, Language
 
-NAMES = ("text", "latex", "python", "c", "sql")
+NAMES = ("text", "latex", "python", "c", "sql", "polars")
 
 
 def find(name: str) -> Language:

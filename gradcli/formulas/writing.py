@@ -97,14 +97,20 @@ class LackingError(DifferentiationError):
 
 
 class Written(NamedTuple):
-    """The named parts of a program, in their order, and its result."""
+    """The named parts of a program, in their order, and its results."""
 
     parts: Sequence[tuple[str, str]]
-    result: str
+    results: Sequence[str]
+
+    @property
+    def result(self) -> str:
+        """That of a program with one output."""
+        (result,) = self.results
+        return result
 
 
 def write(program: Program, language: Language, names: Names | None = None, *, short: int = 0) -> Written:
-    """A program with one output in a language, where its inputs have these names.
+    """A program in a language, where its inputs have these names.
 
     What is used once, or has at most `short` characters, stands where it is used; the rest is named.
     Raises LackingError for a function that the language lacks, LimitError for a text that is
@@ -138,8 +144,7 @@ class _TextWriter:
                     if not left[atom]:
                         # It may be long, and is not used any more.
                         del self.pieces[atom]
-        (output,) = self.program.outputs
-        return Written(self.parts, self._atom(output).text)
+        return Written(self.parts, [self._atom(output).text for output in self.program.outputs])
 
     def _operands(self, equation: Equation) -> list[Piece]:
         truths = self.language.truths

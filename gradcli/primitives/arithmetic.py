@@ -190,7 +190,7 @@ absolute = elementwise(
     "abs", "x", "absolute value",
     parity="even", rounds_alike=True, keeps_integers=True,
     vjp=(lambda g, _y, x: g * sign(x),),
-    spelling=spelled("sql", c="fabs", sympy="Abs"),
+    spelling=spelled("sql polars", c="fabs", sympy="Abs"),
     derivative="g*sign(x), 0 at 0",
     domain="smooth where x != 0",
     edges=("abs'(0) = 0",),
@@ -218,15 +218,15 @@ def _piecewise_constant(name: str, doc: str, jumps: Any, edges: Sequence[str] = 
 
 sign: Primitive = _piecewise_constant(
     "sign", "-1, 0 or 1", lambda x: equal(x, 0),
-    parity="odd", spelling=spelled("sql sympy"), edges=("sign(0) = 0",), aliases=("sgn",),
+    parity="odd", spelling=spelled("sql sympy polars"), edges=("sign(0) = 0",), aliases=("sgn",),
 )  # fmt: skip
 floor: Primitive = _piecewise_constant(
     "floor", "the largest whole number <= x", lambda x: equal(x, floor(x)),
-    spelling=spelled("c sql sympy"),
+    spelling=spelled("c sql sympy polars"),
 )  # fmt: skip
 ceil = _piecewise_constant(
     "ceil", "the smallest whole number >= x", lambda x: equal(x, floor(x)),
-    spelling=spelled("c sql", sympy="ceiling"),
+    spelling=spelled("c sql polars", sympy="ceiling"),
 )  # fmt: skip
 _round = _piecewise_constant(
     "round", "the nearest whole number, halves to even", lambda x: equal(x - floor(x), 0.5),

@@ -24,7 +24,7 @@ _POSITIVE_PAIRS = ((0.7, 1.3),)
 exp = elementwise(
     "exp", "x", "e to the power x",
     vjp=(lambda g, y, _x: g * y,),
-    spelling=spelled("c sql sympy"),
+    spelling=spelled("c sql sympy polars"),
     derivative="g*exp(x)",
     samples=_ANYWHERE,
 )  # fmt: skip
@@ -49,7 +49,7 @@ expm1 = elementwise(
 log = elementwise(
     "log", "x", "natural logarithm",
     vjp=(lambda g, _y, x: divide(g, x),),
-    spelling=spelled("c sympy latex", sql="ln"),
+    spelling=spelled("c sympy latex polars", sql="ln"),
     derivative="g/x",
     domain="x > 0",
     edges=("log(0) = -inf, log'(0) = inf", "nan where x < 0"),
@@ -70,7 +70,7 @@ log2 = elementwise(
 log10 = elementwise(
     "log10", "x", "logarithm to base 10",
     vjp=(lambda g, _y, x: divide(g * _over_log_10(), x),),
-    spelling=spelled("c", latex="log_{10}"),
+    spelling=spelled("c polars", latex="log_{10}"),
     derivative="g/(x*log(10))",
     domain="x > 0",
     edges=("log10(0) = -inf, log10'(0) = inf", "nan where x < 0"),
@@ -80,7 +80,7 @@ log10 = elementwise(
 log1p = elementwise(
     "log1p", "x", "log(1 + x), accurate near 0",
     vjp=(lambda g, _y, x: divide(g, 1.0 + x),),
-    spelling=spelled("c"),
+    spelling=spelled("c polars"),
     derivative="g/(1 + x)",
     domain="x > -1",
     edges=("log1p(-1) = -inf, log1p'(-1) = inf", "nan where x < -1"),

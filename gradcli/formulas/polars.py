@@ -1,0 +1,197 @@
+"""Programs as expressions of Polars, a column for each."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import DifferentiationError
+from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, one_line
+from gradcli.formulas.joined_programs import together
+from gradcli.formulas.naming import Names, Naming, names_of, with_underscores
+from gradcli.formulas.text import negated
+from gradcli.formulas.writing import (
+    ATOM,
+    COMPARE,
+    POWER,
+    SUM,
+    TIMES,
+    UNARY,
+    Language,
+    Piece,
+    Spelling,
+    Truths,
+    function,
+    infix,
+    operators,
+    template,
+    write,
+)
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.ir import Element, Equation, Key, Variable
+
+
+def polars(formulas: Formulas) -> Document:
+    """The value and its derivatives, of numbers alone, as columns; what several of them compute is named."""
+    for variable in formulas.value.inputs:
+        if variable.shape:
+            raise DifferentiationError(
+                f"'{variable.name}' is a tensor, and a column has numbers alone", hint="--to python has tensors"
+            )
+    names, results = names_of(formulas.value, _NAMING), Names(_NAMING)
+    written = write(together([formulas.value, *formulas.derivatives.values()]), LANGUAGE, names, short=SHORT)
+    called = ["value", *(identifier("d", key) for key in formulas.derivatives)]
+    columns = {results.new(name): text for name, text in zip(called, written.results)}
+    read = {names.inputs[v.name or ""]: _column(v, names) for v in formulas.value.inputs}
+    lines = [
+        f"# {one_line(' '.join(formulas.source.split()))} and its derivatives: frame.with_columns(**columns)",
+        "import polars as pl",
+        "",
+        *(
+            f"{name} = pl.col({json.dumps(column, ensure_ascii=False)}).cast(pl.Float64)"
+            for name, column in read.items()
+        ),
+        *(f"{name} = {text}" for name, text in written.parts),
+        "columns = {",
+        *(f"    {json.dumps(name, ensure_ascii=False)}: {text}," for name, text in columns.items()),
+        "}",
+    ]
+    code = "\n".join(lines)
+    return Document(code, {"expressions": code})
+
+
+def _column(variable: Variable, names: Names) -> str:
+    """What the column of an input is called in a table: as the user calls it, an element of a tensor as in SQL."""
+    name = variable.name or ""
+    return names.inputs[name] if isinstance(variable, Element) else name
+
+
+def _elements(tensor: str, key: Key) -> Iterator[str]:
+    return _spellings("_".join([tensor, *map(str, key)]))
+
+
+def _spellings(name: str) -> Iterator[str]:
+    return with_underscores(name, lambda spelled: keyword.iskeyword(spelled) or spelled in ("pl", "columns", "float"))
+
+
+def _number(value: Any) -> Piece:
+    if arrays.dtype_name(value) == "bool":
+        return Piece(f"pl.lit({bool(value)})")
+    value = float(value)
+    if not math.isfinite(value):
+        return Piece(f'pl.lit(float("{value}"))')
+    if math.copysign(1.0, value) < 0:
+        return Piece(f"-{_number(-value).text}", UNARY, plain=True)
+    return Piece(repr(value), plain=True)
+
+
+def _array(_constant: Any) -> Piece:
+    raise DifferentiationError("a tensor cannot be written as polars, which has columns", hint="--to python can")
+
+
+def _as_expression(piece: Piece) -> Piece:
+    """What methods can be called of, which Python's numbers have not, and what Python does not compute."""
+    return Piece(f"pl.lit({piece.text})") if piece.plain else piece
+
+
+def _of_expressions(spelling: Spelling) -> Spelling:
+    return lambda equation, operands: spelling(equation, [*map(_as_expression, operands)])
+
+
+def _template(text: str, level: int = ATOM) -> Spelling:
+    return _of_expressions(template(text, level))
+
+
+def _operator(symbol: str, level: int) -> Spelling:
+    """Between two numbers Python would compute."""
+    spelling = infix(symbol, level)
+
+    def spelled(equation: Equation, operands: Sequence[Piece]) -> Piece:
+        first, second = operands
+        return spelling(equation, [_as_expression(first) if second.plain else first, second])
+
+    return spelled
+
+
+def _power(equation: Equation, operands: Sequence[Piece]) -> Piece:
+    return Piece(f"{_as_expression(operands[0]).at(ATOM)}**{_number(equation.params['n']).at(UNARY)}", POWER)
+
+
+def _choice(_equation: Equation, operands: Sequence[Piece]) -> Piece:
+    condition, x, y = (o.text for o in operands)
+    # What is chosen among otherwise are further cases.
+    others = y.removeprefix("pl") if operands[2].level == ATOM and y.startswith("pl.when(") else f".otherwise({y})"
+    return Piece(f"pl.when({condition}).then({x}){others}")
+
+
+def _others(primitive: Primitive) -> Spelling | None:
+    """A method, of those that are spelled."""
+    known = primitive.spelling
+    return _template(f"{{0}}.{known['polars'] or primitive.name}()") if "polars" in known else None
+
+
+_NAMING = Naming(_spellings, elements=_elements)
+
+LANGUAGE = Language(
+    name="polars",
+    functions={
+        **operators("// % @", form=_operator),
+        "negative": negated,
+        "whole_power": _power,
+        "reciprocal": _template("1.0/{0}", TIMES),
+        "atan2": _of_expressions(lambda _equation, operands: function("pl.arctan2", *(o.text for o in operands))),
+        "rsqrt": _template("1.0/{0}.sqrt()", TIMES),
+        "exp2": _template("2.0**{0}", POWER),
+        "expm1": _template("{0}.exp() - 1.0", SUM),
+        "log2": _template("{0}.log(2.0)"),
+        "sigmoid": _template("1.0/(1.0 + (-{0}).exp())", TIMES),
+        "logsigmoid": _template("-(-{0}).exp().log1p()", UNARY),
+        "softplus": _template("{0}.exp().log1p()"),
+        "logaddexp": _template("({0}.exp() + {1}.exp()).log()"),
+        "logaddexp2": _template("(2.0**{0} + 2.0**{1}).log(2.0)"),
+        "hypot": _template("({0}*{0} + {1}*{1}).sqrt()"),
+        "relu": _template("pl.when({0} > 0.0).then({0}).otherwise(0.0)"),
+        "maximum": _template("pl.when({0} >= {1}).then({0}).otherwise({1})"),
+        "minimum": _template("pl.when({0} <= {1}).then({0}).otherwise({1})"),
+        "clip": _template("pl.when({0} < {1}).then({1}).when({0} > {2}).then({2}).otherwise({0})"),
+        "remainder": _template("{0} - {1}*({0}/{1}).floor()", SUM),
+        "floor_divide": _template("({0}/{1}).floor()"),
+        "where": _choice,
+        "xlogy": _template("pl.when({0} == 0.0).then(0.0).otherwise({0}*{1}.log())"),
+        "isnan": _template("{0}.is_nan()"),
+        "isfinite": _template("{0}.is_finite()"),
+        "isinf": _template("{0}.is_infinite()"),
+        "logical_and": _template("({0} & {1})"),
+        "logical_or": _template("({0} | {1})"),
+        "logical_not": _template("~{0}", UNARY),
+        "one_minus_square": _template("(1.0 - {0})*(1.0 + {0})", TIMES),
+        "over_one_plus_square": _template("1.0/(1.0 + {0}*{0})", TIMES),
+        "sech": _template("1.0/{0}.cosh()", TIMES),
+        "csch": _template("1.0/{0}.sinh()", TIMES),
+        "coth": _template("1.0/{0}.tanh()", TIMES),
+        "sinpi": _template("(3.141592653589793*{0}).sin()"),
+        "cospi": _template("(3.141592653589793*{0}).cos()"),
+        "softsign": _template("{0}/(1.0 + {0}.abs())", TIMES),
+        "tanhshrink": _template("{0} - {0}.tanh()", SUM),
+        "sech_square": _template("{0}.cosh()**-2.0", POWER),
+        "logcosh": _template("{0}.cosh().log()"),
+        "identity": lambda _equation, operands: operands[0],
+        "cast": lambda _equation, operands: operands[0],
+        "zeros_like": lambda _equation, _operands: _number(0.0),
+        "ones_like": lambda _equation, _operands: _number(1.0),
+    },
+    others=_others,
+    number=_number,
+    array=_array,
+    document=polars,
+    naming=_NAMING,
+    tensors=False,
+    truths=Truths(
+        lambda truth: Piece(f"{truth.at(ATOM)}.cast(pl.Float64)"),
+        lambda number: Piece(f"{number.at(SUM)} != 0.0", COMPARE),
+    ),
+)
