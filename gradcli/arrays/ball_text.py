@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import decimal as decimals
 import math
+from functools import cache
 from typing import NamedTuple
 
 from flint import arb, fmpq, fmpz
 
 from gradcli.arrays.balls import INFINITY, Number, is_exact, precise, to_float
 
-_BITS_PER_DIGIT = 3.3219280948873626
-# Bits beyond those of the digits, for the power of 10 that a number is divided by.
+# Bits of a power of 10 beside those of its exponent.
 _GUARD = 64
 # Beyond it a number is written with an exponent, as Python writes floats; exact ones of few digits are not.
 _FIXED, _SMALLEST_FIXED = 16, -5
@@ -43,21 +44,36 @@ class Decimal(NamedTuple):
 def decimal(number: Number, digits: int) -> Decimal | None:
     """A finite number in so many significant digits, fewer where those are all; None where they are not proved."""
     number = _as_fraction(number)
-    if type(number) is not fmpq and (not number.is_finite() or number.contains(0)):
+    if type(number) is fmpq:
+        return _of_fraction(number, digits)
+    found = _of_ball(number, digits)
+    if found is None:
         return None
+    mantissa, _, exponent = found.partition("e")
+    whole, _, behind = mantissa.partition(".")
+    # Python reads no whole number of more than 4,300 digits.
+    return Decimal(int(fmpz(whole + behind)), int(fmpz(exponent.lstrip("+") or "0")) - len(behind), False)
+
+
+def _of_ball(number: arb, digits: int) -> str | None:
+    """FLINT's decimals of a ball, the last of which is off by at most one unit: it writes fewer where they are not known."""
+    found: str = number.str(digits, radius=False)
+    written = found.partition("e")[0].lstrip("-0.").replace(".", "")
+    return found if len(written) == digits else None
+
+
+def _of_fraction(number: fmpq, digits: int) -> Decimal:
     if number == 0:
         return Decimal(0, 0, True)
-    with precise(int(digits * _BITS_PER_DIGIT) + _guard(number)):
-        first = _exponent(number)
-        while True:
-            exponent = first - digits + 1
-            found = _rounded(number, exponent)
-            if found is None:
-                return None
-            length = len(str(abs(found.mantissa)))
-            if length == digits or found.mantissa == 0:
-                return found if found.mantissa else None
-            first += length - digits
+    first = first_exponent(number)
+    while True:
+        exponent = first - digits + 1
+        scaled = number * fmpq(10) ** -exponent
+        nearest = scaled.round()
+        length = len(str(abs(nearest)))
+        if length == digits:
+            return Decimal(int(nearest), exponent, bool(scaled == nearest))
+        first += length - digits
 
 
 def _as_fraction(number: Number) -> Number:
@@ -73,29 +89,24 @@ def _guard(number: Number) -> int:
     return _GUARD + int(exponent).bit_length()
 
 
-def _exponent(number: Number) -> int:
+def first_exponent(number: fmpq) -> int:
+    """That of its first digit, or one less."""
+    top: int = abs(int(number.p))
+    bottom: int = int(number.q)
+    # Python writes no whole number of so many digits as FLINT does.
+    found = len(str(fmpz(top))) - len(str(fmpz(bottom))) - 1
+    above = top * 10 ** max(-found - 1, 0) >= bottom * 10 ** max(found + 1, 0)
+    return found + 1 if above else found
+
+
+def _exponent(number: arb) -> int:
     """About the exponent of its first digit."""
     nearby = abs(to_float(number))
     if 0.0 < nearby < math.inf:
         return math.floor(math.log10(nearby))
-    size = abs(arb(number)).mid()
+    size = abs(number).mid()
     # Of a giant its exponent has many digits.
     return int((size.log() / arb(10).log()).mid().floor().unique_fmpz())
-
-
-def _rounded(number: Number, exponent: int) -> Decimal | None:
-    """The nearest multiple of 10**exponent, None where it may be more than that off."""
-    if type(number) is fmpq:
-        scaled = number * fmpq(10) ** -exponent
-        nearest = scaled.round()
-        return Decimal(int(nearest), exponent, scaled == nearest)
-    scaled = number * arb(10) ** -exponent
-    nearest = _nearest(scaled.mid())
-    return Decimal(int(nearest), exponent, False) if abs(scaled - nearest) <= 1 else None
-
-
-def _nearest(middle: Number) -> fmpz:
-    return (middle + fmpq(1, 2)).floor().unique_fmpz()
 
 
 def bound(number: Number, least: int) -> str | None:
@@ -113,8 +124,27 @@ def bound(number: Number, least: int) -> str | None:
 def text(number: Number, digits: int) -> str | None:
     """A number as text, None where so many digits are not proved; `nan` and the infinities as such."""
     if type(number) is not fmpq and not number.is_finite():
-        if not is_exact(number) and not number.is_nan():
-            return None
-        return "nan" if number.is_nan() else "inf" if number == INFINITY else "-inf"
+        return _not_finite(number)
     found = decimal(number, digits)
     return None if found is None else str(found)
+
+
+def _not_finite(number: arb) -> str | None:
+    if not is_exact(number) and not number.is_nan():
+        return None
+    return "nan" if number.is_nan() else "inf" if number == INFINITY else "-inf"
+
+
+def in_python(number: Number, digits: int) -> decimals.Decimal | None:
+    """A number as one of Python's decimals, None where so many digits are not proved. Raises ArithmeticError for one with
+    an exponent that these do not have."""
+    number = _as_fraction(number)
+    if type(number) is fmpq:
+        return _context(digits).divide(decimals.Decimal(int(number.p)), decimals.Decimal(int(number.q)))
+    found = _of_ball(number, digits) if number.is_finite() else _not_finite(number)
+    return None if found is None else decimals.Decimal(found)
+
+
+@cache
+def _context(digits: int) -> decimals.Context:
+    return decimals.Context(digits, Emin=decimals.MIN_EMIN, Emax=decimals.MAX_EMAX)

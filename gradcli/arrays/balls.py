@@ -146,8 +146,9 @@ def exact(value: Any) -> Number:
         return value
     if kind is not float:
         text = str(value) if isinstance(value, (str, Decimal)) else getattr(value, "text", "")
-        if text and _TEXT.fullmatch(text):
-            return from_text(text)
+        match = _TEXT.fullmatch(text) if text else None
+        if match is not None:
+            return _decimal(match)
         if isinstance(value, (Rational, bool)):
             return settled(fmpq(value.numerator, value.denominator))
         value = operator.index(value) if hasattr(value, "__index__") else float(value)
@@ -164,8 +165,15 @@ def exact(value: Any) -> Number:
 def from_text(text: str) -> Number:
     """The number that a decimal is, as in `0.1`, `-1e-5`, `.5`: 0.1 is one tenth. Raises ValueError for other text."""
     match = _TEXT.fullmatch(text.strip().replace("_", ""))
-    if match is None or not (match[2] or match[3]):
+    if match is None:
         raise ValueError(f"{text!r} is not a decimal number")
+    return _decimal(match)
+
+
+def _decimal(match: re.Match[str]) -> Number:
+    """The number that the parts of a decimal say."""
+    if not (match[2] or match[3]):
+        raise ValueError(f"{match[0]!r} is not a decimal number")
     sign, whole, behind, exponent = match.groups(default="")
     digits = (whole + behind).lstrip("0")
     if not digits:

@@ -129,8 +129,8 @@ class FlintArrays(_Known):
             if dtype in ("bool", "int64"):
                 return bool(value) if dtype == "bool" else int(value)
             return value if dtype is None and kind in (bool, int) else Balls(exact(value))
-        if isinstance(value, float):
-            # It keeps its text.
+        if isinstance(value, (float, str)):
+            # A float may keep its text.
             return Balls(exact(value))
         import numpy
 

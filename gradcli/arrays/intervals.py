@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flint import arb, fmpq, fmpz
+from flint import arb, fmpq
 
-from gradcli.arrays.ball_text import Decimal
+from gradcli.arrays.ball_text import Decimal, first_exponent
 from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, Number, is_nan
 
 # A bound of more bits in its exponent is rounded to these powers of 10, or to 0.
@@ -83,23 +83,13 @@ def text(number: Number, digits: int, *, upward: bool) -> str:
         return _giant(number, upward)
     if number == 0:
         return "0"
-    exponent = _exponent(number) - digits + 1
+    exponent = first_exponent(number) - digits + 1
     while True:
         scaled = number * fmpq(10) ** -exponent
         mantissa = int(scaled.ceil() if upward else scaled.floor())
         if len(str(abs(mantissa))) <= digits or mantissa % 10 == 0:
             return str(Decimal(mantissa, exponent, True))
         exponent += 1
-
-
-def _exponent(number: Number) -> int:
-    """That of its first digit, or one less."""
-    top: int = abs(int(number.p))
-    bottom: int = int(number.q)
-    # Python writes no whole number of so many digits as FLINT does.
-    found = len(str(fmpz(top))) - len(str(fmpz(bottom))) - 1
-    above = top * 10 ** max(-found - 1, 0) >= bottom * 10 ** max(found + 1, 0)
-    return found + 1 if above else found
 
 
 def _giant(number: arb, upward: bool) -> str:

@@ -91,10 +91,7 @@ def proved(request: Request, digits: int, most: int = MAX_PRECISION, compute: Co
     """The result of a run, within `computing`, in balls that have so many digits, but for those not told from 0. At each
     precision `compute` gives it, `at_precision` where that is None."""
     compute = compute or at_precision
-    found, _ = refined(
-        lambda: compute(request), lambda result: all(_has(n, digits) for n in numbers(result)), digits, most
-    )
-    return found
+    return refined(lambda: compute(request), lambda result: _has_digits(result, digits), digits, most)[0]
 
 
 def refined(
@@ -160,11 +157,12 @@ def _of(part: Mapping[str, Any] | None) -> Iterator[Any]:
     yield from (part or {}).values()
 
 
-def _has(number: Number, digits: int) -> bool:
-    """Whether so many digits of a number are certain."""
+def _has_digits(result: Result, digits: int) -> bool:
+    """Whether so many digits of every number are certain."""
     from gradcli.arrays.balls import is_exact
 
-    return is_exact(number) or number.rel_accuracy_bits() >= digits * _BITS_PER_DIGIT + _MARGIN
+    bits = digits * _BITS_PER_DIGIT + _MARGIN
+    return all(is_exact(number) or number.rel_accuracy_bits() >= bits for number in numbers(result))
 
 
 def mapped(result: Result, function: Callable[[Number], Any]) -> Result:

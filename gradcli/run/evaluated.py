@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from gradcli import arrays
@@ -94,13 +94,13 @@ def _decimal(options: Options) -> Callable[[Any], Decimal]:
     from gradcli.arrays import ball_text
 
     def decimal(number: Any) -> Decimal:
-        text = ball_text.text(number, options.digits)
-        if text is None:
-            bound = ball_text.bound(number, options.max_precision)
-            text = "nan" if bound is None else f"0{bound[1:]}"
         try:
-            return Decimal(text)
-        except InvalidOperation:
+            found = ball_text.in_python(number, options.digits)
+            if found is not None:
+                return found
+            bound = ball_text.bound(number, options.max_precision)
+            return Decimal("nan" if bound is None else f"0{bound[1:]}")
+        except ArithmeticError:
             raise EvaluationError(
                 "a result has an exponent beyond those of decimal.Decimal", hint="balls=True gives numbers of any size"
             ) from None
