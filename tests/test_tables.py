@@ -14,7 +14,7 @@ from gradcli.errors import BindingError, UsageError
 from gradcli.rows import columns, opening, reading, sources, writing
 
 
-def _mapped(data: bytes, needed: Sequence[str], block: int = 2**22, **options: object) -> bytes:
+def mapped(data: bytes, needed: Sequence[str], block: int = 2**22, **options: object) -> bytes:
     """The table with the sum of the needed columns."""
     reader = opening.open_table("t.csv", reading.Reading(block=block, **options), stream=io.BytesIO(data))
     out = io.BytesIO()
@@ -46,11 +46,11 @@ TABLES = [
 @pytest.mark.parametrize(("table", "expected"), TABLES)
 @pytest.mark.parametrize("block", [1, 7, 2**22])
 def test_rows_are_written_as_they_were_whatever_the_blocks(table: bytes, expected: bytes, block: int) -> None:
-    assert _mapped(table, ["x", "q"], block) == expected
+    assert mapped(table, ["x", "q"], block) == expected
 
 
 def test_a_blank_line_of_a_single_column_is_a_row() -> None:
-    assert _mapped(b"x\n1\n\n3\n", ["x"]) == b"x,value\n1,1.0\n,\n3,3.0\n"
+    assert mapped(b"x\n1\n\n3\n", ["x"]) == b"x,value\n1,1.0\n,\n3,3.0\n"
 
 
 @pytest.mark.parametrize("compression", ["gz", "bz2", "xz", "zst"])
@@ -58,36 +58,36 @@ def test_compressed_tables_are_read_and_written(compression: str) -> None:
     out = io.BytesIO()
     with sources.packed(out, compression) as stream:
         stream.write(b"x,q\n1,2\n" * 2)
-    assert _mapped(out.getvalue(), ["x", "q"]) == b"x,q,value\n1,2,3.0\nx,q,\n1,2,3.0\n"
+    assert mapped(out.getvalue(), ["x", "q"]) == b"x,q,value\n1,2,3.0\nx,q,\n1,2,3.0\n"
     with pytest.raises(BindingError, match="cannot read"):
-        _mapped(out.getvalue()[:-5], ["x", "q"])
+        mapped(out.getvalue()[:-5], ["x", "q"])
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "cp1252"])
 def test_tables_in_other_encodings_are_written_in_utf8(encoding: str) -> None:
     options = {} if encoding == "utf-16" else {"encoding": encoding}
-    assert _mapped("é,x\nü,2\n".encode(encoding), ["x"], **options) == "é,x,value\nü,2,2.0\n".encode()
+    assert mapped("é,x\nü,2\n".encode(encoding), ["x"], **options) == "é,x,value\nü,2,2.0\n".encode()
 
 
 def test_text_that_is_not_utf8_is_refused() -> None:
     with pytest.raises(BindingError, match="not UTF-8"):
-        _mapped(b"n,x\n\xe9,1\n", ["x"])
+        mapped(b"n,x\n\xe9,1\n", ["x"])
 
 
 def test_columns_without_a_header_have_numbers() -> None:
-    assert _mapped(b"1;2,5\n3;4,0\n", ["c1", "c2"], header=False) == b"1;2,5;3,5\n3;4,0;7,0\n"
+    assert mapped(b"1;2,5\n3;4,0\n", ["c1", "c2"], header=False) == b"1;2,5;3,5\n3;4,0;7,0\n"
 
 
 def test_a_repeated_header_is_an_error_where_it_is_needed() -> None:
     table = b"x,n,n\n1,2,3\n"
-    assert _mapped(table, ["x"]) == b"x,n,n,value\n1,2,3,1.0\n"
+    assert mapped(table, ["x"]) == b"x,n,n,value\n1,2,3,1.0\n"
     with pytest.raises(BindingError, match="more than one column 'n'"):
-        _mapped(table, ["n"])
+        mapped(table, ["n"])
 
 
 def test_an_empty_file_is_an_error() -> None:
     with pytest.raises(BindingError, match="is empty"):
-        _mapped(b"", ["x"])
+        mapped(b"", ["x"])
 
 
 def test_patterns_and_folders_stand_for_their_files(tmp_path: Path) -> None:

@@ -73,22 +73,21 @@ class Delimited:
                 if mark is None:
                     return None
                 data = _replaced(data, breaks.at[breaks.quoted], mark)
-        if not self._has_all_columns(data):
-            if len(self._names) == 1:
-                return None
+        rows = self._rows(data)
+        if rows is None and len(self._names) > 1:
             data = _BLANK_LINE.sub(b"", data)
-            if not self._has_all_columns(data):
-                return None
-        return self._block(data, mark)
+            rows = self._rows(data)
+        return None if rows is None else self._block(data, rows, mark)
 
-    def _has_all_columns(self, data: bytes) -> bool:
-        """Whether each line has a field for each column and no more."""
+    def _rows(self, data: bytes) -> int | None:
+        """How many lines there are; None where not each of them has a field for each column and no more."""
         if b'"' in data:
             data = self._quoting.without_quoted_separators(data)
         structure = data.translate(None, self._unstructured)
-        return structure == self._structure * (len(structure) // len(self._structure))
+        rows = len(structure) // len(self._structure)
+        return rows if structure == self._structure * rows else None
 
-    def _block(self, data: bytes, mark: bytes | None) -> Block | None:
+    def _block(self, data: bytes, rows: int, mark: bytes | None) -> Block | None:
         lines = fields = None
         if self._selection.kept is None:
             lines = self._lines(data)
@@ -98,7 +97,7 @@ class Delimited:
             fields = self._texts(data, self._selection.kept, mark)
         texts = self._texts(data, self._selection.texts, mark)
         return Block(
-            data.count(b"\n"),
+            rows,
             self._numbers(data, mark),
             {self._names[place]: texts[_named(place)].to_list() for place in self._selection.texts},
             lines,

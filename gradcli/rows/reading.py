@@ -17,6 +17,7 @@ from gradcli.rows.records import Quoting, Record
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SEPARATORS = (",", ";", "\t")
+_QUOTED = re.compile(r'"(?:[^"]|"")*+"')
 _BLANK_LINES = re.compile(rb"(?:[ \t]*\r?\n)*")
 # Bytes of the beginning that a table is known by.
 SAMPLE = 2**16
@@ -114,7 +115,8 @@ class DelimitedReader(Reader):
         self._start = blank.end() if blank else 0
         self._rest = head[self._start :]
         text = self._rest[: records.last_line_end(self._rest) or None].decode(errors="replace")
-        notation = separators.told(text, [reading.separator] if reading.separator else _SEPARATORS)
+        marks = [mark for mark in _SEPARATORS if mark in _QUOTED.sub("", text.split("\n", 1)[0])]
+        notation = separators.told(text, [reading.separator] if reading.separator else marks or _SEPARATORS[:1])
         separator = reading.separator or ("\t" if format == "tsv" else notation.separator)
         self._quoting = Quoting(separator.encode())
         first = self._first()

@@ -36,12 +36,17 @@ def blocks(
     """
     rest, unread = b"", io.BytesIO(head)
     while chunk := unread.read(size) or read(size):
-        data = rest + chunk if rest else chunk
+        if b'"' not in chunk and b'"' not in rest and (end := last_line_end(chunk)):
+            # One copy of the bytes and no more: the memory for each takes as long as parsing a part of them.
+            yield b"".join((rest, memoryview(chunk)[:end]))
+            rest = chunk[end:]
+            continue
+        data = rest + chunk
         end = last_end(data)
         if not end and len(data) > MAX_RECORD:
             end = _first_line_end(data)
         if end:
-            yield data[:end] if end < len(data) else data
+            yield data[:end]
         rest = data[end:]
     if rest:
         yield rest
