@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 
 import pytest
 
@@ -49,6 +51,7 @@ def test_a_file_and_an_output(run, tmp_path):
         (["t**2", "--value", "run"], "the result 'run' is called as a column of the table is"),
         (["t**2", "--keep", "tt"], "the table has no column 'tt'"),
         (["t**2", "--wrt", "q"], "--wrt names 'q', which has no value"),
+        (["t**2", "--encoding", "rot13"], "there is no encoding 'rot13'"),
         (["-"], "the program and the table cannot both be standard input"),
         ([], "there is no program"),
     ],
@@ -57,6 +60,39 @@ def test_wrong_words(run, words, message):
     done = run("map", *words, "--json", stdin=TABLE)
     assert (done.status, done.out) == (2, "")
     assert done.error["message"] == message
+
+
+@pytest.mark.parametrize(
+    ("order", "message"), [("1000000000", "has a factorial that is no float"), ("100", "more than 2,000,000 steps")]
+)
+def test_there_are_no_more_results_than_fit(run, order, message):
+    done = run("map", "a*b*c*d", "--order", order, stdin="a,b,c,d\n1,2,3,4\n")
+    assert (done.status, done.out) == (1, "")
+    assert message in done.err
+
+
+def test_lines_that_end_in_cr_alone_are_no_table(run):
+    done = run("map", "t", stdin=TABLE.replace("\n", "\r"))
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: the lines of standard input end in CR alone")
+
+
+def test_a_header_is_as_long_as_it_is(run):
+    names = [f"c{i}" for i in range(20_000)]
+    done = run("map", "c5*c19999", "--only", stdin=f"{','.join(names)}\n{','.join(['3'] * len(names))}\n")
+    assert (done.out, done.err) == ("value,d_c5,d_c19999\n9.0,3.0,3.0\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are those of POSIX")
+@pytest.mark.parametrize("name", ["table", "table.csv"])
+def test_a_pipe_is_opened_once(run, tmp_path, name):
+    pipe = tmp_path / name
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(TABLE,))
+    writer.start()
+    done = run("map", "t", str(pipe), "--only")
+    writer.join()
+    assert (done.out, done.err) == ("value,d_t\n0.0,1.0\n2.0,1.0\n", "")
 
 
 FAILING = "x,n\n4,0\n9,1\n,0\n2024-01-02,1\n1,2,3\n16,0\n"

@@ -9,6 +9,7 @@ from gradcli.rows import columnar, sources
 from gradcli.rows.lines import FORMAT as LINES
 from gradcli.rows.lines import LinesReader
 from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, Reading, closed_on_error
+from gradcli.rows.records import MAX_RECORD
 
 
 def open_table(
@@ -24,7 +25,7 @@ def open_table(
         raise UsageError(f"{mark!r} is no separator", hint="it is one character, such as , or ;")
     named, compression = (None, None) if stream is not None else sources.format_of(source)
     format = reading.format or named
-    if stream is None and compression is None and format in columnar.FORMATS:
+    if stream is None and compression is None and format in columnar.FORMATS and not sources.is_passing(source):
         return columnar.ColumnarReader(source, format, reading, part)
     opened = sources.Stream(source, stream or sources.opened(source), reading.encoding)
     with closed_on_error(opened):
@@ -42,10 +43,11 @@ def open_table(
 
 
 def _head(stream: sources.Stream) -> bytes:
-    """The beginning of a table: two lines of it, and more where that is there; of JSON one."""
+    """The beginning of a table: two lines of it, and more where that is there; of JSON, and of long lines, one."""
     head = b""
-    while (chunk := stream.read(SAMPLE)) and len(head := head + chunk) < SAMPLE:
-        if head.count(b"\n") > (not _is_lines(head)):
+    while (chunk := stream.read(SAMPLE)) and len(head := head + chunk) <= MAX_RECORD:
+        one = _is_lines(head) or len(head) >= SAMPLE
+        if head.count(b"\n") >= (1 if one else 2):
             break
     return head
 

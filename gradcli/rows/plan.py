@@ -5,6 +5,7 @@ All of it is settled, and every clash found, before the first row is read.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations_with_replacement
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, UsageError, did_you_mean, nearest
+from gradcli.kinds.taylor import check_order
 from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax.tree import Module
@@ -22,6 +24,8 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 COLUMN = "column:"
 # The key of the value, beside those of the derivatives, which are names joined with commas.
 VALUE = ""
+# In steps: to name a result, and to hold its column.
+_RESULT = 16
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -83,7 +87,8 @@ def planned(asked: Asked, table: Sequence[str]) -> Plan:
     """The plan for a table with these columns.
 
     Raises BindingError for a name without a value, or with two, for one to differentiate by that is not read, and for
-    results that are called as a column is; ProgramSyntaxError for text that is no program.
+    results that are called as a column is; ProgramSyntaxError for text that is no program, LimitError for more results
+    than there may be.
     """
     with limits.within(asked.max_steps, asked.max_elements):
         program = None if asked.program_column is not None else read(asked.program)
@@ -206,6 +211,9 @@ def leaves(bound: Sequence[str], asked: Asked) -> tuple[str, ...]:
 
 def _results(asked: Asked, wrt: Sequence[str]) -> dict[str, str]:
     """The columns of results by their keys: the value, then the derivatives of each order."""
+    check_order(asked.order)
+    with limits.within(asked.max_steps, asked.max_elements):
+        limits.charge_steps(_RESULT * limits.STEP * math.comb(len(wrt) + asked.order, asked.order))
     names = {VALUE: f"{asked.prefix}{asked.value}"}
     for order in range(1, asked.order + 1):
         for by in combinations_with_replacement(wrt, order):

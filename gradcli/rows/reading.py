@@ -114,6 +114,10 @@ class DelimitedReader(Reader):
         blank = _BLANK_LINES.match(head, 3 if head.startswith(_BYTE_ORDER_MARK) else 0)
         self._start = blank.end() if blank else 0
         self._rest = head[self._start :]
+        if b"\r" in self._rest and b"\n" not in self._rest:
+            raise BindingError(
+                f"the lines of {self.name} end in CR alone", hint="tr '\\r' '\\n' makes those ends that are read"
+            )
         text = self._rest[: records.last_line_end(self._rest) or None].decode(errors="replace")
         marks = [mark for mark in _SEPARATORS if mark in _QUOTED.sub("", text.split("\n", 1)[0])]
         notation = separators.told(text, [reading.separator] if reading.separator else marks or _SEPARATORS[:1])

@@ -85,6 +85,12 @@ def _files(word: str) -> list[str]:
     return matching
 
 
+def is_passing(path: str) -> bool:
+    """Whether what is read of a path is gone then, as from a pipe."""
+    found = None if is_url(path) else system.found(path)
+    return found is not None and not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
+
+
 def opened(path: str) -> IO[bytes]:
     """The bytes of a file. Raises BindingError where it cannot be read."""
     if is_url(path):
@@ -265,7 +271,8 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
     try:
         found = codecs.lookup(encoding)
         decoder = codecs.getincrementaldecoder(encoding)()
-        if not isinstance(decoder.decode(b""), str):
+        # rot13 turns text into text.
+        if not getattr(found, "_is_text_encoding", True):
             raise LookupError
     except (LookupError, ValueError) as error:
         raise UsageError(

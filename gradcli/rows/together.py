@@ -1,15 +1,15 @@
-"""Tables that become one: they are alike, and each file is open only while it is read."""
+"""Tables that become one: they are alike, and each file is open only while it is read; a pipe is opened once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import cached_property
 from typing import IO
 
 from gradcli.errors import BindingError
 from gradcli.rows.opening import open_table
 from gradcli.rows.reading import Reader, Reading
+from gradcli.rows.sources import is_passing
 from gradcli.rows.targets import STDIN
 
 _STDIN_NAME = "standard input"
@@ -25,6 +25,8 @@ class Together:
         self._sources = sources
         self._reading = reading
         self._stream = stream
+        # Of sources whose beginning can be read once.
+        self._passing: dict[str, Reader] = {}
         sizes = []
         for place, source in enumerate(sources):
             reader = self._opened(source)
@@ -32,7 +34,7 @@ class Together:
                 self.columns, self.format, self._dialect = reader.columns, reader.format, reader.dialect
             self._check(reader)
             sizes.append(reader.size)
-            if source != STDIN:
+            if source not in self._passing:
                 reader.close()
         # The bytes to be read, None where that is not known.
         self.size = None if None in sizes else sum(filter(None, sizes))
@@ -50,12 +52,15 @@ class Together:
                 yield reader
 
     def _opened(self, source: str) -> Reader:
-        return self._of_stream if source == STDIN else open_table(source, self._reading)
-
-    @cached_property
-    def _of_stream(self) -> Reader:
-        """The table of the stream, the beginning of which can be read once."""
-        return open_table(_STDIN_NAME, self._reading, stream=self._stream)
+        if source in self._passing:
+            return self._passing[source]
+        if source == STDIN:
+            reader = open_table(_STDIN_NAME, self._reading, stream=self._stream)
+        else:
+            reader = open_table(source, self._reading)
+        if source == STDIN or is_passing(source):
+            self._passing[source] = reader
+        return reader
 
     def _check(self, reader: Reader) -> None:
         for what, found, first in (
