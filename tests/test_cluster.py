@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -499,15 +499,14 @@ def test_nobody_answers(on, table):
     assert "no Dask cluster answers at tcp://127.0.0.1:9" in outcome.err
 
 
-def processes() -> set[int]:
-    """Those that Dask has started, by any process of these tests."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and b"spawn_main" in (entry / "cmdline").read_bytes():
-                found.add(int(entry.name))
-        except OSError:
-            continue
+def processes(scratch: Path) -> list[str]:
+    """The workers that were started with this directory for what is temporary."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (entry / "cmdline").read_text()
+            if "spawn_main" in command and f"TMPDIR={scratch}".encode() in (entry / "environ").read_bytes():
+                found.append(command)
     return found
 
 
@@ -535,12 +534,13 @@ def command(table: Path, where: str, out: Path) -> subprocess.Popen[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_workers_that_are_processes(run, on, table, tmp_path, monkeypatch):
     """One test for all, as processes take seconds to start."""
-    before, whole = processes(), run("map", PROGRAM, str(table)).out
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
-    (tmp_path / "scratch").mkdir()
+    scratch, whole = tmp_path / "scratch", run("map", PROGRAM, str(table)).out
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     monkeypatch.setattr(tempfile, "tempdir", None)
     with dask_pool.quiet(), dask_pool.started(2) as cluster:
         at = cluster.scheduler_address
+        assert processes(scratch)
         another_version_is_refused(on, table, at)
         a_worker_is_killed(on, table, tmp_path / "out", cluster)
         two = {part.name: part.read_bytes() for part in parts(tmp_path / "out")}
@@ -553,8 +553,8 @@ def test_workers_that_are_processes(run, on, table, tmp_path, monkeypatch):
         assert {part.name: part.read_bytes() for part in parts(tmp_path / "one")} == two
     the_command_is_interrupted(run, table, tmp_path / "interrupted")
     the_scheduler_is_lost(on, table, tmp_path / "lost")
-    wait_for(lambda: processes() <= before)
-    assert os.listdir(tmp_path / "scratch") == []
+    wait_for(lambda: not processes(scratch))
+    assert os.listdir(scratch) == []
 
 
 def another_version_is_refused(on, table, at):
