@@ -337,6 +337,15 @@ def test_failing_rows_are_counted_over_all_parts(run, on, table, tmp_path, threa
     assert joined(tmp_path / "out") == whole.out
 
 
+@pytest.mark.parametrize("program", ["n/(x-2)*q", "[n/(x-2), q]"])
+def test_results_that_are_not_finite_are_counted_over_all_parts(run, on, table, tmp_path, threads, program):
+    whole = run("map", program, str(table))
+    assert "have results that are not finite; the first is row 4" in whole.err
+    outcome = on("local", program, table)
+    assert outcome.err.replace(f" of {table}", "") == whole.err
+    assert joined(tmp_path / "out") == whole.out
+
+
 def test_a_task_whose_worker_died_is_given_to_another(run, on, table, tmp_path, threads):
     def before(number: int, _part: str) -> None:
         if number in (3, 5):

@@ -18,6 +18,7 @@ from gradcli.rows.manifest import Manifest
 from gradcli.rows.opening import open_table
 from gradcli.rows.pipeline import first_shapes
 from gradcli.rows.plan import Plan, planned
+from gradcli.rows.sources import is_url
 from gradcli.rows.targets import STDIN, check_format
 
 # Parts that are told of on standard error; the manifest has all.
@@ -68,7 +69,7 @@ def _request(options: ClusterOptions, job: Job, sources: Sequence[str]) -> clust
         raise UsageError("standard input is on one machine alone", hint="--cluster reads files that all workers see")
     part_bytes = options.part_bytes and confined.byte_count(options.part_bytes, "size of parts")
     # Workers are started elsewhere.
-    paths = [path if "://" in path else os.path.abspath(path) for path in sources]
+    paths = [path if is_url(path) else os.path.abspath(path) for path in sources]
     retries = cluster.RETRIES if options.retries is None else options.retries
     return cluster.Request(
         job, paths, os.path.abspath(options.output), None, part_bytes or None, options.resume, retries
@@ -84,7 +85,7 @@ def _told(
     environment: Environment,
 ) -> ExitStatus:
     """Say what came of the rows and which parts are missing; the exit status."""
-    report = cluster.report(done, sources)
+    report = cluster.report(done, sources, job.asked.dtype)
     failures = [*cluster.failures(done, sources)]
     for name, error in failures[:_MOST_TOLD]:
         error.message = f"{name} is missing: {error.message}"

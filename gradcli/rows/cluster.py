@@ -14,9 +14,11 @@ from gradcli.rows.failures import Failure
 from gradcli.rows.job import Job
 from gradcli.rows.manifest import Input, Manifest, Part
 from gradcli.rows.pipeline import Odd, Progress, Report
+from gradcli.rows.plan import of_plain
 from gradcli.rows.spread import Shapes
 
 PART_BYTES = 2**26
+_COUNTS = ("rows_in", "rows_out", "missing", "failed", "nonfinite")
 RETRIES = 3
 
 
@@ -35,7 +37,7 @@ class Request(NamedTuple):
 
 def run(request: Request, begun: Manifest, pool: Pool, progress: Callable[[Progress], object] = lambda _: None) -> None:
     """Have all parts computed that are not done; the manifest says what came of each, also where this is interrupted.
-    `progress` is called after each, with the parts and rows that are done.
+    `progress` is called after each, with the parts that are done and the rows of this time.
 
     Raises GradcliError where the cluster is lost or an input changes, and UsageError for workers of another version.
     """
@@ -45,7 +47,7 @@ def run(request: Request, begun: Manifest, pool: Pool, progress: Callable[[Progr
         for part, where in enumerate(begun.parts)
         if begun.results[part] is None
     }
-    told, rows = len(begun.parts) - len(tasks), begun.rows
+    told, rows = len(begun.parts) - len(tasks), 0
     try:
         with closing(_told(request, pool, workers.compute, tasks)) as results:
             for part, result in results:
@@ -117,7 +119,7 @@ def _told(
     request: Request, pool: Pool, function: Callable[..., dict[str, Any]], tasks: Mapping[int, tuple[Any, ...]]
 ) -> Generator[tuple[int, dict[str, Any]]]:
     """What workers tell of each task. Raises UsageError where they are of another version."""
-    size = max((len(json_text.dumps(task[1])) for task in [*tasks.values()][:1]), default=0)
+    size = len(json_text.dumps(request.job.as_json()))
     with closing(driver.done(pool, function, tasks, request.retries, size)) as results:
         for key, result in results:
             if isinstance(result, Died):
@@ -146,18 +148,19 @@ def _check(done: Manifest) -> None:
         )
 
 
-def report(done: Manifest, names: Sequence[str]) -> Report:
-    """What became of all rows that were computed; `names` are those of the inputs, as a user knows them."""
+def report(done: Manifest, names: Sequence[str], dtype: str) -> Report:
+    """What became of all rows that were computed, in numbers of a dtype; `names` are those of the inputs, as a user knows
+    them."""
     total = Report()
     for _, result, place in _placed(done, names):
         if "error" not in result:
-            counts = {field: result[field] for field in Report._fields[:5]}
+            counts = {name: result[name] for name in _COUNTS}
             failure, odd = result["first_failure"], result["first_nonfinite"]
             total = total.plus(
                 Report(
                     **counts,
                     first_failure=failure and Failure(**place.of(failure)),
-                    first_nonfinite=odd and Odd(**place.of(odd)),
+                    first_nonfinite=odd and Odd(**place.of(odd))._replace(inputs=of_plain(odd["inputs"], dtype)),
                 )
             )
     return total

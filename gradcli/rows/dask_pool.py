@@ -78,7 +78,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def started(count: int) -> Iterator[Any]:
-    """A cluster of so many processes of this machine that nobody else can reach. It leaves nothing behind."""
+    """A cluster of so many processes of this machine that no other machine can reach. It leaves nothing behind."""
     import dask
     import distributed
 
@@ -123,9 +123,11 @@ class DaskPool:
                 continue
             if isinstance(version, (ImportError, AttributeError)):
                 version = self._answer("gradcli:__version__", address)
-            if isinstance(version, Exception) and not isinstance(version, ImportError):
-                self.deaths(version)
-            raise workers.other_version(None if isinstance(version, Exception) else version)
+            if isinstance(version, ImportError):
+                version = None
+            if isinstance(version, Exception):
+                raise self._lost(version)
+            raise workers.other_version(version)
 
     def _answer(self, name: str, address: str | None = None) -> Any:
         """What a worker has under a name, or the error that it has nothing there."""
@@ -147,4 +149,7 @@ class DaskPool:
 
         if isinstance(error, KilledWorker):
             return int(error.allowed_failures) + 1
-        raise GradcliError(f"the cluster at {self._where} is lost: {error}", hint=_LOST) from error
+        raise self._lost(error) from error
+
+    def _lost(self, error: BaseException) -> GradcliError:
+        return GradcliError(f"the cluster at {self._where} is lost: {error}", hint=_LOST)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from gradcli.errors import GradcliError, UsageError
 from gradcli.io import json_text, output, system
+from gradcli.rows.sources import is_url
 
 NAME = "gradcli-map.json"
 PREFIX = "part-"
@@ -43,7 +44,7 @@ class Part(NamedTuple):
 
 def found(path: str) -> Input:
     """Raises OSError where there is no such file."""
-    if "://" in path:
+    if is_url(path):
         return Input(path, None, None)
     status = system.status(path)
     return Input(path, status.st_size, status.st_mtime_ns)
@@ -170,15 +171,11 @@ class Manifest:
             )
         for before, now in zip(earlier, self.inputs):
             if before != now:
-                raise changed(now.path)
+                raise UsageError(f"{now.path!r} has changed since the run began", hint=_ANEW)
 
 
 def _state(result: Mapping[str, Any] | None) -> str:
     return _WAITING if result is None else _FAILED if "error" in result else _DONE
-
-
-def changed(path: str) -> UsageError:
-    return UsageError(f"{path!r} has changed since the run began", hint=_ANEW)
 
 
 def left(directory: str) -> Mapping[str, Any] | None:

@@ -8,20 +8,25 @@ from contextlib import closing
 from gradcli.rows.columnar import ColumnarReader
 from gradcli.rows.opening import open_table
 from gradcli.rows.reading import Range, Reading
+from gradcli.rows.sources import format_of
 
 
-def parts(path: str, reading: Reading, part_bytes: int) -> list[Range | None]:
-    """Ranges of about so many bytes, which begin and end where records do, and ranges of rows of a file that is stored by
-    columns; None stands for the whole of a file which cannot be cut. Raises BindingError where it cannot be read."""
+def divided(path: str, reading: Reading, part_bytes: int) -> tuple[str, list[Range | None]]:
+    """The format of a file, and where it is cut: ranges of about so many bytes, which begin and end where records do, or
+    ranges of rows of a file that is stored by columns. None stands for the whole of a file which cannot be cut.
+
+    Raises BindingError where it cannot be read.
+    """
     with closing(open_table(path, reading._replace(block=min(reading.block, part_bytes)))) as reader:
-        if reader.size is None or not reader.divisible:
-            return [None]
+        if reader.size is None or not reader.divisible or format_of(path)[1] is not None:
+            return reader.format, [None]
         if isinstance(reader, ColumnarReader):
-            return [*_of_rows(reader.rows, max(1, reader.rows * part_bytes // max(1, reader.size)))]
+            most = reader.rows * part_bytes // max(1, reader.size)
+            return reader.format, [*_of_rows(reader.rows, max(1, most))]
         # In one pass over the file, by what cuts it into blocks as well.
         sizes = [piece.size for piece in reader.pieces(())]
         header = reader.size - sum(sizes)
-    return [*_filled([header, *sizes], part_bytes)]
+    return reader.format, [*_filled([header, *sizes], part_bytes)]
 
 
 def _of_rows(rows: int, most: int) -> Iterator[Range]:

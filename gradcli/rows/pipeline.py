@@ -273,7 +273,9 @@ def _nonfinite(evaluated: Evaluated) -> tuple[int, int | None]:
     some = None
     for found in evaluated.results.values():
         # A sum is finite only where all are.
-        if found.dtype.kind == "O" or math.isfinite(found.sum()):
+        with np.errstate(all="ignore"):
+            finite = found.dtype.kind == "O" or math.isfinite(found.sum())
+        if finite:
             continue
         bad = np.ma.filled(~np.isfinite(found), False).reshape(len(found), -1).any(1) & ~evaluated.null
         some = bad if some is None else some | bad

@@ -52,18 +52,26 @@ class Asked(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """The same as what `json` writes: arrays are nested lists."""
-        shared = {name: arrays.on_host(value) for name, value in self.shared.items()}
-        plain = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in shared.items()}
-        return self._asdict() | {"columns": dict(self.columns), "shared": plain}
+        return self._asdict() | {"columns": dict(self.columns), "shared": plain(self.shared)}
 
     @classmethod
     def of_json(cls, written: Mapping[str, Any]) -> Asked:
         """What `as_json` was made of."""
-        np = arrays.numpy_namespace()
-        dtype = written["dtype"]
-        shared = {name: np.asarray(value, dtype) for name, value in written["shared"].items()}
+        shared = of_plain(written["shared"], written["dtype"])
         lists = {key: None if written[key] is None else tuple(written[key]) for key in ("wrt", "const", "keep")}
         return cls(**{**written, **lists, "shared": shared})
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers, and arrays as nested lists of numbers."""
+    found = {name: arrays.on_host(value) for name, value in values.items()}
+    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in found.items()}
+
+
+def of_plain(values: Mapping[str, Any], dtype: str) -> dict[str, Any]:
+    """What `plain` was made of, as arrays."""
+    np = arrays.numpy_namespace()
+    return {name: np.asarray(value, dtype) for name, value in values.items()}
 
 
 class Plan(NamedTuple):

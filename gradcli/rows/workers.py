@@ -17,10 +17,10 @@ from gradcli.errors import GradcliError, UsageError, internal
 from gradcli.io import output, system
 from gradcli.rows import parts
 from gradcli.rows.failures import RowError
-from gradcli.rows.job import Job, plain
+from gradcli.rows.job import Job
 from gradcli.rows.opening import open_table
 from gradcli.rows.pipeline import Report, run_rows
-from gradcli.rows.plan import planned
+from gradcli.rows.plan import plain, planned
 from gradcli.rows.reading import Range, Reader
 
 VERSION = __version__
@@ -68,9 +68,8 @@ def _plain(error: BaseException) -> dict[str, Any]:
 
 
 def _divided(job: Job, path: str, part_bytes: int) -> dict[str, Any]:
-    bounds = [(None, None) if part is None else part for part in parts.parts(path, job.reading, part_bytes)]
-    with closing(open_table(path, job.reading)) as reader:
-        return {"format": job.to or reader.format, "parts": bounds}
+    format, found = parts.divided(path, job.reading, part_bytes)
+    return {"format": job.to or format, "parts": [(None, None) if part is None else part for part in found]}
 
 
 def _computed(
