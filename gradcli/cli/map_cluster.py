@@ -70,6 +70,8 @@ def _request(options: ClusterOptions, job: Job, sources: Sequence[str]) -> clust
     part_bytes = options.part_bytes and confined.byte_count(options.part_bytes, "size of parts")
     # Workers are started elsewhere.
     paths = [path if is_url(path) else os.path.abspath(path) for path in sources]
+    for path in paths:
+        cluster.found(path)
     retries = cluster.RETRIES if options.retries is None else options.retries
     return cluster.Request(
         job, paths, os.path.abspath(options.output), None, part_bytes or None, options.resume, retries

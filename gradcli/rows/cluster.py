@@ -69,7 +69,7 @@ def begin(request: Request, pool: Pool) -> Manifest:
 
     Raises UsageError where the directory has another run, or one that is not to be resumed.
     """
-    job, inputs = request.job.as_json(), [*map(_found, request.paths)]
+    job, inputs = request.job.as_json(), [*map(found, request.paths)]
     earlier = manifest.left(request.directory)
     if earlier is not None and request.resume:
         part_bytes = request.part_bytes or earlier.get("part_bytes", PART_BYTES)
@@ -83,8 +83,8 @@ def begin(request: Request, pool: Pool) -> Manifest:
     return begun
 
 
-def _found(path: str) -> Input:
-    """Raises BindingError where a file cannot be read."""
+def found(path: str) -> Input:
+    """A file as it is. Raises BindingError where there is none that all workers could read."""
     with sources.readable(path):
         return manifest.found(path)
 
@@ -139,7 +139,7 @@ def _died(count: int) -> dict[str, Any]:
 def _check(done: Manifest) -> None:
     """Raise GradcliError where what was read, or written, is not what the manifest says."""
     for each in done.inputs:
-        if _found(each.path) != each:
+        if found(each.path) != each:
             raise GradcliError(f"{each.path!r} has changed while it was read", hint="compute all of it again")
     for part in done.elsewhere():
         raise GradcliError(

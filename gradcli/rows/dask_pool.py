@@ -17,6 +17,8 @@ from gradcli.timing import phase
 
 _LOCAL = "local"
 _HINT = "--cluster is tcp://HOST:PORT, local, or local:N for N workers"
+# Workers that may be started: so many on any machine, and for each core.
+_ALWAYS, _EACH = 8, 4
 _LOST = "what is done is kept: --resume continues"
 
 
@@ -45,13 +47,20 @@ def _workers(where: str) -> int | None:
     """How many to start here, None where they run already."""
     name, _, count = where.partition(":")
     if name == _LOCAL:
-        if not count and where == _LOCAL:
-            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if where == _LOCAL:
+            return cores
         if count.isascii() and count.isdigit() and int(count):
-            return int(count)
+            return _checked(int(count), max(_ALWAYS, _EACH * cores))
     elif where.startswith(("tcp://", "tls://")):
         return None
     raise UsageError(f"there is no cluster {where!r}", hint=_HINT)
+
+
+def _checked(count: int, most: int) -> int:
+    if count > most:
+        raise UsageError(f"{count:,} workers are more than this machine may start, {most}", hint=_HINT)
+    return count
 
 
 @phase("import")

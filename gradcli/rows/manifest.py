@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gradcli.errors import GradcliError, UsageError
+from gradcli.errors import BindingError, GradcliError, UsageError
 from gradcli.io import json_text, output, system
 from gradcli.rows.sources import is_url
 
@@ -43,10 +44,12 @@ class Part(NamedTuple):
 
 
 def found(path: str) -> Input:
-    """Raises OSError where there is no such file."""
+    """Raises OSError where there is no such file, and BindingError where what is there can be read only once."""
     if is_url(path):
         return Input(path, None, None)
     status = system.status(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise BindingError(f"{path!r} is no regular file", hint="copy its data to a file first: all workers read it")
     return Input(path, status.st_size, status.st_mtime_ns)
 
 

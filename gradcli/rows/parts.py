@@ -10,6 +10,9 @@ from gradcli.rows.opening import open_table
 from gradcli.rows.reading import Range, Reading
 from gradcli.rows.sources import format_of
 
+# A part is made of so many pieces at least, so that what is missing of its size is a part of that.
+_PIECES = 16
+
 
 def divided(path: str, reading: Reading, part_bytes: int) -> tuple[str, list[Range | None]]:
     """The format of a file, and where it is cut: ranges of about so many bytes, which begin and end where records do, or
@@ -17,7 +20,8 @@ def divided(path: str, reading: Reading, part_bytes: int) -> tuple[str, list[Ran
 
     Raises BindingError where it cannot be read.
     """
-    with closing(open_table(path, reading._replace(block=min(reading.block, part_bytes)))) as reader:
+    block = max(1, min(reading.block, part_bytes // _PIECES))
+    with closing(open_table(path, reading._replace(block=block))) as reader:
         if reader.size is None or not reader.divisible or format_of(path)[1] is not None:
             return reader.format, [None]
         if isinstance(reader, ColumnarReader):
