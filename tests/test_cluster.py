@@ -527,11 +527,11 @@ def processes(scratch: Path) -> list[str]:
     return found
 
 
-def wait_for(condition: Callable[[], Any]) -> None:
-    ends = time.monotonic() + 30
+def wait_for(condition: Callable[[], Any], pause: float = 0.01) -> None:
+    ends = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < ends
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def command(table: Path, where: str, out: Path) -> subprocess.Popen[str]:
@@ -570,7 +570,7 @@ def test_workers_that_are_processes(run, on, table, tmp_path, monkeypatch):
         assert {part.name: part.read_bytes() for part in parts(tmp_path / "one")} == two
     the_command_is_interrupted(run, table, tmp_path / "interrupted")
     the_scheduler_is_lost(on, table, tmp_path / "lost")
-    wait_for(lambda: not processes(scratch))
+    wait_for(lambda: not processes(scratch), 0.2)
     assert os.listdir(scratch) == []
 
 
