@@ -111,6 +111,16 @@ class within:
 
 
 @contextmanager
+def spending(budget: Budget) -> Iterator[None]:
+    """Within the block, work is charged to this budget."""
+    token = _current.set(budget)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
 def attempt() -> Iterator[None]:
     """Within the block, work is charged to a budget of its own, a share of what the run has left.
 
@@ -122,8 +132,5 @@ def attempt() -> Iterator[None]:
         return
     part = Budget(whole.max_steps, whole.max_elements)
     part.eighths, part.elements = whole.eighths // _SHARE_OF_STEPS, whole.elements // _SHARE_OF_ELEMENTS
-    token = _current.set(part)
-    try:
+    with spending(part):
         yield
-    finally:
-        _current.reset(token)

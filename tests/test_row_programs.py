@@ -226,8 +226,9 @@ def test_rows_of_other_shapes_are_arrays_of_their_own():
     assert [d.tolist() for d in results.derivatives["v"]] == [[2.0, 4.0], [2.0, 4.0, 6.0], [10.0, 12.0]]
 
 
-def test_more_courses_than_are_recorded_are_evaluated_row_by_row(monkeypatch):
-    monkeypatch.setattr(row_paths, "_MOST_PATHS", 5)
+@pytest.mark.parametrize(("limit", "most"), [("_MOST_PATHS", 5), ("_LONGEST", 300), ("_STEPS", 500)])
+def test_courses_that_are_too_many_or_too_long_to_record_are_evaluated_row_by_row(monkeypatch, limit, most):
+    monkeypatch.setattr(row_paths, limit, most)
     text = "n = 0\ny = x\nwhile y > 1:\n  y = y - 1\n  n += 1\nn + y*y"
     x = np.arange(12) + 0.5
     values, gradients = gradcli.compile(text).value_and_grad({"x": x}, rows=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays, limits
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.executors import on_host
 from gradcli.executors.row_blocks import RowBlocks, over_blocks
 from gradcli.kinds.batch import Batched, new_nesting, unbatched
@@ -34,11 +34,16 @@ _MOST_ROWS = 2**14
 _FEWER_ROWS = (64, 1024)
 # Rows times equations for one thread: with fewer, starting it takes longer than it saves.
 _WORTH_A_THREAD = 2**20
-
+# So many elements are kept while a program for a block is made.
+_MOST_KEPT = 2**23
 
 # So many paths are recorded for rows of one kind; a recording that fails for what it met counts as some of them.
 _MOST_PATHS = 64
 _FAILED = 16
+# A path of more steps is not recorded, which takes as long as to evaluate some tens of rows, and none are after it; nor
+# are more in all of them.
+_LONGEST = 400_000
+_STEPS = 1_000_000
 
 
 class Paths:
@@ -48,6 +53,7 @@ class Paths:
         self.known: tuple[RowPath, ...] = ()
         self.lock = threading.Lock()
         self._left = _MOST_PATHS
+        self._steps = _STEPS
 
     @property
     def is_one(self) -> bool:
@@ -64,17 +70,30 @@ class Paths:
         most: tuple[int, int],
     ) -> None:
         """Know the path of one of `rows` with these inputs, unless there are too many, or it cannot be recorded."""
-        if self._left <= 0:
+        if self._left <= 0 or self._steps <= 0:
             return
-        for fixed in ({}, dict(rows.shared)) if rows.shared else ({},):
+        for fixed in ({}, {name: inputs[name] for name in rows.shared}) if rows.shared else ({},):
             given = {name: value for name, value in inputs.items() if name not in fixed}
+            budget = limits.Budget(min(most[0], _LONGEST), most[1])
             try:
-                with limits.within(*most), arrays.using_dtype(converted.dtype(inputs)), arrays.using_namespace(None):
+                with (
+                    limits.spending(budget),
+                    arrays.using_dtype(converted.dtype(inputs)),
+                    arrays.using_namespace(None),
+                ):
                     trace = row_derivatives(program, given, fixed, wrt, order)
                 path = RowPath(trace, given, frozenset(rows.columns), fixed, most)
-                path.prepare(rows.count)
-            except (GradcliError, MemoryError):
+                path.prepare(rows.count if rows.namespace is None else 1)
+            except (NotRecordableError, NotBatchableError):
+                # Numbers that all rows share are known when it is recorded for them alone.
                 continue
+            except LimitError:
+                self._left = 0
+                return
+            except (GradcliError, MemoryError):
+                break
+            finally:
+                self._steps -= budget.max_steps - budget.eighths // limits.STEP
             self._left -= 1
             self.known = (*self.known, path)
             return
@@ -102,8 +121,7 @@ class RowPath:
         self.columns = columns
         self.fixed = fixed
         self.limits = most
-        largest = max((arrays.size(e.output) for e in self.program.equations), default=1)
-        self.most_rows = max(1, min(_MOST_ROWS, _ELEMENTS // max(1, largest)))
+        self.most_rows = _most_rows([arrays.size(e.output) for e in self.program.equations])
         self._executables: dict[tuple[int, bool], Executable] = {}
 
     def prepare(self, count: int) -> None:
@@ -245,6 +263,12 @@ def _floating(result: Any, rows: Rows) -> Any:
     array = rows.namespace.asarray(result)
     array = array if arrays.is_floating(array) else rows.namespace.astype(array, converted.dtype(rows.inputs))
     return arrays.unshared(array, rows.inputs.values())
+
+
+def _most_rows(sizes: Sequence[int]) -> int:
+    """How many rows a block has, a power of 2, where equations for one row have results of these sizes."""
+    most = min(_MOST_ROWS, _ELEMENTS // max(1, *sizes, 1), _MOST_KEPT // max(1, sum(sizes)))
+    return 1 << max(1, most).bit_length() - 1
 
 
 def _same(a: Any, b: Any) -> bool:
