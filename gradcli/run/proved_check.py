@@ -30,6 +30,24 @@ class _Both(NamedTuple):
     own: Gradient
 
 
+class _Checked(NamedTuple):
+    """A program at a point of its leaves, and the directions along which it is differentiated before."""
+
+    program: tree.Module
+    bindings: Mapping[str, Any]
+    point: Mapping[str, Any]
+    along: Sequence[Any]
+
+    def gradient(self, order: int, *, rewrite: bool = True, clauses: bool = True) -> Gradient:
+        """That of the derivative of one order less."""
+
+        def function(**leaves: Any) -> Any:
+            return evaluate(self.program, {**self.bindings, **leaves}, rewrite=rewrite, clauses=clauses).value
+
+        found = gradients_along(function, self.point, self.along, order - 1)[1]
+        return {name: None if g is None else concrete(g) for name, g in found.items()}
+
+
 def check_by_proof(
     program: tree.Module, bindings: Mapping[str, Any], wrt: Sequence[str], order: int, tolerance: float
 ) -> Report:
@@ -44,30 +62,20 @@ def check_by_proof(
     point = {name: host[name] for name in wrt}
     if not any(map(entries, point.values())):
         raise DifferentiationError("there is nothing to differentiate by")
-    along = directions(point)
-    return Report(tuple(row for n in range(1, order + 1) for row in _rows(program, host, point, along, n, tolerance)))
+    checked = _Checked(program, host, point, directions(point))
+    return Report(tuple(row for n in range(1, order + 1) for row in _rows(checked, n, tolerance)))
 
 
-def _rows(
-    program: tree.Module,
-    bindings: Mapping[str, Any],
-    point: Mapping[str, Any],
-    along: Sequence[Any],
-    order: int,
-    tolerance: float,
-) -> Iterator[Check]:
+def _rows(checked: _Checked, order: int, tolerance: float) -> Iterator[Check]:
     """The worst entry of each leaf in one order."""
-    found = _gradient(program, bindings, point, along, order)
+    found, point = checked.gradient(order), checked.point
     in_floats = {name: None if g is None else arrays.on_host(g) for name, g in found.items()}
     with digits.computing(as_written=False):
         from gradcli.arrays.balls import precise
 
         def compute() -> _Both:
-            balls = {name: arrays.placed(value) for name, value in bindings.items()}
-            written, own = (
-                _gradient(program, balls, point, along, order, rewrite=False, clauses=clauses)
-                for clauses in (True, False)
-            )
+            balls = checked._replace(bindings={n: arrays.placed(value) for n, value in checked.bindings.items()})
+            written, own = (balls.gradient(order, rewrite=False, clauses=clauses) for clauses in (True, False))
             return _Both(written, own)
 
         both, bits = digits.refined(compute, lambda both: _are_told(both, point, tolerance), _FIRST, _MOST)
@@ -79,23 +87,6 @@ def _rows(
             check = _check(name, order, index, reverse, written, own, tolerance)
             worst[name] = min(worst.get(name, check), check, key=badness)
     yield from worst.values()
-
-
-def _gradient(
-    program: tree.Module,
-    bindings: Mapping[str, Any],
-    point: Mapping[str, Any],
-    along: Sequence[Any],
-    order: int,
-    *,
-    rewrite: bool = True,
-    clauses: bool = True,
-) -> Gradient:
-    def function(**leaves: Any) -> Any:
-        return evaluate(program, {**bindings, **leaves}, rewrite=rewrite, clauses=clauses).value
-
-    found = gradients_along(function, point, along, order - 1)[1]
-    return {name: None if g is None else concrete(g) for name, g in found.items()}
 
 
 def _number(gradient: Any, index: tuple[int, ...]) -> Number:
