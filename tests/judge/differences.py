@@ -44,7 +44,10 @@ class Judge:
 
     def derivative(self, entries: Sequence[Entry], digits: int = 0) -> Any:
         """The derivative of the value by some entries, one after the other."""
-        return self._settled(lambda: self._difference(entries), digits)
+        found = self._settled(lambda: self._difference(entries), digits)
+        if _has_zeros(found) and _largest(self.value(_OF_ZERO)) > mpf(10) ** _OF_ZERO:
+            raise NotJudgedError("0, or a number that is small beside a large one")
+        return found
 
     def is_smooth(self, entries: Sequence[Entry]) -> bool:
         """Whether the slopes on both sides of the point agree, along the last entry."""
