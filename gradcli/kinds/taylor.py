@@ -291,11 +291,11 @@ class Jet(Operators):
     @staticmethod
     def total(terms: Iterable[Any]) -> Any:
         """The sum of `terms`, values or series, in which None is zero; None where all are."""
-        result = None
+        result, exact = None, is_exact()
         for term in terms:
             if result is None or term is None:
                 result = term if result is None else result
-            elif type(result) is float and type(term) is float and not is_exact():
+            elif type(result) is float and type(term) is float and not exact:
                 # What `bind` comes to, without its time: most terms are here.
                 result += term
             else:

@@ -60,12 +60,18 @@ subtract: Primitive = elementwise(
 
 
 def _times(a: Any, b: Any) -> Any:
-    """a * b, of floats that may round without the time that `bind` takes."""
-    return a * b if type(a) is float and type(b) is float and not constants.is_exact() else multiply(a, b)
+    """a * b, of floats without the time that `bind` takes."""
+    return a * b if type(a) is float and type(b) is float else multiply(a, b)
+
+
+def _products() -> Any:
+    """What multiplies the coefficients of a series: of floats that may not round `multiply`."""
+    return multiply if constants.is_exact() else _times
 
 
 def _product_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
-    return (y.total(products(_times, a, b, k)) for k in itertools.count(1))
+    times = _products()
+    return (y.total(products(times, a, b, k)) for k in itertools.count(1))
 
 
 multiply: Primitive = elementwise(
@@ -82,8 +88,9 @@ multiply: Primitive = elementwise(
 
 def _quotient_series(_primitive: Primitive, y: Any, a: Any, b: Any) -> Coefficients:
     """From y*b = a; the last term of that product has the coefficient that is sought."""
+    times = _products()
     for k in itertools.count(1):
-        rest = minus(a.coefficient(k), y.total(products(_times, b, y, k, first=1)))
+        rest = minus(a.coefficient(k), y.total(products(times, b, y, k, first=1)))
         yield None if rest is None else divide(rest, b.inner)
 
 
