@@ -18,9 +18,9 @@ _LARGE = 100
 # In so many standard deviations from its parameter the lower function is 1 - the upper one, and where the series that
 # serves below would need more terms.
 _NEAR, _MOST_TERMS = 16, 100_000
-# Beyond such a parameter, and as close to it as this part of its size, the upper function takes a step for so many squares
-# of a bit.
-_HUGE, _CLOSE, _SQUARE = 50_000, 16, 20
+# Beyond such a parameter, and as close to it as this part of its size, the upper function takes the square of its bits, in
+# parts of an eighth.
+_HUGE, _CLOSE, _SQUARE = 50_000, 16, 2.5
 
 
 def gamma_density(a: Number, x: Number) -> Number:
@@ -56,7 +56,7 @@ def _incomplete(a: Number, x: Number, at_zero: fmpq, at_infinity: fmpq, compute:
 
 def _upper(a: Any, x: Any) -> Any:
     if a > _HUGE and abs(a - x) * _CLOSE < a:
-        limits.charge_steps(ctx.prec**2 // _SQUARE)
+        limits.charge_steps(int(ctx.prec**2 / _SQUARE))
     return x.gamma_upper(a, regularized=1)
 
 

@@ -16,13 +16,12 @@ from flint import arb_mat, fmpq, fmpq_mat
 
 from gradcli import limits
 from gradcli.arrays.balls import UNDEFINED, Number, UndecidedError, bounded, precision, settled
-from gradcli.arrays.flint_costs import eighths
 from gradcli.arrays.flint_reductions import mapped
 from gradcli.arrays.flint_shapes import objects
 
 Array = Any
-# They take the time of an element.
-_MULTIPLICATIONS = 64
+# The square of the bits for which each multiplication of a product takes an eighth in an exponential.
+_EXPONENTIAL = 130_000
 # A result of so many bits, for each bit of the precision, is worked out exactly.
 _LARGEST = 16
 
@@ -150,8 +149,7 @@ def expm(x: Array) -> Array:
 
 
 def _exponential(a: Array) -> Iterable[Number]:
-    # As many products as the root of the precision has; a few were charged.
-    limits.charge_steps(math.isqrt(precision()) * (len(a) ** 3 // _MULTIPLICATIONS) * eighths("", 1, precision()))
+    limits.charge_steps(len(a) ** 3 * (1 + precision() ** 2 // _EXPONENTIAL))
     return _matrix(arb_mat, a).exp().entries()  # type: ignore[no-any-return]
 
 
