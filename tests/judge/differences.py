@@ -38,6 +38,7 @@ class Judge:
     def __init__(self, program: tree.Module, bindings: Mapping[str, Any]) -> None:
         self.program = program
         self.bindings = {name: exact(value) for name, value in bindings.items()}
+        self._span = _span(program, self.bindings)
 
     def value(self, digits: int = 0) -> Any:
         return self._settled(lambda: _value(self.program, self.bindings), digits)
@@ -77,17 +78,27 @@ class Judge:
             raise NotJudgedError("a number too large for the judge") from None
 
     def _computed(self, compute: Callable[[], Any], digits: int) -> Any:
-        if digits:
+        if digits > self._span:
             with mpmath.workdps(digits):
                 return compute()
         before = None
         for digits in _DIGITS:
+            if digits <= self._span:
+                continue
             with mpmath.workdps(digits):
                 now = compute()
                 if before is not None and _agree(before, now) and (digits >= _OF_ZERO or not _has_zeros(now)):
                     return now
                 before = now
         raise NotJudgedError("digits that do not settle")
+
+
+def _span(program: tree.Module, bindings: Mapping[str, Any]) -> float:
+    """The digits that a sum of the smallest and the largest number has which are written or given."""
+    written = [exact(n.value) for n in tree.everything(program) if isinstance(n, tree.Number)]
+    given = [x for value in bindings.values() for x in np.ravel(np.asarray(value, object))]
+    sizes = [abs(x) for x in (mpf(1), *written, *map(mpf, given)) if x and mpmath.isfinite(x)]
+    return float(mpmath.log10(max(sizes) / min(sizes)))
 
 
 def _has_zeros(value: Any) -> bool:
@@ -130,7 +141,21 @@ def _inside(run: Run, node: tree.Call, name: str, order: int) -> Any:
     found = derivatives(reached, run.given, name, order)
     if any(0 < abs(x) < _NOISE for x in np.ravel(np.asarray(found, object))):
         raise NotJudgedError("a derivative that may be 0")
-    return found
+    return _settled_at_steps(found)
+
+
+def _settled_at_steps(found: Any) -> Any:
+    """Numbers that are whole but for the error of differences, the square of their step, as whole ones."""
+    nearly = mpf(10) ** (-0.45 * mpmath.mp.dps)
+
+    def settled(x: Any) -> Any:
+        if not mpmath.isfinite(x) or abs(x) > 1 / nearly:
+            return x
+        whole = mpmath.nint(x)
+        return whole if abs(x - whole) < nearly * max(1, abs(x)) else x
+
+    made = np.frompyfunc(settled, 1, 1)(np.asarray(found, object))
+    return made if np.shape(found) else settled(found)
 
 
 def derivatives(function: Callable[[Mapping[str, Any]], Any], point: Mapping[str, Any], name: str, order: int) -> Any:
