@@ -142,19 +142,13 @@ def at_precision(request: Request) -> Result:
 
 def numbers(result: Result) -> Iterator[Number]:
     """Every number in a result."""
-    for part in (
-        result.value,
-        *_of(result.grad),
-        *_of(result.derivatives),
-        *_of(result.jacobian),
-        *_of(result.retained),
-    ):
+    parts = [result.value]
+    for members in (result.grad, result.derivatives, result.jacobian, result.retained):
+        if members:
+            parts += members.values()
+    for part in parts:
         if part is not None:
             yield from part.numbers.flat if part.shape else (part.numbers,)
-
-
-def _of(part: Mapping[str, Any] | None) -> Iterator[Any]:
-    yield from (part or {}).values()
 
 
 def _has_digits(result: Result, digits: int) -> bool:

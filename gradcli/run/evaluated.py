@@ -80,7 +80,12 @@ def _check(options: Options) -> None:
 
 def _numbers(value: Any, what: str) -> Any:
     """A number, or lists or an array of them, as balls: a text is a decimal, a float the binary number that it is."""
+    from gradcli.arrays.balls import Balls, exact
+
     try:
+        if type(value) in (str, int, float):
+            # Without the time that the namespace takes to find out what it is.
+            return Balls(exact(value))
         if isinstance(value, (list, tuple)):
             value = arrays.numpy_namespace().asarray(value, dtype=object)
         return arrays.default_namespace().asarray(value, "float64")
