@@ -6,10 +6,12 @@ import datetime
 import io
 from pathlib import Path
 
+import numpy
 import polars
 import pytest
 
-from gradcli.errors import BindingError
+from gradcli.errors import BindingError, PipeClosed
+from gradcli.rows import writing
 from gradcli.rows.opening import open_table
 from gradcli.rows.reading import Range, Reading
 
@@ -108,3 +110,20 @@ def test_a_full_disk_is_said(run):
     done = run("map", "x+1", "--output", "/dev/full", "--to", "parquet", stdin="x\n" + "1\n" * 1000)
     assert (done.status, done.out) == (1, "")
     assert "No space left on device" in done.err
+
+
+def test_an_error_of_the_stream_is_raised_as_it_is():
+    class Gone(io.BytesIO):
+        """A stream to which nothing can be written once there is something."""
+
+        def write(self, data: object) -> int:
+            if self.tell():
+                raise PipeClosed
+            return super().write(data)
+
+    reader = open_table("-", Reading(), stream=io.BytesIO(b"x\n1\n"))
+    writer = writing.writer("arrow", Gone(), [], reader)
+    block = next(reader.pieces([], to="arrow")).block()
+    writer.write(writer.prepared(block, {}, numpy.zeros(1, bool)))
+    with pytest.raises(PipeClosed):
+        writer.close()

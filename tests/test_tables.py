@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 from gradcli.errors import BindingError, UsageError
-from gradcli.rows import columns, opening, reading, sources, writing
+from gradcli.rows import opening, reading, records, sources, writing
 
 
 def mapped(data: bytes, needed: Sequence[str], block: int = 2**22, **options: object) -> bytes:
@@ -21,7 +21,7 @@ def mapped(data: bytes, needed: Sequence[str], block: int = 2**22, **options: ob
     writer = writing.writer(reader.format, out, ["value"], reader)
     for piece in reader.pieces(needed):
         block_ = piece.block()
-        found = [columns.numbers(block_, name) for name in needed]
+        found = [block_.numbers[name] for name in needed]
         null = numpy.any([column.missing for column in found], axis=0)
         null[[*block_.failed, *(index for column in found for index in column.failing)]] = True
         results = {"value": numpy.sum([column.values for column in found], axis=0)}
@@ -111,3 +111,21 @@ def test_a_pipe_yields_its_rows_as_they_come() -> None:
         assert next(pieces).block().rows == 1
         other.close()
         assert [piece.block().rows for piece in pieces] == [1]
+
+
+def test_a_record_that_does_not_end_takes_no_more_memory_than_the_longest_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MAX_RECORD", 1000)
+    table = b'x,q\n1,"2\n' + b"3,4\n" * 1000
+    assert mapped(table, ["x", "q"], 100) == b'x,q,value\n1,"2,\n' + b"3,4,7.0\n" * 1000
+    with pytest.raises(BindingError, match=r"a row is longer than 1,000 bytes"):
+        mapped(b"x\n" + b"1" * 5000, ["x"], 100)
+
+
+def test_blocks_hold_about_as_many_bytes_as_they_are_to(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"x,q\n" + b"1,2\n" * 100_000)
+    reader = opening.open_table(str(path), reading.Reading(block=10_000))
+    sizes = [piece.size for piece in reader.pieces(["x"])]
+    reader.close()
+    assert sum(sizes) == 400_000
+    assert max(sizes) <= 10_000

@@ -122,7 +122,7 @@ class _Sink:
         self._thread.start()
 
     def take(self, frame: Any) -> None:
-        """Raises OSError where writing has failed, of an earlier frame perhaps; so does `end`."""
+        """Raises what the stream has raised, of an earlier frame perhaps; so does `end`."""
         while True:
             self._check()
             try:
@@ -178,12 +178,12 @@ class _Remembering:
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self.error: OSError | None = None
+        self.error: Exception | None = None
 
     def write(self, data: bytes) -> int:
         try:
             return self._stream.write(data)
-        except OSError as error:
+        except Exception as error:
             self.error = error
             raise
 

@@ -7,16 +7,11 @@ import re
 from typing import Any
 
 from gradcli.io import by_polars
-from gradcli.rows.blocks import Block, Column
+from gradcli.rows.blocks import Column
 
 _DATE = r"^\d{1,4}([-/.])\d{1,2}([-/.])\d{1,4}([T ].*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
 _DIGIT = r"\d"
 _SHOWN = 40
-
-
-def numbers(block: Block, name: str) -> Column:
-    """A column that was asked for as one of numbers."""
-    return block.numbers[name]
 
 
 def of_floats(series: Any) -> Column | None:

@@ -55,10 +55,6 @@ class Reader:
     divisible: bool
     dialect = Dialect(",", False, "\n", "")
 
-    @property
-    def line_end(self) -> str:
-        return self.dialect.line_end
-
     def pieces(
         self,
         needed: Sequence[str],
