@@ -144,3 +144,76 @@ def test_results_that_are_not_finite_are_counted(run):
         "warning: 2 of 3 rows have results that are not finite; the first is row 2: 'log' gives -inf for operand 0.0\n"
         "  | log(x)\n  | ^^^^^^\n"
     )
+
+
+def test_a_first_line_that_is_no_object(run):
+    """Whoever sent it has an answer, and the names of columns come from later lines."""
+    done = run("map", "t**2*e", "--only", "--from", "jsonl", stdin='1\n{"t":2}\n{"s":2}\n')
+    error, found, missing = map(json.loads, done.out.splitlines())
+    assert error == {"error": "the line is no JSON object", "line": "1", "value": None, "d_t": None}
+    assert found["d_t"] == pytest.approx(4 * 2.718281828459045)
+    assert missing == {"value": None, "d_t": None}
+
+
+def test_rows_that_take_all_they_may_end_the_run(run):
+    done = run("map", "while x > 0: x = x + 1\nx", "--max-steps", "50", stdin="x\n" + "1\n" * 100)
+    assert done.status == 1
+    assert done.err.startswith("error: row 11, where x=1.0: the program takes more than 50 steps")
+    assert len(done.out.splitlines()) == 11
+
+
+def test_several_files(run, tmp_path):
+    for name, rows in (("a", "1\n2\n"), ("b", "3\n")):
+        (tmp_path / f"{name}.csv").write_text(f"x\n{rows}")
+    done = run("map", "x**2", "--no-grad", str(tmp_path))
+    assert (done.status, done.out) == (0, "x,value\n1,1.0\n2,4.0\n3,9.0\n")
+    output = tmp_path / "deep" / "results"
+    done = run("map", "x**2", "--no-grad", str(tmp_path / "*.csv"), "--output", str(output), "--to", "jsonl")
+    assert done.status == 0
+    assert {path.name: path.read_text() for path in output.iterdir()} == {
+        "a.jsonl": '{"x":1,"value":1.0}\n{"x":2,"value":4.0}\n',
+        "b.jsonl": '{"x":3,"value":9.0}\n',
+    }
+    done = run("map", "x**2", str(tmp_path / "a.csv"), "--output", str(tmp_path / "a.csv"))
+    assert (done.status, done.err.splitlines()[0]) == (2, f"error: '{tmp_path / 'a.csv'}' is read and would be written")
+
+
+def test_tensors_of_rows(run):
+    table = '{"v":[1,2],"s":1}\n{"v":[3,4],"s":2}\n'
+    done = run("map", "v*s", "--wrt", "s", "--only", stdin=table)
+    assert done.out == '{"value":[1.0,2.0],"d_s":[1.0,2.0]}\n{"value":[6.0,8.0],"d_s":[3.0,4.0]}\n'
+    done = run("map", "v*s", "--wrt", "s", "--only", "--to", "csv", stdin=table + '{"v":[1],"s":1}\n')
+    assert done.out.splitlines() == ["value_0,value_1,d_s_0,d_s_1", "1.0,2.0,1.0,2.0", "6.0,8.0,3.0,4.0", ",,,"]
+    assert "row 3, where s=1.0: the result has shape (1,), and in rows before (2,)" in done.err
+
+
+def test_second_derivatives_and_other_names(run):
+    words = ["x**2*q", "q=column:a b", "--order", "2", "--prefix", "r_", "--value", "f", "--keep", "x"]
+    done = run("map", *words, stdin="a b,x\n2,3\n")
+    assert done.out == "x,r_f,r_d_x,r_d_q,r_d2_x_x,r_d2_x_q,r_d2_q_q\n3,18.0,12.0,9.0,4.0,6.0,0.0\n"
+
+
+def test_counts_of_rows_as_json(run):
+    done = run("map", "log(x)", "--json", stdin="x\n1\n0\nNA\n2024-01-02\n")
+    assert json.loads(done.err)["rows"] == {
+        "rows_in": 4,
+        "rows_out": 4,
+        "missing": 1,
+        "failed": 1,
+        "nonfinite": 1,
+        "first_failure": {
+            "row": 4,
+            "table": "standard input",
+            "kind": "evaluation",
+            "message": "row 4: 'x': '2024-01-02' is a date",
+            "line": None,
+            "column": None,
+            "hint": None,
+        },
+    }
+
+
+def test_no_column_has_numbers(run):
+    done = run("map", "x**2", stdin="x\na\nb\n")
+    assert done.status == 0
+    assert done.err.startswith("warning: no row has a number in 'x', and none has results\n")

@@ -14,6 +14,7 @@ from gradcli.cli import progress, row_report, streams, table_words
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.errors import ExitStatus, UsageError
+from gradcli.io.output import make_directory
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.rows.failures import RowError
 from gradcli.rows.job import Job
@@ -230,13 +231,15 @@ def _mapped(
     reports: list[Report] = []
 
     def write(stream: IO[bytes]) -> None:
-        with progress.shown(environment, options.quiet, tables.size) as show:
-            reports.append(run_rows(tables, plan, format, stream, policy, show))
+        with progress.shown(environment, options.quiet, tables.size) as show, closing(iter(tables)) as readers:
+            reports.append(run_rows(readers, plan, format, stream, policy, show))
 
     if output.path is None:
         with closing(streams.Output(environment)) as stream:
             write(cast("IO[bytes]", stream))
     else:
+        if output.directory is not None:
+            make_directory(output.directory)
         environment.save(output.path, partial(compressing, write=write, compression=output.compression))
     return reports[0]
 

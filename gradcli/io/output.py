@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 from gradcli.errors import OutputError, UsageError
@@ -38,13 +38,25 @@ def write_atomically(path: str, write: Callable[[IO[bytes]], object]) -> None:
     Where `write` raises, an earlier file stays as it was. What is no regular file, such as a pipe, is written
     directly. Raises OutputError where the file cannot be written.
     """
-    try:
+    with _told(path):
         earlier = system.found(path)
         if _is_special(path, earlier):
             with system.writer(path) as stream:
                 write(stream)
         else:
             _replace(system.real_path(path), earlier, write)
+
+
+def make_directory(path: str) -> None:
+    """Have a directory, and those that it lies in. Raises OutputError where it cannot be made."""
+    with _told(path):
+        system.make_directory(path)
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -34,9 +34,8 @@ class Lines:
         try:
             found = _DECODER.decode(text)
         except json.JSONDecodeError as error:
-            self.failed[row] = (
-                f"the line is not JSON: {error.msg[0].lower()}{error.msg[1:]} at character {error.pos + 1}"
-            )
+            what = error.msg[0].lower() + error.msg[1:].removesuffix(" at")
+            self.failed[row] = f"the line is not JSON: {what} at character {error.pos + 1}"
         except (ValueError, RecursionError):
             # A number of thousands of digits, or lists in lists.
             self.failed[row] = "the line is JSON that is too long or too deep"

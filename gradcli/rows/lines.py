@@ -21,7 +21,8 @@ FORMAT = "jsonl"
 
 
 class LinesReader(Reader):
-    """A table of JSON lines, of which `head` has been read; its columns are the keys of its first object."""
+    """A table of JSON lines, of which `head` has been read; its columns are the keys of its first object, any name where
+    that is no first line."""
 
     format = FORMAT
 
@@ -33,6 +34,8 @@ class LinesReader(Reader):
         self._block = reading.block
         first = Lines(head[: records.last_line_end(head)] or head)
         self.columns = [*next(filter(None, first.objects), {})]
+        # Whoever asks waits for the answer to the first line before there is another.
+        self.any_column = not self.columns
 
     def ready(self) -> bool:
         return self._stream.ready()

@@ -27,8 +27,9 @@ def open_table(
     format = reading.format or named
     if stream is None and compression is None and format in columnar.FORMATS and not sources.is_passing(source):
         return columnar.ColumnarReader(source, format, reading, part)
-    opened = sources.Stream(source, stream or sources.opened(source), reading.encoding)
-    with closed_on_error(opened):
+    given = stream or sources.opened(source)
+    with closed_on_error(given):
+        opened = sources.Stream(source, given, reading.encoding)
         head = _head(opened)
         format = format or columnar.told(head)
         if format in columnar.FORMATS:

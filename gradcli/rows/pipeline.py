@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import IO, Any, NamedTuple, TypeVar
 
 from gradcli import arrays
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, LimitError
 from gradcli.rows.blocks import Block, Piece
 from gradcli.rows.evaluation import Evaluated, Evaluation
 from gradcli.rows.failures import Failure, failure_of
@@ -24,6 +24,8 @@ from gradcli.rows.writing import Writer, writer
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
+# Rows that may reach a limit of steps or elements, where it is not said how many may fail.
+_MOST_OVER_LIMITS = 10
 # Blocks in flight beyond those that are worked on: what keeps the threads busy while one is written.
 _AHEAD = 1
 
@@ -112,7 +114,7 @@ def run_rows(
     run = _Run(readers, plan, format, stream, policy, shapes)
     threads = threads or os.cpu_count() or 1
     try:
-        with closing(_in_order(run.work, run.pieces(), threads, run.ready)) as done:
+        with closing(run.pieces()) as pieces, closing(_in_order(run.work, pieces, threads, run.ready)) as done:
             for worked in done:
                 run.finish(worked)
                 progress(Progress(run.size, run.report.rows_in))
@@ -157,8 +159,9 @@ class _Run:
         self._before, self._source = 0, ""
         self.report = Report()
         self.size = 0
+        self._over_limits = 0
 
-    def pieces(self) -> Iterator[tuple[Reader, Piece]]:
+    def pieces(self) -> Generator[tuple[Reader, Piece], None, None]:
         """Those of all tables, in order."""
         plan = self._plan
         for reader in chain([self._first], self._readers):
@@ -204,7 +207,7 @@ class _Run:
             self._before, self._source = self.report.rows_in, worked.source
         failing = sorted(worked.evaluated.failures)
         most = self._policy.most
-        ending = None if most is None else next(iter(failing[most - self.report.failed :]), None)
+        ending = self._limited(worked) if most is None else next(iter(failing[most - self.report.failed :]), None)
         assert self._writer is not None
         if ending is not None:
             self._writer.write(self._prepared(worked.block, worked.evaluated, ending))
@@ -215,6 +218,14 @@ class _Run:
         self._stream.flush()
         self.size += worked.size
         self.report = self.report.plus(self._of_block(worked, failing))
+
+    def _limited(self, worked: _Worked) -> int | None:
+        """The row that ends a run whatever rows may fail: where each takes all that it may, none would end."""
+        for index, error in sorted(worked.evaluated.failures.items()):
+            self._over_limits += isinstance(error, LimitError)
+            if self._over_limits > _MOST_OVER_LIMITS:
+                return index
+        return None
 
     def _of_block(self, worked: _Worked, failing: Sequence[int]) -> Report:
         return Report(

@@ -91,8 +91,8 @@ class Plan(NamedTuple):
     results: Mapping[str, str]
 
 
-def planned(asked: Asked, table: Sequence[str]) -> Plan:
-    """The plan for a table with these columns.
+def planned(asked: Asked, table: Sequence[str] | None) -> Plan:
+    """The plan for a table with these columns, where that is None for one that may have any.
 
     Raises BindingError for a name without a value, or with two, for one to differentiate by that is not read, and for
     results that are called as a column is; ProgramSyntaxError for text that is no program, LimitError for more results
@@ -103,18 +103,18 @@ def planned(asked: Asked, table: Sequence[str]) -> Plan:
     texts = () if asked.program_column is None else (_found(asked.program_column, table),)
     columns = _columns_of_any(asked, table) if program is None else _columns(program, asked, table)
     needed = tuple(dict.fromkeys(columns.values()))
-    _check_once([*needed, *texts], table)
+    _check_once([*needed, *texts], table or ())
     kept = None if asked.keep is None else tuple(_found(name, table) for name in asked.keep)
     wrt = leaves([*columns, *_shared_names(program, asked)], asked)
     results = _results(asked, wrt)
-    _check_clashes(results, table if kept is None else kept)
+    _check_clashes(results, (table or ()) if kept is None else kept)
     return Plan(asked, program, columns, needed, texts, kept, wrt, results)
 
 
-def _columns(program: Module, asked: Asked, table: Collection[str]) -> dict[str, str]:
+def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> dict[str, str]:
     """The columns by the names that the program reads them by, in its order."""
     reads = scope.outer_reads(program)
-    scope.check(program, [*asked.columns, *asked.shared, *table])
+    scope.check(program, [*asked.columns, *asked.shared, *(table or ())])
     for name in (*asked.columns, *asked.shared):
         if name not in reads:
             raise unread(name, reads)
@@ -123,26 +123,27 @@ def _columns(program: Module, asked: Asked, table: Collection[str]) -> dict[str,
         if name in asked.columns:
             columns[name] = _found(asked.columns[name], table)
         elif name in asked.shared:
-            if name in table:
+            if name in (table or ()):
                 raise _both(name)
         elif name in scope.TYPES:
             continue
-        elif name in table:
+        elif name in table if table is not None else name not in scope.CONSTANTS:
             columns[name] = name
         elif not first.maybe_assigned and name not in scope.CONSTANTS and not scope.is_function(name, ()):
-            raise _no_value(name, first, program, table)
+            raise _no_value(name, first, program, table or ())
     return columns
 
 
-def _columns_of_any(asked: Asked, table: Sequence[str]) -> dict[str, str]:
+def _columns_of_any(asked: Asked, table: Sequence[str] | None) -> dict[str, str]:
     """The columns by the names that programs which are not known yet may read them by."""
+    table = table or ()
     for name in asked.shared:
         if name in table:
             raise _both(name)
     own = {
         name: name for name in table if name.isidentifier() and name != asked.program_column and table.count(name) == 1
     }
-    return own | {name: _found(column, table) for name, column in asked.columns.items()}
+    return own | {name: _found(column, table or None) for name, column in asked.columns.items()}
 
 
 def _shared_names(program: Module | None, asked: Asked) -> list[str]:
@@ -150,9 +151,9 @@ def _shared_names(program: Module | None, asked: Asked) -> list[str]:
     return [*asked.shared] if program is None else [name for name in scope.outer_reads(program) if name in asked.shared]
 
 
-def _found(column: str, table: Collection[str]) -> str:
+def _found(column: str, table: Collection[str] | None) -> str:
     """The column. Raises BindingError where the table has none of this name."""
-    if column in table:
+    if table is None or column in table:
         return column
     close = _near(column, table)
     hint = f"did you mean '{close}'?" if close else _listed(table)

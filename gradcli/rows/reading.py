@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple, cast
+from typing import IO, NamedTuple, cast
 
 from gradcli.errors import BindingError, did_you_mean
 from gradcli.io import separators
@@ -53,6 +53,8 @@ class Reader:
     columns: Sequence[str]
     size: int | None
     divisible: bool
+    # Whether it is not known yet which columns there are.
+    any_column = False
     dialect = Dialect(",", False, "\n", "")
 
     def pieces(
@@ -88,7 +90,7 @@ class Reader:
 
 
 @contextmanager
-def closed_on_error(opened: Reader | sources.Stream) -> Iterator[None]:
+def closed_on_error(opened: Reader | IO[bytes]) -> Iterator[None]:
     """Within the block an error closes what was opened."""
     try:
         yield

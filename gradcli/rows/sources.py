@@ -65,7 +65,11 @@ def files(words: Iterable[str]) -> list[str]:
 
     Raises UsageError where a pattern matches nothing, or a folder has no tables.
     """
-    return [path for word in words for path in _files(word)]
+    found = []
+    for word in words:
+        with readable(word):
+            found += _files(word)
+    return found
 
 
 def _files(word: str) -> list[str]:
@@ -206,7 +210,8 @@ class Stream:
         return read
 
     def close(self) -> None:
-        self._file.close()
+        with readable(self.name):
+            self._file.close()
 
     def _stored(self, size: int, patience: float) -> bytes:
         if self._unread:

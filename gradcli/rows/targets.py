@@ -17,13 +17,14 @@ NAMES = tuple(dict.fromkeys(FORMATS.values()))
 
 
 class Target(NamedTuple):
-    """An output: its path, None for standard output, what is read for it, and its format and compression, where these are
-    not those of what is read."""
+    """An output: its path, None for standard output, what is read for it, its format and compression, where these are not
+    those of what is read, and the directory that it is one of several files in."""
 
     path: str | None
     sources: Sequence[str]
     format: str | None
     compression: str | None
+    directory: str | None = None
 
 
 def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[Target]:
@@ -37,7 +38,8 @@ def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[
     if not _is_directory(output, sources):
         found = [_target(output, sources, to)]
     else:
-        found = [_target(os.path.join(output, _name(source, to)), [source], to) for source in sources]
+        paths = [os.path.join(output, _name(source, to)) for source in sources]
+        found = [_target(path, [source], to)._replace(directory=output) for path, source in zip(paths, sources)]
     _check(found, sources)
     return found
 

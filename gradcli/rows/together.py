@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import IO
 
 from gradcli.errors import BindingError
+from gradcli.rows.lines import FORMAT as LINES
 from gradcli.rows.opening import open_table
 from gradcli.rows.reading import Reader, Reading
 from gradcli.rows.sources import is_passing
@@ -31,7 +32,8 @@ class Together:
         for place, source in enumerate(sources):
             reader = self._opened(source)
             if not place:
-                self.columns, self.format, self._dialect = reader.columns, reader.format, reader.dialect
+                self.columns = None if reader.any_column else reader.columns
+                self.format, self._dialect = reader.format, reader.dialect._replace(head="")
             self._check(reader)
             sizes.append(reader.size)
             if source not in self._passing:
@@ -39,7 +41,7 @@ class Together:
         # The bytes to be read, None where that is not known.
         self.size = None if None in sizes else sum(filter(None, sizes))
 
-    def __iter__(self) -> Iterator[Reader]:
+    def __iter__(self) -> Generator[Reader, None, None]:
         """The tables, one after the other, each until the next one is asked for."""
         for source in self._sources:
             reader = self._opened(source)
@@ -63,12 +65,13 @@ class Together:
         return reader
 
     def _check(self, reader: Reader) -> None:
-        for what, found, first in (
-            ("columns", reader.columns, self.columns),
-            ("format", (reader.format, reader.dialect), (self.format, self._dialect)),
-        ):
-            if found != first:
-                raise BindingError(
-                    f"{reader.name} and {self._sources[0]} have not the same {what}",
-                    hint="--output DIRECTORY writes a file for each",
-                )
+        what = None
+        if reader.format != LINES and reader.columns != self.columns:
+            what = "columns"
+        elif (reader.format, reader.dialect._replace(head="")) != (self.format, self._dialect):
+            what = "format"
+        if what is not None:
+            raise BindingError(
+                f"{reader.name} and {self._sources[0]} have not the same {what}",
+                hint="--output DIRECTORY writes a file for each",
+            )
