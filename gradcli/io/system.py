@@ -164,11 +164,6 @@ def synchronise(stream: BufferedWriter) -> None:
     os.fsync(stream.fileno())
 
 
-def make_directory(path: str) -> None:
-    """Make a directory, and those that it lies in, where they are not there."""
-    os.makedirs(_named(path), exist_ok=True)
-
-
 def set_mode(path: str, mode: int) -> None:
     os.chmod(_named(path), mode)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from warnings import warn
 
 from gradcli import arrays
-from gradcli.errors import CallError, RowWarning, UsageError
+from gradcli.errors import BindingError, CallError, RowWarning, ShapeError, UsageError
 from gradcli.rows.blocks import Column
 from gradcli.rows.evaluation import Evaluation
 from gradcli.rows.failures import failure_of
@@ -85,6 +85,8 @@ def _numbers(values: Any, missing: Any) -> Column:
     for row, item in enumerate(values.tolist() if values.dtype.kind != "O" else values):
         if isinstance(item, (datetime.date, datetime.time, datetime.timedelta)):
             failing[row] = _DATE
+        elif isinstance(item, Mapping):
+            failing[row] = "it is an object"
         else:
             try:
                 items[row] = np.asarray(item, "float64")[()]
@@ -104,16 +106,17 @@ class _Columns(NamedTuple):
     """A mapping of names to arrays, whose rows are along the first axis."""
 
     table: Mapping[str, Any]
+    arrays: Mapping[str, Any]
 
     @property
     def columns(self) -> Sequence[str]:
-        return [*self.table]
+        return [*self.arrays]
 
     def rows(self) -> int:
-        return len(next(iter(self.table.values()))) if self.table else 0
+        return len(next(iter(self.arrays.values()), ()))
 
     def column(self, name: str) -> tuple[Any, Any]:
-        return arrays.numpy_namespace().asarray(self.table[name]), None
+        return self.arrays[name], None
 
     def with_results(self, results: Mapping[str, Any], null: Any) -> Any:
         return {**self.table, **{name: _with_nan(found, null) for name, found in results.items()}}
@@ -131,12 +134,19 @@ class _Polars(NamedTuple):
 
     def column(self, name: str) -> tuple[Any, Any]:
         series = self.table[name]
+        if str(series.dtype).startswith("Struct"):
+            return arrays.numpy_namespace().asarray(series.to_list(), "object"), None
         return series.to_numpy(), series.is_null().to_numpy()
 
     def with_results(self, results: Mapping[str, Any], null: Any) -> Any:
-        from polars import Series
+        from polars import Float64, Series
 
-        return self.table.with_columns([Series(name, _with_none(found, null)) for name, found in results.items()])
+        return self.table.with_columns(
+            [
+                Series(name, _with_none(found, null), Float64 if _is_flat(found) else None)
+                for name, found in results.items()
+            ]
+        )
 
 
 class _Pandas(NamedTuple):
@@ -176,11 +186,11 @@ class _Arrow(NamedTuple):
         return column.to_numpy(), column.is_null().to_numpy()
 
     def with_results(self, results: Mapping[str, Any], null: Any) -> Any:
-        from pyarrow import array
+        from pyarrow import array, float64
 
         table = self.table
         for name, found in results.items():
-            table = table.append_column(name, array(_with_none(found, null)))
+            table = table.append_column(name, array(_with_none(found, null), float64() if _is_flat(found) else None))
         return table
 
 
@@ -194,7 +204,17 @@ _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
 
 def _frame(table: Any) -> Frame:
     if isinstance(table, Mapping):
-        return _Columns(table)
+        np = arrays.numpy_namespace()
+        columns = {name: np.asarray(column) for name, column in table.items()}
+        for name, column in columns.items():
+            if not column.ndim:
+                raise BindingError(
+                    f"'{name}' is a number in a table of columns",
+                    hint=f"what all rows share is given by name: {name}=…",
+                )
+        if len({len(column) for column in columns.values()}) > 1:
+            raise ShapeError("the columns of the table have different lengths")
+        return _Columns(table, columns)
     kind = type(table)
     made = _FRAMES.get((kind.__module__.partition(".")[0], kind.__name__))
     if made is None:
@@ -203,6 +223,11 @@ def _frame(table: Any) -> Frame:
             hint="collect() makes a data frame of what is lazy" if kind.__name__ == "LazyFrame" else None,
         )
     return made(table)
+
+
+def _is_flat(found: Any) -> bool:
+    """Whether results are a number for each row."""
+    return bool(found.ndim == 1 and found.dtype.kind == "f")
 
 
 def _with_nan(found: Any, null: Any) -> Any:
