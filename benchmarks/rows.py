@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from measure import Row, circumstances, interleaved, parser, publish, table, write_json
+from measure import Row, circumstances, interleaved, parser, show, table, write_json
 from startup import ENVIRONMENT, PEERS, gradcli
 
 FORMULAS = {
@@ -154,7 +154,7 @@ def main() -> None:
     tables["Questions of one line of JSON"] = (
         f"{median(answered):,.0f} a second, of {options.rounds} runs with {QUESTIONS:,} each."
     )
-    publish(options, "rows", about, tables)
+    show(about, tables)
     if options.json:
         write_json(options.json, about, found, ["seconds", "bytes"])
 
