@@ -10,7 +10,7 @@ from gradcli.errors import BindingError
 from gradcli.rows.lines import FORMAT as LINES
 from gradcli.rows.opening import open_table
 from gradcli.rows.reading import Reader, Reading
-from gradcli.rows.sources import is_passing
+from gradcli.rows.sources import is_passing, readable
 from gradcli.rows.targets import STDIN
 
 _STDIN_NAME = "standard input"
@@ -57,10 +57,12 @@ class Together:
         if source in self._passing:
             return self._passing[source]
         if source == STDIN:
-            reader = open_table(_STDIN_NAME, self._reading, stream=self._stream)
-        else:
-            reader = open_table(source, self._reading)
-        if source == STDIN or is_passing(source):
+            reader = self._passing[source] = open_table(_STDIN_NAME, self._reading, stream=self._stream)
+            return reader
+        with readable(source):
+            passing = is_passing(source)
+        reader = open_table(source, self._reading)
+        if passing:
             self._passing[source] = reader
         return reader
 
