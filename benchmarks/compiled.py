@@ -1,32 +1,39 @@
-"""What a value and its gradients cost, again and again: scalars, large arrays, a network.
+"""What a value and its gradients cost, again and again: scalars, arrays, a network.
 
 gradcli's compiled programs against PyTorch, JAX, CasADi, HIPS autograd and SymPy's lambdify, each
 in a process of its own, so that their threads are not in each other's way, and called in turn.
-What a library has no way to do is left out.
+What a library has no way to do is left out. With `--sizes`, only arrays, from 100 elements to 10,000,000: each library
+is called for some seconds first, in which libraries compile, and then the fastest of short rounds counts.
 """
 
 from __future__ import annotations
 
 import importlib
 import math
+import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from processes import Comparison, Run, compare
+from measure import circumstances, interleaved, parser, publish, short
+from processes import Comparison, Peers, Run, compare
 
 PROGRAM = "log(x**q)*sin(x)+exp(-x*x)"
 NETWORK = "h = tanh(X@A + a); mean((h@B + b - Y)**2)"
 NETWORK_LEAVES = ("A", "a", "B", "b")
 ELEMENTS = 4_000_000
+SIZES = [10**n for n in range(2, 8)]
+# So many elements make a round that the system seldom interrupts, and a step of settling.
+ROUND, STEP, SETTLING = 10_000, 2_000_000, 5.0
 SCALARS = (5.0, 3.0)
 PACKAGES = ["torch", "jax", "casadi", "autograd", "sympy", "numpy", "llvmlite"]
 
 
-def vectors() -> tuple[Any, Any]:
+def vectors(elements: int) -> tuple[Any, Any]:
     import numpy as np
 
     draw = np.random.default_rng(0)
-    return draw.random(ELEMENTS) + 0.5, draw.random(ELEMENTS) + 0.5
+    return draw.random(elements) + 0.5, draw.random(elements) + 0.5
 
 
 def network() -> dict[str, Any]:
@@ -37,7 +44,27 @@ def network() -> dict[str, Any]:
     return {name: draw.standard_normal(shape) / math.sqrt(shape[-1]) for name, shape in shapes.items()}
 
 
-class Gradcli:
+class Library:
+    def __init__(self, elements: int = ELEMENTS) -> None:
+        self.elements = elements
+
+
+class ByHand(Library):
+    """The derivatives as one writes them down, and NumPy."""
+
+    def arrays(self) -> Mapping[str, Run]:
+        np = importlib.import_module("numpy")
+        x, q = vectors(self.elements)
+
+        def run() -> Sequence[Any]:
+            logarithm, sine, bell = np.log(x**q), np.sin(x), np.exp(-x * x)
+            by_x = q / x * sine + logarithm * np.cos(x) - 2 * x * bell
+            return np.sum(logarithm * sine + bell), by_x, np.log(x) * sine
+
+        return {"NumPy by hand": run}
+
+
+class Gradcli(Library):
     def scalars(self) -> Mapping[str, Run]:
         import gradcli
 
@@ -55,7 +82,7 @@ class Gradcli:
         return {"gradcli, by position": positional, "gradcli, by name": by_name}
 
     def arrays(self) -> Mapping[str, Run]:
-        return {"gradcli": self._run(f"sum({PROGRAM})", dict(zip("xq", vectors())), ("x", "q"))}
+        return {"gradcli": self._run(f"sum({PROGRAM})", dict(zip("xq", vectors(self.elements))), ("x", "q"))}
 
     def network(self) -> Mapping[str, Run]:
         return {"gradcli": self._run(NETWORK, network(), NETWORK_LEAVES)}
@@ -72,8 +99,9 @@ class Gradcli:
         return run
 
 
-class PyTorch:
-    def __init__(self) -> None:
+class PyTorch(Library):
+    def __init__(self, elements: int = ELEMENTS) -> None:
+        super().__init__(elements)
         self.torch = importlib.import_module("torch")
 
     def _function(self, x: Any, q: Any) -> Any:
@@ -97,7 +125,7 @@ class PyTorch:
         return {"PyTorch": self._run(lambda: self._function(x, q), (x, q))}
 
     def arrays(self) -> Mapping[str, Run]:
-        x, q = map(self._leaf, vectors())
+        x, q = map(self._leaf, vectors(self.elements))
         return {"PyTorch": self._run(lambda: self._function(x, q).sum(), (x, q))}
 
     def network(self) -> Mapping[str, Run]:
@@ -116,13 +144,14 @@ class TorchCompile(PyTorch):
     scalars = network = None  # type: ignore[assignment]
 
     def arrays(self) -> Mapping[str, Run]:
-        x, q = map(self._leaf, vectors())
+        x, q = map(self._leaf, vectors(self.elements))
         compiled = self.torch.compile(lambda x, q: self._function(x, q).sum())
         return {"torch.compile": self._run(lambda: compiled(x, q), (x, q))}
 
 
-class Jax:
-    def __init__(self) -> None:
+class Jax(Library):
+    def __init__(self, elements: int = ELEMENTS) -> None:
+        super().__init__(elements)
         self.jax = importlib.import_module("jax")
         self.jax.config.update("jax_enable_x64", True)
         self.numpy = importlib.import_module("jax.numpy")
@@ -143,7 +172,7 @@ class Jax:
         return {"JAX jit": self._run(self._function, SCALARS)}
 
     def arrays(self) -> Mapping[str, Run]:
-        leaves = [self.numpy.asarray(v) for v in vectors()]
+        leaves = [self.numpy.asarray(v) for v in vectors(self.elements)]
         return {"JAX jit": self._run(lambda x, q: self._function(x, q).sum(), leaves)}
 
     def network(self) -> Mapping[str, Run]:
@@ -155,8 +184,9 @@ class Jax:
         return {"JAX jit": self._run(loss, [given[n] for n in NETWORK_LEAVES])}
 
 
-class Autograd:
-    def __init__(self) -> None:
+class Autograd(Library):
+    def __init__(self, elements: int = ELEMENTS) -> None:
+        super().__init__(elements)
         self.numpy = importlib.import_module("autograd.numpy")
         self.value_and_grad = importlib.import_module("autograd").value_and_grad
 
@@ -176,7 +206,7 @@ class Autograd:
         return {"HIPS autograd": self._run(self._function, SCALARS)}
 
     def arrays(self) -> Mapping[str, Run]:
-        return {"HIPS autograd": self._run(lambda x, q: self.numpy.sum(self._function(x, q)), vectors())}
+        return {"HIPS autograd": self._run(lambda x, q: self.numpy.sum(self._function(x, q)), vectors(self.elements))}
 
     def network(self) -> Mapping[str, Run]:
         given = network()
@@ -226,5 +256,45 @@ TABLES = {
 }
 
 
+BESIDE: Mapping[str, type[Library]] = {"NumPy by hand": ByHand, "gradcli": Gradcli, "JAX jit": Jax, "PyTorch": PyTorch}
+
+
+def fastest(elements: int, rounds: int) -> dict[str, float]:
+    """The seconds of a call for each of the libraries BESIDE one another."""
+    peers = Peers({name: partial(library, elements) for name, library in BESIDE.items()}, "arrays")
+    peers.check()
+    for title in peers.results:
+        step, end = peers.timer(title, max(1, STEP // elements)), time.perf_counter() + SETTLING
+        while time.perf_counter() < end:
+            step()
+    timers = {title: peers.timer(title, max(1, ROUND // elements)) for title in peers.results}
+    times = interleaved(timers, rounds, warmups=1)
+    peers.close()
+    return {title: min(found) for title, (found,) in times.items()}
+
+
+def by_size(rounds: int) -> str:
+    lines = [
+        "| elements | " + " | ".join(f"{name}, µs" for name in BESIDE) + " | gradcli, ns an element | "
+        "to NumPy | to JAX | to PyTorch |",
+        "|" + "---:|" * (len(BESIDE) + 5),
+    ]
+    for elements in SIZES:
+        found = fastest(elements, rounds)
+        own = found["gradcli"]
+        ratios = [f"{own / found[name]:.2f}" if name in found else "-" for name in BESIDE if name != "gradcli"]
+        times = [short(found[name] * 1e6) if name in found else "not installed" for name in BESIDE]
+        lines.append("| " + " | ".join([f"{elements:,}", *times, short(own / elements * 1e9), *ratios]) + " |")
+        print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
-    compare(__doc__, "compiled", LIBRARIES, TABLES, PACKAGES, column="value and gradients")
+    options = parser(__doc__, 30)
+    options.add_argument("--sizes", action="store_true", help="measure arrays of these sizes alone")
+    chosen, _ = options.parse_known_args()
+    if chosen.sizes:
+        title = f"sum({PROGRAM}) with both gradients, the fastest of {chosen.rounds} rounds"
+        publish(chosen, "sizes", circumstances(["torch", "jax", "numpy", "llvmlite"]), {title: by_size(chosen.rounds)})
+    else:
+        compare(__doc__, "compiled", LIBRARIES, TABLES, PACKAGES, column="value and gradients")

@@ -6,6 +6,7 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,7 +70,7 @@ class Peers:
         self.connections: dict[str, Connection] = {}
         context = multiprocessing.get_context("spawn")
         for name, library in libraries.items():
-            if getattr(library, kind, None) is None:
+            if getattr(library.func if isinstance(library, partial) else library, kind, None) is None:
                 continue
             here, there = context.Pipe()
             context.Process(target=serve, args=(there, library, kind), daemon=True).start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -162,8 +163,12 @@ def _is_reduction(equation: Equation) -> bool:
         and x.dtype in arrays.DTYPES
         and min(x.shape, default=0) > 0
         and (x.shape[-1] >= _ROW or len(equation.params["axis"]) == len(x.shape) == 1)
-        and equation.primitive is not reductions.mean
+        and (equation.primitive is not reductions.mean or _is_float(equation.output))
     )
+
+
+def _is_float(variable: Variable) -> bool:
+    return variable.shape == () and variable.dtype == "float64"
 
 
 def _call(equation: Equation, lines: Lines) -> str:
@@ -172,7 +177,10 @@ def _call(equation: Equation, lines: Lines) -> str:
         axis, keep = equation.params["axis"], equation.params["keepdims"]
         reduce = lines.constant(ufuncs.joining(equation.primitive).reduce)
         text = f"{reduce}({{}})" if axis == (0,) and not keep else f"{reduce}({{}}, {axis!r}, None, None, {keep})"
-        return text if equation.output.shape or equation.output.dtype != "float64" else f"float({text})"
+        if not _is_float(equation.output):
+            return text
+        count = math.prod(arrays.shape(equation.inputs[0]))
+        return f"float({text})" + (f" / {float(count)!r}" if equation.primitive is reductions.mean else "")
     function = _of_numbers(equation)
     if function is not None:
         return f"{lines.constant(function)}({{}})"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -19,27 +17,21 @@ from gradcli.errors import (
     AccuracyWarning,
     BindingError,
     DifferentiationError,
-    GradcliError,
-    NotRecordableError,
     expect,
     flag,
     pointing_into,
 )
-from gradcli.executors import scalars
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.operators import operand
 from gradcli.run import converted
-from gradcli.run.recordings import Recordings, Wanted, abstract, recording, seen_as
+from gradcli.run.recordings import Recordings, Wanted, abstract, seen_as
+from gradcli.run.scalar_functions import ScalarFunctions
 from gradcli.run.trace import Outcome
 
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
     from gradcli.run.row_gradients import RowGradients
-
-# So many functions for scalars are kept, and of each so many versions, under different guards.
-_MOST_SCALAR = 32
-_MOST_VERSIONS = 4
 
 
 class Compiled:
@@ -65,9 +57,7 @@ class Compiled:
         self._accepted = frozenset(accepted)
         self._limits = max_steps, max_elements
         self._recordings = Recordings(computation)
-        # Functions for scalar inputs, by the names of these and those to differentiate by.
-        self._scalar: dict[Any, Callable[..., Any]] = {}
-        self._versions: Counter[Any] = Counter()
+        self._scalar = ScalarFunctions(computation, self._limits)
         self._rows: RowGradients | None = None
 
     def _evaluated(self, bindings: Mapping[str, Any]) -> Any:
@@ -84,7 +74,7 @@ class Compiled:
 
     def _called(self, values: dict[str, Any]) -> Any:
         """The value, the inputs given by name."""
-        found = self._scalar_value_and_grad(values, ())
+        found = self._scalar.value_and_grad(values, ())
         if found is not None:
             return found[0]
         seen = seen_as(values, ())
@@ -98,7 +88,7 @@ class Compiled:
             outcome = self._recorded(bindings, Wanted(()), seen=_seen_by(seen, values, bindings))
             if outcome is None:
                 return self._eager_value(bindings)
-            self._prepare_scalar(tuple(values), (), values)
+            self._scalar.prepare(tuple(values), (), values)
             return converted.plain(outcome.value, {})
 
     def _eager_value(self, bindings: Mapping[str, Any]) -> Any:
@@ -137,7 +127,7 @@ class Compiled:
             wrt = converted.listed(wrt)
         seen = None
         if grad_output is None:
-            found = self._scalar_value_and_grad(values, wrt)
+            found = self._scalar.value_and_grad(values, wrt)
             if found is not None:
                 return found
             seen = seen_as(values, wrt)
@@ -149,7 +139,7 @@ class Compiled:
             outcome = self._recorded(bindings, Wanted(tuple(names)), grad_output, _seen_by(seen, values, bindings))
             if outcome is not None:
                 if grad_output is None:
-                    self._prepare_scalar(tuple(values), tuple(names), values)
+                    self._scalar.prepare(tuple(values), tuple(names), values)
                 return converted.plain(outcome.value, {}), outcome.derivatives
             return self._eager_value_and_grad(values, wrt, grad_output)
 
@@ -191,77 +181,11 @@ class Compiled:
             result = general(*values)
             if all(type(v) is float for v in values):
                 given = dict(zip(names, values))
-                others.append(self._version(given, leaves, raised=general, refused=general) or general)
+                others.append(self._scalar.version(given, leaves, raised=general, refused=general) or general)
             return result
 
         some = dict.fromkeys(names, abstract(0.0))
-        return self._scalar_function(some, leaves, raised=general, refused=refused) or general
-
-    def _scalar_function(
-        self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
-    ) -> Callable[..., Any] | None:
-        """The program as a function of floats, recorded for some, which is `raised` or `refused` for what it does
-        not fit; None where it is no program on scalars."""
-        try:
-            with limits.within(*self._limits), limits.attempt():
-                made = recording(self._computation, inputs, wrt)
-        except NotRecordableError:
-            raise
-        except GradcliError:
-            return None
-        if not scalars.fits(made.trace.program):
-            return None
-        positions = made.trace.positions.values()
-
-        def result(outputs: Sequence[str]) -> str:
-            found = ("None" if i is None else outputs[i] for i in positions)
-            return f"({outputs[0]}, ({''.join(f'{text}, ' for text in found)}))"
-
-        return scalars.function(made.trace.program, result, raised=raised, refused=refused)
-
-    def _version(
-        self, inputs: Mapping[str, Any], wrt: Sequence[str], *, raised: Callable[..., Any], refused: Callable[..., Any]
-    ) -> Callable[..., Any] | None:
-        """`_scalar_function` for who can do without: None too where it cannot be recorded."""
-        with suppress(NotRecordableError):
-            return self._scalar_function(inputs, wrt, raised=raised, refused=refused)
-        return None
-
-    def _scalar_value_and_grad(
-        self, values: Mapping[str, Any], wrt: Sequence[str] | None
-    ) -> tuple[Any, dict[str, Any]] | None:
-        """What `value_and_grad` gives, where the inputs are floats and it was called so before."""
-        if type(values) is not dict or not self._scalar:
-            return None
-        names = tuple(values)
-        try:
-            leaves = names if wrt is None else tuple(wrt)
-            run = self._scalar.get((names, leaves))
-        except TypeError:
-            # No names: whoever reads them next says so.
-            return None
-        found = None if run is None else run(*values.values())
-        return (found[0], dict(zip(leaves, found[1]))) if found else None
-
-    def _prepare_scalar(self, names: tuple[str, ...], wrt: tuple[str, ...], values: Mapping[str, Any]) -> None:
-        """Have a function for the next call with floats of these names, and like these where one for others is there."""
-        key = names, wrt
-        if not all(type(v) is float for v in values.values()):
-            return
-        known = self._scalar.get(key)
-        if known is None and len(self._scalar) < _MOST_SCALAR:
-            self._scalar[key] = self._first_version(values, wrt) or _nothing
-        elif known is not None and self._versions[key] < _MOST_VERSIONS and known(*values.values()) is _REFUSED:
-            self._versions[key] += 1
-            self._scalar[key] = self._version(values, wrt, raised=_nothing, refused=known) or known
-
-    def _first_version(self, values: Mapping[str, Any], wrt: Sequence[str]) -> Callable[..., Any] | None:
-        """A function for any numbers, or where its course depends on them, for those that take the course of `values`."""
-        some = dict.fromkeys(values, abstract(0.0))
-        try:
-            return self._scalar_function(some, wrt, raised=_nothing, refused=_refused)
-        except NotRecordableError:
-            return self._version(values, wrt, raised=_nothing, refused=_refused)
+        return self._scalar.made(some, leaves, raised=general, refused=refused) or general
 
     def _recorded(
         self, bindings: Mapping[str, Any], wanted: Wanted, grad_output: Any = None, seen: Any = None
@@ -412,15 +336,3 @@ class Compiled:
 def _seen_by(seen: Any, values: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
     """`seen`, where the values are bound as they are given."""
     return seen if all(bindings[n] is v for n, v in values.items()) else None
-
-
-_REFUSED = ()
-
-
-def _nothing(*_values: Any) -> None:
-    """What a function for scalars gives where it has no result for its inputs."""
-
-
-def _refused(*_values: Any) -> tuple[()]:
-    """What it gives where it was recorded for other inputs."""
-    return _REFUSED
