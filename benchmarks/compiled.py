@@ -24,7 +24,7 @@ NETWORK_LEAVES = ("A", "a", "B", "b")
 ELEMENTS = 4_000_000
 SIZES = [10**n for n in range(2, 8)]
 # So many elements make a round that the system seldom interrupts, and a step of settling.
-ROUND, STEP, SETTLING = 10_000, 2_000_000, 5.0
+ROUND, STEP, SETTLING = 50_000, 2_000_000, 4.0
 SCALARS = (5.0, 3.0)
 PACKAGES = ["torch", "jax", "casadi", "autograd", "sympy", "numpy", "llvmlite"]
 
@@ -267,7 +267,8 @@ def fastest(elements: int, rounds: int) -> dict[str, float]:
         step, end = peers.timer(title, max(1, STEP // elements)), time.perf_counter() + SETTLING
         while time.perf_counter() < end:
             step()
-    timers = {title: peers.timer(title, max(1, ROUND // elements)) for title in peers.results}
+    calls = min(100, max(3, ROUND // elements))
+    timers = {title: peers.timer(title, calls) for title in peers.results}
     times = interleaved(timers, rounds, warmups=1)
     peers.close()
     return {title: min(found) for title, (found,) in times.items()}
