@@ -243,6 +243,10 @@ class TestEval:
             slope = mpmath.diff(mpmath.cot, mpmath.pi * number, n) * mpmath.pi**order
             proved(value, (-1) ** n * mpmath.polygamma(n, 1 - number) - slope, 20)
 
+    @pytest.mark.parametrize("program", ["abs(x)*1e300*1e300/x", f"sin(x{16 * '*1e300'})/x"])
+    def test_factors_of_any_size_are_no_fault(self, run, program):
+        assert "internal error" not in run("eval", program, "x=0", "--digits", "10").err
+
     @pytest.mark.parametrize("x", ["300.5", "1e6"])
     def test_zeta_takes_no_time_far_to_the_right(self, run, x):
         found = run("eval", "zeta(x, q)", f"x={x}", "q=1.25", "--digits", "20", "--order", "2", "--json").json

@@ -48,7 +48,10 @@ class Product(NamedTuple):
     factors: Factors
 
     def __str__(self) -> str:
-        return "*".join([repr(self.factor), *(f"({text})^{n}" for text, n in self.factors)])
+        # Python writes no whole number of more than 4,300 digits but to such a base.
+        fraction = () if type(self.factor) is float else map(hex, self.factor.as_integer_ratio())
+        number = "/".join(fraction) or repr(self.factor)
+        return "*".join([number, *(f"({text})^{n}" for text, n in self.factors)])
 
 
 class Place(NamedTuple):

@@ -297,8 +297,11 @@ def _exact_series(form: Form, point: Real) -> ExactSeries | None:
         raise
     except (GradcliError, NotImplementedError, ArithmeticError):
         pass
-    with arrays.using_namespace(None):
-        rounded = _series(_in_floats(form), float(point))
+    try:
+        with arrays.using_namespace(None):
+            rounded = _series(_in_floats(form), float(point))
+    except OverflowError:
+        return None
     return None if rounded is None else ExactSeries(at, _unproved)
 
 
