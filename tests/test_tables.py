@@ -40,6 +40,9 @@ TABLES = [
     (b'x,q\n1,"2\n3,4\n5,6\n', b'x,q,value\n1,"2,\n3,4,7.0\n5,6,11.0\n'),
     (b'q;x;n\n1,5;2,25;5" pipe\n2;"3";\n', b'q;x;n;value\n1,5;2,25;5" pipe;3,75\n2;"3";;5,0\n'),
     (b"x,q\n", b"x,q,value\n"),
+    # As many fields as there should be, but not in each row.
+    (b"x,q\n1,2,3\n4\n5,6\n", b"x,q,value\n1,2,3,\n4,,\n5,6,11.0\n"),
+    (b"x,q\n5,6\n\n1,2,3\n", b"x,q,value\n5,6,11.0\n1,2,3,\n"),
 ]
 
 
