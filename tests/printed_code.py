@@ -39,7 +39,8 @@ def database() -> sqlite3.Connection:
     made = sqlite3.connect(":memory:")
     for name in "exp sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh floor ceil".split():  # noqa: SIM905
         made.create_function(name, 1, getattr(math, name))
-    made.create_function("ln", 1, math.log)
+    for name, function in {"ln": math.log, "log2": math.log2, "log10": math.log10}.items():
+        made.create_function(name, 1, function)
     made.create_function("power", 2, math.pow)
     made.create_function("atan2", 2, math.atan2)
     made.create_function("sign", 1, lambda x: (x > 0) - (x < 0))

@@ -662,6 +662,74 @@ def test_a_tensor_is_no_column(run):
     assert "error: " in outcome.err
 
 
+def test_sql_of_a_dialect_takes_whole_numbers_for_floats(run):
+    connection = database()
+    for program, wrt, order in SCALARS:
+        if program in LACKING["sql"]:
+            continue
+        words = ["--wrt", wrt, "--order", str(order), "--to", "sql", "--dialect", "sqlite"]
+        select = diff(run, program, *words)
+        inputs = {name: 2 + n for n, name in enumerate(inputs_of(program, POINTS[1]))}
+        expected = [value(program, inputs), derivative(program, wrt, order, inputs)]
+        if None in expected or not all(map(math.isfinite, expected)):
+            continue
+        columns = ", ".join(f"{v} AS {name}" for name, v in inputs.items())
+        (row,) = connection.execute(f"{select} FROM (SELECT {columns})").fetchall()
+        assert row == pytest.approx(expected, rel=1e-9, abs=1e-12), program
+
+
+DIALECTS = {
+    "duckdb": 'CAST("order" AS DOUBLE)*LOG10(CAST(x AS DOUBLE)/2.0)',
+    "postgres": 'CAST("order" AS DOUBLE PRECISION)*LOG(CAST(x AS DOUBLE PRECISION)/2.0)',
+    "sqlite": 'CAST("order" AS REAL)*LOG10(CAST(x AS REAL)/2.0)',
+    "bigquery": "CAST(`order` AS FLOAT64)*LOG10(IEEE_DIVIDE(CAST(x AS FLOAT64), 2.0))",
+    "spark": "CAST(`order` AS DOUBLE)*LOG10(CAST(x AS DOUBLE)/2.0D)",
+}
+
+
+@pytest.mark.parametrize("dialect", languages.DIALECTS)
+def test_dialects_of_sql(run, dialect):
+    outcome = run("diff", "order*log10(x/2)", "--wrt", "x", "--to", "sql", "--dialect", dialect, "--json")
+    assert outcome.json["dialect"] == dialect
+    assert outcome.json["select"].splitlines()[1] == f"    {DIALECTS[dialect]} AS value,"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("duckdb", "CAST('Infinity' AS DOUBLE)"),
+        ("postgres", "-CAST('Infinity' AS DOUBLE PRECISION)"),
+        ("sqlite", "9e999"),
+        ("bigquery", "CAST('nan' AS FLOAT64)"),
+        ("spark", "CAST('NaN' AS DOUBLE)"),
+    ],
+)
+def test_numbers_that_are_not_finite_in_sql(run, dialect, text):
+    number = {"I": "-inf" if text.startswith("-") else "inf", "9": "inf", "n": "nan", "N": "nan"}
+    program = f"x if x > 1 else {number[text[text.find(chr(39)) + 1]]}"
+    assert f"ELSE {text} END AS value" in diff(run, program, "--to", "sql", "--dialect", dialect)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--to", "sql", "--dialect", "duckbd"], "there is no dialect 'duckbd' of SQL\nhint: did you mean 'duckdb'?"),
+        (["--to", "c", "--dialect", "duckdb"], "--dialect is for --to sql"),
+        (["--to", "sql", "--dialect", "sqlite", "--order", "2"], "'digamma' cannot be written as sqlite"),
+    ],
+)
+def test_dialects_that_are_refused(run, words, message):
+    outcome = run("diff", "x*digamma(x)", *words)
+    assert outcome.status in (1, 2)
+    assert f"error: {message}" in outcome.err
+
+
+def test_nan_is_no_number_of_sqlite(run):
+    outcome = run("diff", "x if x > 1 else nan", "--to", "sql", "--dialect", "sqlite")
+    assert (outcome.status, outcome.out) == (1, "")
+    assert "error: nan cannot be written as sqlite, which has no such number" in outcome.err
+
+
 def test_sql_of_whole_numbers_and_words(run):
     text = diff(run, "x/order + N*x", "--wrt", "x", "--to", "sql")
     assert text == 'SELECT\n    1.0*x/"order" + x*"N" AS value,\n    "N" + 1.0/"order" AS d_x'

@@ -152,11 +152,12 @@ def test_c(tmp_path):
         assert_number(functions(name)(*map(ctypes.c_double, made.inputs.values())), made)
 
 
+@pytest.mark.parametrize("dialect", [None, "sqlite"])
 @pytest.mark.parametrize("samples", by_name("sql", SCALARS))
-def test_sql(samples):
+def test_sql(samples, dialect):
     connection = database()
     for made in samples:
-        (result,) = written("sql", made)
+        result = write(made.program, languages.find("sql", dialect)).result
         columns = ", ".join(f"{v!r} AS {name}" for name, v in made.inputs.items())
         ((found,),) = connection.execute(f"SELECT {result} FROM (SELECT {columns})").fetchall()
         assert_number(found, made, 1e-12)

@@ -55,6 +55,14 @@ class DiffOptions(NamedTuple):
     to: Annotated[
         str, typer.Option("--to", metavar="|".join(languages.NAMES), help="The language of the formulas.")
     ] = "text"
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            "--dialect",
+            metavar="|".join(languages.DIALECTS),
+            help="The database that --to sql is for; default: what most of them have.",
+        ),
+    ] = None
     simplify: Annotated[
         bool, typer.Option("--simplify", help="Simplify further by SymPy, from the extra gradcli[sympy].")
     ] = False
@@ -79,7 +87,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
         tensors = languages.find(options.to).tensors
         formulas = derivatives_as_formulas(program, bindings, wrt, options.order, tensors=tensors)
         simplified = _by_sympy(formulas) if options.simplify else None
-        document = languages.document(options.to, simplified or formulas)
+        document = languages.document(options.to, simplified or formulas, options.dialect)
         point = {n: bindings[n] for n in wrt if n in bindings and not arrays.shape(bindings[n])}
         read = [owner_name(v.name or "") for v in formulas.value.inputs] if point else []
         missing = [name for name in read if name not in bindings]
@@ -92,6 +100,7 @@ def run(options: DiffOptions, environment: Environment) -> ExitStatus:
             raise UsageError("--digits is for values at a point", hint="give every name a value, as in x=3")
     if options.json:
         record = {"program": program.source, "wrt": list(wrt), "order": options.order, "to": options.to}
+        record |= {} if options.dialect is None else {"dialect": options.dialect}
         done = {"simplified": simplified is not None} if options.simplify else {}
         notes = [warning_json(w, program.source) for w in warnings]
         found = {} if values is None else {"values": values.derivatives}
@@ -167,6 +176,14 @@ def _check(options: DiffOptions) -> None:
     if options.to not in languages.NAMES:
         hint = did_you_mean(options.to, languages.NAMES, f"--to is one of {', '.join(languages.NAMES)}")
         raise UsageError(f"there is no language {options.to!r} to write formulas in", hint=hint)
+    if options.dialect is not None and options.to != "sql":
+        raise UsageError("--dialect is for --to sql", hint=f"gradcli diff … --to sql --dialect {options.dialect}")
+    if options.dialect not in (None, *languages.DIALECTS):
+        known = ", ".join(languages.DIALECTS)
+        raise UsageError(
+            f"there is no dialect {options.dialect!r} of SQL",
+            hint=did_you_mean(str(options.dialect), languages.DIALECTS, f"--dialect is one of {known}"),
+        )
     inputs.check_digits(options)
 
 

@@ -10,17 +10,21 @@ from gradcli.formulas.writing import LackingError, Language
 NAMES = ("text", "latex", "python", "c", "sql", "polars")
 
 
-def find(name: str) -> Language:
-    """The language with this name, which is loaded now."""
+# Those of SQL.
+DIALECTS = ("duckdb", "postgres", "sqlite", "bigquery", "spark")
+
+
+def find(name: str, dialect: str | None = None) -> Language:
+    """The language with this name, which is loaded now, in a dialect of it, one of DIALECTS for SQL."""
     module = import_module(f"gradcli.formulas.{name}")
-    language: Language = module.LANGUAGE
+    language: Language = module.LANGUAGE if dialect is None else module.of_dialect(dialect)
     return language
 
 
-def document(name: str, formulas: Formulas) -> Document:
+def document(name: str, formulas: Formulas, dialect: str | None = None) -> Document:
     """Derivatives in the language with this name; an error for a function that it lacks says which others have it."""
     try:
-        return find(name).document(formulas)
+        return find(name, dialect).document(formulas)
     except LackingError as error:
         others = [n for n in NAMES if n != name and find(n).writes(error.primitive)]
         if others:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import Document, Formulas, identifier
 from gradcli.formulas.naming import Names, Naming, names_of, with_underscores
+from gradcli.formulas.sql_dialects import DIALECTS, Dialect
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
     ATOM,
@@ -67,54 +69,90 @@ _RESERVED = frozenset(
 )
 
 
+# Further words of DuckDB, BigQuery and Spark.
+_RESERVED_BY_FEW = frozenset(
+    """anti asof assert_rows_modified describe enum glob hash ignore lambda lookup map minus nested new no nulls over
+    pivot_longer pivot_wider positional proto qualify respect rollup semi show struct summarize transform treat
+    unnest""".split()  # noqa: SIM905
+)
+
+
 def sql(formulas: Formulas) -> Document:
-    """The value and its derivatives, of numbers alone, as the columns of a SELECT."""
-    names, results = names_of(formulas.value, LANGUAGE.naming), Names(LANGUAGE.naming)
+    """The value and its derivatives, of numbers alone, as the columns of a SELECT of any database."""
+    return _document(formulas, LANGUAGE, None)
+
+
+def of_dialect(name: str) -> Language:
+    """The language of one database."""
+    dialect = DIALECTS[name]
+    language = LANGUAGE._replace(
+        name=name,
+        functions={**LANGUAGE.functions, **dialect.functions},
+        number=partial(_number, dialect=dialect),
+        naming=_naming(dialect.quote, _RESERVED | _RESERVED_BY_FEW),
+    )
+    return language._replace(document=lambda formulas: _document(formulas, language, dialect))
+
+
+def _document(formulas: Formulas, language: Language, dialect: Dialect | None) -> Document:
+    names, results = names_of(formulas.value, language.naming), Names(language.naming)
+    renamed = [*_renamed(names)]
+    if dialect is not None:
+        # Whatever numbers the columns hold.
+        names.inputs = {name: f"CAST({column} AS {dialect.real})" for name, column in names.inputs.items()}
     columns = [("value", formulas.value), *((identifier("d", key), d) for key, d in formulas.derivatives.items())]
-    lines = [f"    {_expression(p, names)} AS {results.new(name)}" for name, p in columns]
-    select = "\n".join(["SELECT", ",\n".join(lines), *_renamed(names)])
+    lines = [f"    {_expression(p, names, language)} AS {results.new(name)}" for name, p in columns]
+    select = "\n".join(["SELECT", ",\n".join(lines), *renamed])
     return Document(select, {"select": select})
 
 
 def _renamed(names: Names) -> Iterator[str]:
     """What is said of names that to a database are the same as another: `X` beside `x`."""
     for name, column in names.inputs.items():
-        if column.strip('"') != name:
+        if _bare(column) != name:
             yield f"/* {column} stands for {name} */"
 
 
-def _expression(program: Program, names: Names) -> str:
+def _expression(program: Program, names: Names, language: Language) -> str:
     for variable in program.inputs:
         if variable.shape:
             raise DifferentiationError(
                 f"'{variable.name}' is a tensor, and a column has numbers alone", hint="--to python has tensors"
             )
-    return write(program, LANGUAGE, names).result
+    return write(program, language, names).result
 
 
-def _columns(name: str) -> Iterator[str]:
-    return map(_column, with_underscores(name))
+def _naming(quote: str, reserved: Collection[str]) -> Naming:
+    """Names of columns, quoted where they must be; those that differ in capitals alone are one."""
+
+    def columns(name: str) -> Iterator[str]:
+        for spelled in with_underscores(name):
+            plain = re.fullmatch(r"[a-z_][a-z0-9_]*", spelled) and spelled not in reserved
+            yield spelled if plain else f"{quote}{spelled}{quote}"
+
+    def elements(column: str, key: Sequence[int]) -> Iterator[str]:
+        return columns("_".join([_bare(column), *map(str, key)]))
+
+    return Naming(columns, lambda column: _bare(column).casefold(), elements)
 
 
-def _elements(column: str, key: Sequence[int]) -> Iterator[str]:
-    return _columns("_".join([column.strip('"'), *map(str, key)]))
+def _bare(column: str) -> str:
+    return column.strip('"`')
 
 
-def _column(name: str) -> str:
-    """A name of a column, quoted where it must be."""
-    plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in _RESERVED
-    return name if plain else f'"{name}"'
-
-
-def _number(value: Any) -> Piece:
+def _number(value: Any, dialect: Dialect | None = None) -> Piece:
     if arrays.dtype_name(value) == "bool":
         return Piece("(1 = 1)" if value else "(1 = 0)")
     value = float(value)
-    if not math.isfinite(value):
-        raise DifferentiationError(f"{value} cannot be written as sql, which has no such number")
-    if math.copysign(1.0, value) < 0:
-        return Piece(f"-{_number(-value).text}", UNARY)
-    return Piece(repr(value))
+    if math.copysign(1.0, value) < 0 and not math.isnan(value):
+        return Piece(f"-{_number(-value, dialect).text}", UNARY)
+    if math.isfinite(value):
+        return Piece(repr(value) if dialect is None else dialect.number.format(repr(value)))
+    found = "" if dialect is None else dialect.nan if math.isnan(value) else dialect.infinity
+    if not found:
+        name, hint = ("sql", "--dialect names a database that may have it") if dialect is None else (dialect.name, None)
+        raise DifferentiationError(f"{value} cannot be written as {name}, which has no such number", hint=hint)
+    return Piece(found)
 
 
 def _array(_constant: Any) -> Piece:
@@ -195,7 +233,7 @@ LANGUAGE = Language(
     number=_number,
     array=_array,
     document=sql,
-    naming=Naming(_columns, lambda column: column.strip('"').casefold(), _elements),
+    naming=_naming('"', _RESERVED),
     parts=False,
     tensors=False,
     truths=Truths(
