@@ -16,8 +16,8 @@ from gradcli.arrays.namespaces import chosen_namespace
 Array = Any
 
 
-def constant(formula: Callable[[Any], Any]) -> Callable[[], Array]:
-    """A number by its formula, `constant(lambda m: 2.0 / m.sqrt(m.pi))`, in which `m` has what is used of `math`."""
+def by_formula(formula: Callable[[Any], Any]) -> Callable[[], Array]:
+    """A number by its formula, `by_formula(lambda m: 2.0 / m.sqrt(m.pi))`, in which `m` has what is used of `math`."""
     number: float = formula(math)
 
     def value() -> Array:
@@ -63,7 +63,7 @@ def _exactly() -> Any:
     return flint_constants
 
 
-pi = constant(lambda m: m.pi)
-log_2 = constant(lambda m: m.log(2))
-half_log_2_pi = constant(lambda m: 0.5 * m.log(2 * m.pi))
-sqrt_2_pi = constant(lambda m: m.sqrt(2 * m.pi))
+pi = by_formula(lambda m: m.pi)
+log_2 = by_formula(lambda m: m.log(2))
+half_log_2_pi = by_formula(lambda m: 0.5 * m.log(2 * m.pi))
+sqrt_2_pi = by_formula(lambda m: m.sqrt(2 * m.pi))

@@ -7,13 +7,12 @@ from typing import Any
 
 from gradcli.arrays import constants, spellings
 from gradcli.arrays import special_definitions as definitions
-from gradcli.arrays.constants import constant
+from gradcli.arrays.constants import by_formula
 from gradcli.arrays.spellings import Spelling
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import add, divide, floor, multiply, subtract
 from gradcli.primitives.axes import whole
-from gradcli.primitives.bind import assume, bind
-from gradcli.primitives.bind import constant as without_derivatives
+from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.comparisons import equal, greater, greater_equal, less, logical_and, where
 from gradcli.primitives.elementary import sinpi
 from gradcli.primitives.exponential import exp, log
@@ -25,8 +24,8 @@ _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _CHOICES = ((3.7, 1.3), ([[2.3, 5.2]], [[0.8], [1.5]]))
 _MOST_TERMS = 10_000
-_minus_sqrt_half, _sqrt_2_over_pi = constant(lambda m: -m.sqrt(0.5)), constant(lambda m: m.sqrt(2.0 / m.pi))
-_over_sqrt_2_pi, _log_pi = constant(lambda m: 1.0 / m.sqrt(2.0 * m.pi)), constant(lambda m: m.log(m.pi))
+_minus_sqrt_half, _sqrt_2_over_pi = by_formula(lambda m: -m.sqrt(0.5)), by_formula(lambda m: m.sqrt(2.0 / m.pi))
+_over_sqrt_2_pi, _log_pi = by_formula(lambda m: 1.0 / m.sqrt(2.0 * m.pi)), by_formula(lambda m: m.log(m.pi))
 
 spellings.declare("binom", Spelling({"scipy": "binom"}, elementwise=True, fallback=definitions.binom))
 
@@ -76,7 +75,7 @@ gammasgn = Composite(
 
 def _beta(a: Any, b: Any) -> Any:
     size = exp(betaln(a, b))
-    if assume(logical_and(greater(without_derivatives(a), 0), greater(without_derivatives(b), 0))):
+    if assume(logical_and(greater(constant(a), 0), greater(constant(b), 0))):
         return size
     sign = multiply(multiply(gammasgn(a), gammasgn(b)), gammasgn(add(a, b)))
     # At a pole of the denominator alone it is 0, and has no sign.

@@ -6,8 +6,7 @@ import itertools
 from typing import Any
 
 from gradcli.arrays import definitions
-from gradcli.arrays.constants import constant as number
-from gradcli.arrays.constants import log_2
+from gradcli.arrays.constants import by_formula, log_2
 from gradcli.primitives.arithmetic import absolute, divide, multiply, negative, sign, subtract
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_and, logical_not, where
@@ -16,7 +15,7 @@ from gradcli.primitives.primitive import Composite, Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated
 
 # Not x*log(10), which can overflow where its inverse does not.
-_over_log_2, _over_log_10 = number(lambda m: 1.0 / m.log(2)), number(lambda m: 1.0 / m.log(10))
+_over_log_2, _over_log_10 = by_formula(lambda m: 1.0 / m.log(2)), by_formula(lambda m: 1.0 / m.log(10))
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3),)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.arrays import integral_definitions as definitions
-from gradcli.arrays.constants import constant
+from gradcli.arrays.constants import by_formula
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import divide
 from gradcli.primitives.axes import whole
@@ -23,7 +23,7 @@ _ANYWHERE = (0.7, [-1.0, 2.0])
 _POSITIVE = (0.7, [0.4, 2.5])
 _BELOW_ONE = (0.7, [-1.5, 0.2])
 _HIGHEST_ORDER = 10_000
-_log_2_pi, _half_pi = constant(lambda m: m.log(2.0 * m.pi)), constant(lambda m: 0.5 * m.pi)
+_log_2_pi, _half_pi = by_formula(lambda m: m.log(2.0 * m.pi)), by_formula(lambda m: 0.5 * m.pi)
 _BY_PARAMETER = "the derivative of '{}' by {} is not known"
 
 

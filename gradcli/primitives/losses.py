@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.arrays.constants import constant, decimal, half_log_2_pi
+from gradcli.arrays.constants import by_formula, decimal, half_log_2_pi
 from gradcli.errors import ShapeError
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, negative, ones_like, subtract
 from gradcli.primitives.axes import chosen, one_varying, truth, whole, whole_array
@@ -26,7 +26,7 @@ _P, _LABELS = [0.7, 0.2, 0.5], [1.0, 0.25, 0.5]
 _LOGITS, _CLASSES = [[1.0, 2.0, 3.5], [4.0, -5.5, 6.0]], [2, 0]
 _SHARES = [[0.2, 0.3, 0.5], [0.7, 0.1, 0.2]]
 _LOWEST_LOG = -100.0
-_two_pi = constant(lambda m: 2 * m.pi)
+_two_pi = by_formula(lambda m: 2 * m.pi)
 _least_variance, _off_zero = decimal("1e-6"), decimal("1e-8")
 _SUM_OR_MEAN = "reduction='none' gives one for each element, 'sum' their sum"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.arrays import definitions
-from gradcli.arrays.constants import constant, decimal, sqrt_2_pi
+from gradcli.arrays.constants import by_formula, decimal, sqrt_2_pi
 from gradcli.errors import EvaluationError
 from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.axes import chosen, whole
@@ -20,9 +20,9 @@ _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
 _POSITIVE = (0.7, [0.4, 2.5])
 _POSITIVE_PAIRS = ((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]]))
-_minus_sqrt_half, _gelu_scale = constant(lambda m: -m.sqrt(0.5)), constant(lambda m: m.sqrt(8.0 / m.pi))
-_two_over_sqrt_pi = constant(lambda m: 2.0 / m.sqrt(m.pi))
-_half_sqrt_pi = constant(lambda m: 1.0 / (2.0 / m.sqrt(m.pi)))
+_minus_sqrt_half, _gelu_scale = by_formula(lambda m: -m.sqrt(0.5)), by_formula(lambda m: m.sqrt(8.0 / m.pi))
+_two_over_sqrt_pi = by_formula(lambda m: 2.0 / m.sqrt(m.pi))
+_half_sqrt_pi = by_formula(lambda m: 1.0 / (2.0 / m.sqrt(m.pi)))
 _gelu_cubic, _leak = decimal("0.044715"), decimal("0.01")
 
 

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from gradcli.arrays import definitions
-from gradcli.arrays.constants import constant as number
+from gradcli.arrays.constants import by_formula
 from gradcli.primitives.arithmetic import divide, minus, multiply
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, greater, where
@@ -19,7 +19,7 @@ from gradcli.primitives.surcharges import of_angles, of_points, of_sinc
 
 _ANYWHERE = (0.7, [-1.0, 2.0])
 _INSIDE = (0.7, [-0.3, 0.2])
-_degree, _radian = number(lambda m: m.pi / 180.0), number(lambda m: 180.0 / m.pi)
+_degree, _radian = by_formula(lambda m: m.pi / 180.0), by_formula(lambda m: 180.0 / m.pi)
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))
 
 sin = elementwise(
