@@ -8,7 +8,7 @@ import typer
 
 from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
-from gradcli.io.forms import FORMS
+from gradcli.io.input_forms import FORMS
 from gradcli.limits import MAX_DIGITS
 
 Words = Annotated[

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from gradcli import limits
 from gradcli.errors import BindingError, GradcliError, Span, UsageError, did_you_mean, nearest, pointing_into
-from gradcli.io import forms, system, text_lines
-from gradcli.io.columnar import read_columnar
+from gradcli.io import input_forms, system, text_lines
+from gradcli.io.column_files import read_columnar
 from gradcli.io.json_numbers import read_json
 from gradcli.io.json_records import read_json_records
 from gradcli.io.numpy_files import read_npy, read_npz
@@ -57,7 +57,7 @@ class Reference(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How files are read: `form`, one of `forms.FORMS`, is that of those whose name does not say it, and `standard_input` opens
+    """How files are read: `form`, one of `input_forms.FORMS`, is that of those whose name does not say it, and `standard_input` opens
     that. Tables have no more than `max_elements` numbers. Those of text are `Written`, in arrays of objects, where they
     are to be `exact`."""
 
@@ -101,8 +101,8 @@ def read_all(references: Sequence[Reference], reading: Reading) -> list[float | 
 def _check_form(form: str | None, paths: Iterable[str]) -> None:
     if form is None:
         return
-    if form not in forms.FORMS:
-        hint = did_you_mean(form, forms.FORMS, f"--from is one of {', '.join(forms.FORMS)}")
+    if form not in input_forms.FORMS:
+        hint = did_you_mean(form, input_forms.FORMS, f"--from is one of {', '.join(input_forms.FORMS)}")
         raise UsageError(f"there is no form {form!r} to read", hint=hint)
     if all(_form(path) for path in paths):
         raise UsageError(
@@ -152,9 +152,9 @@ def _opened(path: str, reading: Reading) -> Iterator[tuple[str, Source]]:
 def _of_input(stream: BinaryIO, form: str | None) -> tuple[str, BinaryIO, int]:
     """The form of standard input, and what of it can be read as if it were a file, with its size where that is
     known."""
-    start = stream.read(forms.ENOUGH) if form is None else b""
-    form = form or forms.told(start)
-    if form not in forms.FORMS:
+    start = stream.read(input_forms.ENOUGH) if form is None else b""
+    form = form or input_forms.told(start)
+    if form not in input_forms.FORMS:
         raise _unreadable(STANDARD_INPUT, f"it is a .{form} file", f"save it, and read that: @data.{form}")
     stream = text_lines.joined(start, stream)
     if form != "npy":
