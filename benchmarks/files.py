@@ -1,7 +1,8 @@
 """How long it takes from large files to a file of gradients: whole processes, start to end.
 
 `gradcli eval` with `.npy` files and `--save`, against a script that does the same with PyTorch and
-with JAX, for two arrays of 4,000,000 float64 numbers.
+with JAX, for two arrays of 4,000,000 float64 numbers; and with one and with three columns of a `.csv` file
+of 1,000,000 rows, against NumPy's loadtxt of them all.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from startup import PEERS, gradcli, run, timed
 PROGRAM = "sum(log(x**q)*sin(x)+exp(-x*x))"
 ELEMENTS = 4_000_000
 BASELINE = "PyTorch"
+COLUMNS, ROWS = ("x", "y", "z"), 1_000_000
+LOADTXT = "import numpy, sys; print(numpy.loadtxt(sys.argv[1], delimiter=',', skiprows=1).prod(axis=1).sum())"
 SCRIPTS = {"PyTorch": ("torch", "arrays_with_torch.py"), "JAX": ("jax", "arrays_with_jax.py")}
 
 
@@ -50,6 +53,21 @@ def make_files(folder: Path) -> None:
         np.save(folder / f"{name}.npy", draw.random(ELEMENTS) + 0.5)
 
 
+def table_commands(folder: Path) -> dict[str, Sequence[str]]:
+    """The jobs that read a table, which is made."""
+    import numpy as np
+
+    path = folder / "table.csv"
+    rows = np.random.default_rng(0).random((ROWS, len(COLUMNS))).tolist()
+    path.write_text("\n".join([",".join(COLUMNS), *(",".join(map(repr, row)) for row in rows), ""]))
+    read = [f"{name}=@{path}:{name}" for name in COLUMNS]
+    return {
+        "gradcli, three columns": (gradcli(), "eval", "*".join(COLUMNS).join(["sum(", ")"]), *read, "--no-grad"),
+        "gradcli, one column": (gradcli(), "eval", "sum(x)", read[0], "--no-grad"),
+        "NumPy, three columns": (sys.executable, "-c", LOADTXT, str(path)),
+    }
+
+
 def check(jobs: Mapping[str, Sequence[str]], folder: Path) -> None:
     """Stop where a job does not write the numbers that all of them are to write."""
     import numpy as np
@@ -72,11 +90,16 @@ def main() -> None:
         check(jobs, folder)
         timers = {title: functools.partial(timed, command) for title, command in jobs.items()}
         rows = [Row(n, times) for n, times in interleaved(timers, options.rounds, warmups=1).items()] + missing
+        tables_read = {title: functools.partial(timed, command) for title, command in table_commands(folder).items()}
+        of_tables = [Row(n, times) for n, times in interleaved(tables_read, options.rounds, warmups=1).items()]
     about = circumstances([package for package, _ in SCRIPTS.values()] + ["numpy"])
-    tables = {f"Files to file, {options.rounds} rounds": table(rows, ["process"], ("ms", 1e-3), BASELINE)}
+    tables = {
+        f"Files to file, {options.rounds} rounds": table(rows, ["process"], ("ms", 1e-3), BASELINE),
+        "Columns of a table": table(of_tables, ["process"], ("ms", 1e-3), "NumPy, three columns"),
+    }
     publish(options, "files", about, tables)
     if options.json:
-        write_json(options.json, about, {"files": rows}, ["process"])
+        write_json(options.json, about, {"files": rows, "tables": of_tables}, ["process"])
 
 
 if __name__ == "__main__":
