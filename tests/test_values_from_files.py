@@ -56,15 +56,31 @@ class TestOnePass:
         first, second = read_all([Reference("t.csv:x"), Reference("t.csv:x")], Reading())
         assert not np.shares_memory(first, second)
 
+    def test_files_of_every_form_for_several_names(self):
+        array = np.arange(3.0)
+        np.save("a.npy", array)
+        np.savez("a.npz", x=array, y=array + 1)
+        Path("a.json").write_text("[0, 1, 2]")
+        Path("a.jsonl").write_text('{"x": 0}\n{"x": 1}\n{"x": 2}\n')
+        polars.DataFrame({"x": array, "y": array + 1}).write_parquet("a.parquet")
+        polars.DataFrame({"x": array, "y": array + 1}).write_ipc("a.arrow")
+        for asked in ("a.npy", "a.npz:x", "a.json", "a.jsonl:x", "a.parquet:x", "a.arrow:x"):
+            first, second = read_all([Reference(asked), Reference(asked)], Reading())
+            np.testing.assert_array_equal([first, second], [array, array])
+            assert not np.shares_memory(first, second)
+        for asked in ("a.npz", "a.parquet", "a.arrow"):
+            found = read_all([Reference(f"{asked}:y"), Reference(f"{asked}:x")], Reading())
+            np.testing.assert_array_equal(found, [array + 1, array])
+
     @pytest.mark.parametrize(
-        ("text", "column", "message"),
+        ("text", "message"),
         [
-            ("x,y\n1,2\n3,k\n", 8, "line 3, column 2: 'k' is no float64 number"),
-            ("x,z\n1,2\n", 8, "it has no column 'y'"),
-            ("x,y\n1,2\n3\n", 1, "line 3 has 1 cells where the first line has 2"),
+            ("x,y\n1,2\n3,k\n", "line 3, column 2: 'k' is no float64 number"),
+            ("x,z\n1,2\n", "it has no column 'y'"),
+            ("x,y\n1,2\n3\n", "line 3 has 1 cells where the first line has 2"),
         ],
     )
-    def test_an_error_stands_under_the_word_that_it_is_about(self, run, text, column, message):
+    def test_an_error_stands_under_the_word_that_it_is_about(self, run, text, message):
         Path("t.csv").write_text(text)
         outcome = run("eval", "a + b", "a=@t.csv:x", "b=@t.csv:y")
         assert outcome.status == 2

@@ -26,6 +26,7 @@ def read_columnar(source: Source, scan: str) -> NDArray[numpy.float64]:
     try:
         # Of a file that is damaged Polars writes there what its threads panic at.
         with system.without_standard_error():
+            source.stream.seek(0)
             return _read_column(source, polars, getattr(polars, scan)(source.stream))
     except errors.DuplicateError as error:
         name = str(error).split("'")[1]

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import copy
 from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -57,9 +58,9 @@ class Reference(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How files are read: `form`, one of `input_forms.FORMS`, is that of those whose name does not say it, and `standard_input` opens
-    that. Tables have no more than `max_elements` numbers. Those of text are `Written`, in arrays of objects, where they
-    are to be `exact`."""
+    """How files are read: `form`, one of `input_forms.FORMS`, is that of those whose name does not say it, and
+    `standard_input` opens that. A value has no more than `max_elements` numbers. Those of text are `Written`, in arrays of
+    objects, where they are to be `exact`."""
 
     max_elements: int | None = None
     exact: bool = False
@@ -122,7 +123,11 @@ def _read(path: str, members: Sequence[str | None], reading: Reading) -> Sequenc
         with _opened(path, reading) as (form, source):
             if form in _TABLES:
                 return _TABLES[form](source, members)
-            return [_READERS[form](source._replace(member=member)) for member in members]
+            values = {member: _READERS[form](source._replace(member=member)) for member in dict.fromkeys(members)}
+            # No two names share an array.
+            return [
+                copy(values[member]) if member in members[:at] else values[member] for at, member in enumerate(members)
+            ]
     except OSError as error:
         raise _refused(path, error) from error
     except UnicodeDecodeError as error:
