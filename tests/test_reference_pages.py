@@ -61,6 +61,10 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("eval", "x", "x=0..1", "--enclose", "--json"),
         ("eval", "sin(x)**2 + cos(x)**2", "x=0.7", "--order", "2", "--json"),
     ),
+    "gradcli diff": (
+        ("diff", "x", "--to", "polars", "--json"),
+        ("diff", "x", "--to", "sql", "--dialect", "sqlite", "--json"),
+    ),
     "gradcli ops": (("ops", "--json"),),
     "gradcli backends": (("backends", "--json"),),
 }
