@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from gradcli import limits
 from gradcli.errors import BindingError
 from gradcli.io import text_lines
 from gradcli.io.json_numbers import charge_text, decode, expect_end, numbers
@@ -13,6 +14,9 @@ from gradcli.io.source import Source
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+# In eighths of steps, beside the line.
+_OBJECT, _MEMBER = 5, 1
 
 
 def read_json_records(source: Source, members: Sequence[str | None]) -> list[NDArray[Any]]:
@@ -56,6 +60,7 @@ def _record(source: Source, line: str, number: int) -> dict[str, object]:
     expect_end(line, end, f"{what} goes on after its object", "put each object on a line of its own")
     if not isinstance(value, dict):
         raise source.error(f"line {number} is no object", 'give an object of names to values: {"x": 5, "y": [1, 2]}')
+    limits.charge_steps(_OBJECT + _MEMBER * len(value))
     return value
 
 
