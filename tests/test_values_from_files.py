@@ -154,6 +154,8 @@ class TestStandardInput:
             (["a=@-:z"], "x,y\n1,2\n", "cannot read standard input: it has no column 'z'"),
             (["a=@-"], "PAR1 and more", "cannot read standard input: it is a .parquet file"),
             (["a=@-"], "1\nx\n", "cannot read standard input: line 2, column 1: 'x' is no float64 number"),
+            (["a=@-"], "1 2\n3\n", "cannot read standard input: line 1, column 1: '1 2' is no float64 number"),
+            (["a=@-"], "1\0002\n", "cannot read standard input: line 1, column 1: '1\\x002' is no float64 number"),
             (["a=@-"], "[1,2", "standard input is not JSON: expecting ',' delimiter"),
             (["a=@-"], '{"x":1,"y":2}\n', "cannot read standard input: it holds 2 names, and none was chosen"),
             (["a=@-:x"], '{"x":1}\n[2]\n', "cannot read standard input: line 2 is no object"),

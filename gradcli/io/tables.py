@@ -28,6 +28,8 @@ _ROWS = 4096
 # In eighths of steps.
 _CELL = 1
 _SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,;\t\r\n]|$)')
+# What may separate numbers that stand in one cell.
+_BETWEEN = re.compile(r"[\s,;\0]+")
 
 # The number of a line, from 1, and the cells of the record that begins there.
 _Record = tuple[int, list[str]]
@@ -114,7 +116,7 @@ class _Layout(NamedTuple):
 def _layout(source: Source, members: Sequence[str | None], notation: Notation, first: Sequence[str]) -> _Layout:
     names = [cell.strip() for cell in first]
     written = [name for name in names if name]
-    has_header = bool(written) and all(notation.number(name) is None for name in written)
+    has_header = bool(written) and all(_is_name(name, notation) for name in written)
 
     def column(member: str | None) -> int | None:
         if member is None:
@@ -123,6 +125,11 @@ def _layout(source: Source, members: Sequence[str | None], notation: Notation, f
         return _named_column(asked, member, names) if has_header else _numbered_column(asked, member, len(names))
 
     return _Layout(len(names), has_header, [column(member) for member in members])
+
+
+def _is_name(cell: str, notation: Notation) -> bool:
+    """Whether there is more in a cell than a number, or several between other separators."""
+    return any(notation.number(part) is None for part in _BETWEEN.split(cell) if part)
 
 
 def _named_column(source: Source, member: str, names: list[str]) -> int:
