@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,14 @@ def children() -> set[str]:
     return set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
 
 
+@pytest.fixture
+def nothing_left() -> Iterator[None]:
+    """That a test leaves no process behind; those of other tests may be there before."""
+    before = children()
+    yield
+    assert not children() - before
+
+
 class TestCalls:
     def test_a_call_gives_what_its_function_returns_or_raises(self, capfd):
         assert confined.call(Limits(), double, 21) == 42
@@ -77,10 +86,10 @@ class TestCalls:
         with pytest.raises(gradcli.GradcliError, match="internal error: KeyError: 'k'"):
             confined.call(Limits(), fail, KeyError("k"))
 
+    @pytest.mark.usefixtures("nothing_left")
     def test_one_that_goes_round_without_memory(self):
         with pytest.raises(LimitError, match="needs more than 250 MB of memory"):
             confined.call(Limits(memory=250_000_000), spin_without_memory)
-        assert not children()
 
     def test_one_that_ends_in_another_way(self):
         for number in (signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT):
@@ -144,6 +153,7 @@ def test_standard_input_is_read_in_the_process(run):
     assert '"value":9' in done.stdout
 
 
+@pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize(
     "words", [LONG, ("check", LONG[1] + "*x", "x=1", *LONG[3:]), ("graph", *LONG[1:2], *LONG[3:], "--values")]
 )
@@ -151,7 +161,6 @@ def test_time(run, words):
     done = run(*words, "--max-seconds", "0.9")
     assert (done.status, done.out) == (1, "")
     assert done.err == "error: the program takes longer than 0.9 s\nhint: raise the limit with --max-seconds\n"
-    assert not children()
 
 
 def test_memory(run):
@@ -328,13 +337,13 @@ class TestPrograms:
             with pytest.raises(CallError, match="cannot be sent to a process of its own"):
                 call()
 
+    @pytest.mark.usefixtures("nothing_left")
     def test_limits(self):
         with pytest.raises(LimitError, match=r"longer than 0\.9 s"):
             gradcli.compile(LONG[1], max_elements=10**15, max_seconds=0.9)()
         program = gradcli.compile(HUGE[1], max_elements=10**15, max_memory=500_000_000)
         with pytest.raises(LimitError, match="does not fit into memory"):
             program.value_and_grad({"x": 1.0})
-        assert not children()
 
     def test_checks(self, both):
         confined, plain = both
