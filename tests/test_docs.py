@@ -148,7 +148,8 @@ class Workspace:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=60,
+            # Against hanging: a compiler on a busy machine may take minutes.
+            timeout=300,
             encoding="utf-8",
         )
         return done.stdout
