@@ -41,6 +41,7 @@ class _Decisions:
     """The decisions of one course: those that are asked for first, then as the numbers at hand have it."""
 
     loops = False
+    apart = False
 
     def __init__(self, asked: Sequence[bool]) -> None:
         self.asked = asked

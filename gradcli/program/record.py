@@ -12,6 +12,7 @@ from gradcli.primitives.bind import assume, bind, constant
 from gradcli.primitives.comparisons import logical_not
 from gradcli.primitives.operators import Operators
 from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.reductions import all_
 from gradcli.program.checker import check
 from gradcli.program.ir import Equation, Program, Variable
 from gradcli.timing import phase
@@ -24,9 +25,10 @@ _FURTHER = 8
 
 class Decisions(Protocol):
     """Which way a computation goes where it depends on numbers; with `loops` also whether a loop goes on, which may do
-    so for any number of rounds."""
+    so for any number of rounds. With `apart` a program without a shortcut is not for numbers that could take it."""
 
     loops: bool
+    apart: bool
 
     def __call__(self, tape: Tape, condition: Variable, example: Any) -> bool: ...
 
@@ -35,6 +37,9 @@ class Following:
     """The decisions that the numbers at hand make: the program is good only for those that make them too."""
 
     loops = True
+
+    def __init__(self, *, apart: bool = False) -> None:
+        self.apart = apart
 
     def __call__(self, tape: Tape, condition: Variable, example: Any) -> bool:
         held = bool(example)
@@ -86,10 +91,13 @@ class Recorded(Operators):
         self._refuse()
 
     def assume(self) -> bool:
-        if not assume(self.example):
-            return False
-        self.tape.guards.append(self.variable)
-        return True
+        held = assume(self.example)
+        decisions = self.tape.decisions
+        if held:
+            self.tape.guards.append(self.variable)
+        elif decisions is not None and decisions.apart:
+            self.tape.guards.append(logical_not(all_(self)).variable)
+        return held
 
     def __bool__(self) -> bool:
         """Whether a condition of Python's holds."""

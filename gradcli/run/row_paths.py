@@ -40,6 +40,8 @@ _MOST_KEPT = 2**23
 # So many paths are recorded for rows of one kind; a recording that fails for what it met counts as some of them.
 _MOST_PATHS = 64
 _FAILED = 16
+# Rows take their own path each, whichever was recorded first; the last paths are for all rows that they are right for.
+_SHARED = 8
 # A path of more steps is not recorded, which takes as long as to evaluate some tens of rows, and none are after it; nor
 # are more in all of them.
 _LONGEST = 400_000
@@ -81,7 +83,7 @@ class Paths:
                     arrays.using_dtype(converted.dtype(inputs)),
                     arrays.using_namespace(None),
                 ):
-                    trace = row_derivatives(program, given, fixed, wrt, order)
+                    trace = row_derivatives(program, given, fixed, wrt, order, apart=self._left > _SHARED)
                 path = RowPath(trace, given, frozenset(rows.columns), fixed, most)
                 path.prepare(rows.count if rows.namespace is None else 1)
             except (NotRecordableError, NotBatchableError):

@@ -103,15 +103,21 @@ def value_and_derivatives(program: Computation, inputs: Mapping[str, Any], wrt: 
 
 
 def row_derivatives(
-    program: Computation, inputs: Mapping[str, Any], fixed: Mapping[str, Any], wrt: Sequence[str], order: int
+    program: Computation,
+    inputs: Mapping[str, Any],
+    fixed: Mapping[str, Any],
+    wrt: Sequence[str],
+    order: int,
+    *,
+    apart: bool,
 ) -> Trace:
     """The value, and all derivatives up to `order`, called as `differentiated` does, on the course that `inputs` take;
-    inputs that are `fixed` are numbers of the recording."""
+    inputs that are `fixed` are numbers of the recording. For `apart` see `Decisions`."""
 
     def differentiate(run: Function, given: Mapping[str, Any]) -> Derivatives:
         return differentiated(run, {**fixed, **given}, wrt, order)
 
-    return _traced(program, inputs, differentiate, decisions=Following())
+    return _traced(program, inputs, differentiate, decisions=Following(apart=apart))
 
 
 def value_and_hessian(program: Computation, inputs: Mapping[str, Any], wrt: Sequence[str]) -> Trace:
