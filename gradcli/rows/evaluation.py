@@ -20,14 +20,14 @@ from gradcli.run.row_results import Gathered
 # So many programs that rows bring themselves are kept.
 _MOST_PROGRAMS = 1_000
 
-
 # Gives the numbers of a column, and what its fields say.
 Numbers = Callable[[str], Column]
 Texts = Callable[[str], Sequence[str | None]]
 
 
 class Evaluated(NamedTuple):
-    """The results of n rows by their keys, arrays of shape `[n, …]` or of objects, masked where a row lacks this one alone.
+    """The results of n rows by their keys, arrays of shape `[n, …]` or of objects, masked where a row lacks this one
+    alone.
 
     `null` are the rows that have no results: those where a number is missing, and those that failed, with the errors.
     """
@@ -155,12 +155,14 @@ class Evaluation:
         """Put the results of some rows, of all where `rows` is None."""
         np = arrays.numpy_namespace()
         inputs = {name: numbers(column) for name, column in program.columns.items()}
-        bad = np.zeros(found.count, "bool")
+        bad, asked = np.zeros(found.count, "bool"), np.full(found.count, rows is None)
+        if rows is not None:
+            asked[rows] = True
         for given in inputs.values():
             bad |= given.missing
         for name, given in inputs.items():
             for row, why in given.failing.items():
-                if rows is None or row in rows:
+                if asked[row]:
                     bad[row] = True
                     found.gathered.fail(row, BindingError(f"'{name}': {why}"))
         if bad.any():
