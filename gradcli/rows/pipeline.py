@@ -108,8 +108,9 @@ def run_rows(
     rows of those before it have been read; all have the same columns, and are written as the first one is.
 
     At most `threads` blocks are worked on at a time, one on each core where that is None, and a fixed number is in
-    memory. The `shapes` of results are those of the first row that has some, where they are not given. What is written does not depend on it, nor on where the blocks were cut. Raises RowError where more rows fail
-    than the policy allows: then those before it are written.
+    memory. The `shapes` of results are those of the first row that has some, where they are not given. What is written
+    depends on neither, nor on where the blocks were cut. Raises RowError where more rows fail than the policy allows:
+    then those before it are written.
     """
     run = _Run(readers, plan, format, stream, policy, shapes)
     threads = threads or os.cpu_count() or 1

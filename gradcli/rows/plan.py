@@ -78,7 +78,8 @@ class Plan(NamedTuple):
     """What is computed of a certain table.
 
     `columns` are the columns by the names that they give values to, `needed` those to read as numbers, `texts` those of
-    programs, and `kept` those to write, None for all; `wrt` are the names to differentiate by, and `results` the columns of results by their keys.
+    programs, and `kept` those to write, None for all; `wrt` are the names to differentiate by, and `results` the columns
+    of results by their keys.
     """
 
     asked: Asked

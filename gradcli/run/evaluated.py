@@ -45,8 +45,11 @@ class Options(NamedTuple):
 def evaluated(
     program: Module, values: Mapping[str, Any], wrt: Sequence[str], options: Options, recordings: ProvedRecordings
 ) -> Evaluated:
-    """What is asked for of a program, by its `recordings` where it was asked for before. Raises UsageError for digits that cannot be asked for, BindingError for what is no number, BackendError where
-    FLINT is not installed, and what a run raises."""
+    """What is asked for of a program, by its `recordings` where it was asked for before.
+
+    Raises UsageError for digits that cannot be asked for, BindingError for what is no number, BackendError where FLINT
+    is not installed, and what a run raises.
+    """
     _check(options)
 
     def request() -> EvaluationRequest:
