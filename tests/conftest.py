@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 from collections.abc import Callable
@@ -12,6 +13,12 @@ import pytest
 
 from gradcli.cli.environment import Environment
 from gradcli.cli.main import main
+
+
+def pytest_collection_finish() -> None:
+    """The tests stay until the end: the garbage collector need not walk all of them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass
