@@ -15,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 
@@ -85,7 +87,7 @@ def measured(command: Sequence[str]) -> tuple[float, float]:
     return seconds, usage.ru_maxrss * 1024.0
 
 
-def check(jobs: Mapping[str, Sequence[str]], source: Path) -> None:
+def check(jobs: Sequence[str], source: Path) -> None:
     """Stop where a job does not write the numbers that all of them are to write."""
     import polars as pl
 
@@ -125,7 +127,9 @@ def compare(formula: str, source: Path, rounds: int) -> list[Row]:
     jobs, missing = commands(formula, source)
     timers = {name: functools.partial(measured, command) for name, command in jobs.items()}
     rows = [Row(name, times) for name, times in interleaved(timers, rounds, warmups=1).items()]
-    check(jobs, source)
+    # In a process of its own: the peak memory of those that are started here begins with that of this one.
+    with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+        apart.submit(check, list(jobs), source).result()
     return rows + missing
 
 
