@@ -19,7 +19,7 @@ def found() -> Any:
     return polars
 
 
-def library(what: str) -> Any:
+def needed(what: str) -> Any:
     """Polars. Raises BindingError, which says that `what` needs it, where it is not installed."""
     polars = found()
     if polars is None:

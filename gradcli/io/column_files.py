@@ -21,7 +21,7 @@ def read_columnar(source: Source, scan: str) -> NDArray[numpy.float64]:
     holds something other than real numbers.
     """
     suffix = os.path.splitext(source.path)[1].lower()
-    polars = by_polars.library(f"{source.path!r}, a {suffix} file,")
+    polars = by_polars.needed(f"{source.path!r}, a {suffix} file,")
     errors = polars.exceptions
     try:
         # Of a file that is damaged Polars writes there what its threads panic at.

@@ -37,7 +37,7 @@ class ColumnarReader(Reader):
         self, source: str, format: str, reading: Reading, part: Range | None = None, file: IO[bytes] | None = None
     ) -> None:
         """The table is at `source`, or in a `file`, which is closed with it."""
-        self._polars = by_polars.library(repr(source))
+        self._polars = by_polars.needed(repr(source))
         self.name, self.format = source, format
         self._file = file if file is not None or sources.is_url(source) else sources.opened(source)
         self._block = reading.block
@@ -109,7 +109,7 @@ def _block(frame: Any, needed: Sequence[str], kept: Sequence[str], texts: Sequen
 def _numbers(series: Any) -> Column:
     """A column of any kind: of numbers and truth values, texts that are numbers, lists of numbers, whose rows are
     tensors. Values of other kinds are failing."""
-    polars = by_polars.library("a table of rows")
+    polars = by_polars.needed("a table of rows")
     kind, missing = series.dtype, series.is_null()
     if kind.is_numeric() or kind in (polars.Boolean, polars.Null):
         return Column(_with_nan(series.cast(polars.Float64)), missing.to_numpy(), {})
@@ -127,7 +127,7 @@ def _tensors(series: Any) -> Column | None:
     """Lists of numbers that all have the same shape, in an array [n, …]; None where they have not."""
     import numpy
 
-    polars = by_polars.library("a table of rows")
+    polars = by_polars.needed("a table of rows")
     count, shape, flat = len(series), [], series
     while flat.dtype in (polars.List, polars.Array):
         lengths = (flat.list if flat.dtype == polars.List else flat.arr).len()

@@ -33,7 +33,7 @@ class ColumnarWriter:
     def __init__(
         self, format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None
     ) -> None:
-        self._polars = by_polars.library("a table of rows")
+        self._polars = by_polars.needed("a table of rows")
         self._names = names
         self._kept = like.columns if kept is None else kept
         self._sink = _Sink(format, stream)

@@ -30,7 +30,7 @@ def of_floats(series: Any) -> Column | None:
 def of_texts(series: Any, comma: bool) -> Column:
     """The column of a series of texts: numbers, with spaces around them, and where `comma` is true with a comma in
     the place of a point; dates and numbers beyond float64 are failing, all else is missing."""
-    polars = by_polars.library("a table of rows")
+    polars = by_polars.needed("a table of rows")
     texts = series.str.strip_chars()
     values = texts.cast(polars.Float64, strict=False)
     if comma:

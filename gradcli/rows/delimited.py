@@ -42,7 +42,7 @@ class Delimited:
     """Reads the records of a table with these `names` of columns."""
 
     def __init__(self, dialect: Dialect, names: Sequence[str], selection: Selection) -> None:
-        self._polars = by_polars.library("a table of rows")
+        self._polars = by_polars.needed("a table of rows")
         self._dialect = dialect
         self._names = names
         self._selection = selection

@@ -85,7 +85,7 @@ def _only(text: str, columns: Sequence[str]) -> str:
 
 def _frame(lines: Lines, columns: Sequence[str]) -> Any:
     """The members of the objects as texts: strings as they are, all else as it is written."""
-    polars = by_polars.library("a table of rows")
+    polars = by_polars.needed("a table of rows")
     rows = [{} if o is None else members(text) for text, o in zip(lines.texts, lines.objects)]
     found = {name: [_field(row.get(name), o) for row, o in zip(rows, lines.items(name))] for name in columns}
     return polars.DataFrame(found, schema=dict.fromkeys(columns, polars.String))

@@ -61,7 +61,7 @@ class DelimitedWriter:
     def __init__(
         self, format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None
     ) -> None:
-        self._polars = by_polars.library("a table of rows")
+        self._polars = by_polars.needed("a table of rows")
         self._stream = stream
         self._names = names
         # Those that have been written: to fill one again takes half the time of having another one from the system.
