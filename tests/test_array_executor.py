@@ -240,7 +240,7 @@ def test_threads_that_stay_help_several_at_once_and_are_not_in_a_fork():
     assert sorted(seen) == sorted(10_000 * n + 100 * t + k for n in range(4) for t in range(20) for k in range(50))
 
 
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no process is forked on this system")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_has_threads_of_its_own_and_the_process_ends():
     code = (

@@ -8,17 +8,14 @@ from itertools import islice
 import mpmath
 import numpy as np
 import pytest
+from flint import arb, fmpq
 
 import gradcli
+from gradcli.arrays.balls import INFINITY, UNDEFINED, precise
+from gradcli.arrays.right_digits import right_digits
 from tests import proved
 from tests.certify import Tally, conformance, random_case
 from tests.judge import Judge, NotJudgedError
-
-pytest.importorskip("flint")
-from flint import arb, fmpq
-
-from gradcli.arrays.balls import INFINITY, UNDEFINED, precise
-from gradcli.arrays.right_digits import right_digits
 
 CANCELS = "(1 - cos(x))/x**2"
 

@@ -507,7 +507,7 @@ def test_without_dask(on, table, monkeypatch):
 
 def test_nobody_answers(on, table):
     # Its settings are there when it is loaded.
-    pytest.importorskip("distributed")
+    import distributed  # noqa: F401
     from dask import config
 
     with config.set({"distributed.comm.timeouts.connect": "100ms"}):
@@ -548,7 +548,7 @@ def command(table: Path, where: str, out: Path) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone lists its processes in /proc")
 def test_workers_that_are_processes(run, on, table, tmp_path, monkeypatch):
     """One test for all, as processes take seconds to start."""
     scratch, whole = tmp_path / "scratch", run("map", PROGRAM, str(table)).out

@@ -18,8 +18,6 @@ import gradcli
 from gradcli import installing
 from gradcli.errors import BindingError, EvaluationError, UsageError
 
-pytest.importorskip("flint")
-
 RUMP = "333.75*b**6 + a**2*(11*a**2*b**2 - b**6 - 121*b**4 - 2) + 5.5*b**8 + a/(2*b)"
 MULLER = """
 a = 4; b = 4.25

@@ -12,9 +12,6 @@ from typing import Any
 import pytest
 
 import gradcli
-
-pytest.importorskip("flint")
-
 from gradcli.errors import BindingError, EvaluationError
 from gradcli.run import enclosures
 

@@ -205,7 +205,6 @@ class TestForms:
         assert "line 4, column 1: '1.000' is no float64 number" in refused(run, "a=@t.csv")["message"]
 
     def test_digits_of_decimal_commas_are_those_that_are_written(self, run):
-        pytest.importorskip("flint")
         Path("t.csv").write_text("x;y\n0,1;2\n")
         outcome = run("eval", "a[0]/3", "a=@t.csv:x", "--digits", "30", "--no-grad", "--json")
         assert outcome.json["value"] == "0.0333333333333333333333333333333"
