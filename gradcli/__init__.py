@@ -57,7 +57,7 @@ _HOMES = {
     "tensor": "gradcli.autograd.factory",
 }
 
-_MODULES = ("autograd", "func", "linalg", "nn", "utils")
+_MODULES = ("autograd", "func", "linalg", "models", "nn", "utils")
 
 __all__ = [
     "AccuracyWarning",

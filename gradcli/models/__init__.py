@@ -1,0 +1,21 @@
+"""Jobs for which derivatives are wanted: fits, minima, roots, error budgets, series, pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Loaded when first asked for: SciPy and its like take longer to load than a formula to evaluate.
+_HOMES: dict[str, str] = {}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gradcli.models' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)
