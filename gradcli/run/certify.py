@@ -15,16 +15,14 @@ from gradcli.language.operations import operation_at
 from gradcli.limits import MAX_PRECISION
 from gradcli.run import digits, session
 from gradcli.run.diagnose import Warning
-from gradcli.run.session import EvaluationRequest, Result
+from gradcli.run.session import PARTS, EvaluationRequest, Result
 
 if TYPE_CHECKING:
     from gradcli.arrays.right_digits import Right
 
 # With so many digits the first proof is tried: most numbers lose fewer than these have beyond a float.
 _FIRST = 30
-# The members of a result that have numbers by name.
 _CODE = "unproved"
-_PARTS = ("grad", "derivatives", "jacobian", "retained")
 
 
 class Certified(NamedTuple):
@@ -98,7 +96,7 @@ def _exactly(value: Any) -> Any:
 def _numbers(result: Result) -> Iterator[tuple[tuple[str, ...], Any]]:
     """What was computed, by the member of the result and by name."""
     yield ("value",), result.value
-    for part in _PARTS:
+    for part in PARTS:
         for name, number in (getattr(result, part) or {}).items():
             yield (part, name), number
 
@@ -138,7 +136,7 @@ def _right(found: Any, exact: Any) -> Right | None:
 
 def _nested(result: Result, proved: Mapping[tuple[str, ...], int]) -> dict[str, Any]:
     found: dict[str, Any] = {"value": proved.get(("value",))}
-    for part in _PARTS:
+    for part in PARTS:
         members = getattr(result, part)
         if members is not None:
             found[part] = {name: proved.get((part, name)) for name in members}

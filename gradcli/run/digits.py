@@ -15,7 +15,7 @@ from gradcli.arrays import backends
 from gradcli.errors import LimitError
 from gradcli.limits import MAX_PRECISION
 from gradcli.run import session
-from gradcli.run.session import EvaluationRequest, Result
+from gradcli.run.session import PARTS, EvaluationRequest, Result
 
 if TYPE_CHECKING:
     from gradcli.arrays.balls import Number
@@ -143,9 +143,8 @@ def at_precision(request: Request) -> Result:
 def numbers(result: Result) -> Iterator[Number]:
     """Every number in a result."""
     parts = [result.value]
-    for members in (result.grad, result.derivatives, result.jacobian, result.retained):
-        if members:
-            parts += members.values()
+    for name in PARTS:
+        parts += (getattr(result, name) or {}).values()
     for part in parts:
         if part is not None:
             yield from part.numbers.flat if part.shape else (part.numbers,)
@@ -170,7 +169,7 @@ def mapped(result: Result, function: Callable[[Number], Any]) -> Result:
         return numpy.frompyfunc(function, 1, 1)(part.numbers)
 
     made = Result(each(result.value))
-    for name in ("grad", "derivatives", "jacobian", "retained"):
+    for name in PARTS:
         members = getattr(result, name)
         setattr(made, name, None if members is None else {key: each(part) for key, part in members.items()})
     if result.nodes is not None:

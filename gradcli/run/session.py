@@ -57,6 +57,10 @@ class EvaluationRequest(NamedTuple):
     executor: str | None = None
 
 
+# The members of a result that have numbers by name.
+PARTS = ("grad", "derivatives", "jacobian", "retained")
+
+
 class Result:
     """What was computed, as arrays of NumPy; None for what was not asked for, or does not exist."""
 
