@@ -1,0 +1,82 @@
+"""Names with arrays of any shapes as one flat vector, which libraries optimise, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import BindingError, ShapeError, did_you_mean
+
+# The least and the greatest number that a name may have, or of an array each of its elements.
+Bounds = tuple[Any, Any]
+
+
+class Packing(NamedTuple):
+    """The names, in the order in which their numbers stand in the vector, each with its shape."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Packing:
+        """That of numbers and arrays by name."""
+        xp = arrays.numpy_namespace()
+        return cls({name: xp.shape(value) for name, value in values.items()})
+
+    @property
+    def size(self) -> int:
+        """The length of the vector."""
+        return sum(map(math.prod, self.shapes.values()))
+
+    def places(self) -> dict[str, slice]:
+        """Where the numbers of each name stand in the vector."""
+        found, first = {}, 0
+        for name, shape in self.shapes.items():
+            found[name] = slice(first, first + math.prod(shape))
+            first = found[name].stop
+        return found
+
+    def flat(self, values: Mapping[str, Any]) -> Any:
+        """The vector of float64 numbers, of length `size`, for values by name; None among them counts as zeros, as the
+        gradient by what a value does not depend on. Raises ShapeError where a value has another shape."""
+        xp = arrays.numpy_namespace()
+        vector = xp.empty(self.size)
+        for name, place in self.places().items():
+            value, shape = values[name], self.shapes[name]
+            if value is not None and xp.shape(value) != shape:
+                raise ShapeError(f"'{name}' has shape {list(xp.shape(value))}, not {list(shape)}")
+            vector[place] = 0.0 if value is None else xp.ravel(value)
+        return vector
+
+    def named(self, vector: Any) -> dict[str, Any]:
+        """The values by name, numbers as floats and the others as arrays that are apart from the vector."""
+        return {
+            name: vector[place].reshape(self.shapes[name]).copy() if self.shapes[name] else float(vector[place.start])
+            for name, place in self.places().items()
+        }
+
+    def labels(self) -> list[str]:
+        """What each number of the vector is called: `b1`, or `w[0, 2]` in an array."""
+        xp = arrays.numpy_namespace()
+        return [
+            f"{name}{list(key)}" if shape else name for name, shape in self.shapes.items() for key in xp.ndindex(*shape)
+        ]
+
+    def bounds(self, given: Mapping[str, Bounds]) -> tuple[Any, Any]:
+        """The vectors of the least and greatest numbers, infinite where none are given. Raises BindingError for a name
+        that is none of these, and where no number lies between."""
+        xp = arrays.numpy_namespace()
+        low, high = xp.full(self.size, -math.inf), xp.full(self.size, math.inf)
+        places = self.places()
+        for name, (least, greatest) in given.items():
+            if name not in places:
+                hint = did_you_mean(name, places, f"there are {', '.join(places)}")
+                raise BindingError(f"there are bounds for '{name}', which is not varied", hint=hint)
+            for vector, bound in ((low, least), (high, greatest)):
+                if xp.shape(bound) not in ((), self.shapes[name]):
+                    raise BindingError(f"the bounds of '{name}' have shape {list(xp.shape(bound))}")
+                vector[places[name]] = xp.ravel(bound)
+            if not xp.all(low[places[name]] <= high[places[name]]):
+                raise BindingError(f"no number lies between the bounds of '{name}'", hint="the lower one comes first")
+        return low, high

@@ -1,0 +1,32 @@
+"""What the results of all models share: how they become JSON, and what is told on the way to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
+
+
+class Iteration(NamedTuple):
+    """How far a search is. The norm is that of the gradient, of which None is known where it is None."""
+
+    number: int
+    objective: float
+    gradient_norm: float | None = None
+
+
+# Is told of each iteration.
+Watcher = Callable[[Iteration], object]
+
+
+def as_json(result: Any) -> Any:
+    """A result as the object that JSON has for it, its fields in their order, and without those that are None, since
+    nobody asked for them; arrays as nested lists."""
+    if is_dataclass(result):
+        named = ((field.name, getattr(result, field.name)) for field in fields(result))
+        return {name: as_json(value) for name, value in named if value is not None}
+    if isinstance(result, Mapping):
+        return {name: as_json(value) for name, value in result.items()}
+    if isinstance(result, Sequence) and not isinstance(result, str):
+        return [as_json(value) for value in result]
+    return result.tolist() if hasattr(result, "tolist") else result
