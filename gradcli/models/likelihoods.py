@@ -1,0 +1,121 @@
+"""What a row costs as a function of the value that the model gives it: minus the logarithm of its likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import BindingError, UsageError
+
+LOSSES = ("linear", "soft_l1", "huber", "cauchy")
+FAMILIES = ("gaussian", "poisson", "binomial")
+
+
+class Cost(NamedTuple):
+    """Of each row, and its first and second derivative by the model's value, all arrays `[n]` for values `[n]`."""
+
+    value: Any
+    first: Any
+    second: Any
+
+
+# From the model's values, the responses and their standard deviations to what the rows cost.
+Likelihood = Callable[[Any, Any, Any], Cost]
+
+
+def likelihood(family: str = "gaussian", loss: str = "linear") -> Likelihood:
+    """Of a family, which for `gaussian` may have the tails of a loss.
+
+    Constants are left out for `gaussian`. A cost is infinite where the model's value is outside the family's domain.
+    Raises UsageError for a family or a loss that there is not, and for a loss with another family.
+    """
+    if family not in FAMILIES:
+        raise UsageError(f"there is no family {family!r}", hint=f"it is one of {', '.join(FAMILIES)}")
+    if loss not in LOSSES:
+        raise UsageError(f"there is no loss {loss!r}", hint=f"it is one of {', '.join(LOSSES)}")
+    if family == "gaussian":
+        return lambda value, response, sigma: _scaled(_SHAPES[loss], value, response, sigma)
+    if loss != "linear":
+        raise UsageError(f"a loss is for the family gaussian, not for {family}", hint="leave out one of them")
+    return _poisson if family == "poisson" else _binomial
+
+
+def check_response(family: str, response: Any, name: str) -> None:
+    """Raise BindingError where no response of a family is such a number."""
+    if family == "poisson" and not (response >= 0).all():
+        raise BindingError(f"'{name}' has values below 0, which are no counts", hint="--family poisson is for counts")
+    if family == "binomial" and not ((response >= 0) & (response <= 1)).all():
+        raise BindingError(
+            f"'{name}' has values outside 0 to 1", hint="--family binomial takes 0 and 1, or fractions between them"
+        )
+
+
+def _scaled(shape: Callable[[Any], Cost], value: Any, response: Any, sigma: Any) -> Cost:
+    cost = shape((value - response) / sigma)
+    return Cost(cost.value, cost.first / sigma, cost.second / sigma**2)
+
+
+def _linear(u: Any) -> Cost:
+    np = arrays.numpy_namespace()
+    return Cost(u * u / 2, u, np.ones_like(u))
+
+
+def _soft_l1(u: Any) -> Cost:
+    """sqrt(1 + u²) - 1, written so that nothing cancels."""
+    np = arrays.numpy_namespace()
+    root = np.hypot(1.0, u)
+    return Cost(u * (u / (root + 1)), u / root, root**-3)
+
+
+def _huber(u: Any) -> Cost:
+    np = arrays.numpy_namespace()
+    inside = np.abs(u) <= 1
+    return Cost(np.where(inside, u * u / 2, np.abs(u) - 0.5), np.clip(u, -1, 1), inside.astype(float))
+
+
+def _cauchy(u: Any) -> Cost:
+    np = arrays.numpy_namespace()
+    square = u * u
+    return Cost(np.log1p(square) / 2, u / (1 + square), (1 - square) / (1 + square) ** 2)
+
+
+# By the residual in units of its standard deviation: half of what SciPy calls rho of its square.
+_SHAPES = {"linear": _linear, "soft_l1": _soft_l1, "huber": _huber, "cauchy": _cauchy}
+
+
+def _poisson(value: Any, response: Any, sigma: Any) -> Cost:
+    """Of counts whose mean is the model's value."""
+    np = arrays.numpy_namespace()
+    from scipy.special import gammaln
+
+    first, second = _by_share(response, value)
+    with np.errstate(all="ignore"):
+        cost = value - _times_log(response, value) + gammaln(response + 1)
+    return Cost(np.where(value >= 0, cost, np.inf), 1 + first, second)
+
+
+def _binomial(value: Any, response: Any, sigma: Any) -> Cost:
+    """Of events whose probability is the model's value."""
+    np = arrays.numpy_namespace()
+    rest, failures = 1 - value, 1 - response
+    first, second = _by_share(response, value)
+    first_of_rest, second_of_rest = _by_share(failures, rest)
+    with np.errstate(all="ignore"):
+        cost = -_times_log(response, value) - _times_log(failures, rest)
+    inside = (value >= 0) & (rest >= 0)
+    return Cost(np.where(inside, cost, np.inf), first - first_of_rest, second + second_of_rest)
+
+
+def _times_log(weight: Any, value: Any) -> Any:
+    """weight*log(value), 0 where the weight is."""
+    np = arrays.numpy_namespace()
+    return np.where(weight == 0, 0.0, weight * np.log(np.where(weight == 0, 1.0, value)))
+
+
+def _by_share(weight: Any, value: Any) -> tuple[Any, Any]:
+    """The derivatives of -weight*log(value) by the value."""
+    np = arrays.numpy_namespace()
+    safe = np.where(weight == 0, 1.0, value)
+    with np.errstate(all="ignore"):
+        return -weight / safe, weight / safe**2
