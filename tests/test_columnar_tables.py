@@ -13,7 +13,7 @@ import pytest
 from gradcli.errors import BindingError, PipeClosed
 from gradcli.rows import writing
 from gradcli.rows.opening import open_table
-from gradcli.rows.reading import Range, Reading
+from gradcli.rows.reading import Chosen, Range, Reading
 
 TABLE = polars.DataFrame(
     {
@@ -90,11 +90,11 @@ def test_parts_and_streams_give_each_row_once(tmp_path, block):
     found = []
     for part in (Range(0, 130), Range(130, 131), Range(131, 1000)):
         reader = open_table(str(path), Reading(block=block * 100), part)
-        found += [x for piece in reader.pieces(["x"]) for x in piece.block().numbers["x"].values]
+        found += [x for piece in reader.pieces(Chosen(["x"])) for x in piece.block().numbers["x"].values]
         reader.close()
     assert found == [*range(1000)]
     reader = open_table("-", Reading(), stream=io.BytesIO(path.read_bytes()))
-    assert (reader.format, sum(piece.block().rows for piece in reader.pieces([]))) == ("parquet", 1000)
+    assert (reader.format, sum(piece.block().rows for piece in reader.pieces(Chosen([])))) == ("parquet", 1000)
     reader.close()
 
 
@@ -123,7 +123,7 @@ def test_an_error_of_the_stream_is_raised_as_it_is():
 
     reader = open_table("-", Reading(), stream=io.BytesIO(b"x\n1\n"))
     writer = writing.writer("arrow", Gone(), [], reader)
-    block = next(reader.pieces([], to="arrow")).block()
+    block = next(reader.pieces(Chosen([], to="arrow"))).block()
     writer.write(writer.prepared(block, {}, numpy.zeros(1, bool)))
     with pytest.raises(PipeClosed):
         writer.close()

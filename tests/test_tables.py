@@ -12,6 +12,7 @@ import pytest
 
 from gradcli.errors import BindingError, UsageError
 from gradcli.rows import opening, reading, records, sources, writing
+from gradcli.rows.reading import Chosen
 
 
 def mapped(data: bytes, needed: Sequence[str], block: int = 2**22, **options: object) -> bytes:
@@ -19,7 +20,7 @@ def mapped(data: bytes, needed: Sequence[str], block: int = 2**22, **options: ob
     reader = opening.open_table("t.csv", reading.Reading(block=block, **options), stream=io.BytesIO(data))
     out = io.BytesIO()
     writer = writing.writer(reader.format, out, ["value"], reader)
-    for piece in reader.pieces(needed):
+    for piece in reader.pieces(Chosen(needed)):
         block_ = piece.block()
         found = [block_.numbers[name] for name in needed]
         null = numpy.any([column.missing for column in found], axis=0)
@@ -108,7 +109,7 @@ def test_a_pipe_yields_its_rows_as_they_come() -> None:
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb", buffering=0) as stream, os.fdopen(theirs, "wb", buffering=0) as other:
         other.write(b"x\n1\n2\n")
-        pieces = opening.open_table("-", stream=stream).pieces(["x"])
+        pieces = opening.open_table("-", stream=stream).pieces(Chosen(["x"]))
         assert next(pieces).block().rows == 2
         other.write(b"3\n4")
         assert next(pieces).block().rows == 1
@@ -128,7 +129,7 @@ def test_blocks_hold_about_as_many_bytes_as_they_are_to(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"x,q\n" + b"1,2\n" * 100_000)
     reader = opening.open_table(str(path), reading.Reading(block=10_000))
-    sizes = [piece.size for piece in reader.pieces(["x"])]
+    sizes = [piece.size for piece in reader.pieces(Chosen(["x"]))]
     reader.close()
     assert sum(sizes) == 400_000
     assert max(sizes) <= 10_000

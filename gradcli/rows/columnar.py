@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import IO, Any
@@ -12,7 +12,7 @@ from gradcli.io import by_polars
 from gradcli.rows import columns, sources
 from gradcli.rows.blocks import Block, Column, Piece
 from gradcli.rows.json_lines import numbers
-from gradcli.rows.reading import Range, Reader, Reading, closed_on_error
+from gradcli.rows.reading import Chosen, Range, Reader, Reading, closed_on_error
 
 # How these formats begin.
 _BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
@@ -73,36 +73,29 @@ class ColumnarReader(Reader):
                 said = "it has several columns of one name"
             raise BindingError(f"cannot read {self.name!r}: {said}", hint="write it again") from error
 
-    def pieces(
-        self,
-        needed: Sequence[str],
-        kept: Sequence[str] | None = None,
-        texts: Sequence[str] = (),
-        to: str | None = None,
-    ) -> Iterator[Piece]:
-        kept = self.columns if kept is None else kept
-        chosen = [self.columns[self.place(name)] for name in dict.fromkeys([*kept, *needed, *texts])]
+    def pieces(self, chosen: Chosen) -> Iterator[Piece]:
+        kept = self.columns if chosen.kept is None else chosen.kept
+        names = dict.fromkeys([*kept, *chosen.needed, *chosen.texts])
+        own = [self.columns[self.place(name)] for name in names]
         # A row is there even where nothing of it is needed.
-        table = self._table.select(chosen or self.columns[:1]).slice(
-            self._part.start, self._part.end - self._part.start
-        )
-        rows = max(1, self._block // (_FIELD * max(1, len(chosen))))
+        table = self._table.select(own or self.columns[:1]).slice(self._part.start, self._part.end - self._part.start)
+        rows = max(1, self._block // (_FIELD * max(1, len(own))))
         with self._readable():
             for frame in table.collect_batches(chunk_size=rows, maintain_order=True):
                 size = (self.size or 0) * len(frame) // self.rows
-                yield Piece(size, partial(_block, frame, needed, kept, texts))
+                yield Piece(size, partial(_block, frame, chosen._replace(kept=kept)))
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
 
 
-def _block(frame: Any, needed: Sequence[str], kept: Sequence[str], texts: Sequence[str]) -> Block:
+def _block(frame: Any, chosen: Chosen) -> Block:
     return Block(
         rows=len(frame),
-        numbers={name: _numbers(frame[name]) for name in needed},
-        texts={name: frame[name].cast(str, strict=False).to_list() for name in texts},
-        fields=frame.select(kept),
+        numbers={name: _numbers(frame[name]) for name in chosen.needed},
+        texts={name: frame[name].cast(str, strict=False).to_list() for name in chosen.texts},
+        fields=frame.select(chosen.kept),
     )
 
 

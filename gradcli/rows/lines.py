@@ -14,64 +14,49 @@ from gradcli.io import by_polars, json_text
 from gradcli.rows import records
 from gradcli.rows.blocks import Block, Piece
 from gradcli.rows.json_lines import Lines, Members, from_text, members, numbers
-from gradcli.rows.reading import Range, Reader, Reading
+from gradcli.rows.reading import Chosen, Range, Reading, TextReader
 from gradcli.rows.sources import Stream
 
 FORMAT = "jsonl"
 
 
-class LinesReader(Reader):
+class LinesReader(TextReader):
     """A table of JSON lines, of which `head` has been read; its columns are the keys of its first object, any name where
     that is no first line."""
 
     format = FORMAT
 
     def __init__(self, stream: Stream, head: bytes, reading: Reading, part: Range | None = None) -> None:
-        self.name, self.size, self.divisible = stream.name, stream.size, stream.plain
-        self._part = part
-        self._stream = stream
+        super().__init__(stream, reading, part)
         self._head = head
-        self._block = reading.block
         first = Lines(head[: records.last_line_end(head)] or head)
         self.columns = [*next(filter(None, first.objects), {})]
         # Whoever asks waits for the answer to the first line before there is another.
         self.any_column = not self.columns
 
-    def ready(self) -> bool:
-        return self._stream.ready()
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def pieces(
-        self,
-        needed: Sequence[str],
-        kept: Sequence[str] | None = None,
-        texts: Sequence[str] = (),
-        to: str | None = None,
-    ) -> Iterator[Piece]:
-        columns = None if kept is None and to in (None, FORMAT) else self.columns if kept is None else kept
-        block = partial(_block, needed=needed, columns=columns, texts=texts, to=to or FORMAT)
+    def pieces(self, chosen: Chosen) -> Iterator[Piece]:
+        chosen = chosen._replace(to=chosen.to or FORMAT)
+        if chosen.kept is None and chosen.to != FORMAT:
+            chosen = chosen._replace(kept=self.columns)
         head, read = self._head, cast("Callable[[int], bytes]", partial(self._stream.read, patience=0))
         if self._part is not None:
             head, read = b"", self._stream.within(*self._part)
         for data in records.blocks(read, records.last_line_end, self._block, head):
-            yield Piece(len(data), partial(block, data))
+            yield Piece(len(data), partial(_block, data, chosen))
 
 
-def _block(data: bytes, needed: Sequence[str], columns: Sequence[str] | None, texts: Sequence[str], to: str) -> Block:
+def _block(data: bytes, chosen: Chosen) -> Block:
     lines = Lines(data)
     own: dict[str, Any] = {"lines": lines.texts}
-    if columns is not None and to == FORMAT:
-        own = {
-            "lines": [_only(text, columns) if o is not None else text for text, o in zip(lines.texts, lines.objects)]
-        }
-    elif columns is not None:
-        own = {"fields": _frame(lines, columns)}
+    kept = chosen.kept
+    if kept is not None and chosen.to == FORMAT:
+        own = {"lines": [text if o is None else _only(text, kept) for text, o in zip(lines.texts, lines.objects)]}
+    elif kept is not None:
+        own = {"fields": _frame(lines, kept)}
     return Block(
         rows=len(lines.texts),
-        numbers={name: numbers(lines.items(name)) for name in needed},
-        texts={name: [item if type(item) is str else None for item in lines.items(name)] for name in texts},
+        numbers={name: numbers(lines.items(name)) for name in chosen.needed},
+        texts={name: [item if type(item) is str else None for item in lines.items(name)] for name in chosen.texts},
         failed=lines.failed,
         **own,
     )

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from gradcli.rows.columnar import ColumnarReader
 from gradcli.rows.opening import open_table
-from gradcli.rows.reading import Range, Reading
+from gradcli.rows.reading import Chosen, Range, Reading
 from gradcli.rows.sources import format_of
 
 # A part is made of so many pieces at least, so that what is missing of its size is a part of that.
@@ -28,7 +28,7 @@ def divided(path: str, reading: Reading, part_bytes: int) -> tuple[str, list[Ran
             most = reader.rows * part_bytes // max(1, reader.size)
             return reader.format, [*_of_rows(reader.rows, max(1, most))]
         # In one pass over the file, by what cuts it into blocks as well.
-        sizes = [piece.size for piece in reader.pieces(())]
+        sizes = [piece.size for piece in reader.pieces(Chosen(()))]
         header = reader.size - sum(sizes)
     return reader.format, [*_filled([header, *sizes], part_bytes)]
 

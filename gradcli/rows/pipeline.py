@@ -17,7 +17,7 @@ from gradcli.rows.blocks import Block, Piece
 from gradcli.rows.evaluation import Evaluated, Evaluation
 from gradcli.rows.failures import Failure, failure_of
 from gradcli.rows.plan import Plan
-from gradcli.rows.reading import Reader
+from gradcli.rows.reading import Chosen, Reader
 from gradcli.rows.spread import Shapes, Spread, shapes_of
 from gradcli.rows.writing import Writer, writer
 
@@ -127,8 +127,12 @@ def run_rows(
 
 def first_shapes(reader: Reader, plan: Plan, format: str) -> Shapes | None:
     """The shapes of the results of the first rows of a table, None where it has no rows."""
-    piece = next(iter(reader.pieces(plan.needed, plan.kept, plan.texts, format)), None)
+    piece = next(iter(reader.pieces(_chosen(plan, format))), None)
     return None if piece is None else shapes_of(_evaluated(Evaluation(plan), piece.block()), plan.results)
+
+
+def _chosen(plan: Plan, format: str) -> Chosen:
+    return Chosen(plan.needed, plan.kept, plan.texts, format)
 
 
 def _evaluated(evaluation: Evaluation, block: Block) -> Evaluated:
@@ -164,10 +168,10 @@ class _Run:
 
     def pieces(self) -> Generator[tuple[Reader, Piece], None, None]:
         """Those of all tables, in order."""
-        plan = self._plan
+        chosen = _chosen(self._plan, self._format)
         for reader in chain([self._first], self._readers):
             self._reader = reader
-            for piece in reader.pieces(plan.needed, plan.kept, plan.texts, self._format):
+            for piece in reader.pieces(chosen):
                 yield reader, piece
 
     def ready(self) -> bool:

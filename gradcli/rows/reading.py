@@ -42,6 +42,16 @@ class Range(NamedTuple):
     end: int
 
 
+class Chosen(NamedTuple):
+    """What is read of a table: the columns `needed` as numbers, `texts` as they are, and what is written again in the
+    format `to`, None for that of the table: the columns `kept`, or all."""
+
+    needed: Sequence[str]
+    kept: Sequence[str] | None = None
+    texts: Sequence[str] = ()
+    to: str | None = None
+
+
 class Reader:
     """A table whose rows have not been read.
 
@@ -57,17 +67,9 @@ class Reader:
     any_column = False
     dialect = Dialect(",", False, "\n", "")
 
-    def pieces(
-        self,
-        needed: Sequence[str],
-        kept: Sequence[str] | None = None,
-        texts: Sequence[str] = (),
-        to: str | None = None,
-    ) -> Iterator[Piece]:
-        """The rows, in order: the columns `needed` as numbers, `texts` as they are, and what is written again in the
-        format `to`: the columns `kept`, or all.
-
-        Raises BindingError for a name of no column, or of several, and where the rows cannot be read.
+    def pieces(self, chosen: Chosen) -> Iterator[Piece]:
+        """The rows, in order. Raises BindingError for a name of no column, or of several, and where the rows cannot be
+        read.
         """
         raise NotImplementedError
 
@@ -99,16 +101,29 @@ def closed_on_error(opened: Reader | IO[bytes]) -> Iterator[None]:
         raise
 
 
-class DelimitedReader(Reader):
+class TextReader(Reader):
+    """A table of records that follow each other in a stream, cut into blocks of `_block` bytes; of it a `_part` alone."""
+
+    def __init__(self, stream: sources.Stream, reading: Reading, part: Range | None) -> None:
+        self.name, self.size, self.divisible = stream.name, stream.size, stream.plain
+        self._stream = stream
+        self._part = part
+        self._block = reading.block
+
+    def ready(self) -> bool:
+        return self._stream.ready()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class DelimitedReader(TextReader):
     """A table of delimited text, of which `head` has been read."""
 
     def __init__(
         self, stream: sources.Stream, head: bytes, format: str | None, reading: Reading, part: Range | None
     ) -> None:
-        self.name, self.size, self.divisible = stream.name, stream.size, stream.plain
-        self._stream = stream
-        self._part = part
-        self._block = reading.block
+        super().__init__(stream, reading, part)
         blank = _BLANK_LINES.match(head, 3 if head.startswith(_BYTE_ORDER_MARK) else 0)
         self._start = blank.end() if blank else 0
         self._rest = head[self._start :]
@@ -146,18 +161,13 @@ class DelimitedReader(Reader):
                 raise BindingError(f"the first line of {self.name} has quotes that are not closed")
             self._rest += more
 
-    def pieces(
-        self,
-        needed: Sequence[str],
-        kept: Sequence[str] | None = None,
-        texts: Sequence[str] = (),
-        to: str | None = None,
-    ) -> Iterator[Piece]:
-        whole = kept is None and to in (None, self.format)
+    def pieces(self, chosen: Chosen) -> Iterator[Piece]:
+        kept = [*range(len(self.columns))] if chosen.kept is None else [self.place(name) for name in chosen.kept]
+        whole = chosen.kept is None and chosen.to in (None, self.format)
         selection = Selection(
-            [self.place(name) for name in needed],
-            [self.place(name) for name in texts],
-            None if whole else [*range(len(self.columns))] if kept is None else [self.place(name) for name in kept],
+            [self.place(name) for name in chosen.needed],
+            [self.place(name) for name in chosen.texts],
+            None if whole else kept,
         )
         parser = Delimited(self.dialect, self.columns, selection)
         head, read = self._rest, cast("Callable[[int], bytes]", self._stream.read)
@@ -165,12 +175,6 @@ class DelimitedReader(Reader):
             head, read = b"", self._stream.within(max(self._part.start, self._start), self._part.end)
         for data in records.blocks(read, self._quoting.last_end, self._block, head):
             yield Piece(len(data), partial(parser.block, data))
-
-    def ready(self) -> bool:
-        return self._stream.ready()
-
-    def close(self) -> None:
-        self._stream.close()
 
 
 def _decoded(text: bytes) -> str:

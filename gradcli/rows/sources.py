@@ -244,7 +244,7 @@ class _Stored(io.RawIOBase):
 
 def unpacked(compression: str, stream: IO[bytes] | io.BufferedReader, name: str) -> IO[bytes]:
     """What is in a compressed stream. Raises BindingError where what unpacks it is not installed."""
-    return cast("IO[bytes]", _library(compression, name).open(stream, "rb"))
+    return cast("IO[bytes]", _library(compression, repr(name)).open(stream, "rb"))
 
 
 def packed(stream: IO[bytes], compression: str) -> IO[bytes]:
@@ -257,7 +257,8 @@ def packed(stream: IO[bytes], compression: str) -> IO[bytes]:
     return cast("IO[bytes]", opened)
 
 
-def _library(compression: str, name: str) -> Any:
+def _library(compression: str, what: str) -> Any:
+    """What reads and writes a compression, which `what` needs. Raises BindingError where it is not installed."""
     try:
         return importlib.import_module(_LIBRARIES[compression])
     except ImportError:
@@ -267,7 +268,7 @@ def _library(compression: str, name: str) -> Any:
         return importlib.import_module("backports.zstd")
     except ImportError as error:
         raise BindingError(
-            f"{name!r} needs {_LIBRARIES[compression]}, which is not installed", hint=installing.command("tables")
+            f"{what} needs {_LIBRARIES[compression]}, which is not installed", hint=installing.command("tables")
         ) from error
 
 

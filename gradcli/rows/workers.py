@@ -21,7 +21,7 @@ from gradcli.rows.job import Job
 from gradcli.rows.opening import open_table
 from gradcli.rows.pipeline import Report, run_rows
 from gradcli.rows.plan import plain, planned
-from gradcli.rows.reading import Range, Reader
+from gradcli.rows.reading import Chosen, Range, Reader
 
 VERSION = __version__
 _SAME_FILES = "all workers must see the same files"
@@ -82,7 +82,7 @@ def _computed(
             report = _written(job, reader, shapes, target)
     except RowError as error:
         with closing(open_table(path, job.reading, bounds)) as reader:
-            rows = sum(piece.block().rows for piece in reader.pieces(()))
+            rows = sum(piece.block().rows for piece in reader.pieces(Chosen(())))
         return {"error": error.failure._asdict(), "rows_in": rows}
     failure, odd = report.first_failure, report.first_nonfinite
     return report._asdict() | {
