@@ -11,14 +11,13 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from gradcli import arrays, limits
 from gradcli.arrays import backends, constants
 from gradcli.cli.environment import Environment
-from gradcli.errors import BindingError, GradcliError, Span, UnknownNameError, UsageError, did_you_mean
+from gradcli.errors import BindingError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.io import system, variables
 from gradcli.io.json_numbers import MAX_TEXT
 from gradcli.language import reading, scope
-from gradcli.language.interpreter import evaluate
-from gradcli.language.syntax import parse_expression
 from gradcli.language.syntax.lexer import MAX_LENGTH
-from gradcli.language.syntax.tree import Define, Evaluate, Module
+from gradcli.language.syntax.tree import Define, Module
+from gradcli.run.constant_expressions import constant
 from gradcli.timing import phase
 
 
@@ -135,10 +134,7 @@ def _check_input(options: BindingOptions, environment: Environment) -> None:
 
 _BINDING = re.compile(r"\s*[^\W\d]\w*\s*=[^=]")
 _FROM_INPUT = re.compile(r"\s*[^\W\d]\w*\s*=\s*@-(:|$)")
-_WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\*?[^\W\d][\w/^*²³]*")
 _NAME = re.compile(r"[^\W\d]\w*")
-# Numbers as those write them who do not know them for certain.
-_UNCERTAIN = re.compile(r"\d\s*(\.\.|±|\+-|\+/-)|\d\(\d+\)\s*$")
 
 
 def is_binding(word: str) -> bool:
@@ -306,24 +302,6 @@ def _interval(text: str, dtype: str, whole: str, offset: int) -> Any:
     if not interval_inputs.is_interval(text):
         return constant(text, dtype, whole, offset)
     return interval_inputs.intervals(text, offset, whole, lambda part, at: constant(part, dtype, whole, at))
-
-
-def constant(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
-    """The value of an expression without free names, which starts at `offset` of the text `whole`."""
-    try:
-        expression = parse_expression(text)
-        program = Module(expression.span, text, (Evaluate(expression.span, expression),))
-        value = evaluate(program, {}).value
-    except GradcliError as error:
-        if error.source == text and error.span is not None:
-            error.span = Span(error.span.start + offset, error.span.end + offset)
-            error.source = whole
-        if _UNCERTAIN.search(text):
-            error.hint = f"{error.hint}; gradcli eval --enclose takes intervals, x=0.9..1.1 and x=1±0.1"
-        if isinstance(error, UnknownNameError) and (unit := _WITH_UNIT.fullmatch(text)):
-            error.hint = f"write {unit[1]}: a value has no unit"
-        raise
-    return arrays.astype(getattr(value, "data", value) if not arrays.is_array(value) else value, dtype)
 
 
 def cotangent(text: str | None, dtype: str) -> Any:

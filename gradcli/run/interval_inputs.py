@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flint import fmpq
@@ -12,7 +12,8 @@ from gradcli import arrays
 from gradcli.arrays.balls import Balls, Number, exact, from_text
 from gradcli.arrays.intervals import Bounds, bounds
 from gradcli.arrays.shapes import Shape
-from gradcli.errors import BindingError, Span
+from gradcli.errors import BindingError
+from gradcli.run.nested_texts import nested, unreadable
 
 _MARK = re.compile(r"\.\.|±|\+-|\+/-")
 _HINT = "write x=0.9..1.1 or x=1±0.1, from the lower number to the higher"
@@ -38,28 +39,8 @@ def intervals(text: str, offset: int, whole: str, read: Read) -> Intervals:
 
     Raises BindingError, with the place, for an interval that is empty, and for what is none.
     """
-    if not text.lstrip().startswith("["):
-        return Intervals((), (_one(text, offset, whole, read),))
-    inner = text.strip()
-    start = offset + text.index("[") + 1
-    if not inner.endswith("]"):
-        raise _error("a list of intervals ends with ']'", offset, text, whole)
-    parts = [intervals(item, start + at, whole, read) for at, item in _items(inner[1:-1])]
-    if len({part.shape for part in parts}) > 1:
-        raise _error("the rows of a nested list have different lengths", offset, text, whole)
-    return Intervals((len(parts), *parts[0].shape), tuple(b for part in parts for b in part.parts))
-
-
-def _items(text: str) -> Iterator[tuple[int, str]]:
-    """The parts between commas that are in no brackets, and where they start."""
-    depth, start = 0, 0
-    for at, character in enumerate(text):
-        depth += (character in "([") - (character in ")]")
-        if character == "," and not depth:
-            yield start, text[start:at]
-            start = at + 1
-    if text[start:].strip() or not start:
-        yield start, text[start:]
+    shape, parts = nested(text, offset, whole, "intervals", _HINT)
+    return Intervals(shape, tuple(_one(part.text, part.offset, whole, read) for part in parts))
 
 
 def _one(text: str, offset: int, whole: str, read: Read) -> Bounds:
@@ -94,8 +75,7 @@ def _finite(number: Number, offset: int, text: str, whole: str) -> Bounds:
 
 
 def _error(message: str, offset: int, text: str, whole: str) -> BindingError:
-    start = offset + len(text) - len(text.lstrip())
-    return BindingError(message, hint=_HINT, span=Span(start, start + max(1, len(text.strip()))), source=whole)
+    return unreadable(message, text, offset, whole, _HINT)
 
 
 def points(value: Any) -> Intervals:

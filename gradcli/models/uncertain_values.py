@@ -1,0 +1,131 @@
+"""Values with standard uncertainties as people write them: `5.0±0.1`, `5.0+-0.1`, `5.0(1)`, `5.0±2%`, lists of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import BindingError
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.shape import stack
+from gradcli.run.constant_expressions import constant
+from gradcli.run.nested_texts import nested, unreadable
+
+_MARK = re.compile(r"±|\+-|\+/-")
+# The digits in parentheses are in the last places of those before them; with a point they are the number itself
+# (GUM, 7.2.2).
+_CONCISE = re.compile(r"\s*([-+]?)(\d*)(?:\.(\d*))?\((\d+|\d+\.\d*|\d*\.\d+)\)([eE][-+]?\d+)?\s*")
+HINT = "write x=5.0±0.1, x=5.0+-0.1, x=5.0(1) or x=5.0±2%, or a list of them"
+
+# The value of an expression that starts at an offset of a whole text.
+Read = Callable[[str, int], Any]
+
+
+class Uncertain(NamedTuple):
+    """A number or an array, and the standard uncertainty of each element, of the same shape."""
+
+    value: Any
+    u: Any
+
+
+def in_floats(whole: str) -> Read:
+    """What reads the expressions in the text `whole` as float64."""
+    return lambda text, offset: constant(text, "float64", whole, offset)
+
+
+def is_uncertain(text: str) -> bool:
+    """Whether the text of a value says an uncertainty."""
+    return _MARK.search(text) is not None or any(
+        _CONCISE.fullmatch(part) for part in re.split(r"[\[\],]", text) if part.strip()
+    )
+
+
+def uncertain(text: str, offset: int, whole: str, read: Read) -> Uncertain:
+    """The value and uncertainties that a text says which starts at `offset` of `whole`, the numbers in it as `read`
+    has them; the uncertainty of what has none is 0.
+
+    Raises BindingError, with the place, for an uncertainty that is negative or no finite number, and for what says none.
+    """
+    if not is_uncertain(text):
+        value = read(text, offset)
+        return Uncertain(value, value * 0.0)
+    at = _mark(text)
+    if at is None:
+        concise = _CONCISE.fullmatch(text)
+        if concise is not None:
+            value, u = _in_last_places(concise)
+            return Uncertain(read(value, offset), read(u, offset))
+        shape, parts = nested(text, offset, whole, "values with uncertainties", HINT)
+        if not shape:
+            raise unreadable("this is no value with an uncertainty", text, offset, whole, HINT)
+        found = [uncertain(part.text, part.offset, whole, read) for part in parts]
+        if any(arrays.shape(each.value) for each in found):
+            raise unreadable("the rows of a nested list have different lengths", text, offset, whole, HINT)
+        return Uncertain(*(_tensor([each[i] for each in found], shape) for i in (0, 1)))
+    before, behind = text[: at.start()], text[at.end() :]
+    if _MARK.search(behind) or not before.strip() or not behind.strip():
+        raise unreadable("this is no value with an uncertainty", text, offset, whole, HINT)
+    value = read(before, offset)
+    relative = behind.rstrip().endswith("%")
+    u = read(behind.rstrip()[:-1] if relative else behind, offset + at.end())
+    u = abs(concrete(value)) * u / 100 if relative else u
+    return _checked(value, u, text, offset, whole)
+
+
+def _mark(text: str) -> re.Match[str] | None:
+    """The first mark that is in no brackets."""
+    for mark in _MARK.finditer(text):
+        before = text[: mark.start()]
+        if sum(map(before.count, "([")) == sum(map(before.count, ")]")):
+            return mark
+    return None
+
+
+def _in_last_places(concise: re.Match[str]) -> tuple[str, str]:
+    """The texts of value and uncertainty."""
+    sign, whole, fraction, digits, exponent = (part or "" for part in concise.groups())
+    value = f"{sign}{whole or 0}.{fraction}" if fraction else f"{sign}{whole or 0}"
+    if "." not in digits:
+        digits = digits.rjust(len(fraction) + 1, "0")
+        digits = f"{digits[: len(digits) - len(fraction)]}.{digits[len(digits) - len(fraction) :]}"
+    return value + exponent, f"0{digits}0{exponent}"
+
+
+def _tensor(numbers: list[Any], shape: tuple[int, ...]) -> Any:
+    return reshape(stack(numbers), shape)
+
+
+def _checked(value: Any, u: Any, text: str, offset: int, whole: str) -> Uncertain:
+    """Value and uncertainty in one shape."""
+    np = arrays.numpy_namespace()
+    try:
+        # Balls are told by the floats next to them.
+        floats = np.asarray(u, "float64")
+        u = np.broadcast_to(u, arrays.shape(value)) if arrays.shape(u) != arrays.shape(value) else u
+    except (TypeError, ValueError):
+        raise unreadable("value and uncertainty have different shapes", text, offset, whole, HINT) from None
+    if (floats < 0).any():
+        raise unreadable("an uncertainty is not negative", text, offset, whole, HINT)
+    if not np.isfinite(floats).all() or not np.isfinite(np.asarray(value, "float64")).all():
+        raise unreadable("a value and its uncertainty are finite numbers", text, offset, whole, HINT)
+    return Uncertain(value, u)
+
+
+def given(value: Any, name: str) -> Uncertain | None:
+    """An input of Python that has an uncertainty: a text, or a tuple of value and uncertainty; None for numbers.
+
+    Raises BindingError for a text that says none, and for a negative uncertainty.
+    """
+    if isinstance(value, str):
+        return uncertain(value, 0, value, in_floats(value))
+    if type(value) is not tuple:
+        return None
+    np = arrays.numpy_namespace()
+    try:
+        number, u = (np.asarray(part, "float64") for part in value)
+    except (TypeError, ValueError):
+        raise BindingError(f"'{name}' is neither numbers nor (value, uncertainty)", hint=f"{name}=(5.0, 0.1)") from None
+    return _checked(number[()], u[()], repr(value), 0, f"{name}={value!r}")

@@ -1,0 +1,39 @@
+"""Values that are written as expressions without free names: `5`, `[1, 2]`, `linspace(0, 1, 5)`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import GradcliError, Span, UnknownNameError
+from gradcli.language.interpreter import evaluate
+from gradcli.language.syntax import parse_expression
+from gradcli.language.syntax.tree import Evaluate, Module
+
+_WITH_UNIT = re.compile(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\*?[^\W\d][\w/^*²³]*")
+# Numbers as those write them who do not know them for certain.
+_UNCERTAIN = re.compile(r"\d\s*(\.\.|±|\+-|\+/-)|\d\(\d+(\.\d*)?\)\s*([eE][-+]?\d+)?\s*$")
+_UNCERTAIN_HINT = (
+    "gradcli propagate and the --prior of gradcli fit take x=1±0.1, gradcli eval --enclose takes intervals, "
+    "x=0.9..1.1 and x=1±0.1"
+)
+
+
+def constant(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
+    """The value of an expression without free names, which starts at `offset` of the text `whole`, as an array of the
+    default namespace. Raises what parsing and evaluating do, with the place in `whole`."""
+    try:
+        expression = parse_expression(text)
+        program = Module(expression.span, text, (Evaluate(expression.span, expression),))
+        value = evaluate(program, {}).value
+    except GradcliError as error:
+        if error.source == text and error.span is not None:
+            error.span = Span(error.span.start + offset, error.span.end + offset)
+            error.source = whole
+        if _UNCERTAIN.search(text):
+            error.hint = f"{error.hint}; {_UNCERTAIN_HINT}"
+        if isinstance(error, UnknownNameError) and (unit := _WITH_UNIT.fullmatch(text)):
+            error.hint = f"write {unit[1]}: a value has no unit"
+        raise
+    return arrays.astype(getattr(value, "data", value) if not arrays.is_array(value) else value, dtype)
