@@ -13,6 +13,8 @@ from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.rows.plan import COLUMN, Asked
 from gradcli.rows.targets import STDIN
 
+_EXAMPLE = "gradcli map 'a*exp(-k*t)' data.csv a=2 k=0.25"
+
 
 class RowOptions(inputs.BindingOptions, Protocol):
     """The options that say what to compute of each row."""
@@ -51,15 +53,14 @@ def given(options: RowOptions, environment: Environment) -> Given:
 
     Raises UsageError where there is no program or no table, and BindingError for a value that cannot be read.
     """
-    words = options.words or []
-    text, words = _program(options, environment, words)
+    text, words = (None, options.words or []) if _by_row(options) else program_of(options, environment)
     sources = [word for word in words if not inputs.is_binding(word)]
     columns: dict[str, str] = {}
     values: dict[str, str] = {}
     for word in words:
         if inputs.is_binding(word):
-            _sort(word, columns, values)
-    _check_input(values, sources)
+            sort(word, columns, values)
+    check_input(values, sources)
     shared = {
         name: value() for name, value in inputs.bound([*values.values()], options.dtype, options, environment).items()
     }
@@ -70,32 +71,41 @@ def given(options: RowOptions, environment: Environment) -> Given:
     return Given(_asked(options, text, columns, shared), _sources(sources, options, environment))
 
 
-def _program(options: RowOptions, environment: Environment, words: list[str]) -> tuple[str | None, list[str]]:
-    """The text of the program, None where each row has its own, and the words that are left."""
-    if options.program_column is not None:
-        if options.file is not None:
-            raise UsageError("--program-column and --file both give the program", hint="leave out one of them")
-        return None, words
+def _by_row(options: RowOptions) -> bool:
+    """Whether each row has its own program. Raises UsageError where all have one too."""
+    if options.program_column is not None and options.file is not None:
+        raise UsageError("--program-column and --file both give the program", hint="leave out one of them")
+    return options.program_column is not None
+
+
+def program_of(
+    options: inputs.BindingOptions, environment: Environment, example: str = _EXAMPLE
+) -> tuple[str, list[str]]:
+    """The text of the program, and the words behind it: tables and values. `example` is a command line like this one.
+
+    Raises UsageError where there is none.
+    """
+    words = options.words or []
     if options.file is not None:
         return inputs.read_program(options.file), words
     if not words:
-        raise UsageError("there is no program", hint="gradcli map 'a*exp(-k*t)' data.csv a=2 k=0.25")
+        raise UsageError("there is no program", hint=example)
     if words[0] == STDIN:
         if not [w for w in words[1:] if not inputs.is_binding(w) and w != STDIN]:
             raise UsageError(
                 "the program and the table cannot both be standard input",
-                hint="the first word is the program: gradcli map 'x**2' - --from jsonl",
+                hint=f"the first word is the program: {example}",
             )
         return environment.read_stdin("the program", MAX_LENGTH), words[1:]
     if system.exists(words[0]):
         raise UsageError(
             f"the file '{words[0]}' stands where the program should",
-            hint=f"the program comes first: gradcli map 'x**2' {words[0]}; --file reads it from a file",
+            hint=f"the program comes first: {example}; --file reads it from a file",
         )
     return words[0], words[1:]
 
 
-def _sort(word: str, columns: dict[str, str], values: dict[str, str]) -> None:
+def sort(word: str, columns: dict[str, str], values: dict[str, str]) -> None:
     """Put a word to those that name columns, or to those that give values."""
     name, value, _ = variables.split_binding(word)
     if name in columns or name in values:
@@ -108,7 +118,7 @@ def _sort(word: str, columns: dict[str, str], values: dict[str, str]) -> None:
         values[name] = word
 
 
-def _check_input(values: Mapping[str, str], sources: Sequence[str]) -> None:
+def check_input(values: Mapping[str, str], sources: Sequence[str]) -> None:
     taking = [name for name, word in values.items() if inputs.reads_input(word)]
     if taking and (not sources or STDIN in sources):
         raise UsageError(

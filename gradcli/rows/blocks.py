@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
 class Column(NamedTuple):
     """Numbers of shape [n, …], or an array of n objects, arrays of several shapes; which rows have none; and by their
-    index those whose field is no number and not missing either, with what to say of them."""
+    index those whose field is no number and not missing either, with what to say of them.
+
+    `word` is the first row that has none since its field is a text, other than those that say so, and that text.
+    """
 
     values: NDArray[Any]
     missing: NDArray[numpy.bool]
     failing: Mapping[int, str]
+    word: tuple[int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

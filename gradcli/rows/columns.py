@@ -11,6 +11,8 @@ from gradcli.rows.blocks import Column
 
 _DATE = r"^\d{1,4}([-/.])\d{1,2}([-/.])\d{1,4}([T ].*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
 _DIGIT = r"\d"
+# What stands, in any case, in fields where a number is missing.
+SAYS_NOTHING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "missing", "-", "--", ".", "?")
 _SHOWN = 40
 
 
@@ -38,7 +40,14 @@ def of_texts(series: Any, comma: bool) -> Column:
     missing = values.is_null()
     suspect = (missing & texts.str.contains(_DATE)) | (values.is_infinite() & texts.str.contains(_DIGIT))
     failing = {index: _failing(texts[index]) for index in suspect.fill_null(False).arg_true().to_list()}
-    return Column(values.fill_null(float("nan")).to_numpy(), missing.to_numpy(), failing)
+    words = (missing & ~suspect & ~texts.str.to_lowercase().is_in(SAYS_NOTHING)).fill_null(False).arg_max()
+    word = (words, texts[words]) if words is not None and is_word(texts[words]) and missing[words] else None
+    return Column(values.fill_null(float("nan")).to_numpy(), missing.to_numpy(), failing, word)
+
+
+def is_word(item: Any) -> bool:
+    """Whether a field without a number holds a text, rather than nothing."""
+    return isinstance(item, str) and item.strip().lower() not in SAYS_NOTHING
 
 
 def failing_text(text: str) -> str | None:

@@ -10,6 +10,7 @@ from warnings import warn
 from gradcli import arrays
 from gradcli.errors import BindingError, CallError, RowWarning, ShapeError, UsageError
 from gradcli.rows.blocks import Column
+from gradcli.rows.columns import is_word
 from gradcli.rows.evaluation import Evaluation
 from gradcli.rows.failures import failure_of
 from gradcli.rows.plan import COLUMN, Asked, planned
@@ -44,13 +45,13 @@ def mapped(
         raise UsageError("'order' must be a whole number of 0 or more")
     if on_error not in ON_ERROR:
         raise UsageError(f"there is no on_error={on_error!r}", hint="on_error is 'null' or 'fail'")
-    frame = _frame(table)
+    frame = frame_of(table)
     named = {n: v.removeprefix(COLUMN) for n, v in values.items() if isinstance(v, str) and v.startswith(COLUMN)}
     shared = {name: value for name, value in values.items() if name not in named}
     max_steps, max_elements = limits
     asked = Asked(program, None, named, shared, wrt, order=order, max_steps=max_steps, max_elements=max_elements)
     plan = planned(asked, frame.columns)
-    numbers = {name: _numbers(*frame.column(name)) for name in plan.needed}
+    numbers = {name: numbers_of(*frame.column(name)) for name in plan.needed}
     count = frame.rows()
     evaluated = Evaluation(plan, threads=None).run(count, numbers.__getitem__, _no_texts, {})
     if evaluated.failures:
@@ -71,7 +72,7 @@ def _no_texts(_: str) -> Sequence[str | None]:
     return ()
 
 
-def _numbers(values: Any, missing: Any) -> Column:
+def numbers_of(values: Any, missing: Any) -> Column:
     """The numbers of an array of numbers, texts or objects."""
     np = arrays.numpy_namespace()
     missing = np.zeros(len(values), "bool") if missing is None else missing
@@ -92,11 +93,12 @@ def _numbers(values: Any, missing: Any) -> Column:
                 items[row] = np.asarray(item, "float64")[()]
             except (TypeError, ValueError):
                 missing[row] = True
+    word = next(((row, str(values[row])) for row in np.flatnonzero(missing).tolist() if is_word(values[row])), None)
     if all(np.ndim(item) == 0 for item in items):
-        return Column(np.asarray(items, "float64"), missing, failing)
+        return Column(np.asarray(items, "float64"), missing, failing, word)
     found = np.empty(len(items), "object")
     found[:] = [np.asarray(item) for item in items]
-    return Column(found, missing, failing)
+    return Column(found, missing, failing, word)
 
 
 _DATE = "a date is no number"
@@ -202,7 +204,9 @@ _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
 }
 
 
-def _frame(table: Any) -> Frame:
+def frame_of(table: Any) -> Frame:
+    """The table that an object is. Raises CallError where it is none, BindingError and ShapeError for columns that do
+    not make one."""
     if isinstance(table, Mapping):
         np = arrays.numpy_namespace()
         columns = {name: np.asarray(column) for name, column in table.items()}

@@ -12,7 +12,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.io import json_text
 from gradcli.rows.blocks import Column
-from gradcli.rows.columns import failing_text
+from gradcli.rows.columns import failing_text, is_word
 
 # Not the constants that Python reads beside what JSON has.
 _DECODER = json.JSONDecoder(parse_constant=str)
@@ -88,12 +88,13 @@ def numbers(items: Sequence[Any]) -> Column:
             missing[row] = True
         else:
             found[row] = value
+    word = next(((row, item) for row, item in enumerate(items) if missing[row] and is_word(item)), None)
     if all(type(value) is float for value in found):
-        return Column(np.asarray(found, "float64"), missing, failing)
+        return Column(np.asarray(found, "float64"), missing, failing, word)
     tensors = np.empty(len(found), "object")
     for row, value in enumerate(found):
         tensors[row] = np.asarray(value)
-    return Column(tensors, missing, failing)
+    return Column(tensors, missing, failing, word)
 
 
 def _number(item: Any) -> Any:

@@ -1,0 +1,44 @@
+"""From the words of a command that fits or minimises to its program, the data, and the values of names."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gradcli.cli import inputs, streams, table_words
+from gradcli.cli.environment import Environment
+from gradcli.models.data import Table, table_of
+from gradcli.rows.reading import Reading
+from gradcli.rows.targets import STDIN
+
+
+class ModelWords(NamedTuple):
+    """The text of a program, the `table` of its data, None where there are no files, and the `values` of names as numbers
+    and arrays; `words` are the words that these stand in, by name, to point into."""
+
+    text: str
+    table: Table | None
+    values: dict[str, Any]
+    words: dict[str, str]
+
+
+def given(
+    options: inputs.BindingOptions, environment: Environment, example: str, reading: Reading | None = None
+) -> ModelWords:
+    """Read the words of a command line; `example` is one like it.
+
+    Raises UsageError where there is no program, and BindingError for data or a value that cannot be read.
+    """
+    text, words = table_words.program_of(options, environment, example)
+    sources = [word for word in words if not inputs.is_binding(word)]
+    titles: dict[str, str] = {}
+    bound: dict[str, str] = {}
+    for word in words:
+        if inputs.is_binding(word):
+            table_words.sort(word, titles, bound)
+    table_words.check_input(bound, sources or ["no file"])
+    values = {name: value() for name, value in inputs.bound([*bound.values()], "float64", options, environment).items()}
+    for name, number in inputs.variables_of(options.vars, environment, False).items():
+        values.setdefault(name, number)
+    stream = streams.input_of(environment, "the data") if STDIN in sources else None
+    table = table_of(sources or None, reading, stream).with_names(titles) if sources or titles else None
+    return ModelWords(text, table, values, bound)

@@ -1,0 +1,210 @@
+"""Data for models: columns of numbers from tables and vectors, without the rows in which one that is needed is missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import BindingError, ShapeError, did_you_mean
+from gradcli.rows.blocks import Column
+from gradcli.rows.failures import failure_of
+from gradcli.rows.frames import frame_of, numbers_of
+from gradcli.rows.reading import Reading
+from gradcli.rows.sources import files
+from gradcli.rows.targets import STDIN
+from gradcli.rows.together import Together
+
+_SHOWN = 40
+
+
+class Data(NamedTuple):
+    """The n rows of a table that have all numbers that are needed: columns of float64 `[n]`, and of texts, by name;
+    `rows` are their places in the table, counted from 0, and `left_out` says how many others there are."""
+
+    columns: Mapping[str, Any]
+    rows: Any
+    left_out: int
+    texts: Mapping[str, Sequence[str | None]]
+
+
+class _Read(NamedTuple):
+    """Columns of a whole table, so many rows of it."""
+
+    height: int
+    numbers: Mapping[str, Column]
+    texts: Mapping[str, Sequence[str | None]]
+
+
+# Reads columns of numbers, and columns of texts, by their names.
+_Reader = Callable[[Sequence[str], Sequence[str]], _Read]
+
+
+class Table:
+    """A table, the rows of which are read when they are asked for: once, where it is a stream."""
+
+    def __init__(self, columns: Sequence[str], read: _Reader | None) -> None:
+        self._read = read
+        self._titles = {column: column for column in columns}
+        self._vectors: dict[str, Any] = {}
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of what there is."""
+        return [*self._titles, *self._vectors]
+
+    def with_names(self, titles: Mapping[str, str]) -> Table:
+        """The table, where names stand for columns that are called otherwise. Raises BindingError for a column that is
+        not there."""
+        found = Table([], self._read)
+        for name, title in titles.items():
+            if title not in self._titles:
+                hint = did_you_mean(title, self._titles, self._listed())
+                raise BindingError(f"the data have no column '{title}'", hint=hint)
+            if name in self._titles and name != title:
+                raise BindingError(
+                    f"'{name}' is a column of the data, and '{title}' is to be called so",
+                    hint="call it another name in the model",
+                )
+        found._titles = {**self._titles, **titles}
+        found._vectors = dict(self._vectors)
+        return found
+
+    def with_vectors(self, vectors: Mapping[str, Any]) -> Table:
+        """The table with more columns, arrays of shape `[n]`. Raises BindingError for one that is there already."""
+        for name in vectors:
+            if name in self._titles:
+                raise BindingError(
+                    f"'{name}' is given a value and is a column of the data", hint=f"leave out {name}=…, or the column"
+                )
+        found = self.with_names({})
+        found._vectors |= vectors
+        return found
+
+    def taken(self, names: Sequence[str], texts: Sequence[str] = ()) -> Data:
+        """The columns of these names.
+
+        Raises BindingError for a column that is not there, and for a field in one of `names` that is no number, and not
+        missing either, with its row; ShapeError for columns of different lengths.
+        """
+        for name in (*names, *texts):
+            if name not in self._titles and name not in self._vectors:
+                hint = did_you_mean(name, self.columns, self._listed())
+                raise BindingError(f"the data have no column '{name}'", hint=hint)
+        titled = [name for name in (*names, *texts) if name in self._titles]
+        read = _Read(-1, {}, {})
+        if self._read is not None and (titled or not self._vectors):
+            read = self._read(
+                [*dict.fromkeys(self._titles[name] for name in names if name in self._titles)],
+                [*dict.fromkeys(self._titles[name] for name in texts if name in self._titles)],
+            )
+        numbers = {name: read.numbers[self._titles[name]] for name in names if name in self._titles}
+        columns = numbers | {name: numbers_of(self._vectors[name], None) for name in names if name in self._vectors}
+        count = read.height
+        for name, column in columns.items():
+            if count not in (-1, len(column.values)):
+                raise ShapeError(f"'{name}' has {len(column.values):,} rows, and the other data have {count:,}")
+            count = len(column.values)
+        words = {name: read.texts[self._titles[name]] for name in texts if name in self._titles}
+        words |= {name: [str(item) for item in self._vectors[name]] for name in texts if name in self._vectors}
+        return _complete(max(count, 0), columns, words)
+
+    def _listed(self) -> str:
+        return f"they have {', '.join(self.columns)}" if self.columns else "there are none: give a file, or x=[1,2,3]"
+
+
+def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None = None) -> Table:
+    """The table that `data` is: None for one without columns; the path of a file, or a list of paths, patterns and folders,
+    where `-` is the `stream`; a data frame of Polars or pandas, an Arrow table, or a mapping of columns to arrays.
+
+    Raises BindingError where it cannot be read, and CallError for what is no table.
+    """
+    if data is None:
+        return Table([], None)
+    if isinstance(data, (str, os.PathLike)):
+        data = [data]
+    if isinstance(data, (list, tuple)) and all(isinstance(item, (str, os.PathLike)) for item in data):
+        return _of_files([os.fspath(item) for item in data], reading or Reading(), stream)
+    frame = frame_of(data)
+
+    def read(numbers: Sequence[str], texts: Sequence[str]) -> _Read:
+        found = {name: numbers_of(*frame.column(name)) for name in numbers}
+        return _Read(frame.rows(), found, {name: _texts(*frame.column(name)) for name in texts})
+
+    return Table(frame.columns, read)
+
+
+def _texts(values: Any, missing: Any) -> Sequence[str | None]:
+    gone = [False] * len(values) if missing is None else missing
+    return [None if is_gone else str(value) for value, is_gone in zip(values.tolist(), gone)]
+
+
+def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) -> Table:
+    sources = [STDIN] if words == [STDIN] else files(words)
+    together = Together(sources, reading, stream)
+
+    def read(numbers: Sequence[str], texts: Sequence[str]) -> _Read:
+        np = arrays.numpy_namespace()
+        blocks = []
+        count = 0
+        for reader in together:
+            for piece in reader.pieces(numbers, (), texts):
+                block = piece.block()
+                for row, why in block.failed.items():
+                    raise failure_of(count + row + 1, reader.name, {}, BindingError(why)).error()
+                for name, column in block.numbers.items():
+                    _check(name, column, count)
+                count += block.rows
+                blocks.append(block)
+        found = {
+            name: Column(
+                np.concatenate([b.numbers[name].values for b in blocks] or [np.empty(0)]),
+                np.concatenate([b.numbers[name].missing for b in blocks] or [np.empty(0, "bool")]),
+                {},
+            )
+            for name in numbers
+        }
+        return _Read(count, found, {name: [t for b in blocks for t in b.texts[name]] for name in texts})
+
+    return Table(together.columns or [], read)
+
+
+def _check(name: str, column: Column, before: int) -> None:
+    """Raise BindingError for the first field that is no number and not missing, of rows that follow `before` others."""
+    np = arrays.numpy_namespace()
+    if column.word is not None:
+        row, text = column.word
+        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+        raise BindingError(
+            f"the column '{name}' is no column of numbers: row {before + row + 1} has {shown!r}",
+            hint="data are numbers; an empty field or NA is a missing one, and its row is left out",
+        )
+    if column.failing:
+        row = min(column.failing)
+        raise BindingError(
+            f"the column '{name}' is no column of numbers: row {before + row + 1}: {column.failing[row]}"
+        )
+    if column.values.ndim != 1 or column.values.dtype == object:
+        raise BindingError(f"the column '{name}' has a list in a row, and data are one number in each")
+    infinite = np.isinf(column.values) & ~column.missing
+    if infinite.any():
+        raise BindingError(f"the column '{name}' is infinite in row {before + int(infinite.argmax()) + 1}")
+
+
+def _complete(count: int, columns: Mapping[str, Column], texts: Mapping[str, Sequence[str | None]]) -> Data:
+    """The rows that lack no number."""
+    np = arrays.numpy_namespace()
+    whole = np.ones(count, "bool")
+    for name, column in columns.items():
+        _check(name, column, 0)
+        whole &= ~(column.missing | np.isnan(column.values))
+    rows = np.flatnonzero(whole)
+    everyone = len(rows) == count
+    found = {name: c.values if everyone else c.values[rows] for name, c in columns.items()}
+    return Data(
+        {name: values.astype("float64", copy=False) for name, values in found.items()},
+        rows,
+        count - len(rows),
+        {name: [items[row] for row in rows] if not everyone else items for name, items in texts.items()},
+    )
