@@ -11,7 +11,7 @@ from gradcli.errors import BindingError, ShapeError, did_you_mean
 from gradcli.rows.blocks import Column
 from gradcli.rows.failures import failure_of
 from gradcli.rows.frames import frame_of, numbers_of
-from gradcli.rows.reading import Reading
+from gradcli.rows.reading import Chosen, Reading
 from gradcli.rows.sources import files
 from gradcli.rows.targets import STDIN
 from gradcli.rows.together import Together
@@ -149,7 +149,7 @@ def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) 
         blocks = []
         count = 0
         for reader in together:
-            for piece in reader.pieces(numbers, (), texts):
+            for piece in reader.pieces(Chosen(numbers, (), texts)):
                 block = piece.block()
                 for row, why in block.failed.items():
                     raise failure_of(count + row + 1, reader.name, {}, BindingError(why)).error()
