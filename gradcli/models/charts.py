@@ -1,0 +1,88 @@
+"""What is to be seen in a picture, whoever draws it: curves, points, bands and fields over named axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+
+
+class Line(NamedTuple):
+    """A curve through the points `x`, `y`, both `[n]`; nan is a gap in it."""
+
+    label: str
+    x: Any
+    y: Any
+
+
+class Points(NamedTuple):
+    """Points, `[n]`; `error` are the lengths of the bars above and below them, `[n]` or one for all."""
+
+    label: str
+    x: Any
+    y: Any
+    error: Any = None
+
+
+class Band(NamedTuple):
+    """What lies between two curves over the same `x`, all `[n]`."""
+
+    label: str
+    x: Any
+    low: Any
+    high: Any
+
+
+class Arrows(NamedTuple):
+    """Gradients at some points, all `[k]`: where they start, and their parts along both axes."""
+
+    x: Any
+    y: Any
+    dx: Any
+    dy: Any
+
+
+class Field(NamedTuple):
+    """The numbers `z`, `[n, m]`, over a grid of the places `x`, `[m]`, and `y`, `[n]`, as a map of heights."""
+
+    label: str
+    x: Any
+    y: Any
+    z: Any
+    arrows: Arrows | None = None
+
+
+Layer = Line | Points | Band | Field
+
+
+class Chart(NamedTuple):
+    """Layers over one another, the first of them undermost, and what their axes are called.
+
+    `log` names the axes that are logarithmic, `"x"`, `"y"` or `"xy"`; what is not positive is not drawn along these.
+    `y_limits` are the ends of the y axis, where those of the numbers do not serve.
+    """
+
+    layers: Sequence[Layer]
+    x: str = "x"
+    y: str = "y"
+    title: str = ""
+    log: str = ""
+    y_limits: tuple[float, float] | None = None
+
+
+def density(points: Points, log: str, columns: int, rows: int) -> tuple[Any, Any, Any]:
+    """The edges of cells along both axes, evenly wide on these, and how many points each has, `[rows, columns]`, masked
+    where there is none."""
+    np = arrays.numpy_namespace()
+    x, y = np.asarray(points.x, "float64"), np.asarray(points.y, "float64")
+    seen = np.isfinite(x) & np.isfinite(y)
+    scaled = []
+    for name, numbers in (("x", x), ("y", y)):
+        if name in log:
+            seen &= numbers > 0
+    for name, numbers in (("x", x), ("y", y)):
+        scaled.append(np.log10(numbers[seen]) if name in log else numbers[seen])
+    counts, *edges = np.histogram2d(*scaled, bins=(columns, rows))
+    x_edges, y_edges = (10**e if name in log else e for name, e in zip("xy", edges))
+    return x_edges, y_edges, np.ma.masked_equal(counts.T, 0)
