@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+import numpy as np
+
 from gradcli.errors import BindingError, UsageError
 
 LOSSES = ("linear", "soft_l1", "huber", "cauchy")
@@ -57,25 +58,21 @@ def _scaled(shape: Callable[[Any], Cost], value: Any, response: Any, sigma: Any)
 
 
 def _linear(u: Any) -> Cost:
-    np = arrays.numpy_namespace()
     return Cost(u * u / 2, u, np.ones_like(u))
 
 
 def _soft_l1(u: Any) -> Cost:
     """sqrt(1 + u²) - 1, written so that nothing cancels."""
-    np = arrays.numpy_namespace()
     root = np.hypot(1.0, u)
     return Cost(u * (u / (root + 1)), u / root, root**-3)
 
 
 def _huber(u: Any) -> Cost:
-    np = arrays.numpy_namespace()
     inside = np.abs(u) <= 1
     return Cost(np.where(inside, u * u / 2, np.abs(u) - 0.5), np.clip(u, -1, 1), inside.astype(float))
 
 
 def _cauchy(u: Any) -> Cost:
-    np = arrays.numpy_namespace()
     square = u * u
     return Cost(np.log1p(square) / 2, u / (1 + square), (1 - square) / (1 + square) ** 2)
 
@@ -86,7 +83,6 @@ _SHAPES = {"linear": _linear, "soft_l1": _soft_l1, "huber": _huber, "cauchy": _c
 
 def _poisson(value: Any, response: Any, sigma: Any) -> Cost:
     """Of counts whose mean is the model's value."""
-    np = arrays.numpy_namespace()
     from scipy.special import gammaln
 
     first, second = _by_share(response, value)
@@ -97,7 +93,6 @@ def _poisson(value: Any, response: Any, sigma: Any) -> Cost:
 
 def _binomial(value: Any, response: Any, sigma: Any) -> Cost:
     """Of events whose probability is the model's value."""
-    np = arrays.numpy_namespace()
     rest, failures = 1 - value, 1 - response
     first, second = _by_share(response, value)
     first_of_rest, second_of_rest = _by_share(failures, rest)
@@ -109,13 +104,11 @@ def _binomial(value: Any, response: Any, sigma: Any) -> Cost:
 
 def _times_log(weight: Any, value: Any) -> Any:
     """weight*log(value), 0 where the weight is."""
-    np = arrays.numpy_namespace()
     return np.where(weight == 0, 0.0, weight * np.log(np.where(weight == 0, 1.0, value)))
 
 
 def _by_share(weight: Any, value: Any) -> tuple[Any, Any]:
     """The derivatives of -weight*log(value) by the value."""
-    np = arrays.numpy_namespace()
     safe = np.where(weight == 0, 1.0, value)
     with np.errstate(all="ignore"):
         return -weight / safe, weight / safe**2

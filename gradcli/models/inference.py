@@ -1,0 +1,200 @@
+"""What a fit says beside its estimates: standard errors, intervals, goodness, and how far all that can be trusted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.models.curvatures import Curvatures, curvatures
+from gradcli.models.information import Information, factor_of_matrix, factor_of_rows, information
+from gradcli.models.likelihoods import Likelihood, likelihood
+
+
+class Assumptions(NamedTuple):
+    """What is known of the rows: how they are distributed, whether `sigma` is their standard deviation as it stands or
+    up to a factor, which is estimated then, and how sure an interval is to be."""
+
+    family: str = "gaussian"
+    loss: str = "linear"
+    absolute: bool = False
+    level: float = 0.95
+
+    @property
+    def likelihood(self) -> Likelihood:
+        return likelihood(self.family, self.loss)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the standard deviation is estimated."""
+        return self.family == "gaussian" and not self.absolute
+
+    @property
+    def is_least_squares(self) -> bool:
+        return self.family == "gaussian" and self.loss == "linear"
+
+    def quantile(self, dof: Any) -> Any:
+        """How many standard errors an interval goes to each side, with so many degrees of freedom."""
+        from scipy.special import ndtri, stdtrit
+
+        if not self.is_scaled:
+            return np.broadcast_to(ndtri((1 + self.level) / 2), np.shape(dof))
+        with np.errstate(all="ignore"):
+            return np.where(dof > 0, stdtrit(np.maximum(dof, 1), (1 + self.level) / 2), np.nan)
+
+
+class Rows(NamedTuple):
+    """The rows of g fits, up to n in each: arrays `[g, n]` of the model's values, of the responses and their standard
+    deviations, and of which are there at all; the model's derivatives by the p parameters that were estimated,
+    `[g, n, p]`, and those of order 2 by `pairs` of them, `[g, n, k]`, where they are known.
+
+    `priors` are what was known of the parameters before, `[g, p]` for their means' distances and the standard deviations,
+    which are infinite where nothing was.
+    """
+
+    value: Any
+    response: Any
+    sigma: Any
+    real: Any
+    first: Any
+    second: Any = None
+    priors: tuple[Any, Any] | None = None
+
+
+class Statistics(NamedTuple):
+    """Of g fits; arrays `[g]` where nothing else is said."""
+
+    n: Any
+    dof: Any
+    information: Information
+    covariance: Any
+    """`[g, p, p]`, of the estimates."""
+    quantile: Any
+    """How many standard errors an interval has on each side."""
+    rss: Any
+    s: Any
+    reduced_chi2: Any
+    r2: Any
+    loglik: Any
+    aic: Any
+    bic: Any
+    curvature: Curvatures | None
+
+
+def statistics(rows: Rows, known: Assumptions) -> Statistics:
+    """Those of fits that are at their minima.
+
+    Standard errors are from the Jacobian for least squares, from the observed information for other families, and for a
+    robust loss from the sandwich of both (P. J. Huber, Robust Statistics, 1981, 6.3).
+    """
+    real = rows.real
+    n = real.sum(axis=1)
+    p = rows.first.shape[-1]
+    with np.errstate(all="ignore"):
+        dof = n - p + (0 if rows.priors is None else np.isfinite(rows.priors[1]).sum(axis=1))
+        sigma = np.where(real, rows.sigma, 1.0)
+        residual = np.where(real, (rows.response - rows.value) / sigma, 0.0)
+        rss = (residual**2).sum(axis=1)
+        beyond = 0.0 if rows.priors is None else (np.square(rows.priors[0] / rows.priors[1])).sum(axis=1)
+        variance = np.where(dof > 0, (rss + beyond) / dof, np.nan)
+        weighted = np.where(real[:, :, None], rows.first / sigma[:, :, None], 0.0)
+        if rows.priors is not None:
+            # What was known before is as a row for each parameter.
+            weighted = np.concatenate([weighted, np.eye(p) / rows.priors[1][:, None, :]], axis=1)
+        factor, found, covariance = _covariances(rows, known, weighted, sigma, variance)
+        quantile = known.quantile(dof)
+        loglik = _loglik(rows, known, sigma, rss, n)
+        count = p + known.is_scaled
+        curvature = None
+        if known.is_least_squares and rows.second is not None:
+            second = np.zeros((*weighted.shape[:2], rows.second.shape[-1]))
+            second[:, : real.shape[1]] = np.where(real[:, :, None], rows.second / sigma[:, :, None], 0.0)
+            curvature = curvatures(weighted, second, factor, _radius(known, p, dof, variance))
+        return Statistics(
+            n,
+            dof,
+            found,
+            covariance,
+            quantile,
+            rss,
+            np.sqrt(variance),
+            variance if known.family == "gaussian" else _dispersion(rows, known, dof),
+            1 - _share(rows, known, sigma, rss),
+            loglik,
+            2 * count - 2 * loglik,
+            count * np.log(n) - 2 * loglik,
+            curvature,
+        )
+
+
+def _covariances(
+    rows: Rows, known: Assumptions, weighted: Any, sigma: Any, variance: Any
+) -> tuple[Any, Information, Any]:
+    """R of the information, what that says, and the covariances of the estimates."""
+    n, p = weighted.shape[1:]
+    if known.is_least_squares:
+        factor = factor_of_rows(weighted)
+        found = information(factor, n)
+        return factor, found, found.covariance * (1.0 if known.absolute else variance[:, None, None])
+    cost = known.likelihood(rows.value, rows.response, sigma)
+    first, second = (np.where(rows.real, d, 0.0) for d in (cost.first, cost.second))
+    observed = np.swapaxes(rows.first, 1, 2) @ (second[:, :, None] * np.where(rows.real[:, :, None], rows.first, 0.0))
+    if rows.second is not None:
+        i, j = np.triu_indices(p)
+        bent = (first[:, None, :] @ np.where(rows.real[:, :, None], rows.second, 0.0))[:, 0]
+        observed[:, i, j] += bent
+        observed[:, j, i] += np.where(i == j, 0.0, bent)
+    if rows.priors is not None:
+        observed[:, range(p), range(p)] += rows.priors[1] ** -2.0
+    factor = factor_of_matrix(observed)
+    found = information(factor, n)
+    if known.family != "gaussian":
+        return factor, found, found.covariance
+    slopes = factor_of_rows(np.where(rows.real[:, :, None], rows.first, 0.0) * first[:, :, None])
+    bread = slopes @ found.covariance
+    count = rows.real.sum(axis=1)
+    return factor, found, np.swapaxes(bread, 1, 2) @ bread * (count / (count - p))[:, None, None]
+
+
+def _radius(known: Assumptions, p: int, dof: Any, variance: Any) -> Any:
+    """That of the region in which the values of the model lie."""
+    from scipy.special import chdtri, fdtri
+
+    if known.absolute:
+        return np.broadcast_to(np.sqrt(chdtri(p, 1 - known.level)), np.shape(dof))
+    return np.sqrt(variance * p * np.where(dof > 0, fdtri(p, np.maximum(dof, 1), known.level), np.nan))
+
+
+def _loglik(rows: Rows, known: Assumptions, sigma: Any, rss: Any, n: Any) -> Any:
+    """Minus infinity where a row cannot be, nan for a loss, which is no likelihood."""
+    if known.loss != "linear":
+        return np.full(len(n), np.nan)
+    if known.family != "gaussian":
+        cost = known.likelihood(rows.value, rows.response, sigma).value
+        return -np.where(rows.real, cost, 0.0).sum(axis=1)
+    weights = np.log(sigma).sum(axis=1)
+    if known.absolute:
+        return -rss / 2 - n / 2 * math.log(2 * math.pi) - weights
+    return -n / 2 * (np.log(2 * math.pi * rss / n) + 1) - weights
+
+
+def _share(rows: Rows, known: Assumptions, sigma: Any, rss: Any) -> Any:
+    """What the model leaves of what the mean response leaves: of squares, of deviances for other families."""
+    weights = np.where(rows.real, sigma**-2.0 if known.family == "gaussian" else 1.0, 0.0)
+    mean = (weights * np.where(rows.real, rows.response, 0.0)).sum(axis=1, keepdims=True)
+    mean = mean / weights.sum(axis=1, keepdims=True)
+    if known.family == "gaussian":
+        return rss / (weights * np.where(rows.real, rows.response - mean, 0.0) ** 2).sum(axis=1)
+    of_model, of_mean, least = (
+        np.where(rows.real, known.likelihood(value, rows.response, sigma).value, 0.0).sum(axis=1)
+        for value in (rows.value, mean + 0 * rows.response, rows.response)
+    )
+    return (of_model - least) / (of_mean - least)
+
+
+def _dispersion(rows: Rows, known: Assumptions, dof: Any) -> Any:
+    """Pearson's: squares of residuals over the variances that a family has, by degrees of freedom."""
+    variances = rows.value if known.family == "poisson" else rows.value * (1 - rows.value)
+    squares = np.where(rows.real, (rows.response - rows.value) ** 2 / variances, 0.0)
+    return squares.sum(axis=1) / dof
