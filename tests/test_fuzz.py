@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcli.errors import EvaluationError, Span
-from gradcli.primitives.arithmetic import negative
+from gradcli.primitives.arithmetic import negative, sign
 from gradcli.primitives.decompositions import orthonormal
 from gradcli.primitives.exponential import sigmoid
 from gradcli.primitives.trigonometric import cos, sin
@@ -95,6 +95,13 @@ def test_a_wrong_series_is_found_where_range_or_sense_may_be_lacking(monkeypatch
     found = checks.guarded(checks.full, case)
     assert found is not None
     assert found.key.startswith("series")
+
+
+def test_a_series_that_says_zero_of_a_small_derivative_is_found(monkeypatch):
+    monkeypatch.setattr(sin, "jet", sign.jet)
+    found = checks.guarded(checks.full, Case("1 + sin(x)*1e-20", {"x": 1.0}))
+    assert found is not None
+    assert found.key == "series: a derivative differs"
 
 
 def test_what_does_not_end_is_found():

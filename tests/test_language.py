@@ -145,6 +145,21 @@ def test_a_branch_that_is_not_taken_stays_out_of_the_gradient():
     assert grads("sum(where(x > 0, sqrt(x), 0))", x=np.array([0.0, 4.0]))["x"].tolist() == [0.0, 0.25]
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "y = sqrt(x); where(x < 1, 1, y) + 0*y",
+        "y = sqrt(x); z = 0*y; where(x < 1, 1, y) + z",
+        "y = sqrt(x); z = where(x < 1, 1, y); 0*y + z",
+        "y = sqrt(x); where(x < 1, 1, 2*y) + where(x < 1, y, 1)*0",
+    ],
+)
+def test_a_zero_that_is_computed_stays_one_beside_those_of_a_branch_that_is_not_taken(program):
+    assert math.isnan(grads(program, x=0.0)["x"])
+    several = "; sum(".join(program.rsplit("; ", 1)) + ")"
+    np.testing.assert_array_equal(grads(several, x=np.array([0.0, 4.0]))["x"][0], math.nan)
+
+
 def test_a_branch_that_is_not_taken_stays_out_of_sums_over_it():
     found = grads("sum(where(x > 0, a*log(x), 0))", x=np.array([0.0, 2.0]), a=3.0)
     assert found["a"] == math.log(2.0)

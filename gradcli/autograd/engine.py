@@ -17,7 +17,7 @@ from gradcli.autograd.modes import current_span, grad_enabled
 from gradcli.autograd.node import Edge, GradientEdge, Node, next_sequence, recorders
 from gradcli.autograd.observers import observer, watcher
 from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.autograd.selection import everything, has_zeros, taken_of_sum
+from gradcli.autograd.selection import Untaken, everything, has_zeros, taken_of_sum
 from gradcli.autograd.targets import (
     Target,
     as_gradient,
@@ -34,7 +34,7 @@ from gradcli.autograd.ways import Ways, has_hooks
 from gradcli.errors import ArgumentError, DifferentiationError, GradcliError, flag
 from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import logical_or, not_equal
+from gradcli.primitives.comparisons import not_equal
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 # The one that is running.
@@ -137,9 +137,9 @@ class Pass:
         self.targets = targets
         self.pending: dict[Node, list[Any]] = {}
         self.queue: list[tuple[int, Node]] = []
-        # Nodes whose cotangents hold zeros that mean "not taken", with the mask of what was taken where
-        # others were computed.
-        self.untaken: dict[Node, Any] = {}
+        self.untaken = Untaken()
+        # Whether all was taken of what the node sends that was visited last.
+        self.plain = True
         self.leaves: dict[TensorBase, Any] = {}
         edges = [edge_of(t) for t in targets or ()]
         self.captured = {edge: None for edge in edges if isinstance(edge[0], Node)}
@@ -243,7 +243,8 @@ class Pass:
         known = slots[number]
         slots[number] = cotangent if known is None else known + cotangent
         if known is not None and target in self.untaken:
-            self._mark(target, taken_of_sum(known, cotangent, slots[number]))
+            plain = self.plain and not self.partial
+            self.untaken.meet(target, plain or taken_of_sum(known, cotangent, slots[number]), slots)
 
     def _send_none(self, target: Any) -> None:
         """Have a node, or a leaf, reached without a gradient: hooks and Functions are told."""
@@ -281,12 +282,13 @@ class Pass:
         if cotangents[0] is None and not node.takes_none and all(c is None for c in cotangents):
             return [None] * len(node.edges)
         wanted = [edge is not None and (self.wanted is None or edge[0] in self.wanted) for edge in node.edges]
-        guarded = node.guarded or node in self.untaken
         selects = isinstance(node, PrimitiveNode) and node.primitive.selects
         # Of what was recorded under a guard nobody knows which zeros were computed.
-        mask = None if node.guarded else self.untaken.get(node)
-        if selects and not (guarded or self.partial) and has_zeros(cotangents[0]):
-            mask = everything(cotangents[0])
+        mask = None if node.guarded else self.untaken.get(node, True)
+        guarded = mask is not True
+        if selects and not guarded:
+            zeros = not self.partial and has_zeros(cotangents[0])
+            mask = everything(cotangents[0]) if zeros else None
         lift = self.tensor if self.create_graph else None
         current_span.set(node.span)
         began = next_sequence()
@@ -304,20 +306,12 @@ class Pass:
                 made.guarded = True
         if self.observe is not None:
             self.observe(node, cotangents, pulled)
+        self.plain = masks is None
         if masks is not None:
             for edge, cotangent, behind in zip(node.edges, pulled, masks):
                 if edge is not None and cotangent is not None and isinstance(edge[0], Node):
-                    self._mark(edge[0], behind)
+                    self.untaken.meet(edge[0], behind, None if self.partial else self.pending.get(edge[0]))
         return pulled
-
-    def _mark(self, target: Node, mask: Any) -> None:
-        """Note that zeros on their way to `target` may mean "not taken", outside of a mask where there is one."""
-        known = self.untaken.get(target)
-        if mask is None or target.outputs > 1:
-            mask = known
-        elif known is not None:
-            mask = logical_or(known, mask)
-        self.untaken[target] = mask
 
     def _call_tensor_hooks(self, attached: Attached, cotangents: list[Any]) -> None:
         for number, hooks in attached.tensors.items():

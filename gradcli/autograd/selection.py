@@ -14,6 +14,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.arrays.constants import is_exact
+from gradcli.autograd.node import Node
 from gradcli.autograd.saved import ShapeOnly
 from gradcli.primitives.arithmetic import ones_like
 from gradcli.primitives.bind import Kind, Params, assume, components, constant
@@ -24,6 +25,26 @@ from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import any_
 from gradcli.primitives.scans import sort
 from gradcli.primitives.series import linear
+
+
+class Untaken(dict[Node, Any]):
+    """The nodes of a pass whose cotangents hold zeros that mean "not taken", each with the mask of what was taken: None
+    where no others were computed, True where all were."""
+
+    def meet(self, target: Node, mask: Any, arrived: Sequence[Any] | None) -> None:
+        """Take note of a cotangent on its way to `target`, of which `mask` was taken, after those that `arrived`."""
+        if target.outputs > 1:
+            # A mask would have to be that of one output.
+            self[target] = None
+            return
+        # Of what arrived before any zero of that meaning came, all was taken.
+        known = self.get(target, True if arrived and arrived[0] is not None else None)
+        if known is None or mask is True:
+            self[target] = mask
+        elif mask is not None and known is not True:
+            self[target] = logical_or(known, mask)
+        else:
+            self[target] = known
 
 
 def _everywhere(condition: Callable[[Any], Any], value: Any) -> Any:

@@ -35,6 +35,8 @@ _ROUNDING = 100.0
 _LITTLE = 3e-14
 # How much less the numbers with a wider range round.
 _FINER = float(np.finfo(np.longdouble).eps) / 2.0**-52
+# Rounding may be so many times as much elsewhere.
+_FEW = 16.0
 # A program is compiled when it runs for the second time, or for the third.
 _RUNS = 3
 
@@ -109,6 +111,8 @@ class Comparison:
             return True
         if _has_sign_of_nan(self.point) or (key != "value" and _has_dependent_columns(self.point)):
             return True
+        if not (_is_odd(numbers) or _largest([numbers])) and self._vanishes(key):
+            return True
         if way.widens and self._agrees_in_range(way, key):
             self.excused.setdefault(key, []).append(numbers)
             return True
@@ -121,7 +125,7 @@ class Comparison:
             return False
         wide = self.point.wide()
         try:
-            with limited(), np.errstate(all="ignore"), _narrowed_where_needed():
+            with _wider():
                 first = self.truth(wide)
                 found = [way.reading(wide).get(key) for _ in range(_RUNS)]
         except (GradcliError, TypeError):
@@ -129,6 +133,24 @@ class Comparison:
             return False
         largest = _largest(first.values())
         return all(_is_noise(first[key], f, largest, _NOISE * _FINER) or _alike_wide(first[key], f) for f in found)
+
+    def _vanishes(self, key: str) -> bool:
+        """Whether the truth is what rounding leaves of equal numbers: with more digits there is less of it by as much."""
+        if _FINER > 0.5:
+            return False
+        try:
+            with _wider():
+                wide = self.truth(self.point.wide())[key]
+        except GradcliError:
+            return False
+        return not _is_odd(wide) and _largest([wide]) <= _FEW * _FINER * _largest([self.first[key]])
+
+
+@contextmanager
+def _wider() -> Iterator[None]:
+    """Within the block, numbers with a wider range are computed with."""
+    with limited(), np.errstate(all="ignore"), _narrowed_where_needed():
+        yield
 
 
 @contextmanager

@@ -25,6 +25,10 @@ _BITS = 3 * _STEP + 2_000
 _CERTAIN = 30
 # For each two of them there are four values.
 _MOST_INPUTS = 4
+# The inverse of less than half a last place, a prime: no period of a function has it.
+_NUDGE = 10**16 + 61
+# As near are derivatives at two points that round to one, where floats can tell what they are.
+_ALIKE_BESIDE = 1e-3
 # What is smaller is as good as 0.
 _TINY = 1e-300
 
@@ -38,8 +42,11 @@ def disagreement(point: Point) -> Finding | None:
             ordinary = session.run(EvaluationRequest(point.program, point.leaves, tuple(point.leaves)))
         if any(w.code == "nonsmooth" for w in ordinary.warnings):
             return None
-        first = by_differences(point)
+        first, beside = by_differences(point), by_differences(point, nudge=True)
     except (GradcliError, NotImplementedError):
+        return None
+    if not all(np.allclose(beside[key], first[key], _ALIKE_BESIDE, _TINY) for key in first):
+        # Less than the last place of a float decides, such as the half in cospi(x - 0.5) of a large x.
         return None
     comparison = Comparison(by_differences, first, point)
     ways = [
@@ -49,14 +56,15 @@ def disagreement(point: Point) -> Finding | None:
     return next(filter(None, map(comparison.finding, ways)), None)
 
 
-def by_differences(point: Point) -> Numbers:
-    """The value, which is a scalar, and its second derivatives. Raises EvaluationError where they are not certain."""
+def by_differences(point: Point, nudge: bool = False) -> Numbers:
+    """The value, which is a scalar, and its second derivatives; with `nudge` where each input has moved by less than
+    half of its last place. Raises EvaluationError where they are not certain."""
     if not all(np.isfinite(leaf).all() for leaf in point.leaves.values()):
         raise EvaluationError("there is nothing beside an infinity")
     shapes = {name: np.shape(leaf) for name, leaf in point.leaves.items()}
     elements = [(name, key) for name, shape in shapes.items() for key in np.ndindex(shape)]
     with digits.computing(as_written=False), _precise(), limited():
-        at = _Surroundings(point)
+        at = _Surroundings(point, nudge)
         found: Numbers = {"value": _certain(at.value([]))}
         for one, other in itertools.combinations_with_replacement(shapes, 2):
             found[f"{one},{other}"] = np.zeros(shapes[one] + shapes[other])
@@ -80,9 +88,12 @@ _Element = tuple[str, tuple[int, ...]]
 class _Surroundings:
     """The values of a program at a point and beside it."""
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: Point, nudge: bool) -> None:
+        from flint import fmpq
+
         self.point = point
-        self.exact = {name: _fractions(leaf) for name, leaf in point.leaves.items()}
+        scale = 1 + fmpq(1, _NUDGE) if nudge else fmpq(1)
+        self.exact = {name: _fractions(leaf, scale) for name, leaf in point.leaves.items()}
 
     def value(self, moves: Sequence[tuple[_Element, int]]) -> Any:
         """Where elements are moved by so many steps."""
@@ -110,13 +121,13 @@ class _Surroundings:
         return total / (4 * self.step(one) * self.step(other))
 
 
-def _fractions(leaf: Any) -> Any:
-    """Floats as what they are, in an object array."""
+def _fractions(leaf: Any, scale: Any) -> Any:
+    """So many times floats as what they are, in an object array."""
     from flint import fmpq
 
     numbers = np.empty(np.shape(leaf), object)
     for key in np.ndindex(numbers.shape):
-        numbers[key] = fmpq(*float(np.asarray(leaf)[key]).as_integer_ratio())
+        numbers[key] = scale * fmpq(*float(np.asarray(leaf)[key]).as_integer_ratio())
     return numbers
 
 
