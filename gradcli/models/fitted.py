@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.models.inference import Assumptions, Statistics
+from gradcli.models.inference import Statistics
 from gradcli.models.information import combination_text, correlation
-from gradcli.models.packing import Packing
 
 # Up to here a linear interval is good: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, 1988, 7.
 _BENT = 0.3
@@ -18,14 +17,14 @@ _BENT = 0.3
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a parameter, a number or an array: its value, standard error, their ratio, and the confidence interval. What is
-    `fixed` has an error of 0; what the data do not determine has an infinite one."""
+    """Of a parameter: its value, standard error, their ratio, and the confidence interval. What is `fixed`, or at a bound,
+    has an error of 0; what the data do not determine has an infinite one."""
 
-    value: Any
-    error: Any
-    t: Any
-    low: Any
-    high: Any
+    value: float
+    error: float
+    t: float
+    low: float
+    high: float
     fixed: bool
 
 
@@ -49,7 +48,7 @@ class Curvature:
 class Fit:
     """A fit to n rows, whose keys in JSON its attributes are. `group` is None for one that is of no group.
 
-    `estimates` are by name, and `covariance` and `correlation` are matrices in their order, arrays element by element.
+    `estimates` are by name, and `covariance` and `correlation` are matrices in their order.
     `loglik`, `aic` and `bic` are nan for a robust loss, and `curvature` is None for all but least squares.
     """
 
@@ -78,11 +77,8 @@ class Fit:
 
 
 class Ending(NamedTuple):
-    """How the search for an estimate ended: the vector of all parameters, which of them were estimated (neither fixed nor
-    at a bound), `[P]` each, and what is said of the search."""
+    """How the search for an estimate ended, and what is said of it."""
 
-    point: Any
-    free: Any
     converged: bool
     message: str
     iterations: int
@@ -92,71 +88,77 @@ class Ending(NamedTuple):
 
 
 def fitted(
-    packing: Packing,
-    fixed: Any,
-    ending: Ending,
+    parameters: Mapping[str, bool],
+    points: Any,
+    free: Any,
+    endings: Sequence[Ending],
     found: Statistics,
-    index: int,
-    known: Assumptions,
     *,
     intervals: tuple[Any, Any] | None = None,
-    group: Any = None,
-) -> Fit:
-    """The fit whose statistics stand at an `index` among some.
+    groups: Sequence[Any] | None = None,
+) -> list[Fit]:
+    """The g fits with these statistics.
 
-    `fixed` says of the P numbers of the parameters which were not varied; `intervals` are the ends of the intervals of
-    all P, where they are known better than from the standard errors.
+    `parameters` are all P by name, and whether each is fixed; `points` `[g, P]` are their values, and `free` `[P]` says
+    which were estimated: those that are neither fixed nor at a bound. `intervals` are the ends of the intervals, `[g, P]`
+    each, where they are known better than from the standard errors.
     """
-    labels = packing.labels()
-    free = np.flatnonzero(ending.free)
-    covariance = np.zeros((packing.size, packing.size))
-    covariance[np.ix_(free, free)] = found.covariance[index]
-    errors = np.sqrt(np.diagonal(covariance))
-    width = np.where(ending.free, errors * found.quantile[index], 0.0)
-    low, high = (ending.point - width, ending.point + width) if intervals is None else intervals
+    count = len(parameters)
+    places = np.flatnonzero(free)
+    covariance = np.zeros((len(points), count, count))
+    covariance[:, places[:, None], places] = found.covariance
+    errors = np.sqrt(np.einsum("gii->gi", covariance))
     with np.errstate(all="ignore"):
-        ratios = ending.point / errors
-    of_each = zip(*(packing.named(part).values() for part in (ending.point, errors, ratios, low, high)))
-    estimates = {
-        name: Estimate(value, error, t, least, most, bool(fixed[place].all()))
-        for (name, place), (value, error, t, least, most) in zip(packing.places().items(), of_each)
-    }
-    curvature = None
-    if found.curvature is not None:
-        curvature = Curvature(float(found.curvature.intrinsic[index]), float(found.curvature.parameter[index]))
-    null = found.information.null[index]
-    undetermined = [combination_text(direction, [labels[i] for i in free]) for direction in null]
-    return Fit(
-        group=group,
-        n=int(found.n[index]),
-        dof=int(found.dof[index]),
-        converged=ending.converged,
-        message=ending.message,
-        estimates=estimates,
-        covariance=covariance,
-        correlation=correlation(covariance),
-        rss=float(found.rss[index]),
-        s=float(found.s[index]),
-        reduced_chi2=float(found.reduced_chi2[index]),
-        r2=float(found.r2[index]),
-        loglik=float(found.loglik[index]),
-        aic=float(found.aic[index]),
-        bic=float(found.bic[index]),
-        condition=float(found.information.condition[index]),
-        curvature=curvature,
-        iterations=ending.iterations,
-        evaluations=ending.evaluations,
-        starts=ending.starts,
-        undetermined=undetermined,
-        warnings=[
+        width = np.where(free, errors * found.quantile[:, None], 0.0)
+        ratios = points / errors
+        correlations = correlation(covariance)
+    low, high = (points - width, points + width) if intervals is None else intervals
+    of_each = np.stack([points, errors, ratios, low, high], axis=-1).tolist()
+    names = [*parameters]
+    numbers = {name: getattr(found, name).tolist() for name in _NUMBERS}
+    conditions = found.information.condition.tolist()
+    fits = []
+    for i, ending in enumerate(endings):
+        curvature = None
+        if found.curvature is not None:
+            curvature = Curvature(float(found.curvature.intrinsic[i]), float(found.curvature.parameter[i]))
+        undetermined = [
+            combination_text(direction, [names[place] for place in places]) for direction in found.information.null[i]
+        ]
+        warnings = [
             *ending.warnings,
             *(f"the data do not determine {text}" for text in undetermined),
-            *_bent(curvature, known, profiled=intervals is not None),
-        ],
-    )
+            *_bent(curvature, profiled=intervals is not None),
+        ]
+        fits.append(
+            Fit(
+                group=None if groups is None else groups[i],
+                converged=ending.converged,
+                message=ending.message,
+                estimates={
+                    name: Estimate(value, error, t, least, most, fixed)
+                    for (name, fixed), (value, error, t, least, most) in zip(parameters.items(), of_each[i])
+                },
+                covariance=covariance[i],
+                correlation=correlations[i],
+                condition=conditions[i],
+                curvature=curvature,
+                iterations=ending.iterations,
+                evaluations=ending.evaluations,
+                starts=ending.starts,
+                undetermined=undetermined,
+                warnings=warnings,
+                **{name: column[i] for name, column in numbers.items()},
+            )
+        )
+    return fits
 
 
-def _bent(curvature: Curvature | None, known: Assumptions, *, profiled: bool) -> list[str]:
+# What a fit has of its statistics as it is.
+_NUMBERS = ("n", "dof", "rss", "s", "reduced_chi2", "r2", "loglik", "aic", "bic")
+
+
+def _bent(curvature: Curvature | None, *, profiled: bool) -> list[str]:
     """What to say where the linear intervals cannot be trusted."""
     if curvature is None:
         return []

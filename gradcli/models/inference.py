@@ -102,7 +102,7 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         if rows.priors is not None:
             # What was known before is as a row for each parameter.
             weighted = np.concatenate([weighted, np.eye(p) / rows.priors[1][:, None, :]], axis=1)
-        factor, found, covariance = _covariances(rows, known, weighted, sigma, variance)
+        found, covariance = _covariances(rows, known, weighted, sigma, variance)
         quantile = known.quantile(dof)
         loglik = _loglik(rows, known, sigma, rss, n)
         count = p + known.is_scaled
@@ -110,7 +110,7 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         if known.is_least_squares and rows.second is not None:
             second = np.zeros((*weighted.shape[:2], rows.second.shape[-1]))
             second[:, : real.shape[1]] = np.where(real[:, :, None], rows.second / sigma[:, :, None], 0.0)
-            curvature = curvatures(weighted, second, factor, _radius(known, p, dof, variance))
+            curvature = curvatures(weighted, second, found.axes, _radius(known, p, dof, variance))
         return Statistics(
             n,
             dof,
@@ -128,15 +128,12 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         )
 
 
-def _covariances(
-    rows: Rows, known: Assumptions, weighted: Any, sigma: Any, variance: Any
-) -> tuple[Any, Information, Any]:
-    """R of the information, what that says, and the covariances of the estimates."""
+def _covariances(rows: Rows, known: Assumptions, weighted: Any, sigma: Any, variance: Any) -> tuple[Information, Any]:
+    """What the rows say of the parameters, and the covariances of the estimates."""
     n, p = weighted.shape[1:]
     if known.is_least_squares:
-        factor = factor_of_rows(weighted)
-        found = information(factor, n)
-        return factor, found, found.covariance * (1.0 if known.absolute else variance[:, None, None])
+        found = information(factor_of_rows(weighted), n)
+        return found, found.covariance * (1.0 if known.absolute else variance[:, None, None])
     cost = known.likelihood(rows.value, rows.response, sigma)
     first, second = (np.where(rows.real, d, 0.0) for d in (cost.first, cost.second))
     observed = np.swapaxes(rows.first, 1, 2) @ (second[:, :, None] * np.where(rows.real[:, :, None], rows.first, 0.0))
@@ -147,14 +144,13 @@ def _covariances(
         observed[:, j, i] += np.where(i == j, 0.0, bent)
     if rows.priors is not None:
         observed[:, range(p), range(p)] += rows.priors[1] ** -2.0
-    factor = factor_of_matrix(observed)
-    found = information(factor, n)
+    found = information(factor_of_matrix(observed), n)
     if known.family != "gaussian":
-        return factor, found, found.covariance
+        return found, found.covariance
     slopes = factor_of_rows(np.where(rows.real[:, :, None], rows.first, 0.0) * first[:, :, None])
     bread = slopes @ found.covariance
     count = rows.real.sum(axis=1)
-    return factor, found, np.swapaxes(bread, 1, 2) @ bread * (count / (count - p))[:, None, None]
+    return found, np.swapaxes(bread, 1, 2) @ bread * (count / (count - p))[:, None, None]
 
 
 def _radius(known: Assumptions, p: int, dof: Any, variance: Any) -> Any:

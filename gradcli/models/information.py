@@ -17,11 +17,13 @@ _NOTHING = 1e-13
 class Information(NamedTuple):
     """Of g fits with p parameters each.
 
-    `covariance` `[g, p, p]` is the inverse of the information: infinite on the diagonal for parameters that are not
+    `axes` `[g, p, p]` are the parameters' changes, as columns, that change the rows by orthogonal vectors of length 1:
+    those that are not determined have length 0. `covariance` `[g, p, p]` is the inverse of the information: infinite on the diagonal for parameters that are not
     determined, and nan between these and others. `condition` `[g]` is that of the matrix whose columns have length 1,
     and `null[i]` the combinations of parameters that fit i leaves open, `[k, p]`, k of 0 and more.
     """
 
+    axes: Any
     covariance: Any
     condition: Any
     null: Sequence[Any]
@@ -51,11 +53,12 @@ def information(factor: Any, rows: int) -> Information:
     with np.errstate(divide="ignore"):
         condition = lengths[:, 0] / np.where(nothing[:, -1], 0.0, lengths[:, -1])
     weighted = directions / np.where(nothing, np.inf, lengths)[:, :, None] / scales[:, None, :]
-    covariance = np.swapaxes(weighted, 1, 2) @ weighted
+    axes = np.swapaxes(weighted, 1, 2)
+    covariance = axes @ weighted
     null = [directions[i][nothing[i]] / scales[i] for i in range(len(factor))]
     for i in np.flatnonzero(nothing.any(axis=1)):
         _open(covariance[i], (np.abs(null[i] * scales[i]) > _SHARE).any(axis=0))
-    return Information(covariance, condition, null)
+    return Information(axes, covariance, condition, null)
 
 
 # A parameter with less than this of a direction does not take part in it.
