@@ -77,8 +77,11 @@ class Fit:
 
 
 class Ending(NamedTuple):
-    """How the search for an estimate ended, and what is said of it."""
+    """How the search for estimates ended: at which `point` of the p parameters that were varied, which of them are `free`,
+    `[p]`, others being at a bound, and what is said of it."""
 
+    point: Any
+    free: Any
     converged: bool
     message: str
     iterations: int
@@ -88,24 +91,27 @@ class Ending(NamedTuple):
 
 
 def fitted(
-    parameters: Mapping[str, bool],
-    points: Any,
-    free: Any,
+    names: Sequence[str],
+    fixed: Mapping[str, float],
     endings: Sequence[Ending],
     found: Statistics,
     *,
     intervals: tuple[Any, Any] | None = None,
     groups: Sequence[Any] | None = None,
 ) -> list[Fit]:
-    """The g fits with these statistics.
+    """The g fits that ended so, all with the same parameters free, to which these statistics belong.
 
-    `parameters` are all P by name, and whether each is fixed; `points` `[g, P]` are their values, and `free` `[P]` says
-    which were estimated: those that are neither fixed nor at a bound. `intervals` are the ends of the intervals, `[g, P]`
-    each, where they are known better than from the standard errors.
+    `names` are those of all P parameters, with the numbers of those that were `fixed`; the others were varied.
+    `intervals` are the ends of the intervals, `[g, P]` each, where they are known better than from the standard errors.
     """
-    count = len(parameters)
+    varied = np.array([name not in fixed for name in names], "bool")
+    points = np.tile([fixed.get(name, np.nan) for name in names], (len(endings), 1))
+    points[:, varied] = [ending.point for ending in endings]
+    free = varied.copy()
+    free[varied] = endings[0].free
     places = np.flatnonzero(free)
-    covariance = np.zeros((len(points), count, count))
+    free_names = [names[place] for place in places.tolist()]
+    covariance = np.zeros((len(points), len(names), len(names)))
     covariance[:, places[:, None], places] = found.covariance
     errors = np.sqrt(np.einsum("gii->gi", covariance))
     with np.errstate(all="ignore"):
@@ -114,7 +120,6 @@ def fitted(
         correlations = correlation(covariance)
     low, high = (points - width, points + width) if intervals is None else intervals
     of_each = np.stack([points, errors, ratios, low, high], axis=-1).tolist()
-    names = [*parameters]
     numbers = {name: getattr(found, name).tolist() for name in _NUMBERS}
     conditions = found.information.condition.tolist()
     fits = []
@@ -122,9 +127,7 @@ def fitted(
         curvature = None
         if found.curvature is not None:
             curvature = Curvature(float(found.curvature.intrinsic[i]), float(found.curvature.parameter[i]))
-        undetermined = [
-            combination_text(direction, [names[place] for place in places]) for direction in found.information.null[i]
-        ]
+        undetermined = [combination_text(direction, free_names) for direction in found.information.null[i]]
         warnings = [
             *ending.warnings,
             *(f"the data do not determine {text}" for text in undetermined),
@@ -136,8 +139,8 @@ def fitted(
                 converged=ending.converged,
                 message=ending.message,
                 estimates={
-                    name: Estimate(value, error, t, least, most, fixed)
-                    for (name, fixed), (value, error, t, least, most) in zip(parameters.items(), of_each[i])
+                    name: Estimate(value, error, t, least, most, name in fixed)
+                    for name, (value, error, t, least, most) in zip(names, of_each[i])
                 },
                 covariance=covariance[i],
                 correlation=correlations[i],
