@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.calculus.gradient import grad
     from gradcli.errors import AccuracyWarning, GradcliError
+    from gradcli.models.power_series import series
     from gradcli.primitives.pasting import c_, r_
     from gradcli.run.check import gradcheck
     from gradcli.run.programs import CompiledProgram, compile
@@ -53,6 +54,7 @@ _HOMES = {
     "jacobian": "gradcli.calculus.functional",
     "no_grad": "gradcli.autograd.modes",
     "r_": "gradcli.primitives.pasting",
+    "series": "gradcli.models.power_series",
     "set_grad_enabled": "gradcli.autograd.modes",
     "tensor": "gradcli.autograd.factory",
 }
@@ -80,6 +82,7 @@ __all__ = [
     "jacobian",
     "no_grad",
     "r_",
+    "series",
     "set_grad_enabled",
     "tensor",
 ]

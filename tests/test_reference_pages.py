@@ -51,7 +51,15 @@ def test_every_command_has_its_help_on_the_page() -> None:
 
 # Their keys are names of the program.
 RESULTS = ("grad", "derivatives", "jacobian", "retained")
-NAMED = ("box", "monotonic", *RESULTS, *(f"certified.{part}" for part in RESULTS), "timing", "warnings[].digits")
+NAMED = (
+    "box",
+    "center",
+    "monotonic",
+    *RESULTS,
+    *(f"certified.{part}" for part in RESULTS),
+    "timing",
+    "warnings[].digits",
+)
 # What is in them is described elsewhere.
 CLOSED = ("functions", "example.output")
 # What no block of the page shows in full.

@@ -36,13 +36,18 @@ class BindingOptions(Protocol):
     def max_elements(self) -> int: ...
 
 
-class ProgramOptions(BindingOptions, Protocol):
+class LeafOptions(BindingOptions, Protocol):
     """Those of a command that also computes derivatives by names that have values."""
 
     @property
     def wrt(self) -> list[str] | None: ...
     @property
     def const(self) -> list[str] | None: ...
+
+
+class ProgramOptions(LeafOptions, Protocol):
+    """Those of a command that does so in an array library of choice."""
+
     @property
     def backend(self) -> str: ...
     @property
@@ -331,7 +336,7 @@ def variables_of(vars_from: str | None, environment: Environment, exact: bool) -
     return variables.read_variables(text, vars_from, exact)
 
 
-def leaves(bindings: Mapping[str, Any], options: ProgramOptions) -> tuple[str, ...]:
+def leaves(bindings: Mapping[str, Any], options: LeafOptions) -> tuple[str, ...]:
     """The names to differentiate by. Raises BindingError for one that has no value, UsageError for one that is not to
     be differentiated by too."""
     wrt = options.wrt

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 # Loaded when first asked for: SciPy and its like take longer to load than a formula to evaluate.
-_HOMES: dict[str, str] = {}
+_HOMES = {
+    "series": "gradcli.models.power_series",
+}
 
 
 def __getattr__(name: str) -> Any:

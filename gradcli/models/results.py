@@ -15,16 +15,20 @@ class Iteration(NamedTuple):
     gradient_norm: float | None = None
 
 
+# What a field of a result has as its metadata that is None where something cannot be told, which JSON says then.
+_NULL = "may be null"
+MAY_BE_NULL = {_NULL: True}
+
 # Is told of each iteration.
 Watcher = Callable[[Iteration], object]
 
 
 def as_json(result: Any) -> Any:
     """A result as the object that JSON has for it, its fields in their order, and without those that are None, since
-    nobody asked for them; arrays as nested lists."""
+    nobody asked for them, unless they may be null; arrays as nested lists."""
     if is_dataclass(result):
-        named = ((field.name, getattr(result, field.name)) for field in fields(result))
-        return {name: as_json(value) for name, value in named if value is not None}
+        named = ((field.name, getattr(result, field.name), field.metadata) for field in fields(result))
+        return {n: as_json(value) for n, value, told in named if value is not None or _NULL in told}
     if isinstance(result, Mapping):
         return {name: as_json(value) for name, value in result.items()}
     if isinstance(result, Sequence) and not isinstance(result, str):

@@ -6,7 +6,7 @@ as they were written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -61,8 +61,8 @@ def run(request: Request, digits: int, most: int = MAX_PRECISION) -> Texts:
     missing: list[Number] = []
 
     def text(number: Number) -> str | float:
-        known = _text(number, digits, most)
-        if str(known).startswith(_BOUND):
+        known = text_of(number, digits, most)
+        if is_bound(known):
             missing.append(number)
         return known
 
@@ -74,11 +74,12 @@ def texts(inputs: Callable[[], Mapping[str, Any]], digits: int) -> dict[str, str
     from gradcli.arrays.balls import precise
 
     with precise(bits_of(digits)):
-        return {name: _text(value.numbers, digits, digits) for name, value in inputs().items()}
+        return {name: text_of(value.numbers, digits, digits) for name, value in inputs().items()}
 
 
-def _text(number: Number, digits: int, most: int) -> str | float:
-    """A number as text, nan and the infinities as floats."""
+def text_of(number: Number, digits: int, most: int) -> str | float:
+    """A number as text, nan and the infinities as floats; one that is not told from 0 is a bound of its magnitude, not
+    below 10**-most, see `is_bound`."""
     from gradcli.arrays import ball_text
 
     known = ball_text.text(number, digits)
@@ -151,11 +152,20 @@ def numbers(result: Result) -> Iterator[Number]:
 
 
 def _has_digits(result: Result, digits: int) -> bool:
+    return have_digits(numbers(result), digits)
+
+
+def have_digits(numbers: Iterable[Number], digits: int) -> bool:
     """Whether so many digits of every number are certain."""
     from gradcli.arrays.balls import is_exact
 
     bits = digits * _BITS_PER_DIGIT + _MARGIN
-    return all(is_exact(number) or number.rel_accuracy_bits() >= bits for number in numbers(result))
+    return all(is_exact(number) or number.rel_accuracy_bits() >= bits for number in numbers)
+
+
+def is_bound(text: str | float) -> bool:
+    """Whether a text of `text_of` is a bound, and no number."""
+    return str(text).startswith(_BOUND)
 
 
 def mapped(result: Result, function: Callable[[Number], Any]) -> Result:

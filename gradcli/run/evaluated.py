@@ -55,10 +55,10 @@ def evaluated(
     def request() -> EvaluationRequest:
         return EvaluationRequest(
             program,
-            {name: _numbers(value, f"the value of '{name}'") for name, value in values.items()},
+            {name: numbers(value, f"the value of '{name}'") for name, value in values.items()},
             wrt,
             gradient=options.gradient,
-            grad_output=None if options.grad_output is None else _numbers(options.grad_output, "grad_output"),
+            grad_output=None if options.grad_output is None else numbers(options.grad_output, "grad_output"),
             jacobian=options.jacobian,
             order=options.order,
         )
@@ -81,8 +81,9 @@ def _check(options: Options) -> None:
         raise UsageError("'order' must be a whole number from 1 on")
 
 
-def _numbers(value: Any, what: str) -> Any:
-    """A number, or lists or an array of them, as balls: a text is a decimal, a float the binary number that it is."""
+def numbers(value: Any, what: str) -> Any:
+    """A number, or lists or an array of them, as balls: a text is a decimal, a float the binary number that it is. Raises
+    BindingError for what is none."""
     from gradcli.arrays.balls import Balls, exact
 
     try:

@@ -64,7 +64,11 @@ def derivatives_as_formulas(
 
 def parsed_formula(text: str, like: Program) -> Program:
     """A formula in the expression language, of the inputs of another program, as a program."""
-    inputs = {v.name or "": example(v.shape, i) for i, v in enumerate(like.inputs)}
+    return optimise(recorded_formula(text, {v.name or "": example(v.shape, i) for i, v in enumerate(like.inputs)}))
+
+
+def recorded_formula(text: str, inputs: Mapping[str, Any]) -> Program:
+    """A formula as a program that computes as it is written, at inputs that may be elements of tensors."""
     program = read(text)
 
     def run(**given: Any) -> list[Any]:
@@ -75,8 +79,7 @@ def parsed_formula(text: str, like: Program) -> Program:
         values = {of: given[name] if of == name else InParts(of, None, element) for name, of in names.items()}
         return [value_of(program, values)]
 
-    traced = record(run, inputs)
-    return optimise(traced.program._replace(guards=()))
+    return record(run, inputs).program._replace(guards=())
 
 
 def _check(bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> None:

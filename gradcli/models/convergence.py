@@ -1,0 +1,87 @@
+"""The radius of convergence of a power series, as its coefficients suggest it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+# Coefficients that show a trend; fewer that are not 0 show none.
+ENOUGH, _FEWEST = 40, 6
+# How far the last extrapolations may be apart, as a share of them, and what counts as 0 beside the first ratios.
+_TOLERANCE = 0.02
+_VANISHING = 0.2
+# How fast they fall then: by this power of n at least.
+_FALL = 0.9
+# Those of a radius that is suggested.
+_DIGITS = 4
+
+
+class Radius(NamedTuple):
+    """A radius and the method that found it; None where the coefficients do not tell."""
+
+    value: float | None
+    method: str | None
+
+
+def suggested_radius(coefficients: Sequence[float]) -> Radius:
+    """The radius of convergence of a series with these first coefficients.
+
+    Ratios of successive coefficients are extrapolated over 1/n to n = ∞ (C. Domb and M. F. Sykes, Proc. R. Soc. A 240
+    (1957) 214): they show the nearest singularity where it is one on the real axis, or several that a power of x makes
+    one. Where they do not settle, those of B. Mercer and A. J. Roberts, SIAM J. Appl. Math. 50 (1990) 1547, are
+    extrapolated, for a conjugate pair. Infinite where ratios vanish, or where coefficients end.
+    """
+    places = [n for n, c in enumerate(coefficients) if c]
+    if not all(map(math.isfinite, coefficients)) or len(coefficients) < ENOUGH:
+        return Radius(None, None)
+    if not places or places[-1] < len(coefficients) // 2:
+        return Radius(math.inf, "the coefficients end")
+    step = math.gcd(*(b - a for a, b in pairwise(places)))
+    found = [coefficients[n] for n in range(places[0], len(coefficients), step)]
+    # Behind the first coefficients, where there may be gaps before the trend begins.
+    found = found[-(len(found) * 2 // 3) :]
+    last = (len(coefficients) - 1 - places[0]) // step + places[0] // step
+    if len(found) < _FEWEST:
+        return Radius(None, None)
+    for method, values, order in (("Domb-Sykes", _ratios(found), 2), ("Mercer-Roberts", _pairs(found), 1)):
+        limit = _limit(values, last, order)
+        if limit is not None:
+            return Radius(math.inf if limit == 0.0 else float(f"{abs(limit) ** (-1.0 / step):.{_DIGITS}g}"), method)
+    return Radius(None, None)
+
+
+def _ratios(found: Sequence[float]) -> list[float]:
+    return [b / a if a else math.nan for a, b in pairwise(found)]
+
+
+def _pairs(found: Sequence[float]) -> list[float]:
+    """The reciprocals of radii that belong to pairs of singularities, by four coefficients each."""
+    values = []
+    for a, b, c, d in zip(found, found[1:], found[2:], found[3:]):
+        above, below = d * b - c * c, c * a - b * b
+        values.append(math.sqrt(above / below) if below and above / below > 0.0 else math.nan)
+    return values
+
+
+def _limit(values: Sequence[float], last: int, order: int) -> float | None:
+    """The limit for n = ∞ of values of which the last belongs to n = `last`, by polynomials of this order in 1/n through
+    neighbours; None where these do not settle."""
+    first = last - len(values) + 1
+    if not all(map(math.isfinite, values)):
+        return None
+    found = [*values]
+    for k in range(1, order + 1):
+        found = [((n + k) * b - n * a) / k for n, (a, b) in enumerate(pairwise(found), first)]
+    found = found[len(found) // 2 :]
+    if _vanishes(values, first) and max(map(abs, found)) <= _VANISHING * abs(values[len(values) // 2]):
+        return 0.0
+    return found[-1] if max(found) - min(found) <= _TOLERANCE * abs(found[-1]) else None
+
+
+def _vanishes(values: Sequence[float], first: int) -> bool:
+    """Whether values fall about as 1/n or faster."""
+    middle = len(values) // 2
+    shares = [abs(values[i]) * (first + i) ** _FALL for i in (middle, -1 % len(values))]
+    return bool(0.0 < shares[1] <= shares[0])

@@ -1,0 +1,169 @@
+"""The coefficients of Taylor polynomials: from the derivatives of a run, in balls where that can be, else in floats."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import DifferentiationError, EvaluationError
+from gradcli.kinds.taylor import check_order
+from gradcli.language.syntax.tree import Module
+from gradcli.models.packing import Packing
+from gradcli.run import session
+from gradcli.run.diagnose import Warning
+
+# Digits of what becomes a float, and those beyond which what is not told from 0 is taken for it.
+_FLOAT, _MOST = 17, 100
+
+# How often each number of the centre is in a product of powers.
+Powers = tuple[int, ...]
+
+
+class Number(NamedTuple):
+    """A float, or a text where digits were asked for, and the fraction that it is, where that is proved."""
+
+    value: Any
+    fraction: Fraction | None = None
+
+
+class Expansion(NamedTuple):
+    """The numbers of the centre by what they are called, and the coefficients by powers, in the order of their degree;
+    what there is to say of the run."""
+
+    center: Mapping[str, Number]
+    coefficients: Mapping[Powers, Number]
+    warnings: Sequence[Warning]
+
+
+class Question(NamedTuple):
+    """A program, what gives the values of the names that it reads, in balls other ones at each precision, and the names
+    that the series is in."""
+
+    program: Module
+    bindings: Callable[[], Mapping[str, Any]]
+    wrt: Sequence[str]
+    order: int
+
+
+def in_balls(question: Question, digits: int | None, most: int = _MOST) -> Expansion:
+    """The coefficients in so many digits, or as the floats next to them where no digits are asked for, within the balls
+    of FLINT; `most` are the digits to compute with.
+
+    Raises BackendError where FLINT is not installed, or lacks a function, UndecidedError where a comparison is open, and
+    what `in_floats` raises.
+    """
+    from gradcli.run import digits as proved
+
+    wanted = digits or _FLOAT
+    with proved.computing():
+        from gradcli.arrays.balls import exact, is_exact, precise, to_float
+        from gradcli.arrays.flint_numbers import fraction, is_finite
+
+        def number(found: Any) -> Number:
+            found = exact(found)
+            value = fraction(found) if is_exact(found) and is_finite(found) else None
+            exactly = None if value is None else Fraction(int(value.p), int(value.q))
+            if digits is not None:
+                return Number(proved.text_of(found, digits, most), exactly)
+            told = exactly is not None or proved.have_digits([found], 1)
+            return Number(to_float(found) if told else 0.0, exactly)
+
+        def enough(found: _Found) -> bool:
+            return proved.have_digits(map(exact, found.numbers()), wanted)
+
+        found, bits = proved.refined(lambda: _found(question), enough, wanted, most)
+        with precise(bits):
+            return found.expansion(number)
+
+
+def in_floats(question: Question) -> Expansion:
+    """The coefficients in float64, none of which is known to be a fraction.
+
+    Raises DifferentiationError for a value that is no scalar, EvaluationError where there is no Taylor series, LimitError
+    past order 170, or 16 in several numbers.
+    """
+    return _found(question).expansion(lambda found: Number(float(found)))
+
+
+class _Found(NamedTuple):
+    """Numbers as the namespace has them that computes."""
+
+    center: Mapping[str, Any]
+    coefficients: Mapping[Powers, Any]
+    warnings: Sequence[Warning]
+
+    def numbers(self) -> Iterator[Any]:
+        yield from self.center.values()
+        yield from self.coefficients.values()
+
+    def expansion(self, number: Callable[[Any], Number]) -> Expansion:
+        center = {label: number(found) for label, found in self.center.items()}
+        return Expansion(center, {p: number(found) for p, found in self.coefficients.items()}, self.warnings)
+
+
+def _found(question: Question) -> _Found:
+    program, order = question.program, question.order
+    bindings = {name: arrays.placed(value) for name, value in question.bindings().items()}
+    request = session.EvaluationRequest(program, bindings, question.wrt, gradient=False, executor="eager")
+    check_order(order)
+    shape = arrays.shape(session.run(request).value)
+    if shape:
+        raise DifferentiationError(
+            f"a series is one of a scalar, and the value has shape {list(shape)}",
+            hint="sum(…) of it is a scalar, and [0] behind it is its first element",
+            span=program.body[-1].span,
+            source=program.source,
+        )
+    result = session.run(request._replace(gradient=order > 0, order=order if order > 1 else None))
+    _check_regular(question, result)
+    leaves = {name: bindings[name] for name in question.wrt}
+    center = dict(zip(Packing.of(leaves).labels(), (n for leaf in leaves.values() for n in _elements(leaf))))
+    return _Found(center, dict(_coefficients(question, leaves, result)), result.warnings)
+
+
+def _check_regular(question: Question, result: session.Result) -> None:
+    """Raise EvaluationError where the program has no Taylor series at its centre."""
+    kinds = ("nonfinite", "nonsmooth") if question.order else ("nonfinite",)
+    found = [w for w in result.warnings if w.code in kinds]
+    if result.finite and not found:
+        return
+    program = question.program
+    raise EvaluationError(
+        "there is no Taylor series here" + (f": {found[0].message}" if found else ""),
+        hint="the centre is a pole, a branch point, a kink or outside the domain: expand around another one",
+        span=found[0].span if found else program.body[-1].span,
+        source=program.source,
+    )
+
+
+def _coefficients(
+    question: Question, leaves: Mapping[str, Any], result: session.Result
+) -> Iterator[tuple[Powers, Any]]:
+    """The coefficients by powers, by degree and then in the order of the names."""
+    sizes = {name: arrays.size(leaf) for name, leaf in leaves.items()}
+    places = [(name, i) for name, size in sizes.items() for i in range(size)]
+    derivatives = {**(result.grad or {}), **(result.derivatives or {})}
+    flat = {key: None if d is None else _elements(d) for key, d in derivatives.items()}
+    yield (0,) * len(places), _elements(result.value)[0]
+    for degree in range(1, question.order + 1):
+        for chosen in combinations_with_replacement(range(len(places)), degree):
+            numbers = flat[",".join(places[k][0] for k in chosen)]
+            at = 0
+            for k in chosen:
+                name, i = places[k]
+                at = at * sizes[name] + i
+            counted = Counter(chosen)
+            factor = math.prod(math.factorial(n) for n in counted.values())
+            powers = tuple(counted[k] for k in range(len(places)))
+            yield powers, 0.0 if numbers is None else numbers[at] / factor
+
+
+def _elements(part: Any) -> Sequence[Any]:
+    """The numbers of an array, of one of balls those of FLINT."""
+    numbers = getattr(part, "numbers", part)
+    return [*numbers.reshape(-1)] if getattr(numbers, "shape", ()) else [numbers]

@@ -1,0 +1,161 @@
+"""`gradcli series`: Taylor polynomials, their fractions, remainders and radii."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import gradcli
+from gradcli.errors import BackendError, BindingError, DifferentiationError, EvaluationError, UsageError
+from gradcli.models.convergence import suggested_radius
+
+
+def bernoulli(n: int) -> Fraction:
+    """The nth Bernoulli number, by the recurrence over the binomial coefficients."""
+    known: list[Fraction] = []
+    for m in range(n + 1):
+        known.append(Fraction(m == 0) - sum(math.comb(m, k) * b / (m - k + 1) for k, b in enumerate(known)))
+    return known[n]
+
+
+def exact(program: str, order: int, **values: Any) -> list[str | None]:
+    return [c.exact for c in gradcli.series(program, order=order, **values).coefficients]
+
+
+def test_tan_has_bernoulli_fractions() -> None:
+    found = exact("tan(x)", 19, x=0)
+    for n in range(1, 11):
+        want = (-1) ** (n - 1) * 4**n * (4**n - 1) * bernoulli(2 * n) / math.factorial(2 * n)
+        assert found[2 * n - 1] == str(want)
+        assert found[2 * n - 2] == "0"
+
+
+def test_several_numbers_have_all_products_of_powers() -> None:
+    found = gradcli.series("exp(x + 2*y)", x=0, y=0, order=4)
+    assert [*found.center] == ["x", "y"]
+    for c in found.coefficients:
+        i, j = c.powers
+        assert c.exact == str(Fraction(2**j, math.factorial(i) * math.factorial(j)))
+    assert len(found.coefficients) == math.comb(6, 2)
+
+
+def test_elements_of_a_tensor_are_numbers_of_the_centre() -> None:
+    found = gradcli.series("sum(x**2) + x[0]*x[1]", x=[1, 2], order=2)
+    assert found.center == {"x[0]": 1.0, "x[1]": 2.0}
+    assert found.text == "7 + 4*(x[0] - 1) + 5*(x[1] - 2) + (x[0] - 1)**2 + (x[0] - 1)*(x[1] - 2) + (x[1] - 2)**2"
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        ("sin(x)/x", "1 - x**2/6 + x**4/120"),
+        ("s = sin(x); (s - x)/x**3", "-1/6 + x**2/120 - x**4/5040"),
+        ("exp(sin(x))", "1 + x + x**2/2 - x**4/8"),
+        ("x - x", "0"),
+        ("3", "3"),
+    ],
+)
+def test_texts(program: str, text: str) -> None:
+    assert gradcli.series(f"{program} + 0*x", x=0, order=4).text == text
+
+
+def test_what_is_no_fraction_is_not_taken_for_one() -> None:
+    # The float next to it is one half.
+    assert exact("0.5 + exp(-50)/1e10 + 0*x", 0, x=0) == [None]
+    assert exact("exp(x)", 1, x="0.5") == [None, None]
+    assert exact("x**2", 2, x="0.1") == ["1/100", "1/5", "1"]
+
+
+def test_a_polynomial_reads_back_as_the_program_nearby() -> None:
+    found = gradcli.series("exp(x)*cos(y) + x*y", x=0.25, y=-1, order=10)
+    value = gradcli.compile(found.text)(x=0.3, y=-0.9)
+    assert abs(value - (math.exp(0.3) * math.cos(-0.9) - 0.27)) < 1e-14
+    made: dict[str, Any] = {}
+    exec(found.to("python"), made)
+    assert abs(made["taylor"](0.3, -0.9) - value) < 1e-14
+
+
+@pytest.mark.parametrize(
+    "program", ["log(x)", "1/x", "sqrt(x)", "abs(x)", "x**2.5", "exp(1/x)", "relu(x)", "gamma(x)", "1/(1 - cos(x))"]
+)
+def test_no_series_where_there_is_none(program: str) -> None:
+    with pytest.raises(EvaluationError, match="no Taylor series"):
+        gradcli.series(program, x=0, order=3)
+
+
+def test_wrong_questions() -> None:
+    with pytest.raises(DifferentiationError, match="scalar"):
+        gradcli.series("[x, x]", x=0)
+    with pytest.raises(BindingError, match="does not read 'q'"):
+        gradcli.series("x", x=0, q=1)
+    with pytest.raises(UsageError, match="order"):
+        gradcli.series("x", x=0, order=-1)
+    with pytest.raises(BindingError, match="range of 'z'"):
+        gradcli.series("x*y", x=0, y=0, over={"z": (0, 1)})
+    with pytest.raises(EvaluationError, match="no bound"):
+        gradcli.series("1/(1 - x)", x=0, over=(-0.5, 2))
+    with pytest.raises(UsageError, match="language"):
+        gradcli.series("x", x=0).to("fortran")
+
+
+@pytest.mark.parametrize(
+    ("program", "center", "low", "high"),
+    [("exp(x)", 0, -0.5, 0.5), ("log(x)", 1, 0.8, 1.3), ("sin(3*x)", 0.5, 0.5, 1), ("1/(1 + x**2)", 0, -0.4, 0.2)],
+)
+def test_remainders_hold_and_are_not_far_too_large(program: str, center: float, low: float, high: float) -> None:
+    found = gradcli.series(program, x=center, order=5, over=(low, high))
+    f, p = gradcli.compile(program), gradcli.compile(found.text)
+    largest = max(abs(f(x=x) - p(x=x)) for k in range(101) for x in [low + (high - low) * k / 100])
+    assert largest - 1e-15 <= found.remainder <= 2 * largest
+
+
+def test_a_remainder_in_two_numbers_holds() -> None:
+    found = gradcli.series("exp(x)*sin(y)", x=0, y=1, order=3, over={"x": (-0.2, 0.1), "y": "0.9..1.1"})
+    p = gradcli.compile(found.text)
+    steps = [k / 10 for k in range(11)]
+    points = [(-0.2 + 0.3 * s, 0.9 + 0.2 * t) for s in steps for t in steps]
+    largest = max(abs(math.exp(x) * math.sin(y) - p(x=x, y=y)) for x, y in points)
+    assert largest <= found.remainder <= 5 * largest
+
+
+@pytest.mark.parametrize(
+    ("program", "center", "radius"),
+    [
+        ("log(x)", 2, 2.0),
+        ("tan(x)", 0, math.pi / 2),
+        ("1/(1 + x + x**2)", 0, 1.0),
+        ("1/(1 + x**2)", 1, math.sqrt(2)),
+        ("cos(x)", 0, math.inf),
+        ("x**3 - x", 1, math.inf),
+        ("exp(exp(x))", 0, None),
+    ],
+)
+def test_radii(program: str, center: float, radius: float | None) -> None:
+    found = gradcli.series(program, x=center, order=3).radius
+    assert found == radius if radius in (None, math.inf) else found == pytest.approx(radius, rel=1e-3)
+
+
+def test_few_coefficients_suggest_no_radius() -> None:
+    assert suggested_radius([1.0] * 5) == (None, None)
+
+
+def test_digits_are_proved_decimals(run: Any) -> None:
+    line = run("series", "exp(x)", "x=1/3", "--order", "1", "--digits", "30", "--json").json
+    assert [c["value"] for c in line["coefficients"]] == ["1.39561242508608952862812531960"] * 2
+    assert (line["coefficients"][0]["exact"], line["digits"]) == (None, 30)
+    unknown = run("series", "sin(x)", "x=pi", "--order", "1", "--digits", "5", "--max-precision", "50", "--json")
+    assert unknown.status == 1
+    assert unknown.json["coefficients"][0]["value"].startswith("|…| < 1e-")
+
+
+def test_without_flint_coefficients_are_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: Any) -> Any:
+        raise BackendError("there is no python-flint")
+
+    monkeypatch.setattr("gradcli.run.digits.computing", missing)
+    found = gradcli.series("sin(x)", x=0, order=3)
+    assert [c.exact for c in found.coefficients] == [None] * 4
+    assert found.text == "x - 0.16666666666666666*x**3"
