@@ -115,6 +115,9 @@ class Comparison:
             return True
         if not (_is_odd(numbers) or _largest([numbers])) and self._vanishes(key):
             return True
+        if way.widens and _is_odd(numbers) and _largest(self.first.values()) > 1 / _SMALL:
+            # Products of two such derivatives are infinite, and in a wider range their difference has no digits.
+            return True
         if way.widens and self._agrees_in_range(way, key):
             self.excused.setdefault(key, []).append(numbers)
             return True
@@ -304,7 +307,8 @@ def _deviation(key: str, point: Point) -> float:
             found = watched_derivatives(point.total, point.leaves, max(2, key.count(",") + 1)).deviations.get(key)
     except GradcliError:
         return np.inf
-    return 0.0 if found is None else float(np.max(as_numbers(found), initial=0.0))
+    # Where there is no number, nobody knows.
+    return 0.0 if found is None else float(np.nan_to_num(np.max(as_numbers(found), initial=0.0), nan=np.inf))
 
 
 def _has_sign_of_nan(point: Point) -> bool:
