@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gradcli
 from gradcli import Tensor, grad, tensor
 from gradcli.primitives.bind import constant
 from gradcli.primitives.families import elementwise
@@ -127,3 +128,15 @@ def test_the_square_of_a_large_number_is_not_taken_on_the_way():
     (first,) = grad(((x**1000).log10()).sum(), x, create_graph=True)
     (second,) = grad(first.sum(), x)
     np.testing.assert_allclose(second.numpy(), -1000.0 / math.log(10) / np.array([1.5, 2.0]) ** 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("x", [30.0, 300.0, 710.5])
+@pytest.mark.parametrize(
+    "program", ["logsumexp([2**x, 1])", "logsumexp([x, 2**x, 2**x - 100])", "logsumexp([x, 2**x], b=[0, 1])"]
+)
+def test_where_one_exponent_outweighs_the_others_its_derivatives_keep_their_digits(program, x):
+    """The square of the first derivative is not to swallow the second."""
+    compiled = gradcli.compile(program)
+    expected = [2.0**x * math.log(2) ** k for k in range(4)]
+    assert compiled.derivatives({"x": x}, 3) == pytest.approx(expected, rel=1e-13)
+    assert compiled.hessian({"x": x}) == {"x,x": pytest.approx(expected[2], rel=1e-13)}

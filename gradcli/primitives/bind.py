@@ -118,6 +118,13 @@ def components(value: Any) -> list[Any]:
     return [value]
 
 
+def carried(value: Any) -> Any:
+    """`value` without its place in a graph, but with the derivatives that it carries along."""
+    while isinstance(value, Kind) and value.differential and len(value.parts) == 1:
+        value = value.inner
+    return value
+
+
 def assume(condition: Any) -> bool:
     """Whether a truth value, or every one of a tensor of them, holds, so that a shortcut may be taken.
 

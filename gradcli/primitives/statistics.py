@@ -10,7 +10,7 @@ from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives.arithmetic import absolute, add, divide, multiply, reciprocal, subtract
 from gradcli.primitives.axes import normalize_axes, one_float, one_varying, truth
-from gradcli.primitives.bind import Kind, assume, constant
+from gradcli.primitives.bind import Kind, assume, carried, constant
 from gradcli.primitives.comparisons import (
     equal,
     isfinite,
@@ -190,7 +190,8 @@ def _logsumexp(x: Any, axis: Any = None, keepdims: Any = False, b: Any = None) -
     axes = normalize_axes(axis, len(arrays.shape(x)))
     if count_along(arrays.shape(x), axes) == 0:
         return log(sum_(exp(x), axes, keepdims))
-    largest = max_(constant(x), axes, True)
+    # With its series, or the square of a large derivative would swallow the digits of the second one.
+    largest = max_(carried(x), axes, True)
     finite = isfinite(largest)
     shift = where(finite, largest, 0.0)
     total = log(sum_(exp(x - shift), axes, True)) + shift
@@ -204,7 +205,7 @@ def _weighted_logsumexp(x: Any, b: Any, axis: Any, keepdims: Any) -> Any:
     x, axes = broadcast_to(x, shape), normalize_axes(axis, len(shape))
     # What has no weight may be of any size.
     weightless = equal(constant(b), 0)
-    largest = max_(where(weightless, -math.inf, constant(x)), axes, True) if count_along(shape, axes) else 0.0
+    largest = max_(where(weightless, -math.inf, carried(x)), axes, True) if count_along(shape, axes) else 0.0
     shift = where(isfinite(largest), largest, 0.0)
     lost = logical_and(weightless, logical_not(isfinite(exp(constant(x) - shift))))
     total = log(sum_(multiply(b, exp(where(lost, shift, x) - shift)), axes, True)) + shift
