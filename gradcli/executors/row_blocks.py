@@ -57,6 +57,8 @@ class RowBlocks:
 
 def over_blocks(compute: Compute, count: int, size: int, threads: int) -> list[tuple[int, int]]:
     """Have every block of `count` rows computed, and the blocks that were not."""
+    if count <= size:
+        return [] if compute(0, count) else [(0, count)]
     failed: list[tuple[int, int]] = []
     errors: list[BaseException] = []
     starts = iter(range(0, count, size))

@@ -74,10 +74,9 @@ def numbers(items: Sequence[Any]) -> Column:
     """A column of what JSON has: numbers, texts that are numbers, and lists of numbers."""
     np = arrays.numpy_namespace()
     missing = np.zeros(len(items), "bool")
-    if all(type(item) is float for item in items):
-        values = np.asarray(items, "float64")
-        if np.isfinite(values).all():
-            return Column(values, missing, {})
+    # A sum is finite only where all are.
+    if {*map(type, items)} == {float} and math.isfinite(sum(items)):
+        return Column(np.asarray(items, "float64"), missing, {})
     failing: dict[int, str] = {}
     found: list[Any] = [math.nan] * len(items)
     for row, item in enumerate(items):
@@ -145,7 +144,7 @@ class Members:
 
     def added(self, texts: Sequence[str], results: Mapping[str, Any], null: Any) -> list[str]:
         """The objects in `texts` with the results of each row as their last members, null where that is so."""
-        columns = [_texts(results[name], null) for name in self._names]
+        columns = [_texts(results[name], null if null.any() else None) for name in self._names]
         tails = map(self._tail, *columns) if columns else [""] * len(texts)
         return [_joined(text, tail) for text, tail in zip(texts, tails)]
 
@@ -156,17 +155,17 @@ def _joined(text: str, tail: str) -> str:
 
 
 def _texts(values: Any, null: Any) -> list[str]:
-    """The results of rows as JSON."""
+    """The results of rows as JSON; `null` are those that have none, None where all have."""
     np = arrays.numpy_namespace()
-    gone = null
     if np.ma.isMaskedArray(values):
-        gone = null | np.ma.getmaskarray(values).reshape(len(values), -1).any(1)
+        absent = np.ma.getmaskarray(values).reshape(len(values), -1).any(1)
+        null = absent if null is None else null | absent
         values = values.data
-    if values.ndim == 1 and values.dtype.kind == "f" and math.isfinite(values.sum()):
-        texts = [*map(repr, values.tolist())]
+    numbers = values.tolist() if values.ndim == 1 and values.dtype.kind == "f" else None
+    if numbers is not None and math.isfinite(sum(numbers)):
+        texts = [*map(repr, numbers)]
     else:
         texts = [json_text.dumps(item) for item in values]
-    if gone.any():
-        for row in compress(range(len(texts)), gone.tolist()):
-            texts[row] = _NULL
+    for row in () if null is None else compress(range(len(texts)), null.tolist()):
+        texts[row] = _NULL
     return texts

@@ -197,14 +197,15 @@ class _Run:
 
     def _prepared(self, block: Block, evaluated: Evaluated, until: int | None = None) -> Any:
         """The rows as the writer has them: without those to be skipped, and without those from `until` on."""
-        np = arrays.numpy_namespace()
-        skip = np.zeros(block.rows, "bool")
-        if self._policy.skip:
-            skip[[*evaluated.failures]] = True
-        if until is not None:
-            skip[until:] = True
+        gone = [*evaluated.failures] if self._policy.skip else []
+        skip = None
+        if gone or until is not None:
+            skip = arrays.numpy_namespace().zeros(block.rows, "bool")
+            skip[gone] = True
+            if until is not None:
+                skip[until:] = True
         assert self._writer is not None
-        return self._writer.prepared(block, evaluated.results, evaluated.null, skip if skip.any() else None)
+        return self._writer.prepared(block, evaluated.results, evaluated.null, skip)
 
     def finish(self, worked: _Worked) -> None:
         """Write a block, and count. Raises RowError where a row of it ends the run."""
@@ -287,12 +288,10 @@ def _nonfinite(evaluated: Evaluated) -> tuple[int, int | None]:
     """How many rows have results that are not finite, and the first of them."""
     np = arrays.numpy_namespace()
     some = None
-    for found in evaluated.results.values():
+    with np.quiet():
         # A sum is finite only where all are.
-        with np.errstate(all="ignore"):
-            finite = found.dtype.kind == "O" or math.isfinite(found.sum())
-        if finite:
-            continue
+        odd = [f for f in evaluated.results.values() if f.dtype.kind != "O" and not math.isfinite(f.sum())]
+    for found in odd:
         bad = np.ma.filled(~np.isfinite(found), False).reshape(len(found), -1).any(1) & ~evaluated.null
         some = bad if some is None else some | bad
     if some is None or not some.any():

@@ -97,7 +97,7 @@ class DelimitedWriter:
         own = [block.lines] if block.lines is not None else [*map(self._field, block.fields.get_columns())]
         series = [self._result(place, results[name], null) for place, name in enumerate(self._names)]
         frame = polars.DataFrame([column.alias(str(place)) for place, column in enumerate([*own, *series])])
-        if skip is not None and skip.any():
+        if skip is not None:
             frame = frame.filter(~polars.Series(skip))
         out = self._buffers.pop() if self._buffers else io.BytesIO()
         out.seek(0)

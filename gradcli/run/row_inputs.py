@@ -52,10 +52,8 @@ class Rows:
     @property
     def kind(self) -> Any:
         """Equal for rows whose inputs have the same shapes and dtypes."""
-        return tuple(
-            (name, name in self.columns, arrays.shape(value), arrays.dtype_name(value))
-            for name, value in self.row(0).items()
-        )
+        columns = tuple((name, arrays.shape(c)[1:], arrays.dtype_name(c)) for name, c in self.columns.items())
+        return columns, tuple((name, arrays.shape(v), arrays.dtype_name(v)) for name, v in self.shared.items())
 
 
 def counted(columns: Mapping[str, Any], rows: int | None) -> int:

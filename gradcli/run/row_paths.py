@@ -124,6 +124,11 @@ class RowPath:
         self.fixed = fixed
         self.limits = most
         self.most_rows = _most_rows([arrays.size(e.output) for e in self.program.equations])
+        dtypes = map(arrays.dtype_name, self.program.outputs)
+        # Truth values are written as 0 and 1.
+        self._outputs = [
+            (arrays.shape(a), "float64" if d == "bool" else d) for a, d in zip(self.program.outputs, dtypes)
+        ]
         self._executables: dict[tuple[int, bool], Executable] = {}
 
     def prepare(self, count: int) -> None:
@@ -154,10 +159,7 @@ class RowPath:
             found = self._at_once(rows, guards=False)
             return ([], range(rows.count)) if found is None else (found, ())
         np, count = arrays.numpy_namespace(), rows.count
-        outputs = []
-        for atom in self.program.outputs:
-            dtype = arrays.dtype_name(atom)
-            outputs.append(np.empty((count, *arrays.shape(atom)), "float64" if dtype == "bool" else dtype))
+        outputs = [np.empty((count, *shape), dtype) for shape, dtype in self._outputs]
         return outputs, self._run(rows.inputs, count, outputs, threads, guards=False)
 
     def _at_once(self, rows: Rows, *, guards: bool) -> list[Any] | None:

@@ -98,12 +98,15 @@ class RowProgram:
         # The rows that paths were recorded for: rounding may keep them from these all the same.
         recorded: set[int] = set()
         seen = 0
-        while rows.count:
+        left: Rows | None = rows
+        while left is not None:
             known = paths.known
             for path in known[seen:]:
-                rows = self._along(path, rows, gathered, threads)
+                left = self._along(path, left, gathered, threads)
+                if left is None:
+                    return
             seen = len(known)
-            rows = self._one_by_one(rows, paths, seen, recorded, gathered)
+            left = self._one_by_one(left, paths, seen, recorded, gathered)
 
     def _paths_of(self, rows: Rows) -> Paths:
         kind = rows.kind
@@ -112,9 +115,9 @@ class RowProgram:
                 self._kinds.pop(next(iter(self._kinds)))
             return self._kinds.setdefault(kind, Paths())
 
-    def _along(self, path: RowPath, rows: Rows, gathered: Gathered, threads: int) -> Rows:
-        """The rows that are left when those that take a path are computed."""
-        if not rows.count or not path.suits(rows.shared):
+    def _along(self, path: RowPath, rows: Rows, gathered: Gathered, threads: int) -> Rows | None:
+        """The rows that are left when those that take a path are computed, None where there are none."""
+        if not path.suits(rows.shared):
             return rows
         held = path.holds(rows, threads)
         everyone = held is None or held.all()
@@ -130,10 +133,11 @@ class RowProgram:
                 alone = self._alone(taken, place, gathered)
                 if alone is not None:
                     gathered.put_one(int(taken.numbers[place]), *alone)
-        return rows.chosen(slice(0, 0)) if everyone else rows.chosen(~held)
+        return None if everyone else rows.chosen(~held)
 
-    def _one_by_one(self, rows: Rows, paths: Paths, seen: int, recorded: set[int], gathered: Gathered) -> Rows:
-        """The rows that are left when those are evaluated alone that come before one with another path."""
+    def _one_by_one(self, rows: Rows, paths: Paths, seen: int, recorded: set[int], gathered: Gathered) -> Rows | None:
+        """The rows that are left when those are evaluated alone that come before one with another path, None where there
+        are none."""
         for place in range(rows.count):
             alone = self._alone(rows, place, gathered)
             if alone is None:
@@ -146,7 +150,7 @@ class RowProgram:
             if len(paths.known) > seen:
                 return rows.chosen(slice(place, None))
             gathered.put_one(number, *alone)
-        return rows.chosen(slice(0, 0))
+        return None
 
     def _alone(self, rows: Rows, place: int, gathered: Gathered) -> tuple[Any, Mapping[str, Any]] | None:
         """What a row gives that is evaluated by itself; None where that fails."""
