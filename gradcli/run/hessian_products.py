@@ -1,0 +1,71 @@
+"""Products of a program's Hessian with vectors, at the cost of a few gradients: no matrix is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli import arrays
+from gradcli.executors import stepwise
+from gradcli.executors.choose import executable
+from gradcli.kinds.taylor import Jet
+from gradcli.program.ir import Executable
+from gradcli.program.passes import optimise
+from gradcli.program.record import record
+from gradcli.run.trace import gradients_of_scalar
+
+if TYPE_CHECKING:
+    from gradcli.run.callables import Computation
+
+# Before the name of an input in that of its direction; no name of the language.
+_DIRECTION = "direction of "
+
+
+class HessianProducts:
+    """The derivative of the gradient of a scalar `program` by `wrt`, along a direction: a series of the program that
+    its gradient was recorded as, which is recorded itself.
+
+    It is recorded where it is first asked for, and again where a program takes another course.
+    """
+
+    def __init__(self, program: Computation, wrt: Sequence[str]) -> None:
+        self._program = program
+        self._wrt = tuple(wrt)
+        self._run: Executable | None = None
+        self._places: Mapping[str, int | None] = {}
+
+    def along(self, inputs: Mapping[str, Any], directions: Mapping[str, Any]) -> dict[str, Any]:
+        """The product by each of `wrt`, None where the gradient by it does not depend on them; `inputs` and
+        `directions` are float64 numbers or arrays by name.
+
+        Raises DifferentiationError for a value that is no scalar, and NotRecordableError where what the program does
+        depends on the numbers in a way that no guard can say.
+        """
+        given = [*inputs.values(), *(directions[name] for name in self._wrt)]
+        outputs = None if self._run is None else self._run(given)
+        if outputs is None:
+            self._record(inputs)
+            assert self._run is not None
+            outputs = self._run(given)
+        assert outputs is not None
+        return {name: None if i is None else outputs[i] for name, i in self._places.items()}
+
+    def _record(self, inputs: Mapping[str, Any]) -> None:
+        trace = gradients_of_scalar(self._program, inputs, self._wrt)
+        present = {name: i for name, i in trace.positions.items() if i is not None}
+        self._places = dict.fromkeys(self._wrt) | {name: place for place, name in enumerate(present)}
+        gradient = optimise(trace.program._replace(outputs=tuple(trace.program.outputs[i] for i in present.values())))
+
+        def run(**given: Any) -> list[Any]:
+            series = {name: Jet([given[name], given[_DIRECTION + name]], 1) for name in self._wrt}
+            outputs = stepwise.run(gradient, [series.get(v.name or "", given[v.name or ""]) for v in gradient.inputs])
+            assert outputs is not None
+            return [_along(output) for output in outputs]
+
+        ones = {_DIRECTION + name: arrays.ones_like(inputs[name]) for name in self._wrt}
+        self._run = executable(optimise(record(run, {**inputs, **ones}).program))
+
+
+def _along(output: Any) -> Any:
+    found = output.coefficient(1) if isinstance(output, Jet) else None
+    return arrays.zeros(arrays.shape(output), arrays.dtype_name(output)) if found is None else found
