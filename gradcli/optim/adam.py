@@ -1,0 +1,96 @@
+"""Steps of a length that the moments of the gradient decide.
+
+D. P. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization" (ICLR 2015); S. J. Reddi, S. Kale and S. Kumar, "On
+the Convergence of Adam and Beyond" (ICLR 2018) for `amsgrad`; I. Loshchilov and F. Hutter, "Decoupled Weight Decay
+Regularization" (ICLR 2019) for AdamW.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import ArgumentError
+from gradcli.optim.optimizer import Optimizer, Parameters
+from gradcli.primitives.arithmetic import zeros_like
+from gradcli.primitives.comparisons import maximum
+from gradcli.primitives.powers import sqrt
+
+
+class Adam(Optimizer):
+    """x ← x - lr·m̂/(√v̂ + eps) with the means m and v of the gradient and of its square over about 1/(1 - beta) steps,
+    corrected for their start at 0. `weight_decay` adds its multiple of x to the gradient, or, with
+    `decoupled_weight_decay`, lets x decay beside it; with `amsgrad` v̂ never falls.
+
+    Raises ArgumentError for options that are none, as in PyTorch.
+    """
+
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+                "decoupled_weight_decay": decoupled_weight_decay,
+            },
+        )
+
+    def check(self, group: Mapping[str, Any]) -> None:
+        super().check(group)
+        if not group["eps"] >= 0.0:
+            raise ArgumentError(f"Invalid epsilon value: {group['eps']}")
+        for index, beta in enumerate(group["betas"]):
+            if not 0.0 <= beta < 1.0:
+                raise ArgumentError(f"Invalid beta parameter at index {index}: {beta}")
+
+    def update(self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
+        lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
+        if not state:
+            state |= {"step": 0, "exp_avg": zeros_like(parameter), "exp_avg_sq": zeros_like(parameter)}
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = zeros_like(parameter)
+        state["step"] += 1
+        start: Any = parameter
+        if decay and group["decoupled_weight_decay"]:
+            start = parameter * (1 - lr * decay)
+        elif decay:
+            gradient = gradient + decay * parameter
+        mean = state["exp_avg"] = state["exp_avg"] + (1 - beta1) * (gradient - state["exp_avg"])
+        square = state["exp_avg_sq"] = beta2 * state["exp_avg_sq"] + (1 - beta2) * gradient * gradient
+        if group["amsgrad"]:
+            square = state["max_exp_avg_sq"] = maximum(state["max_exp_avg_sq"], square)
+        scale = sqrt(square) / (1 - beta2 ** state["step"]) ** 0.5 + group["eps"]
+        parameter.copy_(start - lr / (1 - beta1 ** state["step"]) * (mean / scale))
+
+
+class AdamW(Adam):
+    """Adam with a weight decay beside the gradient, 0.01 where nobody says another."""
+
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)

@@ -1,0 +1,146 @@
+"""What all optimizers share: groups of parameters with options, and a state for each parameter."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from gradcli.autograd.modes import enable_grad, no_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import ArgumentError, CallError
+
+# Tensors, pairs of a name and a tensor, or groups of them with options of their own.
+Parameters = Iterable[Any]
+Closure = Callable[[], Any]
+
+
+class Optimizer:
+    """The base of all optimizers: a subclass writes `update`, which moves one parameter by its gradient.
+
+    `params` are the leaves to be moved, or dicts with them as "params" and options that differ from the `defaults`.
+    Raises CallError and ArgumentError for what cannot be moved.
+    """
+
+    def __init__(self, params: Parameters, defaults: Mapping[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise CallError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got a Tensor"
+            )
+        self.defaults = dict(defaults)
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = [*params]
+        if not groups:
+            raise ArgumentError("optimizer got an empty parameter list")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters, with options that differ from the defaults. Raises ArgumentError for one that is there."""
+        if not isinstance(param_group, dict):
+            raise CallError(f"param_group must be a dict, but got {type(param_group).__name__}")
+        given = param_group["params"]
+        members = [given] if isinstance(given, Tensor) else [*given]
+        group = {**self.defaults, **param_group, "params": [m[1] if isinstance(m, tuple) else m for m in members]}
+        if any(isinstance(m, tuple) for m in members):
+            group["param_names"] = [name for name, _ in members]
+        known = {id(p) for p in self._parameters()}
+        for parameter in group["params"]:
+            if not isinstance(parameter, Tensor):
+                raise CallError(
+                    f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}"
+                )
+            if not parameter.is_leaf:
+                raise ArgumentError("can't optimize a non-leaf Tensor")
+            if id(parameter) in known:
+                raise ArgumentError("some parameters appear in more than one parameter group")
+            known.add(id(parameter))
+        self.check(group)
+        self.param_groups.append(group)
+
+    def check(self, group: Mapping[str, Any]) -> None:
+        """Raise ArgumentError for options that are none."""
+        _at_least_0(group, "lr", "learning rate")
+        _at_least_0(group, "weight_decay", "weight_decay value")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to 0."""
+        for parameter in self._parameters():
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                parameter.grad = parameter.grad.detach().zero_()
+
+    def step(self, closure: Closure | None = None) -> Any:
+        """Move every parameter that has a gradient; a `closure` computes the loss and the gradients before, and the loss is
+        returned."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    if parameter.grad is not None:
+                        gradient = -parameter.grad if group["maximize"] else parameter.grad
+                        self.update(parameter, gradient, self.state[parameter], group)
+        return loss
+
+    def update(self, parameter: Tensor, gradient: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
+        """Move a parameter in place, along a gradient that falls, with what is known of it from the steps before."""
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of the parameters by their numbers, and the groups with these numbers: what `load_state_dict`
+        takes."""
+        numbers = {id(p): number for number, p in enumerate(self._parameters())}
+        return {
+            "state": {numbers[id(p)]: dict(state) for p, state in self.state.items()},
+            "param_groups": [
+                {
+                    **{k: v for k, v in group.items() if k != "params"},
+                    "params": [numbers[id(p)] for p in group["params"]],
+                }
+                for group in self.param_groups
+            ],
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from the states and options of an optimizer of as many parameters. Raises ArgumentError where the groups
+        differ."""
+        groups = state_dict["param_groups"]
+        if len(groups) != len(self.param_groups):
+            raise ArgumentError("loaded state dict has a different number of parameter groups")
+        if any(len(new["params"]) != len(own["params"]) for new, own in zip(groups, self.param_groups)):
+            raise ArgumentError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        parameters = {
+            number: p for new, own in zip(groups, self.param_groups) for number, p in zip(new["params"], own["params"])
+        }
+        self.state = defaultdict(dict)
+        for number, state in state_dict["state"].items():
+            self.state[parameters[number]] = {name: _copied(value) for name, value in state.items()}
+        self.param_groups = [{**own, **new, "params": own["params"]} for new, own in zip(groups, self.param_groups)]
+
+    def _parameters(self) -> Iterator[Tensor]:
+        return (p for group in self.param_groups for p in group["params"])
+
+    def __repr__(self) -> str:
+        lines = [type(self).__name__ + " ("]
+        for number, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {number}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    return [_copied(item) for item in value] if isinstance(value, list) else value
+
+
+def _at_least_0(group: Mapping[str, Any], name: str, what: str) -> None:
+    if name in group and not group[name] >= 0.0:
+        raise ArgumentError(f"Invalid {what}: {group[name]}")
