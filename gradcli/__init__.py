@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.calculus.gradient import grad
     from gradcli.errors import AccuracyWarning, GradcliError
+    from gradcli.models.minima import minimize
     from gradcli.models.power_series import series
     from gradcli.primitives.pasting import c_, r_
     from gradcli.run.check import gradcheck
@@ -52,6 +53,7 @@ _HOMES = {
     "is_inference": "gradcli.autograd.factory",
     "is_inference_mode_enabled": "gradcli.autograd.modes",
     "jacobian": "gradcli.calculus.functional",
+    "minimize": "gradcli.models.minima",
     "no_grad": "gradcli.autograd.modes",
     "r_": "gradcli.primitives.pasting",
     "series": "gradcli.models.power_series",
@@ -59,7 +61,7 @@ _HOMES = {
     "tensor": "gradcli.autograd.factory",
 }
 
-_MODULES = ("autograd", "func", "linalg", "models", "nn", "utils")
+_MODULES = ("autograd", "func", "linalg", "models", "nn", "optim", "utils")
 
 __all__ = [
     "AccuracyWarning",
@@ -80,6 +82,7 @@ __all__ = [
     "is_inference",
     "is_inference_mode_enabled",
     "jacobian",
+    "minimize",
     "no_grad",
     "r_",
     "series",

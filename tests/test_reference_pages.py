@@ -51,11 +51,13 @@ def test_every_command_has_its_help_on_the_page() -> None:
 
 # Their keys are names of the program.
 RESULTS = ("grad", "derivatives", "jacobian", "retained")
+MOVED = ("point", "multipliers", "sensitivity", "sensitivity.*.point")
 NAMED = (
     "box",
     "center",
     "monotonic",
     *RESULTS,
+    *MOVED,
     *(f"certified.{part}" for part in RESULTS),
     "timing",
     "warnings[].digits",

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 
 class Iteration(NamedTuple):
-    """How far a search is. The norm is that of the gradient, of which None is known where it is None."""
+    """How far a search is. The norm is that of the gradient, and the point a vector; None where they are not known."""
 
     number: int
     objective: float
     gradient_norm: float | None = None
+    point: Any = None
 
 
 # What a field of a result has as its metadata that is None where something cannot be told, which JSON says then.

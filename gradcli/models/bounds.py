@@ -1,0 +1,73 @@
+"""Bounds as they are written: `b2=0:1,b1=0:`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from gradcli.errors import BindingError, Span
+from gradcli.models.packing import Bounds
+from gradcli.run.constant_expressions import constant
+
+_ENTRY = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+def bounds_of(given: Mapping[str, Bounds] | Sequence[str] | str | None) -> dict[str, Bounds]:
+    """The least and the greatest number by name, infinite where one is left out, of texts such as `b2=0:1,b1=0:`, whose
+    numbers may be lists for arrays; a mapping of names to pairs, of which one may be None, is taken as it is.
+
+    Raises BindingError for a text that is none, and for a name that is given twice.
+    """
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {name: _pair(name, pair) for name, pair in given.items()}
+    found: dict[str, Bounds] = {}
+    for text in [given] if isinstance(given, str) else given:
+        for begin, end in _parts(text, ","):
+            name, pair = _entry(text, begin, end)
+            if name in found:
+                raise BindingError(f"the bounds of '{name}' are given twice", span=Span(begin, end), source=text)
+            found[name] = pair
+    return found
+
+
+def _pair(name: str, pair: Any) -> Bounds:
+    try:
+        low, high = pair
+    except (TypeError, ValueError):
+        raise BindingError(f"the bounds of '{name}' are no pair", hint=f"as in {{'{name}': (0, 1)}}") from None
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _entry(text: str, begin: int, end: int) -> tuple[str, Bounds]:
+    named = _ENTRY.match(text, begin, end)
+    ends = [*_parts(text, ":", named.end(), end)] if named else []
+    if named is None or len(ends) != 2:
+        raise BindingError(
+            f"{text[begin:end].strip()!r} are no bounds",
+            hint="--bounds 'b2=0:1,b1=0:' says from where to where, and one end may be left out",
+            span=Span(begin, end),
+            source=text,
+        )
+    low, high = (
+        constant(text[a:b], "float64", text, a) if text[a:b].strip() else infinite
+        for (a, b), infinite in zip(ends, (-math.inf, math.inf))
+    )
+    return named[1], (low, high)
+
+
+def _parts(text: str, separator: str, begin: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    """The places of what stands between separators outside of all brackets."""
+    end = len(text) if end is None else end
+    depth, places = 0, [begin - 1]
+    for place in range(begin, end):
+        depth += (text[place] in _OPENING) - (text[place] in _CLOSING)
+        if text[place] == separator and not depth:
+            places.append(place)
+    places.append(end)
+    return [(a + 1, b) for a, b in pairwise(places)]

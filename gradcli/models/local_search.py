@@ -1,0 +1,42 @@
+"""Which method searches for a minimum, where nobody says it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import UsageError
+from gradcli.models import searches
+from gradcli.models.constrained import constrained
+from gradcli.models.newton import NoHessianError, Search, newton
+from gradcli.models.posing import Posed
+from gradcli.models.results import Watcher
+
+
+def search(posed: Posed, start: Any, method: str, most: int, watch: Watcher) -> Search:
+    """Minimise from `start` by a method, or by the one that suits: Newton's with exact Hessians, where these are no larger
+    than can be solved with or are sparse; else one of products of the Hessian with vectors, or of gradients alone."""
+    given = (posed.objective, posed.constraints, start, posed.low, posed.high)
+    if method == "newton" and len(posed.constraints):
+        raise UsageError("the method newton takes no constraints", hint="--method auto does")
+    if method in searches.METHODS:
+        return searches.search(method, *given, most, watch)
+    if len(posed.constraints):
+        return constrained(*given, most, watch)
+    try:
+        return newton(posed.objective, start, posed.low, posed.high, most, watch)
+    except NoHessianError as error:
+        if method == "newton":
+            raise UsageError(
+                "there is no Hessian, or it is too large a matrix", hint="--method trust-krylov or l-bfgs takes none"
+            ) from None
+        at = error.point
+    np = arrays.numpy_namespace()
+    bounded = bool(np.isfinite(posed.low).any() or np.isfinite(posed.high).any())
+    by_products = not bounded and posed.objective.has_products(at)
+    chosen = "trust-krylov" if by_products else "l-bfgs"
+    found = searches.search(chosen, posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)
+    if math.isfinite(found.value) or chosen == "l-bfgs":
+        return found
+    return searches.search("l-bfgs", posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)

@@ -1,0 +1,150 @@
+"""A scalar program as a function of one vector, with its exact derivatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.errors import EvaluationError, GradcliError, LimitError, NotRecordableError
+from gradcli.models.packing import Packing
+from gradcli.run.hessian_products import HessianProducts
+from gradcli.run.programs import CompiledProgram
+
+# Variables of which a Hessian is a matrix of all numbers, where it is not found to be sparse.
+MOST_DENSE = 1_000
+# Fewer are not worth a look at which second derivatives are there.
+_FEW = 200
+# The share of second derivatives that a sparse Hessian may have.
+_SPARSE = 0.1
+
+
+class Objective:
+    """The value of `program` by the names of `packing`, the others having the values `constants`; its negative where
+    `sign` is -1, so that it is minimised in any case.
+
+    Where the program has no value, or one that is not finite, the objective is infinite.
+    """
+
+    def __init__(
+        self,
+        program: CompiledProgram,
+        packing: Packing,
+        constants: Mapping[str, Any],
+        budget: tuple[int, int],
+        sign: float = 1.0,
+    ) -> None:
+        self.program, self.packing, self.constants, self.sign = program, packing, constants, sign
+        self.names = [*packing.shapes]
+        self.evaluations = 0
+        self._budget = budget
+        self._products = HessianProducts(program.program, self.names)
+        self._is_sparse: bool | None = None if packing.size > _FEW else False
+
+    def values(self, x: Any) -> dict[str, Any]:
+        """The inputs of the program at the vector `x`."""
+        return {**self.packing.named(x), **self.constants}
+
+    def value_and_gradient(self, x: Any, constants: Mapping[str, Any] | None = None) -> tuple[float, Any]:
+        """The value and the gradient `[n]`, for other constants where they are given; infinite and nan where there is none.
+        Raises what is wrong with the program wherever it is evaluated."""
+        self.evaluations += 1
+        values = self.values(x) if constants is None else {**self.packing.named(x), **constants}
+        try:
+            value, found = self.program.value_and_grad(values, self.names)
+        except LimitError:
+            raise
+        except EvaluationError:
+            return math.inf, arrays.numpy_namespace().full(len(x), math.nan)
+        gradient = self.packing.flat(found)
+        value = self.sign * float(value)
+        if value > -math.inf and not (math.isfinite(value) and arrays.numpy_namespace().isfinite(gradient).all()):
+            return math.inf, gradient
+        return value, self.sign * gradient
+
+    def hessian(self, x: Any) -> Any:
+        """The second derivatives: a matrix `[n, n]`, a sparse one of SciPy's where most of them are 0, or None where
+        there are too many of them, or where they do not exist or are not finite."""
+        try:
+            found = self._hessian(self.values(x))
+        except (EvaluationError, NotImplementedError):
+            return None
+        return None if found is None or not _is_finite(found) else self.sign * found
+
+    def _hessian(self, values: Mapping[str, Any]) -> Any:
+        if self._is_sparse is None or self._is_sparse:
+            found = self._sparse(values)
+            if self._is_sparse is None:
+                # Of many variables with most second derivatives there is no matrix at all.
+                self._is_sparse = found is not None and found.nnz <= _SPARSE * self.packing.size**2
+            if self._is_sparse:
+                return found
+        if self.packing.size > MOST_DENSE:
+            return None
+        return matrix(self.packing, self.program.hessian(values, self.names))
+
+    def _sparse(self, values: Mapping[str, Any]) -> Any:
+        from scipy.sparse import csc_array
+
+        try:
+            blocks = self.program.hessian(values, self.names, sparse=True)
+        except (LimitError, NotRecordableError):
+            return None
+        np, places = arrays.numpy_namespace(), self.packing.places()
+        rows, columns, entries = [], [], []
+        for key, block in blocks.items():
+            if block is None:
+                continue
+            one, other = key.split(",")
+            row, column = block.row + places[one].start, block.column + places[other].start
+            rows.append(row)
+            columns.append(column)
+            entries.append(block.value)
+            if one != other:
+                rows.append(column)
+                columns.append(row)
+                entries.append(block.value)
+        size = self.packing.size
+        if not entries:
+            return csc_array((size, size))
+        return csc_array((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), (size, size))
+
+    def hessian_product(self, x: Any, direction: Any) -> Any:
+        """The Hessian times a vector. Raises NotRecordableError where the program cannot be recorded."""
+        with limits.within(*self._budget):
+            found = self._products.along(self._arrays(x), self.packing.named(direction))
+        return self.sign * self.packing.flat(found)
+
+    def has_products(self, x: Any) -> bool:
+        """Whether the Hessian can be multiplied with vectors."""
+        try:
+            self.hessian_product(x, arrays.ones_like(x))
+        except (GradcliError, NotImplementedError):
+            return False
+        return True
+
+    def _arrays(self, x: Any) -> dict[str, Any]:
+        return {name: arrays.asarray(value, "float64") for name, value in self.values(x).items()}
+
+
+def matrix(packing: Packing, second: Mapping[str, Any]) -> Any:
+    """The second derivatives `"x,q"` by name as one symmetric matrix, zeros where they are None."""
+    np = arrays.numpy_namespace()
+    found, places = np.zeros((packing.size, packing.size)), packing.places()
+    for key, block in second.items():
+        if block is None:
+            continue
+        one, other = (places[name] for name in key.split(","))
+        found[one, other] = np.reshape(block, (one.stop - one.start, other.stop - other.start))
+        found[other, one] = found[one, other].T
+    return found
+
+
+def _is_finite(found: Any) -> bool:
+    return bool(arrays.numpy_namespace().isfinite(found.data if is_sparse(found) else found).all())
+
+
+def is_sparse(hessian: Any) -> bool:
+    """Whether a matrix is a sparse one of SciPy's."""
+    return hasattr(hessian, "nnz")
