@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gradcli.errors import AccuracyWarning, GradcliError
     from gradcli.models.minima import minimize
     from gradcli.models.power_series import series
+    from gradcli.models.uncertainties import propagate
     from gradcli.primitives.pasting import c_, r_
     from gradcli.run.check import gradcheck
     from gradcli.run.programs import CompiledProgram, compile
@@ -55,6 +56,7 @@ _HOMES = {
     "jacobian": "gradcli.calculus.functional",
     "minimize": "gradcli.models.minima",
     "no_grad": "gradcli.autograd.modes",
+    "propagate": "gradcli.models.uncertainties",
     "r_": "gradcli.primitives.pasting",
     "series": "gradcli.models.power_series",
     "set_grad_enabled": "gradcli.autograd.modes",
@@ -84,6 +86,7 @@ __all__ = [
     "jacobian",
     "minimize",
     "no_grad",
+    "propagate",
     "r_",
     "series",
     "set_grad_enabled",

@@ -14,7 +14,8 @@ from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, Span, UnknownNameError, UsageError, did_you_mean
 from gradcli.io import system, variables
 from gradcli.io.json_numbers import MAX_TEXT
-from gradcli.language import reading, scope
+from gradcli.language import scope
+from gradcli.language.reading import read as parsed
 from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.language.syntax.tree import Define, Module
 from gradcli.run.constant_expressions import constant
@@ -209,8 +210,13 @@ def read(options: BindingOptions, environment: Environment, dtype: str) -> tuple
     return found.program, found.bindings()
 
 
-def sources(options: BindingOptions, environment: Environment, dtype: str) -> Sources:
-    """Parse the program, and read what gives the values of its names.
+# What reads the value in a word: its text, its dtype, the word, and where it starts in that.
+Reading = Callable[[str, str, str, int], Any]
+
+
+def sources(options: BindingOptions, environment: Environment, dtype: str, reading: Reading | None = None) -> Sources:
+    """Parse the program, and read what gives the values of its names, those in words by `reading`: as expressions where
+    that is None, and under --enclose as intervals.
 
     Raises UsageError where there is no program, ProgramSyntaxError for text that is none, and
     BindingError for a file that cannot be read, a name that is given twice or that the program
@@ -218,9 +224,9 @@ def sources(options: BindingOptions, environment: Environment, dtype: str) -> So
     """
     with phase("parse"):
         text, words = _program_text(options, environment)
-        program = reading.read(text)
+        program = parsed(text)
     reads = scope.outer_reads(program)
-    values = bound(words, dtype, options, environment)
+    values = bound(words, dtype, options, environment, reading)
     scope.check(program, values)
     for word, name in zip(words, tuple(values)):
         if name not in reads:
@@ -257,12 +263,16 @@ def _read(number: Any, dtype: str) -> Any:
 
 
 def bound(
-    words: Sequence[str], dtype: str, options: BindingOptions, environment: Environment
+    words: Sequence[str],
+    dtype: str,
+    options: BindingOptions,
+    environment: Environment,
+    reading: Reading | None = None,
 ) -> dict[str, Callable[[], Any]]:
     """What gives the values of the names that words bind. Raises BindingError for a file that cannot be read."""
     values: dict[str, Callable[[], Any]] = {}
     files: dict[str, tuple[str, str, int]] = {}
-    reading = _interval if getattr(options, "enclose", False) else constant
+    reading = reading or (_interval if getattr(options, "enclose", False) else constant)
     for word in words:
         name, text, offset = variables.split_binding(word)
         if name in values:

@@ -22,6 +22,7 @@ COMMANDS = {
     "check": "Whether the derivatives of PROGRAM are right: reverse mode beside central differences.",
     "graph": "The operations that PROGRAM records, from its value down to its inputs.",
     "diff": "The derivatives of PROGRAM as formulas.",
+    "propagate": "The uncertainty of PROGRAM by those of its inputs.",
     "series": "The Taylor polynomial of PROGRAM.",
     "ops": "The functions of the language, or all about the one called NAME.",
     "backends": "The array libraries that can compute: which are installed, their devices, and how to install the rest.",

@@ -7,6 +7,7 @@ from typing import Any
 # Loaded when first asked for: SciPy and its like take longer to load than a formula to evaluate.
 _HOMES = {
     "minimize": "gradcli.models.minima",
+    "propagate": "gradcli.models.uncertainties",
     "series": "gradcli.models.power_series",
 }
 

@@ -1,0 +1,183 @@
+"""`gradcli propagate`: uncertainties of the inputs through a program."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from gradcli.cli import model_report, uncertain_words
+from gradcli.cli import options as opt
+from gradcli.cli.command import Command
+from gradcli.cli.environment import Environment
+from gradcli.cli.notices import warning_json, warning_text
+from gradcli.cli.render import Table
+from gradcli.errors import ExitStatus, UsageError
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models.significant_digits import stated
+from gradcli.models.uncertainties import Propagation, propagate
+
+# The rows of a budget for people: those that contribute most.
+_MOST_ROWS = 50
+
+_HELP = """\
+An uncertain value is 5.0±0.1, 5.0+-0.1, 5.0(1) or 5.0±2%, with one standard uncertainty, or a
+list of them; a distribution, ~normal(5, 0.1) ~uniform(4.9, 5.1) ~triangular(0, 1)
+~triangular(0, 1, 0.3) ~trapezoidal(0, 1, 0.5) ~curvilinear(0, 1, 0.1) ~arcsine(0, 1)
+~lognormal(0, 0.1) ~exponential(2) ~gamma(2, 1); or @data.csv:column, observations whose mean is
+taken, with its standard error, and @data.csv:all, the means of all columns with their covariance.
+Values without uncertainty are exact.
+
+Examples:
+
+  gradcli propagate 'V/I' V=5.0±0.1 I=0.020(1)
+
+  gradcli propagate 'm*g*h' m=2.50±1% g=9.81 h='~uniform(1.9, 2.1)' --samples 1e6
+
+  gradcli propagate 'a*b' a=1.0±0.1 b=2.0±0.1 --correlation a,b=-0.5 --dof a=9 --level 0.99
+"""
+
+
+class PropagateOptions(NamedTuple):
+    """What `gradcli propagate` was asked for."""
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PROGRAM [NAME=VALUE±U]...",
+            help="The program, or - for standard input; then the values of its names: x=5.0±0.1, x=5.0(1), x=[1±0.1, 2], "
+            "x=~uniform(4.9,5.1), x=@data.csv:column, x=5.",
+            show_default=False,
+        ),
+    ] = None
+    file: opt.File = None
+    vars: opt.Vars = None
+    input_form: opt.From = None
+    correlation: Annotated[
+        list[str] | None,
+        typer.Option("--correlation", metavar="A,B=R", help="The correlation coefficient of two inputs, or elements."),
+    ] = None
+    dof: Annotated[
+        list[str] | None, typer.Option("--dof", metavar="NAME=N", help="The degrees of freedom of an uncertainty.")
+    ] = None
+    level: Annotated[float, typer.Option("--level", metavar="P", help="The level of the coverage intervals.")] = 0.95
+    samples: Annotated[
+        float | None,
+        typer.Option("--samples", metavar="N", help="Propagate the distributions too, by N draws, as in 1e6."),
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="The seed of the draws.")] = 0
+    shortest: Annotated[
+        bool, typer.Option("--shortest", help="The shortest interval of the draws, not the one with equal tails.")
+    ] = False
+    json: opt.Json = False
+    quiet: opt.Quiet = False
+    traceback: opt.Traceback = False
+    max_steps: opt.MaxSteps = MAX_STEPS
+    max_elements: opt.MaxElements = MAX_ELEMENTS
+    max_seconds: opt.MaxSeconds = None
+    max_memory: opt.MaxMemory = None
+
+
+def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
+    """Propagate, print; see `gradcli propagate --help`."""
+    if options.shortest and options.samples is None:
+        raise UsageError("--shortest is for draws", hint="add --samples 1e6")
+    given = uncertain_words.given(options, environment)
+    text = given.program.source
+    found = propagate(
+        text,
+        given.values,
+        correlation=given.correlation,
+        dof=given.dof,
+        level=options.level,
+        samples=options.samples,
+        seed=options.seed,
+        shortest=options.shortest,
+        max_steps=options.max_steps,
+        max_elements=options.max_elements,
+    )
+    warnings = found.warnings or ()
+    if options.json:
+        notes = [warning_json(warning, text) for warning in warnings]
+        model_report.report({"program": text}, dataclasses.replace(found, warnings=notes or None), environment)
+        return ExitStatus.SUCCESS
+    model_report.tell(_tables(found), environment)
+    for warning in () if options.quiet else warnings:
+        environment.complain(warning_text(warning, text))
+    return ExitStatus.SUCCESS
+
+
+def _tables(found: Propagation) -> list[Table]:
+    labels = [*found.value] if isinstance(found.value, dict) else [None]
+    tables: list[Table] = []
+    for label in labels:
+        tables += _tables_of(found, label)
+    if found.covariance is not None:
+        rows = [(str(label), *map(_brief, row)) for label, row in zip(labels, found.covariance.tolist())]
+        tables.append(Table(("covariance", *map(str, labels)), rows))
+    return tables
+
+
+def _tables_of(found: Propagation, label: str | None) -> list[Table]:
+    """Those of one result: what is known of it, and its budget."""
+
+    def of(part: Any) -> Any:
+        return part if label is None or part is None else part[label]
+
+    value, u, k, dof = (of(part) for part in (found.value, found.u, found.k, found.dof))
+    rows = [
+        (label or "value", stated(value, u)),
+        ("relative uncertainty", f"{of(found.relative):.2g}"),
+        ("degrees of freedom", _freedom(dof)),
+        (f"interval of {found.level:.4g}", f"{stated(value, k * u)}  (k = {k:.4g})"),
+    ]
+    second, sampled = of(found.second_order), of(found.monte_carlo)
+    if second is not None:
+        rows.append(("to second order", stated(second.mean, second.u)))
+    if sampled is not None:
+        low, high = sampled.interval
+        rows.append((f"{sampled.samples:,} samples", stated(sampled.mean, sampled.u)))
+        rows.append((f"interval of {found.level:.4g}", f"[{_to_place(low, u)}, {_to_place(high, u)}]"))
+    return [Table((), rows), _budget(of(found.budget))]
+
+
+def _budget(entries: Sequence[Any]) -> Table:
+    """The entries, of many those that contribute most."""
+    shown = entries
+    if len(entries) > _MOST_ROWS:
+        largest = sorted(range(len(entries)), key=lambda i: -abs(entries[i].contribution))[:_MOST_ROWS]
+        shown = [entries[i] for i in sorted(largest)]
+    rows = [
+        (
+            each.name,
+            stated(each.value, each.u),
+            _freedom(each.dof),
+            _brief(each.sensitivity),
+            f"{each.contribution:.2g}",
+            f"{100 * each.share:.1f} %",
+        )
+        for each in shown
+    ]
+    if len(shown) < len(entries):
+        rest = 100 * (1 - sum(each.share for each in shown))
+        rows.append((f"{len(entries) - len(shown):,} others", "", "", "", "", f"{rest:.1f} %"))
+    return Table(("input", "value", "dof", "sensitivity", "contribution", "share"), rows)
+
+
+def _freedom(dof: float) -> str:
+    return "inf" if math.isinf(dof) else f"{dof:.4g}"
+
+
+def _brief(number: float) -> str:
+    return f"{number:.4g}"
+
+
+def _to_place(number: float, u: float) -> str:
+    """A number to the place to which a value with this uncertainty is stated."""
+    return stated(number, u).split(" ± ")[0].lstrip("(")
+
+
+COMMAND = Command(PropagateOptions, run, _HELP)

@@ -1,0 +1,104 @@
+"""From the words and options of `gradcli propagate` to inputs with their uncertainties."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gradcli.cli import inputs
+from gradcli.cli.environment import Environment
+from gradcli.errors import UsageError
+from gradcli.io import variables
+from gradcli.language.syntax.tree import Module
+from gradcli.models.assigned_distributions import is_distribution
+from gradcli.models.input_quantities import observed, quantity
+from gradcli.models.uncertain_values import in_floats, is_uncertain
+from gradcli.run.constant_expressions import constant
+from gradcli.run.nested_texts import items
+
+# Behind the name of a file: all of its columns.
+_ALL = ":all"
+
+
+class Given(NamedTuple):
+    """A program, its inputs as `propagate` takes them, and what is said of them."""
+
+    program: Module
+    values: dict[str, Any]
+    correlation: dict[str | tuple[str, str], float]
+    dof: dict[str, float]
+
+
+def given(options: Any, environment: Environment) -> Given:
+    """Read the words and options of a command line, those of `inputs.BindingOptions`, `correlation`, `dof` and
+    `quiet`.
+
+    Raises what `inputs.sources` raises, and UsageError for a correlation or degrees of freedom that are none.
+    """
+    words = [word.removesuffix(_ALL) if _of_file(word) else word for word in options.words or ()]
+    sources = inputs.sources(options._replace(words=words), environment, "float64", _value)
+    of_files = [variables.split_binding(word).name for word in words if _of_file(word)]
+    values = {name: value() for name, value in sources.values.items()}
+    for name in of_files:
+        values[name], left_out = observed(values[name], name)
+        if left_out and not options.quiet:
+            environment.complain(f"warning: {left_out:,} rows of '{name}' lack a number and are left out")
+    correlation: dict[str | tuple[str, str], float] = {
+        _two(names, text): _number(number, text)
+        for text in options.correlation or ()
+        for names, number in _said(text, "--correlation a,b=0.3")
+    }
+    dof = {
+        _one(names, text): _number(number, text)
+        for text in options.dof or ()
+        for names, number in _said(text, "--dof x=9")
+    }
+    return Given(sources.program, values, correlation, dof)
+
+
+def _of_file(word: str) -> bool:
+    return inputs.is_binding(word) and word.partition("=")[2].lstrip().startswith("@")
+
+
+def _value(text: str, dtype: str, whole: str, offset: int) -> Any:
+    if is_distribution(text) or is_uncertain(text):
+        return quantity(text, offset, whole, in_floats(whole))
+    return constant(text, dtype, whole, offset)
+
+
+def _said(text: str, like: str) -> list[tuple[list[str], str]]:
+    """The names and the numbers of `a,b=0.3,b,c=0.1`."""
+    found: list[tuple[list[str], str]] = []
+    names: list[str] = []
+    for _, part in items(text):
+        name, equals, number = part.partition("=")
+        names.append(name.strip())
+        if equals:
+            found.append((names, number.strip()))
+            names = []
+    if names or not found:
+        raise UsageError(f"{text!r} says no number", hint=f"write {like}")
+    return found
+
+
+def _two(names: Sequence[str], text: str) -> tuple[str, str]:
+    if len(names) != 2:
+        raise UsageError(f"{text!r} is no correlation of two inputs", hint="write --correlation a,b=0.3")
+    return names[0], names[1]
+
+
+def _one(names: Sequence[str], text: str) -> str:
+    if len(names) != 1:
+        raise UsageError(f"{text!r} is no number for one input", hint="write --dof x=9")
+    return names[0]
+
+
+def _number(text: str, whole: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isnan(number):
+        raise UsageError(f"{text!r} in {whole!r} is no number", hint="write --correlation a,b=0.3, or --dof x=9")
+    return number

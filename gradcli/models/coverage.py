@@ -1,0 +1,44 @@
+"""Expanded uncertainty: effective degrees of freedom, and the coverage factor of a level (GUM, annex G)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli.models.input_quantities import Quantities
+
+# What the formula of Welch and Satterthwaite may lose in rounding is no whole degree of freedom.
+_ROUNDING = 1e-9
+
+
+def effective_dofs(quantities: Quantities, scaled: Any) -> list[float]:
+    """Those of each result, by the formula of Welch and Satterthwaite (GUM, G.4.1), for their sensitivities `[m, n]` by
+    independent quantities of variance 1. Numbers that are correlated with one another are one term of it, with the least
+    degrees of freedom among them; infinite where no term has finite ones."""
+    return [_effective_dof(quantities, row**2) for row in scaled]
+
+
+def _effective_dof(quantities: Quantities, squares: Any) -> float:
+    total = float(squares.sum())
+    if not total > 0:
+        return math.inf
+    weights = squares / total
+    inverse = 0.0
+    for block in quantities.blocks:
+        inverse += float(weights[block.places].sum()) ** 2 / float(quantities.dof[block.places].min())
+        weights[block.places] = 0.0
+    inverse += float((weights**2 / quantities.dof).sum())
+    return 1.0 / inverse if inverse > 0 else math.inf
+
+
+def coverage_factor(level: float, dof: float) -> float:
+    """The quantile of Student's distribution for an interval on both sides, of the normal one where `dof` is infinite.
+
+    Degrees of freedom are cut to whole ones (GUM, G.4.1).
+    """
+    from scipy import special
+
+    if math.isinf(dof):
+        return float(special.ndtri((1 + level) / 2))
+    whole = math.floor(dof * (1 + _ROUNDING))
+    return float(special.stdtrit(whole or dof, (1 + level) / 2))

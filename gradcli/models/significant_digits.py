@@ -1,0 +1,40 @@
+"""How many digits a value with an uncertainty has: two of the uncertainty, and the value to the same place (GUM, 7.2.6;
+JCGM 101:2008, 7.9.2)."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+_DIGITS = 2
+# Beyond these powers of ten a number is written with its exponent.
+_PLAIN = range(-5, 10)
+
+
+def last_place(u: float) -> int:
+    """The power of ten of the second digit of an uncertainty, which is more than 0."""
+    return Decimal(f"{u:.{_DIGITS - 1}e}").adjusted() - _DIGITS + 1
+
+
+def tolerance(u: float) -> float:
+    """Half a unit of the last digit of an uncertainty: what is less makes no difference; 0 where there is none."""
+    return 0.5 * 10.0 ** last_place(u) if math.isfinite(u) and u > 0 else 0.0
+
+
+def stated(value: float, u: float) -> str:
+    """Value and uncertainty as they are stated: `8.95 ± 0.22`, `(1.2345 ± 0.0067)e-09`."""
+    if not (math.isfinite(value) and math.isfinite(u) and u > 0):
+        return f"{value} ± {'0' if u == 0 else u}"
+    place = last_place(u)
+    exponent = max(Decimal(value).adjusted() if value else place, place + _DIGITS - 1)
+    shift = 0 if exponent in _PLAIN and place <= _DIGITS else exponent
+    texts = [f"{_rounded(number, place).scaleb(-shift):f}" for number in (value, u)]
+    return " ± ".join(texts) if not shift else f"({' ± '.join(texts)})e{shift:+03d}"
+
+
+def _rounded(number: float, place: int) -> Decimal:
+    return (
+        Decimal(repr(float(number))).quantize(Decimal(1).scaleb(place))
+        if abs(number) >= 10.0**place / 2
+        else Decimal(0).scaleb(place)
+    )

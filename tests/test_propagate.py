@@ -1,0 +1,230 @@
+"""`gradcli propagate`, and `gradcli.propagate`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import GradcliError
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        ("text", "value", "u"),
+        [
+            ("5.0±0.1", 5.0, 0.1),
+            ("5.0+-0.1", 5.0, 0.1),
+            ("5.0+/-0.1", 5.0, 0.1),
+            ("5.0 ± 0.1", 5.0, 0.1),
+            ("5.0(1)", 5.0, 0.1),
+            ("-5.00(12)", -5.0, 0.12),
+            ("5(1)", 5.0, 1.0),
+            ("1.2345(67)e-7", 1.2345e-7, 6.7e-10),
+            ("100.02147(0.00035)", 100.02147, 0.00035),
+            ("-5.0±2%", -5.0, 0.1),
+            ("2*pi±1e-3", 2 * math.pi, 1e-3),
+            ("sqrt(4)±1/10", 2.0, 0.1),
+            ("~normal(5, 0.1)", 5.0, 0.1),
+            ("~uniform(4, 10)", 7.0, 6 / math.sqrt(12)),
+            ("~triangular(0, 6)", 3.0, math.sqrt(1.5)),
+            ("~triangular(0, 6, 0)", 2.0, math.sqrt(2)),
+            ("~trapezoidal(0, 6, 0.5)", 3.0, math.sqrt(1.875)),
+            ("~curvilinear(0, 6, 0.3)", 3.0, math.sqrt(3.01)),
+            ("~arcsine(0, 6)", 3.0, math.sqrt(4.5)),
+            ("~lognormal(0, 0.5)", math.exp(0.125), math.sqrt(math.expm1(0.25) * math.exp(0.25))),
+            ("~exponential(2)", 2.0, 2.0),
+            ("~gamma(4, 0.5)", 2.0, 1.0),
+        ],
+    )
+    def test_a_number(self, run, text, value, u):
+        found = run("propagate", "x", f"x={text}", "--json").json
+        assert (found["value"], found["u"]) == (pytest.approx(value, rel=1e-15), pytest.approx(u, rel=1e-14))
+
+    @pytest.mark.parametrize("text", ["[1±0.1, 2±0.2]", "[1.0(1), 2.0(2)]", "[1, 2]±10%", "[1, 2]±[0.1, 0.2]"])
+    def test_an_array(self, run, text):
+        found = run("propagate", "x[0]*x[1]", f"x={text}", "--json").json
+        assert (found["value"], found["u"]) == (2.0, pytest.approx(math.hypot(2 * 0.1, 0.2)))
+        assert [each["name"] for each in found["budget"]] == ["x[0]", "x[1]"]
+
+    @pytest.mark.parametrize("family", ["triangular(0, 6, 1)", "trapezoidal(0, 6, 0.5)", "curvilinear(0, 6, 1)",
+                                        "arcsine(0, 6)", "lognormal(0, 0.5)", "exponential(2)", "gamma(4, 0.5)",
+                                        "normal(1, 2)", "uniform(1, 2)"])  # fmt: skip
+    def test_draws_have_the_mean_and_the_variance_that_are_said(self, family):
+        found = gradcli.propagate("x", {"x": f"~{family}"}, samples=1e5)
+        assert found.monte_carlo.mean == pytest.approx(found.value, abs=0.02 * found.u)
+        assert found.monte_carlo.u == pytest.approx(found.u, rel=0.02)
+
+    def test_observations_of_a_file(self, run, tmp_path):
+        (tmp_path / "d.csv").write_text("x,y\n1,2\n2,4\n3,3\n4,\n")
+        found = run("propagate", "x", f"x=@{tmp_path}/d.csv:y", "--json").json
+        assert (found["value"], found["dof"]) == (3.0, 2.0)
+        assert found["u"] == pytest.approx(1 / math.sqrt(3))
+        found = run("propagate", "a, b = x; a*b", f"x=@{tmp_path}/d.csv:all", "--json").json
+        assert [each["value"] for each in found["budget"]] == [2.0, 3.0]
+        # The covariance of the means is 1/2/3, of rows in which no number is missing.
+        assert found["u"] ** 2 == pytest.approx((9 + 4 + 2 * 2 * 3 * 0.5) / 3)
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("x", "x=5±-1"), "an uncertainty is not negative"),
+            (("x", "x=5±nan"), "a value and its uncertainty are finite numbers"),
+            (("x", "x=5±"), "this is no value with an uncertainty"),
+            (("x", "x=1±2±3"), "this is no value with an uncertainty"),
+            (("x", "x=f(1±2)"), "this is no value with an uncertainty"),
+            (("x", "x=[1±1, [2]]"), "the rows of a nested list have different lengths"),
+            (("x", "x=[1,2]±[1,2,3]"), "value and uncertainty have different shapes"),
+            (("x", "x=lgo(3)±1"), "unknown function 'lgo'"),
+            (("x", "x=~unifrom(1,2)"), "did you mean 'uniform'?"),
+            (("x", "x=~uniform(2,1)"), "there is no such 'uniform' distribution"),
+            (("x", "x=~uniform(2)"), "'uniform' has other parameters"),
+            (("x", "x=~lognormal(0, 1e5)"), "this 'lognormal' distribution is too wide"),
+            (("x*y", "x=3", "y=4"), "no input has an uncertainty"),
+            (("x", "x=3±1", "y=4±1"), "the program does not read 'y'"),
+            (("x", "x=3±1", "--correlation", "x,y=0.5"), "--correlation names 'y', which has no uncertainty"),
+            (("x+y", "x=3±1", "y=1±1", "--correlation", "x,y=1.5"), "the correlation of 'x' and 'y' is 1.5"),
+            (("x+y", "x=3±1", "y=1±1", "--correlation", "x,x=1"), "that of a quantity with itself"),
+            (("x+y", "x=3±1", "y=1±1", "--correlation", "x=1"), "'x=1' is no correlation of two inputs"),
+            (("x+y", "x=3±1", "y=1±1", "--correlation", "x,y"), "'x,y' says no number"),
+            (
+                ("x+y+z", "x=3±1", "y=1±1", "z=1±1", "--correlation", "x,y=-0.9,y,z=-0.9,x,z=-0.9"),
+                "the correlations of x, y, z contradict each other: their matrix has the eigenvalue -0.8",
+            ),
+            (("x", "x=3±1", "--dof", "x=0"), "the degrees of freedom of 'x' are more than 0"),
+            (("x", "x=3±1", "--dof", "x=abc"), "'abc' in 'x=abc' is no number"),
+            (("x", "x=3±1", "--level", "1"), "there is no level 1.0"),
+            (("x", "x=3±1", "--samples", "1.5"), "1.5 is no number of samples"),
+            (("x", "x=3±1", "--samples", "10"), "10 samples are too few"),
+            (("x", "x=3±1", "--shortest"), "--shortest is for draws"),
+            (
+                ("x+y", "x=~uniform(0,1)", "y=1±1", "--correlation", "x,y=0.5", "--samples", "1e3"),
+                "'x' is uniform and correlated with others",
+            ),
+        ],
+    )
+    def test_errors(self, run, words, message):
+        outcome = run("propagate", *words)
+        assert outcome.status == 2
+        assert message in outcome.err
+
+    def test_elsewhere_an_uncertainty_is_an_error_that_names_the_command(self, run):
+        for value in ("5.0±0.1", "5.0+-0.1", "5.0(1)", "5.0(12)e3"):
+            outcome = run("eval", "x", f"x={value}")
+            assert outcome.status == 2
+            assert "gradcli propagate and the --prior of gradcli fit take x=1±0.1" in outcome.err
+
+
+class TestResults:
+    def test_a_quotient(self, run):
+        outcome = run("propagate", "V/I", "V=5.0±0.1", "I=0.020(1)", "--quiet")
+        assert outcome.err == ""
+        assert outcome.out.splitlines()[0].split() == ["value", "250", "±", "13"]
+        found = run("propagate", "V/I", "V=5.0±0.1", "I=0.020(1)", "--json").json
+        assert [*found] == [
+            "schema", "program", "value", "u", "relative", "budget", "dof", "k", "level", "interval", "second_order",
+            "warnings",
+        ]  # fmt: skip
+        assert found["u"] == pytest.approx(250 * math.hypot(0.02, 0.05))
+        assert found["relative"] == pytest.approx(math.hypot(0.02, 0.05))
+        assert [*found["budget"][0]] == ["name", "value", "u", "dof", "sensitivity", "contribution", "share"]
+        assert [each["sensitivity"] for each in found["budget"]] == [50.0, -12500.0]
+        assert [each["contribution"] for each in found["budget"]] == [5.0, 12.5]
+        assert sum(each["share"] for each in found["budget"]) == pytest.approx(1)
+        assert (found["dof"], found["k"]) == ("Infinity", pytest.approx(1.959963984540054))
+
+    def test_repeated_and_correlated_inputs(self):
+        for program, correlation in (("x - x", {}), ("x - y", {"x,y": 1})):
+            names = ["x", "y"] if correlation else ["x"]
+            found = gradcli.propagate(program, dict.fromkeys(names, "3.0±0.1"), correlation=correlation, samples=1e3)
+            assert (found.value, found.u, found.monte_carlo.u) == (0.0, 0.0, 0.0)
+            assert found.warnings is None
+        found = gradcli.propagate("x + y", {"x": "3±0.1", "y": "4±0.2"}, correlation={("x", "y"): 0.3})
+        assert found.u**2 == pytest.approx(0.01 + 0.04 + 2 * 0.3 * 0.02)
+        assert [each.share for each in found.budget] == pytest.approx([0.016 / 0.062, 0.046 / 0.062])
+
+    def test_several_results(self):
+        program = "p = x*y; q = x + y; [p, q]"
+        found = gradcli.propagate(program, {"x": "2±0.1", "y": "3±0.2"}, samples=1e4)
+        assert found.value == {"p": 6.0, "q": 5.0}
+        assert found.covariance == pytest.approx(np.array([[0.25, 0.11], [0.11, 0.05]]))
+        assert found.u == pytest.approx({"p": 0.5, "q": math.sqrt(0.05)})
+        assert [*found.monte_carlo] == [*found.second_order] == [*found.budget] == ["p", "q"]
+        assert gradcli.propagate("x*2", {"x": ([1.0, 2.0], 0.1)}).u == {"value[0]": 0.2, "value[1]": 0.2}
+
+    def test_degrees_of_freedom_by_welch_and_satterthwaite(self):
+        values = {"x": "1±0.3", "y": "2±0.4", "z": "3±1"}
+        found = gradcli.propagate("x + y + 0*z", values, dof={"x": 4, "y": 9, "z": 1}, level=0.9)
+        assert found.dof == pytest.approx(0.5**4 / (0.3**4 / 4 + 0.4**4 / 9))
+        # Of Student's distribution with 12 degrees of freedom.
+        assert found.k == pytest.approx(1.7822875556)
+        # What is correlated is one term.
+        two = {name: values[name] for name in ("x", "y")}
+        found = gradcli.propagate("x + y", two, dof={"x": 4, "y": 4}, correlation={"x,y": 0.5})
+        assert found.dof == pytest.approx(4)
+
+    def test_second_order_of_correlated_inputs(self):
+        values = {"x": "2±0.3", "y": "3±0.4"}
+        found = gradcli.propagate("x*y", values, correlation={"x,y": 0.5})
+        cov = 0.5 * 0.3 * 0.4
+        assert found.second_order.mean == pytest.approx(6 + cov)
+        # Exact for a product of normal quantities.
+        assert found.second_order.u**2 == pytest.approx(9 * 0.09 + 4 * 0.16 + 2 * 6 * cov + 0.09 * 0.16 + cov**2)
+        # To order 4 in u, of an exponential (GUM, 5.1.2, note).
+        found = gradcli.propagate("exp(x)", {"x": (0.0, 0.1)})
+        assert found.second_order.u**2 == pytest.approx(0.01 + 1.5e-4)
+
+    def test_warnings(self, run):
+        found = run("propagate", "x**2", "x=0±1", "--json").json
+        assert (found["u"], found["second_order"]["mean"]) == (0.0, 1.0)
+        assert [warning["code"] for warning in found["warnings"]] == ["nonlinear"]
+        assert "warning: 'abs' is not differentiable here" in run("propagate", "abs(x)", "x=0±1").err
+        outcome = run("propagate", "sqrt(x)", "x=1±1", "--samples", "1e4")
+        assert "samples have no finite value and are left out" in outcome.err
+        assert "Monte Carlo does not confirm the interval" in outcome.err
+
+    def test_draws_are_repeatable(self):
+        def found(seed):
+            return gradcli.propagate("exp(x)", {"x": "0±0.1"}, samples=1e4, seed=seed).monte_carlo
+
+        assert found(1) == found(1) != found(2)
+
+    def test_monte_carlo_lies_within_its_own_interval(self):
+        values = {"x": "2±0.1", "y": "3±0.2"}
+        found = gradcli.propagate("x - 2*y", values, correlation={"x,y": -0.7}, samples=1e5)
+        of_mean = found.u / math.sqrt(1e5)
+        assert abs(found.monte_carlo.mean - found.value) < 4 * of_mean
+        assert found.monte_carlo.u == pytest.approx(found.u, rel=0.01)
+        assert found.warnings is None
+
+    def test_students_distribution_of_few_observations(self):
+        found = gradcli.propagate("x + y", {"x": "0±1", "y": "0±1"}, dof={"x": 5, "y": 5}, samples=1e5)
+        assert found.monte_carlo.u == pytest.approx(math.sqrt(2 * 5 / 3), rel=0.02)
+
+    @pytest.mark.parametrize(
+        ("words", "value"),
+        [
+            (("x=838.1±31.66",), "838 ± 32"),
+            (("x=1.23456±0.00996",), "1.235 ± 0.010"),
+            (("x=1.2345e-9±6.7e-12",), "(1.2345 ± 0.0067)e-09"),
+            (("x=0±0.5",), "0.00 ± 0.50"),
+            (("x=1e15±3e12",), "(1.0000 ± 0.0030)e+15"),
+            (("x=0.01±1",), "0.0 ± 1.0"),
+        ],
+    )
+    def test_values_are_stated_with_two_digits_of_the_uncertainty(self, run, words, value):
+        assert run("propagate", "x", *words).out.splitlines()[0].removeprefix("value").strip() == value
+
+    def test_a_long_budget_shows_what_contributes_most(self, run):
+        outcome = run("propagate", "sum(x)", "x=linspace(1, 2, 200)±1")
+        assert "150 others" in outcome.out
+
+    def test_limits(self, run):
+        outcome = run("propagate", "x = 1; while x > 0 { x = x + y }; x", "y=1±0.1", "--max-steps", "1000")
+        assert outcome.status == 1
+        with pytest.raises(GradcliError):
+            gradcli.propagate("x", {"x": (1.0, -0.1)})
+        with pytest.raises(GradcliError):
+            gradcli.propagate("x", {"x": ("a", "b")})
