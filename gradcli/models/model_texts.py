@@ -1,0 +1,57 @@
+"""What a model says: `y ~ f`, the response and the formula that is to give it."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from gradcli.errors import GradcliError, ProgramSyntaxError, Span, UsageError
+from gradcli.language.reading import read
+from gradcli.language.syntax import tree
+
+# A '~' between two operands; before one alone it negates truth values.
+_TILDE = re.compile(r"(?<=[\w)\]])[ \t]*~")
+_STATEMENTS = re.compile(r"[;\n]")
+
+
+class ModelText(NamedTuple):
+    """The programs of the model's value and of the response, both in one row of the data; places in them are places in
+    the text."""
+
+    source: str
+    model: tree.Module
+    response: tree.Module
+
+    @property
+    def response_name(self) -> str:
+        """The response as it is written."""
+        return self.response.source[self.response.body[-1].span.start : self.response.body[-1].span.end]
+
+
+def read_model(source: str, response: str | None = None) -> ModelText:
+    """The model of a text `y ~ f`, or of a text `f` for a `response` that is given apart.
+
+    Raises UsageError where the response is missing or there are two, and ProgramSyntaxError for what is no program.
+    """
+    found = _TILDE.search(source)
+    if found is None:
+        if response is None:
+            raise UsageError(
+                "the model does not say what it is a model of", hint=f"write it as 'y ~ {source}', or add --response y"
+            )
+        return ModelText(source, read(source), read(response))
+    if response is not None:
+        raise UsageError("the model says what its response is, and so does --response", hint="leave out one of them")
+    starts = [m.end() for m in _STATEMENTS.finditer(source, 0, found.start())]
+    start = max(starts, default=0)
+    if not source[found.end() :].strip():
+        raise ProgramSyntaxError("there is no model behind '~'", source=source, span=Span(found.end() - 1, found.end()))
+    # As many characters as the text, so that places stay.
+    padded = source[:start] + " " * (found.end() - start) + source[found.end() :]
+    try:
+        program = read(padded)
+    except GradcliError as error:
+        error.source = source if error.source == padded else error.source
+        raise
+    model = tree.Module(program.span, source, program.body)
+    return ModelText(source, model, read(source[start : found.start()].strip()))

@@ -1,0 +1,134 @@
+"""What is to be fitted: a model's values and their exact derivatives at the rows of some data, and what these cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.language.syntax.tree import Module
+from gradcli.models.likelihoods import Cost, Likelihood
+from gradcli.run.row_programs import RowProgram
+from gradcli.run.row_results import RowResults
+
+# So many rows are computed at a time where there is something to keep of each of them.
+_ROWS = 2**16
+
+
+class Problem:
+    """A model with p free `parameters`, and n rows of data: `columns` of shape `[n]` by name, the `response` `[n]`, its
+    standard deviations `sigma`, numbers `[n]` or one, and `fixed` numbers by name. `priors` are the means and standard
+    deviations `[p]` of what is known of the parameters before, infinite ones where nothing is; `low` and `high` `[p]`
+    their bounds.
+    """
+
+    def __init__(
+        self,
+        model: Module,
+        columns: Mapping[str, Any],
+        response: Any,
+        parameters: Sequence[str],
+        likelihood: Likelihood,
+        *,
+        sigma: Any = 1.0,
+        fixed: Mapping[str, float] | None = None,
+        priors: tuple[Any, Any] | None = None,
+        bounds: tuple[Any, Any] | None = None,
+        limits: tuple[int, int] | None = None,
+    ) -> None:
+        np = arrays.numpy_namespace()
+        p = len(parameters)
+        self.model = model
+        self.columns = columns
+        self.response = response
+        self.parameters = tuple(parameters)
+        self.likelihood = likelihood
+        self.sigma = sigma
+        self.fixed = dict(fixed or {})
+        self.priors = priors or (np.zeros(p), np.full(p, np.inf))
+        self.low, self.high = bounds or (np.full(p, -np.inf), np.full(p, np.inf))
+        options = {} if limits is None else {"max_steps": limits[0], "max_elements": limits[1]}
+        self._first = RowProgram(model, self.parameters, 1, **options)
+        self._second = RowProgram(model, self.parameters, 2, **options)
+
+    @property
+    def count(self) -> int:
+        """The number n of rows."""
+        return len(self.response)
+
+    def with_rows(self, rows: Any) -> Problem:
+        """The same with some of the rows."""
+        np = arrays.numpy_namespace()
+        found: Problem = object.__new__(Problem)
+        found.__dict__.update(self.__dict__)
+        found.columns = {name: column[rows] for name, column in self.columns.items()}
+        found.response = self.response[rows]
+        found.sigma = self.sigma[rows] if np.ndim(self.sigma) else self.sigma
+        return found
+
+    def results(self, point: Any) -> RowResults:
+        """The model's values and derivatives by row, with the rows that failed."""
+        shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
+        return self._first.run(self.columns, shared, rows=self.count)
+
+    def rows(self, point: Any) -> tuple[Any, Any]:
+        """The model's values `[n]` at a point `[p]`, and their derivatives by the parameters `[n, p]`; nan where it has no
+        value."""
+        found = self.results(point)
+        return self._values(found), self._stacked(found, self.parameters, self.count)
+
+    def rows_of(self, points: Any) -> tuple[Any, Any]:
+        """The values `[g, n]` and derivatives `[g, n, p]` at several points `[g, p]`."""
+        np = arrays.numpy_namespace()
+        g, n = len(points), self.count
+        if g == 1:
+            value, first = self.rows(points[0])
+            return value[None], first[None]
+        columns = {name: np.tile(column, g) for name, column in self.columns.items()}
+        columns |= {name: np.repeat(points[:, i], n) for i, name in enumerate(self.parameters)}
+        found = self._first.run(columns, self.fixed, rows=g * n)
+        first = self._stacked(found, self.parameters, g * n)
+        return self._values(found).reshape(g, n), first.reshape(g, n, -1)
+
+    def second(self, point: Any) -> tuple[Any, Any, Any]:
+        """As `rows`, and the second derivatives `[n, k]`, by each pair of parameters once, as `numpy.triu_indices` has
+        them."""
+        shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
+        found = self._second.run(self.columns, shared, rows=self.count)
+        keys = [key for key in self._second.keys if "," in key]
+        first = self._stacked(found, self.parameters, self.count)
+        return self._values(found), first, self._stacked(found, keys, self.count)
+
+    def second_sum(self, point: Any, weights: Any) -> Any:
+        """The sum over the rows of the second derivatives `[p, p]`, each times its weight `[n]`."""
+        np = arrays.numpy_namespace()
+        p = len(self.parameters)
+        pairs = np.zeros(p * (p + 1) // 2)
+        for start in range(0, self.count, _ROWS):
+            part = slice(start, start + _ROWS)
+            pairs += weights[part] @ self.with_rows(part).second(point)[2]
+        total = np.zeros((p, p))
+        total[np.triu_indices(p)] = pairs
+        return total + np.triu(total, 1).T
+
+    def cost(self, value: Any) -> Cost:
+        """What the rows cost where the model has these values `[…, n]`."""
+        with arrays.numpy_namespace().errstate(all="ignore"):
+            return self.likelihood(value, self.response, self.sigma)
+
+    def prior_residuals(self, points: Any) -> Any:
+        """How far points `[…, p]` are from what is known before, in standard deviations."""
+        mean, u = self.priors
+        return (points - mean) / u
+
+    def _values(self, found: RowResults) -> Any:
+        np = arrays.numpy_namespace()
+        return np.asarray(found.value, "float64")
+
+    def _stacked(self, found: RowResults, keys: Sequence[str], rows: int) -> Any:
+        np = arrays.numpy_namespace()
+        stacked = np.zeros((rows, len(keys)))
+        for i, key in enumerate(keys):
+            if found.derivatives[key] is not None:
+                stacked[:, i] = found.derivatives[key]
+        return stacked
