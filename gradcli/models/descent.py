@@ -168,7 +168,8 @@ class _Search:
     def _try(self, k: Any, point: Any, scale: Any, matrix: Any, q: Any, parts: Any, factors: Any) -> None:
         np = arrays.numpy_namespace()
         count = len(self.linear)
-        step = _within(*parts, self._radius[k]) / scale
+        s, vt, w = parts
+        step = _within(s, vt, w, self._radius[k]) / scale
         trial = point.copy()
         trial[:, self.others] += step
         trial = np.clip(trial, self._low, self._high)

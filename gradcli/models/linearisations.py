@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.models.likelihoods import Cost
 from gradcli.models.problems import Problem
 
 # So many numbers of derivatives are in memory at a time where there are several points.
@@ -40,7 +41,8 @@ def _linearised(problem: Problem, points: Any) -> Linearised:
     with np.errstate(all="ignore"):
         value, first = problem.rows_of(points)
         cost = problem.cost(value)
-        root, residual = _weighted(problem, value, cost)
+        root, off = np.sqrt(weights(problem, value, cost)), value - problem.response
+        residual = np.copysign(np.sqrt(np.maximum(cost.first * off, 0)), off)
         prior = problem.prior_residuals(points)
         total = cost.value.sum(-1) + (prior * prior).sum(-1) / 2
         first *= root[..., None]
@@ -54,13 +56,11 @@ def _linearised(problem: Problem, points: Any) -> Linearised:
     return Linearised(np.where(finite, total, np.inf), triangular(rows))
 
 
-def _weighted(problem: Problem, value: Any, cost: Any) -> tuple[Any, Any]:
-    """The roots of the weights of rows, and their weighted residuals."""
+def weights(problem: Problem, value: Any, cost: Cost) -> Any:
+    """The weights of the squares of rows, `[…, n]` as the model's values."""
     np = arrays.numpy_namespace()
     off = value - problem.response
-    weight = np.where(off == 0, cost.second, cost.first / np.where(off == 0, 1, off))
-    root = np.sqrt(np.maximum(weight, 0))
-    return root, np.where(off == 0, 0, np.copysign(np.sqrt(np.maximum(cost.first * off, 0)), off))
+    return np.maximum(np.where(off == 0, cost.second, cost.first / np.where(off == 0, 1, off)), 0)
 
 
 def triangular(rows: Any) -> Any:

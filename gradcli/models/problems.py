@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
+from gradcli.errors import EvaluationError, GradcliError
 from gradcli.language.syntax.tree import Module
-from gradcli.models.likelihoods import Cost, Likelihood
+from gradcli.models.inference import Assumptions
+from gradcli.models.likelihoods import Cost
+from gradcli.run import session
 from gradcli.run.row_programs import RowProgram
 from gradcli.run.row_results import RowResults
 
@@ -17,9 +20,9 @@ _ROWS = 2**16
 
 class Problem:
     """A model with p free `parameters`, and n rows of data: `columns` of shape `[n]` by name, the `response` `[n]`, its
-    standard deviations `sigma`, numbers `[n]` or one, and `fixed` numbers by name. `priors` are the means and standard
-    deviations `[p]` of what is known of the parameters before, infinite ones where nothing is; `low` and `high` `[p]`
-    their bounds.
+    standard deviations `sigma`, numbers `[n]` or one, and `fixed` numbers by name. `known` says how the rows are
+    distributed, `priors` are the means and standard deviations `[p]` of what is known of the parameters before, infinite
+    ones where nothing is; `low` and `high` `[p]` their bounds.
     """
 
     def __init__(
@@ -28,7 +31,7 @@ class Problem:
         columns: Mapping[str, Any],
         response: Any,
         parameters: Sequence[str],
-        likelihood: Likelihood,
+        known: Assumptions,
         *,
         sigma: Any = 1.0,
         fixed: Mapping[str, float] | None = None,
@@ -42,7 +45,8 @@ class Problem:
         self.columns = columns
         self.response = response
         self.parameters = tuple(parameters)
-        self.likelihood = likelihood
+        self.known = known
+        self.likelihood = known.likelihood
         self.sigma = sigma
         self.fixed = dict(fixed or {})
         self.priors = priors or (np.zeros(p), np.full(p, np.inf))
@@ -55,6 +59,11 @@ class Problem:
     def count(self) -> int:
         """The number n of rows."""
         return len(self.response)
+
+    @property
+    def dof(self) -> int:
+        """Degrees of freedom; what was known before counts as a row each."""
+        return self.count + int(arrays.numpy_namespace().isfinite(self.priors[1]).sum()) - len(self.parameters)
 
     def with_rows(self, rows: Any) -> Problem:
         """The same with some of the rows."""
@@ -111,6 +120,29 @@ class Problem:
         total[np.triu_indices(p)] = pairs
         return total + np.triu(total, 1).T
 
+    def failure(self, point: Any) -> GradcliError | None:
+        """The error, with the place, that the model has no finite value in some row at a point, or none that can be
+        differentiated; None where it has one in all."""
+        np = arrays.numpy_namespace()
+        found = self.results(point)
+        for failed in found.failures:
+            return _in_row(failed.index, failed.error)
+        bad = ~np.isfinite(self._values(found))
+        bad |= ~np.isfinite(self._stacked(found, self.parameters, self.count)).all(-1)
+        if not bad.any():
+            return None
+        row = int(bad.argmax())
+        given = {name: float(column[row]) for name, column in self.columns.items()}
+        given |= {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
+        seen = session.run(session.EvaluationRequest(self.model, given, self.parameters)).warnings
+        warning = next((w for w in seen if w.code == "nonfinite"), None)
+        error = EvaluationError(
+            "the model is not finite" if warning is None else warning.message,
+            hint="give other start values, or bounds that keep the model where it has a value",
+        )
+        error.locate(None if warning is None else warning.span, self.model.source)
+        return _in_row(row, error)
+
     def cost(self, value: Any) -> Cost:
         """What the rows cost where the model has these values `[…, n]`."""
         with arrays.numpy_namespace().errstate(all="ignore"):
@@ -132,3 +164,10 @@ class Problem:
             if found.derivatives[key] is not None:
                 stacked[:, i] = found.derivatives[key]
         return stacked
+
+
+def _in_row(row: int, error: GradcliError) -> GradcliError:
+    """An error that says that it was met at the start, and in which row."""
+    error.message = f"at the start, in row {row + 1} of the data: {error.message}"
+    error.args = (error.message,)
+    return error

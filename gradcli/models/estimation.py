@@ -1,0 +1,196 @@
+"""The search for estimates: from a point that was given, or from several that are found, to a minimum that is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError
+from gradcli.models.descent import Descended, descend
+from gradcli.models.fitted import Ending, Starts
+from gradcli.models.linear_parameters import linear_parameters
+from gradcli.models.linearisations import linearised
+from gradcli.models.polish import Polished, polished
+from gradcli.models.problems import Problem
+from gradcli.models.results import Watcher
+from gradcli.models.start_values import start_values
+
+# D. M. Bates and D. G. Watts, Technometrics 23 (1981) 179.
+CONVERGED = 1e-6
+# Of the root mean square of the model's values: what rounding makes of a residual.
+_ROUNDING = 4 * 2.0**-52
+# Costs that differ by so little, as parts of them, are of the same minimum.
+_SAME = 1e-6
+# Points of which the lowest are brought to full precision, where several are tried.
+_POLISHED = 4
+
+
+class Search(NamedTuple):
+    """How to search: from so many `starts` where parameters have none, chosen by a `seed`; `watch` is told of it."""
+
+    starts: int = 32
+    seed: int = 0
+    watch: Watcher | None = None
+
+
+class _Way(NamedTuple):
+    """How to descend: with linear parameters projected out or not, with first steps so long beside the point."""
+
+    projected: bool
+    reach: float
+
+
+# One after the other, until one comes to a minimum.
+_WAYS = (_Way(False, 1.0), _Way(True, 0.3), _Way(False, 0.3), _Way(False, 100.0), _Way(True, 100.0))
+
+
+class _Found(NamedTuple):
+    best: Polished
+    reason: str | None
+    iterations: int
+    evaluations: int
+    tried: int
+    agreed: int
+
+
+def estimated(problem: Problem, start: Any, search: Search | None = None) -> Ending:
+    """The estimates of the parameters, from a start `[p]`, which is nan for those without one.
+
+    Raises EvaluationError, with the place, where the model has no finite value at a start that was given.
+    """
+    np = arrays.numpy_namespace()
+    search = search or Search()
+    linear = _projectable(problem, np.where(np.isnan(start), 1.0, start))
+    unknown = [i for i in np.flatnonzero(np.isnan(start)) if i not in linear]
+    if unknown:
+        found = _from_many(problem, start, linear, search)
+        return _ending(found, [])
+    point = np.clip(np.where(np.isnan(start), 0.0, start), problem.low, problem.high)
+    failure = problem.failure(point)
+    if failure is not None:
+        raise failure
+    given = not np.isnan(start).any()
+    found = _from_one(problem, point, linear, [way for way in _WAYS if given or way.projected], search)
+    if found.reason is None:
+        return _ending(found, [])
+    others = _from_many(problem, np.full(len(start), np.nan), linear, search, beside=point)
+    both = others._replace(
+        iterations=found.iterations + others.iterations,
+        evaluations=found.evaluations + others.evaluations,
+        tried=1 + others.tried,
+    )
+    if others.reason is not None and not others.best.cost < found.best.cost:
+        return _ending(both._replace(best=found.best, reason=found.reason, agreed=0), [])
+    return _ending(both, [f"from the start that was given the search did not converge: {found.reason}"])
+
+
+def local(problem: Problem, point: Any) -> Ending:
+    """The minimum near a point `[p]`, from there alone."""
+    return _ending(_from_one(problem, point, [], _WAYS[:1], Search()), [])
+
+
+def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
+    best = found.best
+    message = f"converged: the relative offset is {best.offset:.1e}, and the Hessian is positive definite"
+    if found.reason is not None:
+        message = f"not converged: {found.reason}"
+    return Ending(
+        best.point,
+        best.free,
+        found.reason is None,
+        message,
+        found.iterations,
+        found.evaluations,
+        Starts(found.tried, found.agreed),
+        warnings,
+    )
+
+
+def _projectable(problem: Problem, point: Any) -> list[int]:
+    """The linear parameters that least squares gives: none under other likelihoods, nor between bounds."""
+    np = arrays.numpy_namespace()
+    if not problem.known.is_least_squares:
+        return []
+    unbounded = np.isinf(problem.low) & np.isinf(problem.high)
+    return [i for i in linear_parameters(problem, point) if unbounded[i]]
+
+
+def _from_one(problem: Problem, point: Any, linear: Sequence[int], ways: Sequence[_Way], search: Search) -> _Found:
+    """From one point, by several ways until one comes to a minimum."""
+    best, iterations, evaluations = None, 0, 0
+    for way in ways:
+        if way.projected and not linear:
+            continue
+        descended = _descended(problem, point[None], linear if way.projected else (), way.reach)
+        last = polished(problem, descended.points[0], problem.dof)
+        iterations += int(descended.iterations[0]) + last.iterations
+        evaluations += int(descended.evaluations[0]) + last.evaluations
+        reason = _reason(problem, last)
+        if best is None or reason is None or last.cost < best[0].cost:
+            best = last, reason
+        if reason is None:
+            break
+    if best is None:
+        # No parameter is linear, and there is nothing to vary without a start.
+        return _from_one(problem, point, linear, _WAYS[:1], search)
+    return _Found(*best, iterations, evaluations, 1, int(best[1] is None))
+
+
+def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: float) -> Descended:
+    return descend(
+        lambda at, _: linearised(problem, at),
+        points,
+        problem.dof,
+        linear=linear,
+        low=problem.low,
+        high=problem.high,
+        reach=reach,
+    )
+
+
+def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Search, beside: Any = None) -> _Found:
+    """The lowest minimum that is found from several points."""
+    np = arrays.numpy_namespace()
+    points = start_values(problem, start, linear, search.starts, search.seed, beside)
+    descended = _descended(problem, points, linear, 1.0)
+    order = np.argsort(descended.costs, kind="stable")
+    iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())
+    best: tuple[Polished, str | None] | None = None
+    seen: list[float] = []
+    for i in order:
+        cost = descended.costs[i]
+        if not np.isfinite(cost) or len(seen) == _POLISHED:
+            break
+        if any(abs(cost - other) <= _SAME * other for other in seen):
+            continue
+        seen.append(float(cost))
+        last = polished(problem, descended.points[i], problem.dof)
+        iterations += last.iterations
+        evaluations += last.evaluations
+        reason = _reason(problem, last)
+        if best is None or (reason is None, -last.cost) > (best[1] is None, -best[0].cost):
+            best = last, reason
+    if best is None:
+        raise EvaluationError(
+            f"the model has no finite value at any of {len(points)} starts that were tried",
+            hint="give start values, as in b1=1",
+        )
+    agreed = int((descended.costs <= best[0].cost * (1 + _SAME)).sum())
+    return _Found(*best, iterations, evaluations, len(points), agreed)
+
+
+def _reason(problem: Problem, found: Polished) -> str | None:
+    """Why a point is not known to be a minimum; None where it is."""
+    np = arrays.numpy_namespace()
+    if not found.determined:
+        return "the data do not determine all parameters there"
+    if not found.least_eigenvalue > 0:
+        return "the Hessian is not positive definite there"
+    value = problem.rows(found.point)[0]
+    spread = np.sqrt(np.mean((value / problem.sigma) ** 2))
+    residual = np.sqrt(2 * found.cost / max(problem.dof, 1))
+    hidden = _ROUNDING * spread / residual if residual > 0 else np.inf
+    if not found.offset < max(CONVERGED, hidden):
+        return f"the relative offset is {found.offset:.1e}, which is not below {CONVERGED:.0e}"
+    return None
