@@ -74,7 +74,7 @@ def estimated(problem: Problem, start: Any, search: Search | None = None) -> End
     found = _from_one(problem, point, linear, [way for way in _WAYS if given or way.projected], search)
     if found.reason is None:
         return _ending(found, [])
-    others = _from_many(problem, np.full(len(start), np.nan), linear, search, beside=point)
+    others = _from_many(problem, np.full(len(start), np.nan), linear, search)
     both = others._replace(
         iterations=found.iterations + others.iterations,
         evaluations=found.evaluations + others.evaluations,
@@ -149,10 +149,10 @@ def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: floa
     )
 
 
-def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Search, beside: Any = None) -> _Found:
+def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Search) -> _Found:
     """The lowest minimum that is found from several points."""
     np = arrays.numpy_namespace()
-    points = start_values(problem, start, linear, search.starts, search.seed, beside)
+    points = start_values(problem, start, linear, search.starts, search.seed)
     descended = _descended(problem, points, linear, 1.0)
     order = np.argsort(descended.costs, kind="stable")
     iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())
