@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.calculus.gradient import grad
     from gradcli.errors import AccuracyWarning, GradcliError
+    from gradcli.models.fits import fit
     from gradcli.models.minima import minimize
     from gradcli.models.power_series import series
     from gradcli.models.uncertainties import propagate
@@ -45,6 +46,7 @@ _HOMES = {
     "checkpoint": "gradcli.utils.checkpoint",
     "compile": "gradcli.run.programs",
     "enable_grad": "gradcli.autograd.modes",
+    "fit": "gradcli.models.fits",
     "from_dlpack": "gradcli.autograd.factory",
     "grad": "gradcli.calculus.gradient",
     "gradcheck": "gradcli.run.check",
@@ -75,6 +77,7 @@ __all__ = [
     "checkpoint",
     "compile",
     "enable_grad",
+    "fit",
     "from_dlpack",
     "grad",
     "gradcheck",

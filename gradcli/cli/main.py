@@ -18,6 +18,7 @@ from gradcli.errors import ExitStatus, GradcliError, PipeClosed, internal
 COMMANDS = {
     "eval": "Value and leaf gradients of PROGRAM.",
     "map": "The value and the derivatives of PROGRAM for each row of a table.",
+    "fit": "The parameters of a model for which it is nearest to data.",
     "minimize": "The minimum of PROGRAM from a start.",
     "check": "Whether the derivatives of PROGRAM are right: reverse mode beside central differences.",
     "graph": "The operations that PROGRAM records, from its value down to its inputs.",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 # Loaded when first asked for: SciPy and its like take longer to load than a formula to evaluate.
-_HOMES = {
+_HOMES: dict[str, str] = {
+    "fit": "gradcli.models.fits",
     "minimize": "gradcli.models.minima",
     "propagate": "gradcli.models.uncertainties",
     "series": "gradcli.models.power_series",

@@ -34,20 +34,20 @@ class Descended(NamedTuple):
     offsets: Any
 
 
-def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: int) -> Any:
+def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: Any) -> Any:
     """The length of the residuals' part in the tangent plane over that of the rest, each over the root of its dimension:
     how far it is to the minimum in units of the confidence region (D. M. Bates and D. G. Watts, Technometrics 23 (1981)
     179)."""
     np = arrays.numpy_namespace()
     with np.errstate(all="ignore"):
-        found = np.abs(gradient_part) / np.sqrt(max(parameters, 1)) / (np.abs(rest) / np.sqrt(max(dof, 1)))
+        found = np.abs(gradient_part) / np.sqrt(max(parameters, 1)) / (np.abs(rest) / np.sqrt(np.maximum(dof, 1)))
     return np.where(gradient_part == 0, 0.0, found)
 
 
 def descend(
     linearise: Linearise,
     points: Any,
-    dof: int,
+    dof: Any,
     *,
     linear: Sequence[int] = (),
     low: Any = None,
@@ -56,7 +56,7 @@ def descend(
     most: int = 200,
     enough: float = 1e-9,
 ) -> Descended:
-    """Descend from points `[g, p]`, each in a problem with `dof` degrees of freedom.
+    """Descend from points `[g, p]`, each in a problem with `dof` degrees of freedom, one number or `[g]`.
 
     `linear` are the parameters to project out, which have no bounds; the first steps are at most `reach` times as long as
     the point. It ends where the relative offset is at most `enough`, where steps bring nothing more, or after `most`.
@@ -70,11 +70,11 @@ def descend(
 
 class _Search:
     def __init__(
-        self, linearise: Linearise, points: Any, dof: int, linear: Sequence[int], low: Any, high: Any, reach: float
+        self, linearise: Linearise, points: Any, dof: Any, linear: Sequence[int], low: Any, high: Any, reach: float
     ) -> None:
         np = arrays.numpy_namespace()
         g, p = points.shape
-        self._linearise, self._dof, self._reach = linearise, dof, reach
+        self._linearise, self._dof, self._reach = linearise, np.broadcast_to(dof, g), reach
         self.linear = np.asarray([*linear], int)
         self.others = np.asarray([i for i in range(p) if i not in linear], int)
         self._order = np.concatenate([self.linear, self.others, [p]])
@@ -151,7 +151,7 @@ class _Search:
         linear_part = factors[:, :count, -1]
         inside = np.sqrt((w * w).sum(-1) + (linear_part * linear_part).sum(-1))
         self.offsets[k] = relative_offset(
-            inside, np.sqrt(rest**2 + (q * q).sum(-1) - (w * w).sum(-1)), len(point[0]), self._dof
+            inside, np.sqrt(rest**2 + (q * q).sum(-1) - (w * w).sum(-1)), len(point[0]), self._dof[k]
         )
         long = np.sqrt(((scale * point[:, self.others]) ** 2).sum(-1))
         first = np.isnan(self._radius[k])

@@ -151,20 +151,11 @@ def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: floa
 
 def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Search) -> _Found:
     """The lowest minimum that is found from several points."""
-    np = arrays.numpy_namespace()
     points = start_values(problem, start, linear, search.starts, search.seed)
     descended = _descended(problem, points, linear, 1.0)
-    order = np.argsort(descended.costs, kind="stable")
     iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())
     best: tuple[Polished, str | None] | None = None
-    seen: list[float] = []
-    for i in order:
-        cost = descended.costs[i]
-        if not np.isfinite(cost) or len(seen) == _POLISHED:
-            break
-        if any(abs(cost - other) <= _SAME * other for other in seen):
-            continue
-        seen.append(float(cost))
+    for i in _lowest(descended, linear):
         last = polished(problem, descended.points[i], problem.dof)
         iterations += last.iterations
         evaluations += last.evaluations
@@ -178,6 +169,22 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
         )
     agreed = int((descended.costs <= best[0].cost * (1 + _SAME)).sum())
     return _Found(*best, iterations, evaluations, len(points), agreed)
+
+
+def _lowest(descended: Descended, linear: Sequence[int]) -> list[int]:
+    """Where searches ended lowest, one for each cost. Of several with the same, which exchange parameters or turn their
+    signs, that with the fewest below 0, and the first in the order of those that are not linear."""
+    np = arrays.numpy_namespace()
+    others = [i for i in range(descended.points.shape[1]) if i not in linear]
+    found: list[int] = []
+    costs = np.where(np.isfinite(descended.costs), descended.costs, np.inf)
+    left = np.isfinite(costs)
+    while left.any() and len(found) < _POLISHED:
+        same = np.flatnonzero(left & (costs <= costs[left].min() * (1 + _SAME)))
+        points = descended.points[same]
+        found.append(int(same[min(range(len(same)), key=lambda i: ((points[i] < 0).sum(), *points[i, others]))]))
+        left[same] = False
+    return found
 
 
 def _reason(problem: Problem, found: Polished) -> str | None:

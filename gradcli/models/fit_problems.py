@@ -38,13 +38,12 @@ class Names(NamedTuple):
 
 
 class Posed(NamedTuple):
-    """A problem, and the vectors `[P]` of all its parameters: where the search begins, nan where nothing is said, and
-    which are fixed; `packing` has their order."""
+    """A problem, the `names` of all parameters, those that are fixed among them, and where the search for the others
+    begins `[p]`: nan where nothing is said."""
 
     problem: Problem
-    packing: Packing
+    names: Sequence[str]
     start: Any
-    fixed: Any
 
 
 def names_of(text: ModelText, table: Table, given: Parameters, others: Sequence[str] = ()) -> Names:
@@ -110,8 +109,6 @@ def posed(
     Raises BindingError for too few data, for standard deviations that are none, and for a start outside its bounds.
     """
     np = arrays.numpy_namespace()
-    packing = Packing.of(dict.fromkeys(names.parameters, 0.0))
-    fixed = np.array([name in given.fixed for name in names.parameters])
     free = [name for name in names.parameters if name not in given.fixed]
     n = len(data.rows)
     if n + len(given.priors) < len(free):
@@ -123,7 +120,7 @@ def posed(
     if not n:
         raise BindingError("there are too few data: none", hint="a row counts where all numbers are there")
     _check_sigma(sigma)
-    start = np.array([float(given.start.get(name, np.nan)) for name in names.parameters])
+    start = np.array([given.start.get(name, np.nan) for name in free])
     own = Packing.of(dict.fromkeys(free, 0.0))
     low, high = own.bounds(given.bounds)
     for i, name in enumerate(free):
@@ -154,7 +151,7 @@ def posed(
         bounds=(low, high),
         limits=limits,
     )
-    return Posed(problem, packing, start, fixed)
+    return Posed(problem, names.parameters, start)
 
 
 def _check_sigma(sigma: Any) -> None:

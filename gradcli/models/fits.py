@@ -15,6 +15,7 @@ from gradcli.models.fit_problems import Parameters, Posed, names_of, posed
 from gradcli.models.fitted import Ending, Fit, fitted
 from gradcli.models.inference import Assumptions, Rows, Statistics, statistics
 from gradcli.models.model_texts import read_model
+from gradcli.models.problems import Problem
 from gradcli.models.results import Watcher
 
 
@@ -60,8 +61,14 @@ def fit(
     known = Assumptions(family, loss, absolute_sigma, level)
     most = max_steps, max_elements
     question, _ = asked(model, response, table, parameters, known, sigma, most)
-    ending = searched(question, Search(starts, seed, watch))
-    return fitted(question.packing, question.fixed, ending, statistics_of(question, ending), 0, known)
+    ending = estimated(question.problem, question.start, Search(starts, seed, watch))
+    return concluded(question, ending)
+
+
+def concluded(question: Posed, ending: Ending) -> Fit:
+    """What is said of a fit that ended so."""
+    problem = question.problem
+    return fitted(question.names, problem.fixed, [ending], statistics_of(problem, ending))[0]
 
 
 def asked(
@@ -84,25 +91,12 @@ def asked(
     return posed(text, names, data, parameters, known, deviations, most), data
 
 
-def searched(question: Posed, search: Search) -> Ending:
-    """The estimates of a problem: of all parameters, those that are fixed among them."""
-    np = arrays.numpy_namespace()
-    varied = ~question.fixed
-    found = estimated(question.problem, question.start[varied], search)
-    point, free = question.start.copy(), np.zeros(len(varied), "bool")
-    point[varied], free[varied] = found.point, found.free
-    return found._replace(point=point, free=free)
-
-
-def statistics_of(question: Posed, ending: Ending) -> Statistics:
+def statistics_of(problem: Problem, ending: Ending) -> Statistics:
     """What can be said of estimates."""
     np = arrays.numpy_namespace()
-    problem = question.problem
-    varied = ~question.fixed
-    free = ending.free[varied]
-    value, first, second = problem.second(ending.point[varied])
+    free = ending.free
+    value, first, second = problem.second(ending.point)
     i, j = np.triu_indices(len(free))
-    own = free[i] & free[j]
     mean, u = problem.priors
     rows = Rows(
         value[None],
@@ -110,8 +104,8 @@ def statistics_of(question: Posed, ending: Ending) -> Statistics:
         np.broadcast_to(np.asarray(problem.sigma, "float64"), value.shape)[None],
         np.ones((1, len(value)), "bool"),
         first[None][..., free],
-        second[None][..., own],
-        ((ending.point[varied] - mean)[None, free], u[None, free]),
+        second[None][..., free[i] & free[j]],
+        ((ending.point - mean)[None, free], u[None, free]),
     )
     return statistics(rows, problem.known)
 

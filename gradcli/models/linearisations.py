@@ -32,11 +32,12 @@ def linearised(problem: Problem, points: Any) -> Linearised:
     np = arrays.numpy_namespace()
     g, p = points.shape
     at_once = max(1, _MOST // (problem.count * (p + 1) or 1))
-    parts = [_linearised(problem, points[i : i + at_once]) for i in range(0, g, at_once)]
+    parts = [linearised_at_once(problem, points[i : i + at_once]) for i in range(0, g, at_once)]
     return parts[0] if len(parts) == 1 else Linearised(*map(np.concatenate, zip(*parts)))
 
 
-def _linearised(problem: Problem, points: Any) -> Linearised:
+def linearised_at_once(problem: Problem, points: Any) -> Linearised:
+    """As `linearised`, whatever memory it takes."""
     np = arrays.numpy_namespace()
     with np.errstate(all="ignore"):
         value, first = problem.rows_of(points)

@@ -48,7 +48,10 @@ def magnitudes(problem: Problem, point: Sequence[float]) -> Magnitudes:
     known |= {name: _logarithm(np.asarray(value)) for name, value in problem.fixed.items()}
     variables = [*program.inputs, *(e.output for e in program.equations)]
     numbers = {v: i for i, v in enumerate(variables)}
-    equations = [*_rules(program), *(({v: 1.0}, known.get(v.name or "", 0.0), _EXACT if v.name in known else _HARDLY) for v in program.inputs)]
+    equations = [
+        *_rules(program),
+        *(({v: 1.0}, known.get(v.name or "", 0.0), _EXACT if v.name in known else _HARDLY) for v in program.inputs),
+    ]
     for output in program.outputs[:1]:
         if isinstance(output, Variable):
             equations.append(({output: 1.0}, _logarithm(problem.response), _EXACT))
@@ -85,10 +88,7 @@ def _rules_of(equation: Equation) -> Iterator[_Rule]:
     operands = equation.inputs
     if name in _PRODUCTS:
         yield _sum([(output, 1.0), (operands[0], -1.0), (operands[1], -_PRODUCTS[name])], _EXACT)
-    elif name in _SUMS:
-        for operand in operands:
-            yield _sum([(output, 1.0), (operand, -1.0)], _ABOUT)
-    elif name in _KEEPING:
+    elif name in _SUMS or name in _KEEPING:
         for operand in operands:
             yield _sum([(output, 1.0), (operand, -1.0)], _ABOUT)
     elif name in _POWERS:
@@ -122,8 +122,9 @@ def _sum(terms: Sequence[tuple[Any, float]], weight: float) -> _Rule:
 
 def _places(program: Program, problem: Problem) -> Iterator[tuple[int, tuple[float, float]]]:
     """Parameters that are added to a column or subtracted from it, by their places, with the range that they may be in."""
-    columns = {v: problem.columns[v.name] for v in program.inputs if v.name in problem.columns}
-    parameters = {v: problem.parameters.index(v.name) for v in program.inputs if v.name in problem.parameters}
+    inputs = {v.name or "": v for v in program.inputs}
+    columns = {v: problem.columns[name] for name, v in inputs.items() if name in problem.columns}
+    parameters = {v: problem.parameters.index(name) for name, v in inputs.items() if name in problem.parameters}
     for equation in program.equations:
         name, operands = equation.primitive.name, equation.inputs
         if name not in _SUMS:
