@@ -92,7 +92,7 @@ def local(problem: Problem, point: Any) -> Ending:
 
 def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
     best = found.best
-    message = f"converged: the relative offset is {best.offset:.1e}, and the Hessian is positive definite"
+    message = f"converged: relative offset below {CONVERGED:.0e}, positive-definite Hessian"
     if found.reason is not None:
         message = f"not converged: {found.reason}"
     return Ending(

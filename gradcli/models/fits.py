@@ -22,7 +22,7 @@ from gradcli.models.results import Watcher
 def fit(
     model: str,
     data: Any = None,
-    start: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any] | None = None,
     *,
     response: str | None = None,
     fix: Sequence[str] = (),
@@ -38,13 +38,15 @@ def fit(
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
     watch: Watcher | None = None,
+    **named: Any,
 ) -> Fit:
     """Fit a model `y ~ f`, or `f` with the `response` apart, to data; see `Fit` for what comes back, also where the search
     does not converge.
 
     Names that are columns of the data are data, the others parameters. The data are the path of a table, or a list of
-    them, a data frame, an Arrow table, or a mapping of columns to arrays. `start` gives parameters the values to begin
-    with; those without one are found, from at most `starts` points, which a `seed` chooses. An array in it is a column.
+    them, a data frame, an Arrow table, or a mapping of columns to arrays. `values`, or keywords of any name, are where the
+    search for parameters begins; those without one are found, from at most `starts` points, which a `seed` chooses. An
+    array among them is a column.
     Those of `fix` stay at their values; `bounds` are pairs, None for no bound; a `prior` is "500±50", or a mean with its
     standard deviation. `sigma` is a column or a number: standard deviations up to a common factor, or with
     `absolute_sigma` as they stand. A `loss` is one of `linear soft_l1 huber cauchy`, a `family` of `gaussian poisson
@@ -54,8 +56,9 @@ def fit(
     value at the start.
     """
     np = arrays.numpy_namespace()
-    vectors = {name: value for name, value in (start or {}).items() if np.ndim(value)}
-    numbers = {name: float(value) for name, value in (start or {}).items() if name not in vectors}
+    given = {**(values or {}), **named}
+    vectors = {name: value for name, value in given.items() if np.ndim(value)}
+    numbers = {name: float(value) for name, value in given.items() if name not in vectors}
     table = table_of(data).with_vectors(vectors)
     parameters = Parameters(numbers, tuple(fix), _bounds(bounds or {}), _priors(prior or {}))
     known = Assumptions(family, loss, absolute_sigma, level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
@@ -10,8 +11,8 @@ from gradcli.models.problems import Problem
 
 # So many numbers of derivatives are in memory at a time where there are several points.
 _MOST = 2**22
-# Rows of a block that is factorised while it is in the caches.
-_BLOCK = 2**12
+# Rows that are weighted together, and that are factorised together, while they are in the caches.
+_WEIGHTED, _FACTORISED = 2**15, 2**12
 
 
 class Linearised(NamedTuple):
@@ -40,21 +41,48 @@ def linearised_at_once(problem: Problem, points: Any) -> Linearised:
     """As `linearised`, whatever memory it takes."""
     np = arrays.numpy_namespace()
     with np.errstate(all="ignore"):
-        value, first = problem.rows_of(points)
-        cost = problem.cost(value)
-        root, off = np.sqrt(weights(problem, value, cost)), value - problem.response
-        residual = np.copysign(np.sqrt(np.maximum(cost.first * off, 0)), off)
+        value, derivatives = problem.columns_of(points)
         prior = problem.prior_residuals(points)
-        total = cost.value.sum(-1) + (prior * prior).sum(-1) / 2
-        first *= root[..., None]
-        finite = np.isfinite(total) & np.isfinite(residual).all(-1) & np.isfinite(first.sum((-1, -2)))
-    rows = np.concatenate([first, residual[..., None]], axis=-1)
-    if np.isfinite(problem.priors[1]).any():
-        known = np.concatenate([np.zeros((*prior.shape, prior.shape[-1])), prior[..., None]], axis=-1)
-        known[..., range(prior.shape[-1]), range(prior.shape[-1])] = 1 / problem.priors[1]
-        rows = np.concatenate([rows, known], axis=-2)
-    rows[~finite] = 0
-    return Linearised(np.where(finite, total, np.inf), triangular(rows))
+        total = (prior * prior).sum(-1) / 2
+        factors = [_known(problem, prior)] if np.isfinite(problem.priors[1]).any() else []
+        for start in range(0, problem.count, _WEIGHTED):
+            rows = slice(start, start + _WEIGHTED)
+            cost, weighted = _weighted(problem, rows, value[:, rows], [d[:, rows] for d in derivatives])
+            total += cost
+            factors.append(triangular(weighted))
+        factor = triangular(factors[0] if len(factors) == 1 else np.concatenate(factors, axis=-2))
+        finite = np.isfinite(total) & np.isfinite(factor).all((-1, -2))
+    return Linearised(np.where(finite, total, np.inf), np.where(finite[:, None, None], factor, 0))
+
+
+def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[Any]) -> tuple[Any, Any]:
+    """The cost of some rows `[g]`, and their derivatives and residuals, weighted, `[g, n, p + 1]`."""
+    np = arrays.numpy_namespace()
+    some = problem.with_rows(rows)
+    off = value - some.response
+    stacked = np.empty((*value.shape, len(derivatives) + 1))
+    if problem.known.is_least_squares:
+        root = 1 / some.sigma
+        residual = off * root
+        cost = (residual * residual).sum(-1) / 2
+    else:
+        costs = some.cost(value)
+        root = np.sqrt(weights(some, value, costs))
+        residual = np.copysign(np.sqrt(np.maximum(costs.first * off, 0)), off)
+        cost = costs.value.sum(-1)
+    for i, derivative in enumerate(derivatives):
+        np.multiply(derivative, root, out=stacked[..., i])
+    stacked[..., -1] = residual
+    if not np.isfinite(cost).all():
+        stacked[~np.isfinite(cost)] = 0
+    return cost, stacked
+
+
+def _known(problem: Problem, prior: Any) -> Any:
+    """The rows of what is known before, `[g, p, p + 1]`."""
+    np = arrays.numpy_namespace()
+    slopes = np.broadcast_to(np.diag(1 / problem.priors[1]), (*prior.shape, prior.shape[-1]))
+    return np.concatenate([slopes, prior[..., None]], axis=-1)
 
 
 def weights(problem: Problem, value: Any, cost: Cost) -> Any:
@@ -68,9 +96,9 @@ def triangular(rows: Any) -> Any:
     """The upper triangular factors `[…, k, k]` of matrices `[…, n, k]`, block by block where they are long."""
     np = arrays.numpy_namespace()
     n, k = rows.shape[-2:]
-    while n >= 2 * _BLOCK > 4 * k:
-        whole = n // _BLOCK * _BLOCK
-        blocks = rows[..., :whole, :].reshape(*rows.shape[:-2], -1, _BLOCK, k)
+    while n >= 2 * _FACTORISED > 4 * k:
+        whole = n // _FACTORISED * _FACTORISED
+        blocks = rows[..., :whole, :].reshape(*rows.shape[:-2], -1, _FACTORISED, k)
         factors = np.linalg.qr(blocks, mode="r").reshape(*rows.shape[:-2], -1, k)
         rows = np.concatenate([factors, rows[..., whole:, :]], axis=-2)
         n = rows.shape[-2]

@@ -14,6 +14,8 @@ from gradcli.models.problems import Problem
 _HIDDEN = 1e-12
 # Columns of the scaled Jacobian that are shorter than this beside the longest are rounding alone.
 NOTHING = 1e-13
+# A point is polished where the relative offset is below this: then the error by it is so much of a standard error.
+_DONE = 1e-10
 # Halvings of a step that does not bring the cost down.
 _HALVINGS = 30
 
@@ -48,7 +50,7 @@ def polished(problem: Problem, point: Any, dof: int, most: int = 50) -> Polished
     here = linearised(problem, point[None])
     newton = _newton(problem, point, here, dof)
     iterations, evaluations = 0, 2
-    while iterations < most and newton.step.any():
+    while iterations < most and not _is_done(newton):
         iterations += 1
         moved, there, tried = _lower(problem, point, here, newton.step)
         evaluations += tried
@@ -70,6 +72,10 @@ def polished(problem: Problem, point: Any, dof: int, most: int = 50) -> Polished
         iterations,
         evaluations,
     )
+
+
+def _is_done(newton: _Newton) -> bool:
+    return not newton.step.any() or (newton.offset <= _DONE and newton.least_eigenvalue > 0)
 
 
 def _lower(problem: Problem, point: Any, here: Linearised, step: Any) -> tuple[Any, Linearised | None, int]:

@@ -86,18 +86,19 @@ class Problem:
         found = self.results(point)
         return self._values(found), self._stacked(found, self.parameters, self.count)
 
-    def rows_of(self, points: Any) -> tuple[Any, Any]:
-        """The values `[g, n]` and derivatives `[g, n, p]` at several points `[g, p]`."""
+    def columns_of(self, points: Any) -> tuple[Any, list[Any]]:
+        """The values `[g, n]` at several points `[g, p]`, and the derivatives by each parameter, `[g, n]` too."""
         np = arrays.numpy_namespace()
         g, n = len(points), self.count
         if g == 1:
-            value, first = self.rows(points[0])
-            return value[None], first[None]
-        columns = {name: np.tile(column, g) for name, column in self.columns.items()}
-        columns |= {name: np.repeat(points[:, i], n) for i, name in enumerate(self.parameters)}
-        found = self._first.run(columns, self.fixed, rows=g * n)
-        first = self._stacked(found, self.parameters, g * n)
-        return self._values(found).reshape(g, n), first.reshape(g, n, -1)
+            found = self.results(points[0])
+        else:
+            columns = {name: np.tile(column, g) for name, column in self.columns.items()}
+            columns |= {name: np.repeat(points[:, i], n) for i, name in enumerate(self.parameters)}
+            found = self._first.run(columns, self.fixed, rows=g * n)
+        derivatives = [found.derivatives[name] for name in self.parameters]
+        nothing = np.zeros((g, n)) if any(d is None for d in derivatives) else None
+        return self._values(found).reshape(g, n), [nothing if d is None else d.reshape(g, n) for d in derivatives]
 
     def second(self, point: Any) -> tuple[Any, Any, Any]:
         """As `rows`, and the second derivatives `[n, k]`, by each pair of parameters once, as `numpy.triu_indices` has
