@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gradcli.errors import AccuracyWarning, GradcliError
     from gradcli.models.fits import fit
     from gradcli.models.minima import minimize
+    from gradcli.models.pictures import plot
     from gradcli.models.power_series import series
     from gradcli.models.uncertainties import propagate
     from gradcli.primitives.pasting import c_, r_
@@ -58,6 +59,7 @@ _HOMES = {
     "jacobian": "gradcli.calculus.functional",
     "minimize": "gradcli.models.minima",
     "no_grad": "gradcli.autograd.modes",
+    "plot": "gradcli.models.pictures",
     "propagate": "gradcli.models.uncertainties",
     "r_": "gradcli.primitives.pasting",
     "series": "gradcli.models.power_series",
@@ -89,6 +91,7 @@ __all__ = [
     "jacobian",
     "minimize",
     "no_grad",
+    "plot",
     "propagate",
     "r_",
     "series",

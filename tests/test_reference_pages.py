@@ -56,6 +56,8 @@ NAMED = (
     "box",
     "center",
     "monotonic",
+    "ranges",
+    "curves[].values",
     *RESULTS,
     *MOVED,
     *(f"certified.{part}" for part in RESULTS),
@@ -74,6 +76,10 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
     "gradcli diff": (
         ("diff", "x", "--to", "polars", "--json"),
         ("diff", "x", "--to", "sql", "--dialect", "sqlite", "--json"),
+    ),
+    "gradcli plot": (
+        ("plot", "k/x", "x=-1..1", "k=1,2", "--data", str(DOCS.parent / "examples/data/cooling.csv"), "--json"),
+        ("plot", "1/(x - y)", "x=0..1", "y=0..1", "--json"),
     ),
     "gradcli ops": (("ops", "--json"),),
     "gradcli backends": (("backends", "--json"),),

@@ -112,7 +112,8 @@ def _program_text(options: BindingOptions, environment: Environment) -> tuple[st
         if options.vars == "-":
             raise UsageError("the program and --vars cannot both be standard input", hint="put one of them in a file")
         return environment.read_stdin("the program", MAX_LENGTH), words[1:]
-    if options.vars != "-" and not any(map(reads_input, words)) and environment.has_unread_input():
+    taken = options.vars == "-" or getattr(options, "data", None) == "-" or any(map(reads_input, words))
+    if not taken and environment.has_unread_input():
         _check_input(options, environment)
     if options.file is not None:
         return read_program(options.file), words

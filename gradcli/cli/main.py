@@ -25,6 +25,7 @@ COMMANDS = {
     "diff": "The derivatives of PROGRAM as formulas.",
     "propagate": "The uncertainty of PROGRAM by those of its inputs.",
     "series": "The Taylor polynomial of PROGRAM.",
+    "plot": "The picture of PROGRAM over a range of a name, or over two.",
     "ops": "The functions of the language, or all about the one called NAME.",
     "backends": "The array libraries that can compute: which are installed, their devices, and how to install the rest.",
 }

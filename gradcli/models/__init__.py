@@ -9,6 +9,7 @@ _HOMES: dict[str, str] = {
     "fit": "gradcli.models.fits",
     "minimize": "gradcli.models.minima",
     "propagate": "gradcli.models.uncertainties",
+    "plot": "gradcli.models.pictures",
     "series": "gradcli.models.power_series",
 }
 

@@ -159,9 +159,20 @@ class _Drawing:
         self.keys.append((artist, band.label))
 
     def _field(self, field: Field) -> None:
-        mesh = self.axes.pcolormesh(field.x, field.y, field.z, cmap="viridis", shading="gouraud", rasterized=True)
-        self.axes.contour(field.x, field.y, field.z, levels=_LEVELS, colors="white", alpha=0.6, linewidths=0.8)
-        self.figure.colorbar(mesh, ax=self.axes, label=_plain(field.label))
+        np = arrays.numpy_namespace()
+        low, high = field.limits or (np.nanmin(field.z), np.nanmax(field.z))
+        mesh = self.axes.pcolormesh(
+            field.x, field.y, field.z, cmap="viridis", shading="nearest", vmin=low, vmax=high, rasterized=True
+        )
+        levels = self.matplotlib.ticker.MaxNLocator(_LEVELS).tick_values(low, high)
+        levels = levels[(levels > low) & (levels < high)]
+        if levels.size:
+            z = np.clip(field.z, low, high)
+            self.axes.contour(field.x, field.y, z, levels=levels, colors="white", alpha=0.6, linewidths=0.8)
+        self.axes.set(xlim=(field.x[0], field.x[-1]), ylim=(field.y[0], field.y[-1]))
+        self.figure.colorbar(
+            mesh, ax=self.axes, label=_plain(field.label), extend="both" if field.limits else "neither"
+        )
         if field.arrows is not None:
             self._arrows(field.arrows)
 

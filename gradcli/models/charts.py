@@ -44,13 +44,15 @@ class Arrows(NamedTuple):
 
 
 class Field(NamedTuple):
-    """The numbers `z`, `[n, m]`, over a grid of the places `x`, `[m]`, and `y`, `[n]`, as a map of heights."""
+    """The numbers `z`, `[n, m]`, over a grid of the places `x`, `[m]`, and `y`, `[n]`, as a map of heights; colours are for
+    those between two `limits`, where these are given."""
 
     label: str
     x: Any
     y: Any
     z: Any
     arrows: Arrows | None = None
+    limits: tuple[float, float] | None = None
 
 
 Layer = Line | Points | Band | Field

@@ -1,0 +1,66 @@
+"""Ranges of a name, `0..20`, and several values for it, `0.1,0.2,0.5`, as they are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.run.constant_expressions import constant
+from gradcli.run.nested_texts import items, unreadable
+
+_MARK = ".."
+_HINT = "write x=0..20, from the lower number to the higher"
+
+# The value of an expression that starts at an offset of a whole text.
+Read = Callable[[str, int], Any]
+
+
+class Range(NamedTuple):
+    """The numbers from `low` to `high`, which is greater."""
+
+    low: float
+    high: float
+
+
+class Several(NamedTuple):
+    """Values to be taken one after the other, numbers or arrays."""
+
+    values: tuple[Any, ...]
+
+
+def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
+    """The Range, the Several values or the one that a text says which starts at `offset` of `whole`.
+
+    Raises BindingError, with the place, for a range that is none, and what its expressions raise.
+    """
+
+    def read(part: str, at: int) -> Any:
+        return constant(part, dtype, whole, at)
+
+    if _MARK in text:
+        return range_of(text, offset, whole, read)
+    parts = [*items(text)]
+    if len(parts) == 1:
+        return read(text, offset)
+    return Several(tuple(read(part, offset + at) for at, part in parts))
+
+
+def range_of(text: str, offset: int, whole: str, read: Read) -> Range:
+    """The range that a text says which starts at `offset` of `whole`, its ends as `read` has them.
+
+    Raises BindingError, with the place, for what is no range of finite numbers, or is empty.
+    """
+    low_text, _, high_text = text.partition(_MARK)
+    if not low_text.strip() or not high_text.strip() or high_text.startswith("."):
+        raise unreadable("this is no range", text, offset, whole, _HINT)
+    ends = [read(low_text, offset), read(high_text, offset + len(low_text) + len(_MARK))]
+    if any(arrays.shape(end) for end in ends):
+        raise unreadable("an end of a range is a number", text, offset, whole, _HINT)
+    low, high = map(float, ends)
+    if not math.isfinite(low) or not math.isfinite(high):
+        raise unreadable("an end of a range must be finite", text, offset, whole, _HINT)
+    if not low < high:
+        raise unreadable("there is nothing in this range", text, offset, whole, _HINT)
+    return Range(low, high)

@@ -1,0 +1,399 @@
+"""`gradcli plot` and `gradcli.plot`: the points of curves and fields, and what is drawn of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.errors import BindingError, EvaluationError, ShapeError, UsageError
+from gradcli.models import by_matplotlib, by_plotext
+from gradcli.models.refinement import MOST_EVALUATIONS
+
+
+def curve_of(program, over, **options):
+    (curve,) = gradcli.plot(program, {"x": over}, **options).curves
+    return curve.x, curve.y
+
+
+def gaps_of(x, y):
+    """The middles of the gaps in a curve."""
+    at = np.flatnonzero(np.isnan(y))
+    return (x[at - 1] + x[at + 1]) / 2
+
+
+# --- points of curves
+
+
+@pytest.mark.parametrize(
+    ("program", "low", "high", "function"),
+    [
+        ("sin(x)", 0.0, 20.0, np.sin),
+        ("exp(x)", 0.0, 700.0, np.exp),
+        ("tanh(1e6*x)", -1.0, 1.3, lambda x: np.tanh(1e6 * x)),
+        ("1/(x**2 + 1e-12)", -1.0, 1.1, lambda x: 1 / (x**2 + 1e-12)),
+        ("abs(x - 0.3)", 0.0, 1.0, lambda x: abs(x - 0.3)),
+        ("cbrt(x)", -1.0, 1.3, np.cbrt),
+        ("sin(40*x)", 0.0, 20.0, lambda x: np.sin(40 * x)),
+        ("exp(-((x - 3.3)/0.05)**2)", 0.0, 20.0, lambda x: np.exp(-(((x - 3.3) / 0.05) ** 2))),
+    ],
+)
+def test_lines_between_the_points_follow_a_curve(program, low, high, function):
+    x, y = curve_of(program, (low, high))
+    assert (x[0], x[-1]) == (low, high)
+    assert np.isfinite(y).all()
+    assert len(x) < 10_000
+    everywhere = np.linspace(low, high, 100_003)
+    # A steep part is right to less than a dot beside it.
+    dot = (high - low) / 2000
+    near = np.stack([function(everywhere + step) for step in np.linspace(-dot, dot, 9)])
+    drawn = np.interp(everywhere, x, y)
+    height = np.ptp(y)
+    assert (drawn <= near.max(0) + 0.003 * height).all()
+    assert (drawn >= near.min(0) - 0.003 * height).all()
+
+
+def test_points_stand_where_a_curve_bends():
+    x, _ = curve_of("1/(1 + (20*x)**2)", (-4.0, 4.0))
+    assert np.diff(x).max() / np.diff(x).min() >= 8
+
+
+@pytest.mark.parametrize(
+    ("program", "low", "high", "poles"),
+    [
+        ("tan(x)", 0.0, 20.0, np.pi * (np.arange(6) + 0.5)),
+        ("1/x", -1.0, 1.0, [0.0]),
+        ("1/(x - 1/3)", -1.0, 1.2, [1 / 3]),
+        ("1/(x - 1/3)**2", -1.0, 1.2, [1 / 3]),
+        ("gamma(x)", -3.5, 4.0, [-3.0, -2.0, -1.0, 0.0]),
+        ("1/x + 0.02/(x - 0.6)", -1.0, 1.0, [0.0, 0.6]),
+    ],
+)
+def test_a_pole_is_a_gap(program, low, high, poles):
+    made = gradcli.plot(program, {"x": (low, high)})
+    (curve,) = made.curves
+    np.testing.assert_allclose(gaps_of(curve.x, curve.y), poles, atol=1e-9)
+    # What there is beside it is to be seen.
+    below, above = made.view
+    seen = np.isfinite(curve.y) & (curve.y >= below) & (curve.y <= above)
+    assert seen.mean() > 0.5
+    assert above - below < 300
+    axes = by_matplotlib.drawn(made.chart()).axes[0]
+    assert axes.get_ylim() == made.view
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), curve.y)
+
+
+def test_the_poles_of_many_periods_are_gaps():
+    x, y = curve_of("tan(x)", (0.0, 1000.0))
+    np.testing.assert_allclose(gaps_of(x, y), np.pi * (np.arange(318) + 0.5), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("program", "low", "high", "jumps"),
+    [
+        ("floor(x)", 0.0, 5.3, [1, 2, 3, 4, 5]),
+        ("x - floor(x)", 0.0, 3.1, [1, 2, 3]),
+        ("where(x < 0.37, x, x**2 + 3)", 0.0, 1.0, [0.37]),
+        ("if x < 1/3 { 0 } else { 1 }", 0.0, 1.0, [1 / 3]),
+        ("sign(x)", -1.0, 2.1, [0.0]),
+    ],
+)
+def test_a_jump_is_a_gap_and_hides_nothing(program, low, high, jumps):
+    made = gradcli.plot(program, {"x": (low, high)})
+    (curve,) = made.curves
+    np.testing.assert_allclose(gaps_of(curve.x, curve.y), jumps, atol=1e-9)
+    assert made.view is None
+
+
+@pytest.mark.parametrize(
+    ("program", "low", "high", "begin", "end"),
+    [
+        ("sqrt(x)", -1.0, 1.0, 0.0, 1.0),
+        ("sqrt(x)", -1.3, 1.0, 0.0, 1.0),
+        ("acos(x)", -2.0, 2.5, -1.0, 1.0),
+        ("log(x)", -0.7, 1.0, 0.0, 1.0),
+        ("sqrt(-x)", 0.0, 1.0, 0.0, 0.0),
+    ],
+)
+def test_a_curve_reaches_the_ends_of_its_domain(program, low, high, begin, end):
+    x, y = curve_of(program, (low, high))
+    np.testing.assert_allclose([x[0], x[-1]], [begin, end], atol=1e-12)
+    assert np.isfinite(y).all()
+
+
+@pytest.mark.parametrize("program", ["sin(1/x)", "sin(1e6*x)", "tan(1e5*x)", "x*sin(1/x)"])
+def test_points_are_bounded(program):
+    x, _ = curve_of(program, (-1.0, 1.0))
+    assert len(x) <= 2 * MOST_EVALUATIONS
+
+
+def test_what_has_no_derivative_is_drawn_all_the_same():
+    x, y = curve_of("nextafter(x, 2)", (0.0, 1.0))
+    np.testing.assert_allclose(x, y, atol=1e-9)
+    x, y = curve_of("detach(x)**2", (0.0, 1.0))
+    np.testing.assert_allclose(y, x**2)
+
+
+# --- several curves
+
+
+def test_derivatives_are_exact():
+    value, first, second = gradcli.plot("x**3 - x", {"x": "-2..2"}, order=2).curves
+    assert [c.label for c in (value, first, second)] == ["x**3 - x", "d/dx", "d2/dx2"]
+    np.testing.assert_allclose(value.y, value.x**3 - value.x, atol=1e-14)
+    np.testing.assert_allclose(first.y, 3 * first.x**2 - 1, atol=1e-14)
+    np.testing.assert_allclose(second.y, 6 * second.x, atol=1e-14)
+
+
+def test_a_list_has_a_curve_for_each_value(run):
+    made = run("plot", "exp(-k*x + b)", "x=0..5", "k=0.1,0.2, 1/2", "b=0,1", "--order", "1", "--json").json
+    assert made["ranges"] == {"x": [0.0, 5.0]}
+    assert [(c["order"], c["values"]) for c in made["curves"]] == [
+        (order, {"k": k, "b": b}) for k in (0.1, 0.2, 0.5) for b in (0, 1) for order in (0, 1)
+    ]
+    assert made["curves"][3]["label"] == "d/dx, k=0.1, b=1"
+    last = made["curves"][-1]
+    np.testing.assert_allclose(last["y"], -0.5 * np.exp(1 - 0.5 * np.array(last["x"])))
+
+
+def test_values_may_be_tensors(run):
+    (curve,) = run("plot", "sum(w*x)", "x=-pi..pi", "w=[1,2]", "--json").json["curves"]
+    np.testing.assert_allclose(curve["y"], 3 * np.array(curve["x"]))
+    assert (curve["x"][0], curve["x"][-1]) == (-np.pi, np.pi)
+    assert "values" not in curve
+
+
+def test_gaps_in_json_are_nan(run):
+    (curve,) = run("plot", "1/x", "x=-1..1", "--json").json["curves"]
+    assert curve["y"].count("NaN") == 1
+
+
+# --- logarithmic axes
+
+
+def test_logarithmic_axes_have_points_all_along_them():
+    x, y = curve_of("1/(1 + x**2)", (1e-3, 1e3), log="x,y")
+    assert (x[0], x[-1]) == (1e-3, 1e3)
+    np.testing.assert_allclose(y, 1 / (1 + x**2))
+    assert (x < 0.01).sum() > 10
+    axes = by_matplotlib.drawn(gradcli.plot("x**2", {"x": (1, 10)}, log="y").chart()).axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
+
+
+def test_along_a_logarithmic_axis_there_is_what_is_above_0():
+    x, y = curve_of("x", (-1.0, 1.0), log="y")
+    assert 0 <= x[0] < 1e-12
+    assert (y > 0).all()
+
+
+# --- fields
+
+
+def test_a_field_has_values_and_gradients(run):
+    field = run("plot", "sin(x)*y**2", "x=0..20", "y=0..5", "--json").json["field"]
+    x, y = np.meshgrid(field["x"], field["y"])
+    assert (x[0, 0], x[0, -1], y[0, 0], y[-1, 0]) == (0, 20, 0, 5)
+    np.testing.assert_allclose(field["value"], np.sin(x) * y**2, atol=1e-14)
+    np.testing.assert_allclose(field["dx"], np.cos(x) * y**2, atol=1e-14)
+    np.testing.assert_allclose(field["dy"], np.sin(x) * 2 * y, atol=1e-14)
+
+
+def test_the_colours_of_a_field_are_cut_at_a_pole_and_not_at_a_peak():
+    pole = gradcli.plot("1/(x - y)", {"x": (-1, 1), "y": (-1, 1)})
+    assert -50 < pole.view[0] < pole.view[1] < 50
+    peak = gradcli.plot("exp(-200*(x**2 + y**2))", {"x": (-5, 5), "y": (-5, 5)})
+    assert peak.view is None
+    mesh = by_matplotlib.drawn(pole.chart()).axes[0].collections[0]
+    assert mesh.get_clim() == pole.view
+
+
+# --- points from a file
+
+
+def test_points_are_drawn_with_their_curve(run, tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("id,t,y\n1,0,2\n2,1,\n3,2,0.3\n")
+    result = run("plot", "2*exp(-t)", "t=0..3", "--data", str(path), "--json")
+    assert result.json["points"] == {"label": ["t", "y"], "x": [0.0, 2.0], "y": [2.0, 0.3], "left_out": 1}
+    assert result.err == "1 rows of the data lack a number and are left out\n"
+    chosen = run("plot", "2*x", "x=0..3", "--data", f"{path}:id,t", "--json", "--quiet")
+    assert chosen.json["points"]["x"] == [1, 2, 3]
+    assert chosen.err == ""
+    piped = run("plot", "2*t", "t=0..3", "--data", "-", "--json", stdin="t,v\n1,5\n")
+    assert piped.json["points"]["y"] == [5.0]
+
+
+# --- drawn as text
+
+
+def test_a_curve_is_drawn_on_80_columns(run):
+    result = run("plot", "sin(x)", "x=0..20")
+    assert result.status == 0
+    assert result.err == ""
+    lines = result.out.splitlines()
+    assert max(map(len, lines)) == 80
+    assert "\x1b" not in result.out
+    assert sum(any("⠀" < c <= "⣿" for c in line) for line in lines) > 15
+
+
+def test_curves_without_colours_are_told_by_characters(run):
+    out = run("plot", "k*x", "x=0..1", "k=1,2,-1").out
+    assert all(mark in out for mark in ("* k=1", "+ k=2", "o k=-1"))
+
+
+class Terminal:
+    """A terminal of which columns are known, or not."""
+
+    def __init__(self, run, columns):
+        self.columns = columns
+
+    def draw(self, *words, variables=None, encoding="utf-8"):
+        import io
+
+        from gradcli.cli.environment import Environment
+        from gradcli.cli.main import main
+
+        stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        stream.isatty = lambda: True
+        known = {"COLUMNS": str(self.columns)} if self.columns else {}
+        assert main(words, Environment(io.StringIO(), stream, io.StringIO(), known | (variables or {}))) == 0
+        stream.seek(0)
+        return stream.read()
+
+
+def plain(text):
+    import re
+
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
+
+
+@pytest.mark.parametrize("columns", [None, 50, 133, 3])
+def test_a_terminal_has_colours_and_its_own_width(run, columns):
+    out = Terminal(run, columns).draw("plot", "k*x", "x=0..1", "k=1,2")
+    assert "\x1b[" in out
+    widest = max(len(line.rstrip()) for line in plain(out).splitlines())
+    assert widest == {None: 80, 3: 32}.get(columns, columns)
+
+
+def test_no_color_is_heeded_and_ascii_is_enough(run):
+    assert "\x1b" not in Terminal(run, 80).draw("plot", "x", "x=0..1", variables={"NO_COLOR": "1"})
+
+
+def test_a_field_is_drawn_with_shades_and_arrows(run):
+    lines = run("plot", "x + 2*y", "x=0..1", "y=0..1").out.splitlines()
+    assert lines[1].startswith("1.0┤###")
+    assert lines[1].endswith("@@@│")
+    assert lines[20].startswith("0.0┤...")
+    assert lines[-1] == "  .:-=+*#%@ x + 2*y: 0 to 3"
+    # Uphill as it is seen, where the picture is wider than it is high.
+    assert sum(line.count("↑") for line in lines) == 35
+    assert not any(arrow in line for line in lines for arrow in "→↗↖←↙↓↘")
+
+
+def test_a_million_points_are_drawn_as_shades():
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(2, 1_000_000))
+    chart = gradcli.plot("x", {"x": (-3, 3)}, data={"x": x, "y": y}).chart()
+    text = by_plotext.text(chart, by_plotext.Style())
+    assert "of 1,000,000 points" in text
+    assert text.count("@") > 20
+    figure = by_matplotlib.drawn(chart)
+    assert figure.axes[0].collections[0].get_array().sum() == 1_000_000
+
+
+@pytest.mark.parametrize("program", ["1e300*x**3", "1e-300*x", "1e308*tan(x)", "3", "1e-320*x", "1e15 + x", "-1/x**8"])
+@pytest.mark.parametrize("columns", [32, 80])
+def test_strange_heights_are_drawn(program, columns):
+    chart = gradcli.plot(program, {"x": (-1, 7)}).chart()
+    assert len(by_plotext.text(chart, by_plotext.Style(columns)).splitlines()) >= 12
+    by_matplotlib.drawn(chart).canvas.draw()
+
+
+# --- files
+
+
+def test_a_picture_is_saved(run, tmp_path):
+    for format, begins in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        path = tmp_path / f"f.{format}"
+        result = run("plot", "tan(x)", "x=0..7", "--output", str(path))
+        assert (result.status, result.out, result.err) == (0, "", "")
+        assert path.read_bytes().startswith(begins)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["f.pdf", "f.png", "f.svg"]
+    failed = run("plot", "x", "x=0..1", "--output", str(tmp_path / "no" / "f.png"))
+    assert failed.status == 1
+    assert "cannot write" in failed.err
+
+
+def test_libraries_that_draw_are_loaded_by_who_draws():
+    code = (
+        "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment;"
+        "main(['plot', 'x', 'x=0..1', '--json'], Environment.of_process());"
+        "main(['eval', 'x', 'x=0'], Environment.of_process());"
+        "print([m for m in ('matplotlib', 'plotext') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+
+
+@pytest.mark.parametrize(("library", "words"), [("plotext", ()), ("matplotlib", ("--output", "f.png"))])
+def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(library, words, run, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    result = run("plot", "x", "x=0..1", *words)
+    assert result.status == 1
+    assert library in result.err.lower()
+    assert "install" in result.err.splitlines()[-1]
+
+
+# --- errors
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (["x"], "there is no range to plot over", "x=0..20"),
+        (["k*x", "k=2", "x=1"], "there is no range to plot over", "k=0..20"),
+        (["x*y*z", "x=0..1", "y=0..1", "z=0..1"], "there are 3 ranges: x, y, z", "two for a field"),
+        (["x", "x=1..1"], "there is nothing in this range", "x=0..20"),
+        (["x", "x=1..0"], "there is nothing in this range", "lower number"),
+        (["x", "x=..1"], "this is no range", "x=0..20"),
+        (["x", "x=0..1..2"], "'1..2' is not a number", ""),
+        (["x", "x=0..1/0"], "an end of a range must be finite", ""),
+        (["x", "x=0..[1]"], "an end of a range is a number", ""),
+        (["x", "x=0..1", "--output", "a.gif"], "'a.gif' does not end in .png, .svg, .pdf", ""),
+        (["x", "x=0..1", "--output", "a"], "'a' does not end in .png, .svg, .pdf", "'a.png'"),
+        (["x", "x=0..1", "--log", "z"], "there is no logarithmic axis 'z'", "--log x,y"),
+        (["x", "x=0..1", "--log", "x"], "a logarithmic axis begins above 0", "x=0.001..20"),
+        (["x*k", "x=0..1"], "unknown name 'k'", "k=1"),
+        (["x", "x=0..1", "k=2"], "the program does not read 'k'", ""),
+        (["x + y", "x=0..1", "y=0..1", "--order", "1"], "--order is for one range", ""),
+        (["x + y*k", "x=0..1", "y=0..1", "k=1,2"], "a list of values is for one range", ""),
+        (["[x, x]", "x=0..1"], "a curve is of numbers, and the value has shape [2]", "sum"),
+        (["k*x", "x=0..1", "k=" + ",".join(["1"] * 51)], "there are 51 curves, more than 50", ""),
+    ],
+)
+def test_errors_of_usage(words, message, hint, run):
+    result = run("plot", *words)
+    assert result.out == ""
+    assert message in result.err.splitlines()[0]
+    assert hint in result.err
+
+
+def test_where_nothing_is_finite_nothing_is_drawn(run):
+    result = run("plot", "log(x)", "x=-2..-1")
+    assert result.status == 1
+    assert "nothing to be seen" in result.err
+    with pytest.raises(EvaluationError, match="nothing to be seen"):
+        gradcli.plot("log(x*y)", {"x": (-2, -1), "y": (1, 2)})
+
+
+def test_errors_in_python():
+    for values, error in (({"x": 1}, UsageError), ({"x": (2, 1)}, BindingError), ({"x": "0.."}, BindingError)):
+        with pytest.raises(error):
+            gradcli.plot("x", values)
+    with pytest.raises(ShapeError, match="a curve is of numbers"):
+        gradcli.plot("[x, x]", {"x": (0, 1)})
+    with pytest.raises(BindingError, match="two columns"):
+        gradcli.plot("x", {"x": (0, 1)}, data={"x": [1.0]})
