@@ -24,6 +24,7 @@ COMMANDS = {
     "graph": "The operations that PROGRAM records, from its value down to its inputs.",
     "diff": "The derivatives of PROGRAM as formulas.",
     "propagate": "The uncertainty of PROGRAM by those of its inputs.",
+    "solve": "The roots of EQUATIONS, and their derivatives by the constants in these.",
     "series": "The Taylor polynomial of PROGRAM.",
     "plot": "The picture of PROGRAM over a range of a name, or over two.",
     "ops": "The functions of the language, or all about the one called NAME.",

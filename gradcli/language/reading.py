@@ -11,6 +11,10 @@ _PART = 24
 
 def read(source: str) -> tree.Module:
     """The tree of a program. Raises ProgramSyntaxError, located in `source`, and LimitError for one of too many parts."""
-    program = parse(source)
+    return charged(parse(source))
+
+
+def charged(program: tree.Module) -> tree.Module:
+    """A program that was parsed. Raises LimitError for one of too many parts."""
     limits.charge_steps(_PART * len(tree.everything(program)))
     return program

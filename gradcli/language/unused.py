@@ -35,7 +35,7 @@ def _values(program: tree.Module) -> Iterator[Unused]:
         statements, used = blocks.pop()
         for place, node in enumerate(statements):
             last = used and place == len(statements) - 1
-            if isinstance(node, tree.Evaluate) and not last and not _does_something(node.value):
+            if isinstance(node, tree.Evaluate) and not last and not does_something(node.value):
                 yield Unused(node.span, _NOT_USED)
             elif isinstance(node, tree.If):
                 blocks += [(node.body, last), (node.orelse, last)]
@@ -45,7 +45,7 @@ def _values(program: tree.Module) -> Iterator[Unused]:
                 blocks.append((node.body.statements, False))
 
 
-def _does_something(value: tree.Expression) -> bool:
+def does_something(value: tree.Expression) -> bool:
     """Whether an expression is there for what it does: a call of a method, a docstring, or `…`."""
     return isinstance(value, tree.String) or (isinstance(value, tree.Call) and value.name in scope.LIST_METHODS)
 

@@ -11,6 +11,7 @@ _HOMES: dict[str, str] = {
     "propagate": "gradcli.models.uncertainties",
     "plot": "gradcli.models.pictures",
     "series": "gradcli.models.power_series",
+    "solve": "gradcli.models.roots",
 }
 
 

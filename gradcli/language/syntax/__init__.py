@@ -1,11 +1,11 @@
 """Programs as text, to a frozen tree with places.
 
-`parse` gives the tree of a program, `parse_expression` that of a single expression; the nodes are
-in `gradcli.language.syntax.tree`. Both raise `ProgramSyntaxError` and nothing else.
+`parse` gives the tree of a program, `parse_expression` that of a single expression, and `parse_equations` the
+statements of a text of equations; the nodes are in `gradcli.language.syntax.tree`. All raise `ProgramSyntaxError` and nothing else.
 """
 
 from gradcli.language.syntax.layout import MAX_NESTING
 from gradcli.language.syntax.lexer import MAX_LENGTH
-from gradcli.language.syntax.parser import parse, parse_expression
+from gradcli.language.syntax.parser import parse, parse_equations, parse_expression
 
-__all__ = ["MAX_LENGTH", "MAX_NESTING", "parse", "parse_expression"]
+__all__ = ["MAX_LENGTH", "MAX_NESTING", "parse", "parse_equations", "parse_expression"]

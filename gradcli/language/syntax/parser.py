@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from gradcli.errors import GradcliError, ProgramSyntaxError, Span
 from gradcli.language.syntax import (
@@ -19,13 +19,37 @@ from gradcli.language.syntax import (
 )
 from gradcli.language.syntax.readings import Readings
 
+_OPENING, _CLOSING = ("LPAR", "LSQB", "LBRACE", "INDENT"), ("RPAR", "RSQB", "RBRACE", "DEDENT")
 # What the rules of the grammar make, by their names.
 ACTIONS = {**vars(build_expressions), **vars(build_statements)}
 
 
+# Reads a text. Raises GradcliError, Readings and UnexpectedToken.
+Read = Callable[[str], Any]
+
+
+class Said(NamedTuple):
+    """A statement of a text that may have equations: as statements of a program, None where it stands for none, and the
+    `sides` of the one `=` in it."""
+
+    statements: tuple[tree.Statement, ...] | None
+    sides: tuple[tree.Expression, tree.Expression] | None = None
+
+
 def parse(source: str) -> tree.Module:
     """The tree of a program. Raises ProgramSyntaxError, located in `source`."""
-    body = _parse(source, "program", lines=True)
+    return tree.Module(Span(0, len(source)), source, program_body(_parse(source, _whole_program), source))
+
+
+def parse_equations(source: str) -> list[Said]:
+    """The statements of a program in which an expression may stand on the left of `=`. Raises ProgramSyntaxError, located
+    in `source`."""
+    said: list[Said] = _parse(source, _equations)
+    return said
+
+
+def program_body(body: tuple[tree.Statement, ...], source: str) -> tuple[tree.Statement, ...]:
+    """The statements that a program of these is run by. Raises ProgramSyntaxError where there are none."""
     if not body:
         raise ProgramSyntaxError(
             "the program is empty",
@@ -33,7 +57,7 @@ def parse(source: str) -> tree.Module:
             span=Span(len(source), len(source)),
             source=source,
         )
-    return tree.Module(Span(0, len(source)), source, (*body, *_call_of_the_last(body)))
+    return (*body, *_call_of_the_last(body))
 
 
 def _call_of_the_last(body: tuple[tree.Statement, ...]) -> tuple[tree.Statement, ...]:
@@ -50,13 +74,13 @@ def _call_of_the_last(body: tuple[tree.Statement, ...]) -> tuple[tree.Statement,
 
 def parse_expression(source: str) -> tree.Expression:
     """The tree of a single expression. Raises ProgramSyntaxError, located in `source`."""
-    expression: tree.Expression = _parse(source, "expression", lines=False)
+    expression: tree.Expression = _parse(source, lambda text: _read(text, "expression", lines=False))
     return expression
 
 
-def _parse(source: str, start: str, *, lines: bool) -> Any:
+def _parse(source: str, read: Read) -> Any:
     try:
-        return _read(source, start, lines=lines)
+        return read(source)
     except GradcliError as found:
         error: GradcliError = found
     except Readings as readings:
@@ -66,8 +90,58 @@ def _parse(source: str, start: str, *, lines: bool) -> Any:
     except lalr.UnexpectedToken as unexpected:
         error = _explained(source, unexpected)
     error.locate(None, source)
-    _propose(error, source, start, lines=lines)
+    _propose(error, source, read)
     raise error from None
+
+
+def _whole_program(source: str) -> tuple[tree.Statement, ...]:
+    body: tuple[tree.Statement, ...] = _read(source, "program", lines=True)
+    return body
+
+
+def _equations(source: str) -> list[Said]:
+    prepared = parse_tables.load()
+    lexer.check_text(source)
+
+    def read(part: Sequence[lexer.Token]) -> tuple[tree.Statement, ...]:
+        end = lexer.Token(lexer.END, "", part[-1].end_pos, part[-1].end_pos)
+        found: tuple[tree.Statement, ...] = lalr.run(prepared, "program", iter([*part, end]), ACTIONS)
+        return found
+
+    return [_said(part, read) for part in _statements(tokens(source, prepared, lines=True))]
+
+
+def _statements(found: Iterable[lexer.Token]) -> Iterator[list[lexer.Token]]:
+    """The tokens of each statement that is in no other."""
+    part: list[lexer.Token] = []
+    depth = 0
+    for token in found:
+        depth += (token.type in _OPENING) - (token.type in _CLOSING)
+        if token.type == lexer.END or (token.type == "SEPARATOR" and depth <= 0):
+            if part:
+                yield part
+            part = []
+        else:
+            part.append(token)
+
+
+def _said(part: Sequence[lexer.Token], read: Callable[[Sequence[lexer.Token]], tuple[tree.Statement, ...]]) -> Said:
+    places, depth = [], 0
+    for i, token in enumerate(part):
+        depth += (token.type in _OPENING) - (token.type in _CLOSING)
+        if depth == 0 and token.type in ("EQUAL", "COLON", "BACKWARD"):
+            places.append(i)
+    if not places or part[places[0]].type != "EQUAL" or any(part[i].type != "COLON" for i in places[1:]):
+        return Said(read(part))
+    left, right = part[: places[0]], part[places[0] + 1 :]
+    sides = [read(side) for side in (left, right) if side]
+    if len(sides) < 2 or not all(len(side) == 1 and isinstance(side[0], tree.Evaluate) for side in sides):
+        return Said(read(part))
+    try:
+        statements = read(part)
+    except ProgramSyntaxError:
+        statements = None
+    return Said(statements, (sides[0][0].value, sides[1][0].value))  # type: ignore[attr-defined]
 
 
 def _read(source: str, start: str, *, lines: bool) -> Any:
@@ -95,13 +169,13 @@ def _explained(source: str, unexpected: lalr.UnexpectedToken) -> GradcliError:
     return explain(source, unexpected)
 
 
-def _propose(error: GradcliError, source: str, start: str, *, lines: bool) -> None:
+def _propose(error: GradcliError, source: str, read: Read) -> None:
     """Have the hint of an error say what to write, where that is a notation that is known."""
     from gradcli.language.syntax.notations import proposal
 
     def is_read(text: str, place: int) -> bool:
         try:
-            _read(text, start, lines=lines)
+            read(text)
         except GradcliError as stopped:
             return stopped.span is not None and stopped.span.start > place
         except Readings:

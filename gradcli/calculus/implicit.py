@@ -1,0 +1,158 @@
+"""Derivatives of what equations define: of their solution by what stands in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+from gradcli import arrays
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.calculus.higher_orders import Function
+from gradcli.calculus.interpolation import Counts, Weights, counts, directions
+from gradcli.calculus.jacobians import jacobians_by_either_mode
+from gradcli.kinds import batch
+from gradcli.kinds.taylor import Jet
+from gradcli.primitives.arithmetic import add, multiply, negative
+from gradcli.primitives.conversions import reshape
+from gradcli.primitives.matrices import solve
+from gradcli.primitives.shape import concat, matrix_transpose, stack
+
+# Of an unknown by names joined with commas, as those of `higher_orders`.
+Found = dict[str, dict[str, Any]]
+
+
+def square_jacobian(function: Function, unknowns: Mapping[str, Any], others: Mapping[str, Any]) -> Any:
+    """The Jacobian of n equations by their n unknowns, whose elements stand one after another: a matrix [n, n]."""
+
+    def run(given: Mapping[str, Any]) -> Any:
+        return function({**others, **unknowns, **given})
+
+    with enable_grad():
+        leaves = {name: Tensor(value).requires_grad_() for name, value in unknowns.items()}
+        value = run(leaves)
+        found = jacobians_by_either_mode(run, leaves, value)
+    size = arrays.size(value)
+    parts = [
+        arrays.zeros((size, leaf.size), leaf.dtype, arrays.foreign_namespace((leaf.inner,)))
+        if found[name] is None
+        else reshape(found[name], (size, leaf.size))
+        for name, leaf in leaves.items()
+    ]
+    return _plain(concat(parts, 1) if len(parts) > 1 else parts[0])
+
+
+def implicit_derivatives(
+    function: Function, unknowns: Mapping[str, Any], constants: Mapping[str, Any], order: int
+) -> Found:
+    """The derivatives up to an order, by `constants`, of the `unknowns` for which the vector that `function` makes of
+    both is 0, where they are so and the Jacobian by them is regular. Their shapes are those of the unknown and of what
+    they are by joined.
+
+    The unknowns are found as series along directions of the constants, coefficient after coefficient, from the same
+    linear system: what the equations have of order k with the unknowns up to order k-1 is what the coefficient of order
+    k makes 0 (A. Griewank and A. Walther, Evaluating Derivatives, 2nd ed. 2008, ch. 15).
+    """
+    solution = _Solution(function, unknowns, constants, order)
+    return {name: solution.derivatives(name) for name in unknowns}
+
+
+class _Solution:
+    def __init__(
+        self, function: Function, unknowns: Mapping[str, Any], constants: Mapping[str, Any], order: int
+    ) -> None:
+        self.function = function
+        self.unknowns = unknowns
+        self.constants = constants
+        self.order = order
+        self.jacobian = square_jacobian(function, unknowns, constants)
+        self.places = _places(unknowns)
+        self.variables = _places(constants)
+        count = sum(map(len, self.variables.values()))
+        self.directions = [*directions(count, order)]
+        # Coefficients of all unknowns, from that of order 1 on: for each a row for every direction.
+        self.coefficients: list[Any] = []
+        self.weights = Weights(order)
+        self.rows = {direction: i for i, direction in enumerate(self.directions)}
+        if count:
+            self._expand()
+
+    def _expand(self) -> None:
+        number, nesting = len(self.directions), batch.new_nesting()
+        steps = {name: self._steps(name) for name in self.constants}
+        for k in range(1, self.order + 1):
+            given = {
+                name: Jet([value, batch.Batched(steps[name], nesting)], k) for name, value in self.constants.items()
+            }
+            for name, value in self.unknowns.items():
+                known = [batch.Batched(self._part(c, name), nesting) for c in self.coefficients]
+                given[name] = Jet([value, *known], k)
+            with batch.row_by_row(nesting):
+                rest = _plain(self.function(given))
+            missing = rest.coefficient(k) if isinstance(rest, Jet) else None
+            size = arrays.shape(self.jacobian)[0]
+            if missing is None:
+                missing = rest.zeros() if isinstance(rest, Jet) else arrays.zeros_like(rest)
+            right = reshape(batch.unbatched(missing, nesting, number), (number, size))
+            self.coefficients.append(negative(matrix_transpose(solve(self.jacobian, matrix_transpose(right)))))
+
+    def _steps(self, name: str) -> Any:
+        """The directions as rows, in the shape of a constant."""
+        value = self.constants[name]
+        places = self.variables[name]
+        rows = arrays.numpy_namespace().zeros((len(self.directions), len(places)), arrays.dtype_name(value))
+        for row, direction in zip(rows, self.directions):
+            for variable, times in direction:
+                if variable in places:
+                    row[variable - places.start] = times
+        return arrays.beside(rows.reshape(len(self.directions), *arrays.shape(value)), value)
+
+    def _part(self, coefficient: Any, name: str) -> Any:
+        """What a coefficient has of one unknown, in its shape, for each direction."""
+        places = self.places[name]
+        part = coefficient[:, places.start : places.stop]
+        return reshape(part, (len(self.directions), *arrays.shape(self.unknowns[name])))
+
+    def derivatives(self, name: str) -> dict[str, Any]:
+        """Those of one unknown."""
+        keys: Iterator[tuple[str, ...]] = (
+            key for n in range(1, self.order + 1) for key in combinations_with_replacement(self.constants, n)
+        )
+        return {",".join(key): self._derivative(name, key) for key in keys}
+
+    def _derivative(self, name: str, key: Sequence[str]) -> Any:
+        rows = self._part(self.coefficients[len(key) - 1], name)
+        places = [*product(*(self.variables[by] for by in key))]
+        found: dict[Counts, Any] = {}
+        for place in places:
+            by = counts(place)
+            if by not in found:
+                terms = [multiply(weight, rows[self.rows[d]]) for d, weight in self.weights.of(by)]
+                total = terms[0]
+                for term in terms[1:]:
+                    total = add(total, term)
+                found[by] = total
+        shape = tuple(s for by in key for s in arrays.shape(self.constants[by]))
+        if not shape:
+            return found[counts(places[0])]
+        own = arrays.shape(self.unknowns[name])
+        # The axes of the unknown come first.
+        return reshape(stack([reshape(found[counts(p)], (math.prod(own),)) for p in places], 1), (*own, *shape))
+
+
+def _places(values: Mapping[str, Any]) -> dict[str, range]:
+    """Where the elements of each value stand among those of all."""
+    found: dict[str, range] = {}
+    first = 0
+    for name, value in values.items():
+        found[name] = range(first, first + arrays.size(value))
+        first = found[name].stop
+    return found
+
+
+def _plain(value: Any) -> Any:
+    while isinstance(value, Tensor):
+        value = value.inner
+    return value

@@ -1,0 +1,192 @@
+"""`gradcli solve`: roots of equations, and their derivatives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from gradcli import limits
+from gradcli.cli import inputs, model_report, table_words
+from gradcli.cli import options as opt
+from gradcli.cli.command import Command
+from gradcli.cli.environment import Environment
+from gradcli.cli.render import Table, number_text
+from gradcli.errors import BindingError, ExitStatus, Span
+from gradcli.io import variables
+from gradcli.language.equations import read_equations
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models.roots import START, Question, Root, Roots, solved
+from gradcli.run.constant_expressions import constant
+
+_EXAMPLE = "gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5"
+_HELP = """\
+Equations are left = right, left == right, or expressions that are to be 0, with ; between them. The
+unknowns are the names with a start, x~1 or w~[1,2], those of --for, or the one with a bracket, x=0..5,
+in which a root is certain where the sign changes. Another NAME = … is a definition.
+
+Examples:
+
+  gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5
+
+  gradcli solve 'x + y = s; x*y = p' x~1 y~2 s=5 p=6 --order 2
+
+  gradcli solve 'tan(x) = x' x=0.1..20 --all
+"""
+
+
+class SolveOptions(NamedTuple):
+    """What `gradcli solve` was asked for."""
+
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="EQUATIONS [NAME~START|NAME=LOW..HIGH|NAME=VALUE]...",
+            help="The equations, or - for standard input; then the starts or the bracket of unknowns, and the values of "
+            "all other names.",
+            show_default=False,
+        ),
+    ] = None
+    file: Annotated[str | None, typer.Option("--file", metavar="PATH", help="Read the equations from a file.")] = None
+    vars: opt.Vars = None
+    input_form: opt.From = None
+    unknowns: Annotated[
+        list[str] | None,
+        typer.Option("--for", metavar="NAMES", help="Solve for these, as in x,y, from their values or from 1."),
+    ] = None
+    all: Annotated[bool, typer.Option("--all", help="Every change of sign in the range of the unknown, x=0..20.")] = (
+        False
+    )
+    wrt: opt.Wrt = None
+    const: opt.Const = None
+    order: Annotated[
+        int, typer.Option("--order", metavar="N", help="The derivatives of the root up to order N, 0, 1 or 2.")
+    ] = 1
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="S", min=0, help="Of further starts, where the first leads nowhere.")
+    ] = 0
+    json: opt.Json = False
+    quiet: opt.Quiet = False
+    traceback: opt.Traceback = False
+    max_steps: opt.MaxSteps = MAX_STEPS
+    max_elements: opt.MaxElements = MAX_ELEMENTS
+    max_seconds: opt.MaxSeconds = None
+    max_memory: opt.MaxMemory = None
+
+
+def run(options: SolveOptions, environment: Environment) -> ExitStatus:
+    """Solve, differentiate, print; see `gradcli solve --help`."""
+    with limits.within(options.max_steps, options.max_elements):
+        question = _question(options, environment)
+        with model_report.watched(environment, options.quiet) as watch:
+            found = solved(question, watch)
+    if options.json:
+        model_report.report({"program": question.equations.program.source}, found, environment)
+    else:
+        model_report.tell([*_tables(found, question)], environment)
+        if not found.converged:
+            environment.complain(f"error: {found.message}")
+    return ExitStatus.SUCCESS if found.converged else ExitStatus.FAILURE
+
+
+class _Unknowns(NamedTuple):
+    """The starts of unknowns, the range of one, and the words that bind other names."""
+
+    starts: dict[str, Any]
+    range: tuple[float, float] | None
+    words: list[str]
+
+
+def _question(options: SolveOptions, environment: Environment) -> Question:
+    text, words = table_words.program_of(options, environment, _EXAMPLE)
+    unknowns = _unknowns(words)
+    values = {name: value() for name, value in inputs.bound(unknowns.words, "float64", options, environment).items()}
+    for name, number in inputs.variables_of(options.vars, environment, False).items():
+        if name in values:
+            raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
+        if name not in unknowns.starts:
+            values[name] = number
+    starts = dict(unknowns.starts)
+    for name in inputs.names_of(options.unknowns):
+        starts.setdefault(name, values.pop(name, START))
+    twice = next((name for name in starts if name in values), None)
+    if twice is not None:
+        raise BindingError(f"'{twice}' is given twice, as an unknown and with a value", hint="leave one of them out")
+    by = inputs.leaves(values, options)
+    equations = read_equations(text, [*starts, *values])
+    return Question(equations, starts, values, by, options.order, unknowns.range, options.all, options.seed)
+
+
+_START = re.compile(r"\s*([^\W\d]\w*)\s*~")
+_RANGE = re.compile(r"\s*[^\W\d]\w*\s*=.*\.\.")
+
+
+def _unknowns(words: list[str]) -> _Unknowns:
+    """Tell the words of unknowns from the others. Raises BindingError for one that is given twice."""
+    starts: dict[str, Any] = {}
+    ends: tuple[float, float] | None = None
+    others: list[str] = []
+    for word in words:
+        start, is_range = _START.match(word), _RANGE.match(word) is not None
+        if start is None and not is_range:
+            others.append(word)
+            continue
+        # As NAME=VALUE has its name.
+        name, text, offset = variables.split_binding(word.replace("~", "=", 1) if start else word)
+        if name in starts or (is_range and ends is not None):
+            raise BindingError(
+                f"'{name}' is given twice" if name in starts else "there are two brackets",
+                hint="give each unknown one start, and a bracket to one alone",
+                span=Span(0, len(word)),
+                source=word,
+            )
+        if start:
+            starts[name] = constant(text, "float64", word, offset)
+        else:
+            ends = _ends(text, word, offset)
+            starts[name] = ends[0]
+    return _Unknowns(starts, ends, others)
+
+
+def _ends(text: str, word: str, offset: int) -> tuple[float, float]:
+    low, _, high = text.partition("..")
+    if not low.strip() or not high.strip():
+        raise BindingError("a bracket has two ends", hint="write x=0..5", span=Span(offset, len(word)), source=word)
+    found = [constant(part, "float64", word, at) for part, at in ((low, offset), (high, offset + len(low) + 2))]
+    if any(getattr(end, "shape", ()) for end in found):
+        raise BindingError(
+            "an end of a bracket is a number", hint="write x=0..5", span=Span(offset, len(word)), source=word
+        )
+    return float(found[0]), float(found[1])
+
+
+def _tables(found: Roots, question: Question) -> Iterator[Table]:
+    if question.all and found.roots:
+        rows = [_row(root) for root in found.roots]
+        yield Table((*rows[0],), [(*row.values(),) for row in rows])
+    for root in () if question.all else found.roots:
+        yield Table((), [(name, number_text(value)) for name, value in root.point.items()])
+        yield model_report.members({"residual": root.residual, "condition": root.condition})
+        if root.derivatives:
+            yield Table(("of", "by", "derivative"), [*_derivatives(root)])
+    if found.converged and (question.all or "singular" in found.message):
+        yield Table((), [("found", found.message)])
+
+
+def _row(root: Root) -> dict[str, str]:
+    """A root of one unknown among several, by what heads its columns."""
+    told = {**root.point, "residual": root.residual, "condition": root.condition}
+    by = {f"{name} by {key}": text for name, key, text in _derivatives(root)}
+    return {name: number_text(value) for name, value in told.items()} | by
+
+
+def _derivatives(root: Root) -> Iterator[tuple[str, str, str]]:
+    derivatives: Mapping[str, Mapping[str, Any]] = root.derivatives or {}
+    for name, by in derivatives.items():
+        for key, value in by.items():
+            yield name, key, number_text(value)
+
+
+COMMAND = Command(SolveOptions, run, _HELP)

@@ -1,0 +1,149 @@
+"""Equations as a program: definitions, and one value, the differences of their sides one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from gradcli.errors import ProgramSyntaxError, Span
+from gradcli.language import scope, stable
+from gradcli.language.reading import charged
+from gradcli.language.syntax import parse_equations, tree
+from gradcli.language.syntax.parser import Said, program_body
+from gradcli.language.unused import does_something
+from gradcli.primitives import table
+
+_HINT = "an equation is left = right, left == right, or an expression that is to be 0"
+
+
+class Equations(NamedTuple):
+    """A program whose value is a vector that is to be 0, and the places of the equations in its text."""
+
+    program: tree.Module
+    places: Sequence[Span]
+
+
+def read_equations(source: str, names: Collection[str]) -> Equations:
+    """Equations for unknowns, in a text of statements: `left = right`, `left == right`, or an expression that is to be 0.
+    `names` are those with values from outside, the unknowns among them: `name = value` is an equation for one of these,
+    and else a definition.
+
+    Raises ProgramSyntaxError, located in `source`, for inequalities, for what could be both, and where there is no
+    equation.
+    """
+    reader = _Reader(source, names)
+    for said in parse_equations(source):
+        reader.read(said)
+    if not reader.equations:
+        # A text of functions alone means the call of the last one.
+        *body, last = program_body(tuple(reader.body), source)
+        if not isinstance(last, tree.Evaluate):
+            raise ProgramSyntaxError("there is no equation", hint=_HINT, span=last.span, source=source)
+        reader.body = body
+        reader.equation(last.value)
+    program, places = reader.equations_and_program()
+    return Equations(charged(program), places)
+
+
+class _Reader:
+    def __init__(self, source: str, names: Collection[str]) -> None:
+        self.source = source
+        self.names = names
+        self.body: list[tree.Statement] = []
+        self.equations: list[Span] = []
+        self.defined: dict[str, Span] = {}
+
+    def read(self, said: Said) -> None:
+        if said.sides is not None and self._is_equation(said):
+            left, right = said.sides
+            span = Span(left.span.start, right.span.end)
+            self._equal(span, left, right)
+            return
+        for statement in said.statements or ():
+            if isinstance(statement, tree.Evaluate) and not does_something(statement.value):
+                self.equation(statement.value)
+            else:
+                self._define(statement)
+
+    def _is_equation(self, said: Said) -> bool:
+        """Whether `=` stands between the sides of an equation, and gives nothing a value."""
+        (statement,) = said.statements or (None,)
+        left = said.sides[0] if said.sides else None
+        if isinstance(statement, tree.Define):
+            return table.find(statement.name) is not None or statement.name in self.defined
+        if not isinstance(statement, tree.Assign):
+            return True
+        if isinstance(left, tree.List):
+            return not scope.names_of(statement.targets[0]).isdisjoint(self.names)
+        base = left
+        while isinstance(base, tree.Index):
+            base = base.value
+        return isinstance(base, tree.Name) and base.id in self.names
+
+    def _define(self, statement: tree.Statement) -> None:
+        names = [statement.name] if isinstance(statement, tree.Define) else []
+        if isinstance(statement, tree.Assign):
+            names = [n for target in statement.targets for n in scope.names_of(target)]
+        for name in names:
+            if name in self.names:
+                raise self._error(f"'{name}' has a value from outside", statement.span, _HINT)
+            if name in self.defined:
+                raise self._error(
+                    f"'{name}' is given a value twice",
+                    statement.span,
+                    f"write {name} == … for an equation, else another name",
+                )
+            self.defined[name] = statement.span
+        self.body.append(statement)
+
+    def equation(self, value: tree.Expression) -> None:
+        """An expression as an equation."""
+        if type(value) is tree.Tuple:
+            for item in value.items:
+                self.equation(item)
+        elif isinstance(value, tree.Compare):
+            strange = next((o for o in value.operators if o != "=="), None)
+            if strange is not None:
+                raise self._error(f"'{strange}' makes no equation", value.span, _HINT)
+            for left, right in pairwise(value.operands):
+                self._equal(Span(left.span.start, right.span.end), left, right)
+        elif isinstance(value, tree.Logical) or (isinstance(value, tree.Unary) and value.operator == "not"):
+            raise self._error("a truth value is no equation", value.span, "several equations are separated by ';'")
+        else:
+            self._let_be_zero(value.span, value)
+
+    def _equal(self, span: Span, left: tree.Expression, right: tree.Expression) -> None:
+        if type(left) is tree.Tuple and type(right) is tree.Tuple and len(left.items) == len(right.items):
+            for one, other in zip(left.items, right.items):
+                self._equal(span, one, other)
+            return
+        between = Span(left.span.end, right.span.start)
+        self._let_be_zero(span, tree.Binary(span, "-", between, left, right))
+
+    def _let_be_zero(self, span: Span, value: tree.Expression) -> None:
+        """Have a value computed here, which is one of the differences."""
+        self.equations.append(span)
+        self.body.append(tree.Assign(span, (tree.BoundName(span, _name(len(self.equations))),), value))
+
+    def equations_and_program(self) -> Equations:
+        # Behind all that is read of the text.
+        end = Span(len(self.source), len(self.source) + 1)
+
+        def call(name: str, argument: tree.Expression) -> tree.Expression:
+            return tree.Call(end, name, end, None, (argument,), (), stable.MODULE)
+
+        count = len(self.equations)
+        vectors = tuple(call("ravel", tree.Name(end, _name(k), "")) for k in range(1, count + 1))
+        value = vectors[0] if count == 1 else call("concat", tree.List(end, vectors))
+        whole = Span(0, len(self.source))
+        program = tree.Module(whole, self.source, (*self.body, tree.Evaluate(whole, value)))
+        return Equations(program, tuple(self.equations))
+
+    def _error(self, message: str, span: Span, hint: str) -> ProgramSyntaxError:
+        return ProgramSyntaxError(message, hint=hint, span=span, source=self.source)
+
+
+def _name(k: int) -> str:
+    """What the difference of the sides of an equation is called, which is no name that can be written."""
+    return f"equation {k}"

@@ -1,0 +1,92 @@
+"""Systems of equations as functions of one vector of unknowns: their residuals and their exact Jacobian."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, Span, UsageError
+from gradcli.language.equations import Equations
+from gradcli.language.interpreter import evaluate
+from gradcli.models.packing import Packing
+from gradcli.run import session
+from gradcli.run.programs import CompiledProgram
+
+
+class System:
+    """Equations for unknowns of these shapes, with the values of all other names."""
+
+    def __init__(self, equations: Equations, unknowns: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
+        self.equations = equations
+        self.packing = Packing.of(unknowns)
+        self.constants = dict(constants)
+        self.program = CompiledProgram(equations.program)
+
+    def check_count(self, point: Any) -> Any:
+        """The differences of the sides at a point. Raises UsageError unless there are as many equations as unknowns."""
+        residual = self.program(**self.values(point))
+        count, size = len(residual), self.packing.size
+        program = self.equations.program
+        if count != size:
+            raise UsageError(
+                f"there {_are(count, 'equation')} for {size} unknown{'s' * (size != 1)}",
+                hint="there must be as many; gradcli minimize takes a sum of squares of more",
+                span=Span(0, len(program.source)),
+                source=program.source,
+            )
+        return residual
+
+    def check(self, point: Any) -> None:
+        """Raise EvaluationError, with its place, where the equations have no value at a point, and as `check_count`."""
+        residual, program = self.check_count(point), self.equations.program
+        xp = arrays.numpy_namespace()
+        if not xp.all(xp.isfinite(residual)):
+            request = session.EvaluationRequest(program, self.values(point), gradient=False, executor="eager")
+            found = [w for w in session.run(request).warnings if w.code == "nonfinite"]
+            raise EvaluationError(
+                "the equations have no value at the start" + (f": {found[0].message}" if found else ""),
+                hint="give another start, as in x~0.5",
+                span=found[0].span if found else self.equations.places[0],
+                source=program.source,
+            )
+
+    def values(self, point: Any) -> dict[str, Any]:
+        """All values by name, the unknowns being the elements of a vector."""
+        return {**self.constants, **self.packing.named(point)}
+
+    def residual(self, point: Any) -> Any:
+        """The differences of the sides [n]; nan where they have no value."""
+        xp = arrays.numpy_namespace()
+        try:
+            return xp.asarray(self.program(**self.values(point)), dtype=float)
+        except EvaluationError:
+            return xp.full(self.packing.size, xp.nan)
+
+    def jacobian(self, point: Any) -> Any:
+        """The derivatives of the differences by the unknowns [n, n]; nan where there are none."""
+        xp = arrays.numpy_namespace()
+        size = self.packing.size
+        try:
+            found = self.program.jacobian(self.values(point), [*self.packing.shapes])
+        except EvaluationError:
+            return xp.full((size, size), xp.nan)
+        matrix = xp.zeros((size, size))
+        for name, place in self.packing.places().items():
+            if found[name] is not None:
+                matrix[:, place] = xp.reshape(found[name], (size, -1))
+        return matrix
+
+    def function(self, given: Mapping[str, Any]) -> Any:
+        """The differences for values that may be of any kinds."""
+        others = {name: value for name, value in self.constants.items() if name not in given}
+        return evaluate(self.equations.program, {**others, **given}).value
+
+    def depends(self, point: Any, names: Sequence[str]) -> list[str]:
+        """Those of the constants on which the differences depend."""
+        found = self.program.jacobian(self.values(point), list(names))
+        return [name for name in names if found[name] is not None]
+
+
+def _are(count: int, what: str) -> str:
+    return f"is 1 {what}" if count == 1 else f"are {count} {what}s"

@@ -1,0 +1,217 @@
+"""`gradcli solve`: equations, their roots, and the derivatives of these."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.errors import BindingError, EvaluationError, GradcliError, ProgramSyntaxError, UsageError
+from gradcli.models import solve
+
+BLACK_SCHOLES = "d = (log(S/K) + (r + v**2/2)*T)/(v*sqrt(T)); S*ndtr(d) - K*exp(-r*T)*ndtr(d - v*sqrt(T)) = price"
+OPTION = {"S": 100.0, "K": 110.0, "r": 0.02, "T": 0.5, "price": 4.0}
+# A weak acid in water: charge, mass, dissociation and the ions of water, in logarithms of concentrations.
+BUFFER = """
+h = exp(lh); oh = exp(loh); a = exp(la); ha = exp(lha)
+h + na = oh + a
+a + ha = c
+lh + la - lha = log(Ka)
+lh + loh = log(Kw)
+"""
+ACID = {"na": 0.05, "c": 0.1, "Ka": 1.8e-5, "Kw": 1e-14}
+ACID_START = {"lh": -10.0, "loh": -20.0, "la": -3.0, "lha": -3.0}
+
+
+def moved(equations: str, start: Any, constants: dict[str, float], name: str, by: str) -> float:
+    """A derivative of a root by differences of fourth order of the roots for other constants."""
+    h = 1e-3 * constants[by]
+
+    def at(k: int) -> float:
+        root = solve(equations, {**constants, by: constants[by] + k * h}, start=start, order=0).roots[0]
+        return float(root.point[name])
+
+    return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
+
+
+@pytest.mark.parametrize(
+    ("equations", "start", "constants"),
+    [
+        ("E - e*sin(E) = M", {"E": 1.0}, {"e": 0.3, "M": 0.8}),
+        (BLACK_SCHOLES, {"v": 0.3}, OPTION),
+        (BUFFER, ACID_START, ACID),
+    ],
+)
+def test_derivatives_by_every_constant(equations: str, start: dict[str, float], constants: dict[str, float]) -> None:
+    found = solve(equations, constants, start=start)
+    assert found.converged
+    for name, by in found.roots[0].derivatives.items():
+        assert set(by) == set(constants)
+        for constant, derivative in by.items():
+            want = moved(equations, start, constants, name, constant)
+            # Relative to the constant: the roots have rounding errors, too.
+            scale = constants[constant]
+            assert scale * derivative == pytest.approx(scale * want, rel=1e-8, abs=1e-11)
+
+
+def test_second_derivatives_are_those_of_the_formula() -> None:
+    root = solve("x**2 + b*x = c", {"b": 1.5, "c": 2.0}, start={"x": 1}, order=2).roots[0]
+    want = gradcli.compile("(-b + sqrt(b**2 + 4*c))/2").derivatives({"b": 1.5, "c": 2.0}, 2)
+    assert root.derivatives["x"] == pytest.approx({k: float(v) for k, v in want.items()}, rel=1e-13)
+
+
+def test_vectors_as_unknowns_and_constants() -> None:
+    A, b = np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([1.0, 2.0])  # noqa: N806
+    root = solve("A@x + x**3 = b", A=A, b=b, start={"x": [0.0, 0.0]}, order=2).roots[0]
+    x = root.point["x"]
+    assert np.allclose(A @ x + x**3, b, atol=1e-15)
+    inverse = np.linalg.inv(A + np.diag(3 * x**2))
+    assert np.allclose(root.derivatives["x"]["b"], inverse)
+    assert np.allclose(root.derivatives["x"]["A"], -np.einsum("ij,k->ijk", inverse, x))
+    want = -np.einsum("ij,jk,jl,j->ikl", inverse, inverse, inverse, 6 * x)
+    assert np.allclose(root.derivatives["x"]["b,b"], want)
+
+
+def test_what_is_a_definition_and_what_an_equation() -> None:
+    assert solve("y = x**2; y == 2 - x", start={"x": 2}).roots[0].point["x"] == pytest.approx(1.0)
+    assert solve("x = cos(x)", start={"x": 1}).roots[0].point["x"] == pytest.approx(0.7390851332151607)
+    assert solve("a = x**2", start={"x": 1}, a=4).roots[0].point["x"] == pytest.approx(2.0)
+    assert solve("f(t) = t**2 - 2; f(x) = 2", start={"x": 1}).roots[0].point["x"] == pytest.approx(2.0)
+    assert solve("sin(x) = 0.5", start={"x": 0}).roots[0].point["x"] == pytest.approx(math.pi / 6)
+    assert solve("x, y = 2, 3", start={"x": 0, "y": 0}).roots[0].point == {"x": 2.0, "y": 3.0}
+    assert solve("[x, y] = [2, 3]", start={"x": 0, "y": 0}).roots[0].point == {"x": 2.0, "y": 3.0}
+    assert solve("p, q = 2, 3; x = p*q", start={"x": 0}).roots[0].point == {"x": 6.0}
+    assert solve("x**2 - 2", unknowns=["x"]).roots[0].point["x"] == pytest.approx(math.sqrt(2))
+    assert solve("def f(x):\n    return x**2 - 2\n", start={"x": 1}).roots[0].residual < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "caret"),
+    [
+        ("x**2 > 2", "'>' makes no equation", "x**2 > 2"),
+        ("x != 2", "'!=' makes no equation", "x != 2"),
+        ("x == 1 and x == 2", "truth value", "x == 1 and x == 2"),
+        ("y = x; y = 2 - x", "given a value twice", "y = 2 - x"),
+        ("y = x", "there is no equation", "y = x"),
+        ("x + = 3", "expression should follow", ""),
+        ("2*x = lgo(3)", "unknown function 'lgo'", "lgo"),
+        ("[x, x] = [1, 2, 3]", "do not broadcast", "[x, x] = [1, 2, 3]"),
+        ("log(-x**2) = 1", "no value at the start", "log(-x**2)"),
+        ("x = y", "unknown name 'y'", "y"),
+    ],
+)
+def test_errors_point_into_the_text(text: str, message: str, caret: str) -> None:
+    with pytest.raises(GradcliError, match=message.replace("(", r"\(")) as caught:
+        solve(text, start={"x": 1})
+    error = caught.value
+    assert error.source == text
+    assert error.span is not None
+    assert not caret or text[error.span.start : error.span.end] == caret
+
+
+def test_wrong_questions() -> None:
+    with pytest.raises(UsageError, match="1 equation for 2 unknowns"):
+        solve("x + y = 1", start={"x": 1, "y": 1})
+    with pytest.raises(UsageError, match="no unknown"):
+        solve("a = 1", a=2)
+    with pytest.raises(BindingError, match="do not read 'q'"):
+        solve("x = 1", start={"x": 1}, q=2)
+    with pytest.raises(EvaluationError, match="no change of sign"):
+        solve("x**2 = 2", bracket={"x": (3, 5)})
+    with pytest.raises(UsageError, match="one unknown"):
+        solve("x = y; x + y = 1", bracket={"x": (3, 5)}, start={"y": 1})
+    with pytest.raises(ProgramSyntaxError):
+        solve("", start={"x": 1})
+
+
+def test_a_bracket_gives_a_root_and_never_a_pole() -> None:
+    assert solve("x**9 = 1e-30", bracket={"x": (0, 5)}).roots[0].point["x"] == pytest.approx(
+        1e-30 ** (1 / 9), rel=1e-12
+    )
+    assert solve("cbrt(x - 1/3)", bracket={"x": (0, 5)}).roots[0].point["x"] == pytest.approx(1 / 3, rel=1e-15)
+    pole = solve("1/(x - 1/3)", bracket={"x": (0, 5)})
+    assert (pole.converged, pole.roots) == (False, [])
+    assert "pole" in pole.message
+    assert "jump" in solve("floor(x) = 0.5", bracket={"x": (0, 5)}).message
+
+
+def test_all_roots_of_a_range() -> None:
+    found = solve("tan(x) = x", bracket={"x": (0.1, 20)}, all=True)
+    assert [round(r.point["x"], 9) for r in found.roots] == [
+        4.493409458, 7.725251837, 10.904121659, 14.066193913, 17.220755272,
+    ]  # fmt: skip
+    assert found.message == "5 roots, 6 changes of sign at poles"
+    close = solve("(x - 1.2345)*(x - 1.2346)*(x - 3)", bracket={"x": (0, 5)}, all=True)
+    assert [r.point["x"] for r in close.roots] == pytest.approx([1.2345, 1.2346, 3.0], rel=1e-11)
+    touching = solve("(x - 1.23)**2*(x - a)", bracket={"x": (0, 5)}, a=4, all=True)
+    assert [round(r.point["x"], 9) for r in touching.roots] == [1.23, 4.0]
+    assert touching.roots[0].derivatives == {"x": {"a": None}}
+    assert solve("exp(x)", bracket={"x": (0, 5)}, all=True).converged is False
+
+
+def test_no_root_is_said_with_the_least_residual() -> None:
+    found = solve("x**2 = -1", start={"x": 3})
+    assert not found.converged
+    assert found.roots[0].residual == pytest.approx(1.0, abs=1e-6)
+    assert not solve("exp(-x)", start={"x": 3}).converged
+
+
+@pytest.mark.parametrize("equations", ["(x - 1)**2", "x**3 - 3*x**2 + 3*x - 1"])
+def test_a_singular_jacobian_is_said(equations: str) -> None:
+    found = solve(equations + " = 0*a", start={"x": 3}, a=1)
+    assert found.converged
+    assert found.roots[0].point["x"] == pytest.approx(1.0, abs=1e-4)
+    assert found.roots[0].condition == math.inf
+    assert "singular" in found.message
+    assert found.roots[0].derivatives == {"x": {"a": None}}
+
+
+@pytest.mark.parametrize(
+    ("equations", "start", "root"),
+    [
+        ("atan(x) = 0", {"x": 10}, {"x": 0}),
+        ("exp(x) = 1e10", {"x": -3}, {"x": math.log(1e10)}),
+        ("10000*x*y = 1; exp(-x) + exp(-y) = 1.0001", {"x": 0, "y": 1}, {"x": 1.098159e-5, "y": 9.106146}),
+        ("x**2 + y**2 = 1e-20; x = y", {"x": 1, "y": 2}, {"x": 1e-10 / math.sqrt(2), "y": 1e-10 / math.sqrt(2)}),
+        ("10*(y - x**2) = 0; 1 - x = 0", {"x": -1.2, "y": 1}, {"x": 1, "y": 1}),
+    ],
+)
+def test_hard_starts(equations: str, start: dict[str, float], root: dict[str, float]) -> None:
+    found = solve(equations, start=start)
+    assert found.converged
+    assert found.roots[0].point == pytest.approx(root, rel=1e-6, abs=1e-12)
+
+
+def test_the_command(run: Any) -> None:
+    line = run("solve", "x**3 + a*x = b", "x~1", "a=2", "b=5", "--json").json
+    assert line["converged"]
+    assert line["roots"][0]["derivatives"]["x"].keys() == {"a", "b"}
+    assert run("solve", "x = cos(x)", "--for", "x", "--json").json["roots"][0]["point"]["x"] == pytest.approx(
+        0.739085133
+    )
+    assert run("solve", "x@x = s; x[0] = x[1]", "x~[1,2]", "s=8", "--json").json["roots"][0]["point"] == {
+        "x": [2.0, 2.0]
+    }
+    failed = run("solve", "x**2 = -1", "x~3")
+    assert failed.status == 1
+    assert "no root was found" in failed.err
+    assert failed.out
+    assert run("solve", "x = 1", "x~1", "x=2").status == 2
+    assert run("solve", "x = 1", "x~1", "x~2").status == 2
+    assert run("solve", "x = 1", "x=2..").status == 2
+    assert run("solve", "x = 1", "x=2..1").status == 2
+    assert run("solve", "x = 1", "y~1").status == 2
+    assert run("solve", "x > 1", "x~1").status == 2
+
+
+def test_derivatives_of_a_root_are_those_of_newton_steps_that_lead_to_it() -> None:
+    steps = "E = 1.0\nfor i in range(9): E = E - (E - e*sin(E) - M)/(1 - e*cos(E))\nE"
+    constants = {"e": 0.3, "M": 0.8}
+    root = solve("E - e*sin(E) = M", constants, start={"E": 1}).roots[0]
+    value, by = gradcli.compile(steps).value_and_grad(constants)
+    assert root.point["E"] == pytest.approx(value, rel=1e-15)
+    assert root.derivatives["E"] == pytest.approx(by, rel=1e-13)
+    assert gradcli.gradcheck(steps, constants)
