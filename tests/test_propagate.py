@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -228,3 +229,65 @@ class TestResults:
             gradcli.propagate("x", {"x": (1.0, -0.1)})
         with pytest.raises(GradcliError):
             gradcli.propagate("x", {"x": ("a", "b")})
+
+
+class TestRows:
+    TABLE = "x,u_x,y\n1,0.1,2\n3,0.2,4\n5,-1,3\n5,NA,3\n"
+
+    @pytest.fixture
+    def table(self, tmp_path):
+        (tmp_path / "t.csv").write_text(self.TABLE)
+        return str(tmp_path / "t.csv")
+
+    def test_a_column_of_uncertainties(self, run, table):
+        outcome = run("map", "x*y", table, "--propagate", "--wrt", "y")
+        assert outcome.out.splitlines()[:3] == ["x,u_x,y,value,u,d_y", "1,0.1,2,2.0,0.2,1.0", "3,0.2,4,12.0,0.8,3.0"]
+        assert outcome.out.splitlines()[3:] == ["5,-1,3,,,", "5,NA,3,,,"]
+        assert "the first is row 3" in outcome.err
+        assert "'u_x': an uncertainty is not negative" in outcome.err
+
+    def test_names_and_what_rows_share(self, run, table):
+        words = ("map", "x*y*c", table, "c=2", "u_c=0.1", "--propagate", "--no-grad", "--value", "R", "--prefix", "p_")
+        first = run(*words, "--only").out.splitlines()[:2]
+        assert first[0] == "p_R,p_u_R"
+        assert [float(cell) for cell in first[1].split(",")] == [4.0, pytest.approx(math.hypot(4 * 0.1, 2 * 0.1))]
+
+    def test_programs_and_branches_of_rows(self, run, tmp_path):
+        path = tmp_path / "p.csv"
+        path.write_text("p,x,u_x,y\nx*y,1,0.1,2\ny,1,0.1,2\nx**2 if x > 0 else -3*x,-2,0.1,0\n")
+        outcome = run("map", "--program-column", "p", str(path), "--propagate", "--no-grad", "--only")
+        rows = [[float(cell) for cell in line.split(",")] for line in outcome.out.splitlines()[1:]]
+        assert rows == [[2.0, 0.2], [2.0, 0.0], [6.0, pytest.approx(0.3)]]
+
+    def test_tensors_of_rows(self, run, tmp_path):
+        path = tmp_path / "t.jsonl"
+        path.write_text(
+            '{"x":[1,2],"u_x":[0.1,0.2]}\n{"x":[1,2,3],"u_x":0.1}\n{"x":[1,2,3],"u_x":[1,2]}\n{"x":[2],"u_x":[-1]}\n'
+        )
+        outcome = run("map", "sum(x**2)", str(path), "--propagate", "--no-grad", "--only")
+        rows = [json.loads(line) for line in outcome.out.splitlines()]
+        assert [row["u"] for row in rows] == [
+            pytest.approx(math.hypot(0.2, 0.8)), pytest.approx(0.2 * math.sqrt(14)), None, None
+        ]  # fmt: skip
+        assert "2 of 4 rows failed" in outcome.err
+
+    def test_tables_of_python(self):
+        table = {"x": np.array([1.0, 2.0]), "u_x": np.array([0.1, 0.2])}
+        found = gradcli.compile("x*y").map(table, wrt="x", y=3.0, u_y=0.5, propagate=True)
+        assert [*found] == ["x", "u_x", "value", "u", "d_x"]
+        assert found["u"] == pytest.approx(np.hypot([0.3, 0.6], [0.5, 1.0]))
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("y", "--propagate"), "--propagate finds no uncertainty of an input"),
+            (("x", "u_x=0.1", "--propagate"), "'u_x' is given a value and is a column of the table"),
+            (("y", "u_y=-0.1", "--propagate"), "'u_y' is an uncertainty, which is not negative"),
+            (("y", "u_y=0.1"), "the program does not read 'u_y'"),
+            (("x", "--propagate", "--value", "x", "--prefix", ""), "the result 'x' is called as a column"),
+        ],
+    )
+    def test_errors(self, run, table, words, message):
+        outcome = run("map", words[0], table, *words[1:])
+        assert outcome.status == 2
+        assert message in outcome.err

@@ -73,6 +73,13 @@ class MapOptions(NamedTuple):
     const: opt.Const = None
     order: Annotated[int, typer.Option("--order", metavar="N", min=1, help="All derivatives up to order N.")] = 1
     no_grad: opt.NoGrad = False
+    propagate: Annotated[
+        bool,
+        typer.Option(
+            "--propagate",
+            help="A column u, the standard uncertainty of the value by those of the inputs: of x the column u_x, or u_x=0.1.",
+        ),
+    ] = False
     dtype: opt.Dtype = "float64"
     value: Annotated[str, typer.Option("--value", metavar="NAME", help="What the column of the value is called.")] = (
         "value"

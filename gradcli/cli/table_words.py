@@ -38,6 +38,8 @@ class RowOptions(inputs.BindingOptions, Protocol):
     @property
     def only(self) -> bool: ...
     @property
+    def propagate(self) -> bool: ...
+    @property
     def program_column(self) -> str | None: ...
 
 
@@ -147,6 +149,7 @@ def _asked(options: RowOptions, text: str | None, columns: Mapping[str, str], sh
         dtype=options.dtype,
         value=options.value,
         prefix=options.prefix,
+        propagate=options.propagate,
         keep=() if options.only else None if options.keep is None else inputs.names_of(options.keep),
         max_steps=options.max_steps,
         max_elements=options.max_elements,

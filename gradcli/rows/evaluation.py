@@ -14,8 +14,9 @@ from gradcli.language.reading import read
 from gradcli.language.syntax.tree import Module
 from gradcli.rows.blocks import Column
 from gradcli.rows.plan import VALUE, Plan
+from gradcli.rows.row_uncertainties import PREFIX, checked, combined
 from gradcli.run.row_programs import RowProgram
-from gradcli.run.row_results import Gathered
+from gradcli.run.row_results import Gathered, RowResults
 
 # So many programs that rows bring themselves are kept.
 _MOST_PROGRAMS = 1_000
@@ -77,17 +78,18 @@ class Evaluation:
     def _of_all(self, program: _Program, numbers: Numbers, count: int) -> Evaluated | None:
         """The results where no row has a missing number; else None."""
         np = arrays.numpy_namespace()
-        inputs = {name: numbers(column) for name, column in program.columns.items()}
+        inputs = program.inputs(numbers)
         if any(given.failing or given.missing.any() for given in inputs.values()):
             return None
         columns = {name: typed(given.values, self._plan.asked.dtype) for name, given in inputs.items()}
-        results = program.run.run(columns, program.shared, rows=count, threads=self._threads)
+        results = program.results(columns, count, self._threads)
         if (
             not results.failures
             and not results.absent
             and all(results.derivatives.get(key) is not None for key in self._keys)
         ):
-            return Evaluated({VALUE: results.value, **results.derivatives}, np.zeros(count, "bool"), {})
+            derivatives = {key: results.derivatives[key] for key in self._keys}
+            return Evaluated({VALUE: results.value, **derivatives}, np.zeros(count, "bool"), {})
         found = _Found(count, self._keys)
         found.put(results, None)
         return found.evaluated()
@@ -138,10 +140,11 @@ class Evaluation:
                 raise BindingError(
                     f"the row has no value for '{name}'", hint=hint, span=read_at.span, source=program.source
                 )
+        uncertain = tuple(name for name in self._plan.uncertain if name in reads)
         run = RowProgram(
             program,
-            tuple(n for n in self._plan.wrt if n in reads),
-            asked.order,
+            tuple(dict.fromkeys(n for n in (*self._plan.wrt, *uncertain) if n in reads)),
+            asked.order or bool(uncertain),
             max_steps=asked.max_steps,
             max_elements=asked.max_elements,
         )
@@ -149,12 +152,15 @@ class Evaluation:
             run,
             {name: column for name, column in columns.items() if name in reads},
             {name: value for name, value in self._shared.items() if name in reads},
+            {name: columns[PREFIX + name] for name in uncertain if PREFIX + name in columns},
+            {name: self._shared[PREFIX + name] for name in uncertain if PREFIX + name in self._shared},
+            asked.propagate,
         )
 
     def _evaluate(self, program: _Program, numbers: Numbers, rows: Any, found: _Found) -> None:
         """Put the results of some rows, of all where `rows` is None."""
         np = arrays.numpy_namespace()
-        inputs = {name: numbers(column) for name, column in program.columns.items()}
+        inputs = program.inputs(numbers)
         bad, asked = np.zeros(found.count, "bool"), np.full(found.count, rows is None)
         if rows is not None:
             asked[rows] = True
@@ -173,20 +179,32 @@ class Evaluation:
             name: typed(given.values if rows is None else given.values[rows], self._plan.asked.dtype)
             for name, given in inputs.items()
         }
-        found.put(
-            program.run.run(
-                columns, program.shared, rows=found.count if rows is None else len(rows), threads=self._threads
-            ),
-            rows,
-        )
+        found.put(program.results(columns, found.count if rows is None else len(rows), self._threads), rows)
 
 
 class _Program(NamedTuple):
-    """A program, and the columns and values that it reads."""
+    """A program, the columns and values that it reads, and those that are uncertainties of these, by their names."""
 
     run: RowProgram
     columns: Mapping[str, str]
     shared: Mapping[str, Any]
+    uncertain_columns: Mapping[str, str]
+    uncertain_shared: Mapping[str, Any]
+    propagates: bool
+
+    def inputs(self, numbers: Numbers) -> dict[str, Column]:
+        """The columns that are needed, those of uncertainties as `u_x`."""
+        found = {name: numbers(column) for name, column in self.columns.items()}
+        return found | {PREFIX + name: checked(numbers(column)) for name, column in self.uncertain_columns.items()}
+
+    def results(self, columns: Mapping[str, Any], count: int, threads: int | None) -> RowResults:
+        """Those of `count` rows, with the uncertainty of the value where that is asked for."""
+        read = {name: columns[name] for name in self.columns}
+        found = self.run.run(read, self.shared, rows=count, threads=threads)
+        if not self.propagates:
+            return found
+        of_rows = {name: columns[PREFIX + name] for name in self.uncertain_columns}
+        return combined(found, of_rows, self.uncertain_shared)
 
 
 class _Found:

@@ -39,6 +39,7 @@ def mapped(
     wrt: tuple[str, ...] | None,
     order: int,
     on_error: str,
+    propagate: bool,
 ) -> Any:
     """The table with the results of each row, see `CompiledProgram.map`; `limits` are those of steps and elements."""
     if type(order) is not int or order < 0:
@@ -49,7 +50,17 @@ def mapped(
     named = {n: v.removeprefix(COLUMN) for n, v in values.items() if isinstance(v, str) and v.startswith(COLUMN)}
     shared = {name: value for name, value in values.items() if name not in named}
     max_steps, max_elements = limits
-    asked = Asked(program, None, named, shared, wrt, order=order, max_steps=max_steps, max_elements=max_elements)
+    asked = Asked(
+        program,
+        None,
+        named,
+        shared,
+        wrt,
+        order=order,
+        propagate=propagate,
+        max_steps=max_steps,
+        max_elements=max_elements,
+    )
     plan = planned(asked, frame.columns)
     numbers = {name: numbers_of(*frame.column(name)) for name in plan.needed}
     count = frame.rows()

@@ -19,6 +19,7 @@ from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.rows.row_uncertainties import KEY, PREFIX
 
 # What stands before the name of a column where a value may stand.
 COLUMN = "column:"
@@ -34,6 +35,7 @@ class Asked(NamedTuple):
 
     `columns` names the column of a name where that is another, `shared` are the values that all rows have, numbers and
     arrays. `wrt` is None for every name, `order` 0 for the value alone, and `keep` None for all columns of the table.
+    With `propagate` the uncertainty of the value is computed from those of the inputs, `u_x` of `x`.
     """
 
     program: str = ""
@@ -47,6 +49,7 @@ class Asked(NamedTuple):
     value: str = "value"
     prefix: str = ""
     keep: tuple[str, ...] | None = None
+    propagate: bool = False
     max_steps: int = MAX_STEPS
     max_elements: int = MAX_ELEMENTS
 
@@ -78,8 +81,8 @@ class Plan(NamedTuple):
     """What is computed of a certain table.
 
     `columns` are the columns by the names that they give values to, `needed` those to read as numbers, `texts` those of
-    programs, and `kept` those to write, None for all; `wrt` are the names to differentiate by, and `results` the columns
-    of results by their keys.
+    programs, and `kept` those to write, None for all; `wrt` are the names to differentiate by, `results` the columns
+    of results by their keys, and `uncertain` the names whose uncertainties have names too.
     """
 
     asked: Asked
@@ -90,6 +93,7 @@ class Plan(NamedTuple):
     kept: tuple[str, ...] | None
     wrt: tuple[str, ...]
     results: Mapping[str, str]
+    uncertain: tuple[str, ...] = ()
 
 
 def planned(asked: Asked, table: Sequence[str] | None) -> Plan:
@@ -103,13 +107,46 @@ def planned(asked: Asked, table: Sequence[str] | None) -> Plan:
         program = None if asked.program_column is not None else read(asked.program)
     texts = () if asked.program_column is None else (_found(asked.program_column, table),)
     columns = _columns_of_any(asked, table) if program is None else _columns(program, asked, table)
+    bound = [*columns, *_shared_names(program, asked)]
+    uncertain: tuple[str, ...] = ()
+    if asked.propagate:
+        columns |= _uncertainties(columns, asked, table)
+        uncertain = tuple(name for name in bound if PREFIX + name in columns or PREFIX + name in asked.shared)
+        _check_uncertain(uncertain, bound)
     needed = tuple(dict.fromkeys(columns.values()))
     _check_once([*needed, *texts], table or ())
     kept = None if asked.keep is None else tuple(_found(name, table) for name in asked.keep)
-    wrt = leaves([*columns, *_shared_names(program, asked)], asked)
+    wrt = leaves(bound, asked)
     results = _results(asked, wrt)
     _check_clashes(results, (table or ()) if kept is None else kept)
-    return Plan(asked, program, columns, needed, texts, kept, wrt, results)
+    return Plan(asked, program, columns, needed, texts, kept, wrt, results, uncertain)
+
+
+def _uncertainties(columns: Collection[str], asked: Asked, table: Collection[str] | None) -> dict[str, str]:
+    """The columns of the uncertainties of names that columns give values to, or that all rows share."""
+    found = {}
+    for name in (*columns, *asked.shared):
+        u = PREFIX + name
+        if u in asked.columns:
+            found[u] = _found(asked.columns[u], table)
+        elif u in asked.shared:
+            if u in (table or ()):
+                raise _both(u)
+            if not bool((asked.shared[u] >= 0).all() if arrays.shape(asked.shared[u]) else asked.shared[u] >= 0):
+                raise BindingError(f"'{u}' is an uncertainty, which is not negative", hint=f"write {u}=0.1")
+        elif u in table if table is not None else name in columns:
+            found[u] = u
+    return found
+
+
+def _check_uncertain(uncertain: Sequence[str], bound: Sequence[str]) -> None:
+    if uncertain:
+        return
+    name = bound[0] if bound else "x"
+    raise BindingError(
+        "--propagate finds no uncertainty of an input",
+        hint=f"that of '{name}' is the column '{PREFIX}{name}', or {PREFIX}{name}=0.1 for all rows",
+    )
 
 
 def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> dict[str, str]:
@@ -117,7 +154,8 @@ def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> di
     reads = scope.outer_reads(program)
     scope.check(program, [*asked.columns, *asked.shared, *(table or ())])
     for name in (*asked.columns, *asked.shared):
-        if name not in reads:
+        of_uncertainty = asked.propagate and name.removeprefix(PREFIX) in reads
+        if name not in reads and not of_uncertainty:
             raise unread(name, reads)
     columns = {}
     for name, first in reads.items():
@@ -225,6 +263,9 @@ def _results(asked: Asked, wrt: Sequence[str]) -> dict[str, str]:
     with limits.within(asked.max_steps, asked.max_elements):
         limits.charge_steps(_RESULT * limits.STEP * math.comb(len(wrt) + asked.order, asked.order))
     names = {VALUE: f"{asked.prefix}{asked.value}"}
+    if asked.propagate:
+        # As those of inputs are called, unless the value has no name of its own.
+        names[KEY] = f"{asked.prefix}u" if asked.value == Asked().value else f"{asked.prefix}{PREFIX}{asked.value}"
     for order in range(1, asked.order + 1):
         for by in combinations_with_replacement(wrt, order):
             names[",".join(by)] = f"{asked.prefix}d{'' if order == 1 else order}_{'_'.join(by)}"

@@ -210,6 +210,7 @@ class CompiledProgram(Compiled):
         wrt: str | Sequence[str] | None = None,
         order: int = 1,
         on_error: str = "null",
+        propagate: bool = False,
         **values: Any,
     ) -> Any:
         """The table with the value of each row, as the column `value`, and its derivatives by `wrt` up to an order, as
@@ -219,6 +220,8 @@ class CompiledProgram(Compiled):
         back is of the same kind. Columns are the inputs that are called as they are, `values` are those that all rows
         share; `x="column:Time (s)"` takes another column. Rows with a missing number have no results: null, in pandas and
         in arrays nan. So have those that fail, of which a RowWarning tells; `on_error="fail"` raises RowError instead.
+        With `propagate` there is a column `u`: the standard uncertainty of the value by those of the inputs, `u_x` of `x`,
+        which are columns or `values`.
 
         Raises BindingError for an input without a value, or with two, and for results that are called as a column is.
         """
@@ -226,7 +229,7 @@ class CompiledProgram(Compiled):
         from gradcli.rows.frames import mapped
 
         names = None if wrt is None else converted.listed(wrt)
-        return mapped(self.program.source, table, values, self._limits, names, order, on_error)
+        return mapped(self.program.source, table, values, self._limits, names, order, on_error, propagate)
 
     @cached_property
     def _proved(self) -> ProvedRecordings:

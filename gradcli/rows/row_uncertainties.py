@@ -1,0 +1,79 @@
+"""The standard uncertainty of each row's value, by those of its inputs, which are independent of one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import ShapeError
+from gradcli.rows.blocks import Column
+from gradcli.run.row_results import RowFailure, RowResults
+
+# What stands before the name of an input for that of its uncertainty, and the key of that of the value.
+PREFIX, KEY = "u_", "±"
+
+
+def checked(column: Column) -> Column:
+    """A column of uncertainties, in which negative ones fail."""
+    np = arrays.numpy_namespace()
+    if column.values.dtype.kind == "O":
+        negative = [row for row, item in enumerate(column.values) if np.any(np.asarray(item) < 0)]
+    else:
+        below = column.values < 0
+        if not below.any():
+            return column
+        negative = np.flatnonzero(below.reshape(len(below), -1).any(1)).tolist()
+    why = dict.fromkeys(negative, "an uncertainty is not negative")
+    return column._replace(failing=why | dict(column.failing))
+
+
+def combined(results: RowResults, of_rows: Mapping[str, Any], of_all: Mapping[str, Any]) -> RowResults:
+    """The results with one more, under KEY: the square root of the sum of the squares of derivative times uncertainty, in
+    the shape of the values (GUM, 5.1.2).
+
+    Uncertainties are by the names of inputs, `[n, …]` or n objects where rows have their own, and numbers or arrays where
+    they share them. A row where one has another shape than its input, and is no number, fails; ShapeError is raised where
+    all rows do.
+    """
+    np = arrays.numpy_namespace()
+    given = {
+        name: results.derivatives[name] for name in (*of_rows, *of_all) if results.derivatives.get(name) is not None
+    }
+    if not any(array.dtype.kind == "O" for array in (results.value, *given.values(), *of_rows.values())):
+        shared = {name: np.asarray(u)[None] for name, u in of_all.items()}
+        found = _combined(results.value, given, {**of_rows, **shared}, results.absent)
+        return results._replace(derivatives={**results.derivatives, KEY: found})
+    items: list[Any] = []
+    failures = list(results.failures)
+    for row in range(len(results.value)):
+        one = {name: np.asarray(array[row], "float64")[None] for name, array in given.items()}
+        u = {name: np.asarray(array[row], "float64")[None] for name, array in of_rows.items()}
+        u |= {name: np.asarray(array)[None] for name, array in of_all.items()}
+        absent = {name: mask[row : row + 1] for name, mask in results.absent.items()}
+        try:
+            items.append(_combined(np.asarray(results.value[row], "float64")[None], one, u, absent)[0])
+        except ShapeError as error:
+            items.append(np.nan)
+            failures.append(RowFailure(row, error))
+    found = np.empty(len(items), "object")
+    found[:] = items
+    return results._replace(derivatives={**results.derivatives, KEY: found}, failures=tuple(failures))
+
+
+def _combined(value: Any, derivatives: Mapping[str, Any], uncertainties: Mapping[str, Any], absent: Any) -> Any:
+    """Those of the `value` `[n, …]`, by derivatives `[n, …, …]` and uncertainties of n rows or of one for all."""
+    np = arrays.numpy_namespace()
+    variance = np.zeros(value.shape)
+    for name, derivative in derivatives.items():
+        u = uncertainties[name]
+        if u.ndim > 1 and u.shape[1:] != derivative.shape[value.ndim :]:
+            raise ShapeError(
+                f"'{PREFIX}{name}' has the shape {list(u.shape[1:])}, and '{name}' {list(derivative.shape[value.ndim :])}"
+            )
+        further = derivative.shape[value.ndim :] if u.ndim > 1 else (1,) * (derivative.ndim - value.ndim)
+        squares = (derivative * u.reshape(len(u), *[1] * (value.ndim - 1), *further)) ** 2
+        if name in absent:
+            squares[absent[name]] = 0.0
+        variance += squares.sum(tuple(range(value.ndim, derivative.ndim)))
+    return np.sqrt(variance)
