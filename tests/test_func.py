@@ -9,7 +9,7 @@ import pytest
 
 import gradcli
 from gradcli import func, grad, tensor
-from gradcli.errors import DifferentiationError
+from gradcli.errors import DifferentiationError, NotBatchableError
 
 X = np.array([0.3, -1.2, 2.0])
 V = np.array([1.0, 0.5, -2.0])
@@ -344,3 +344,21 @@ def test_what_is_detached_has_no_derivative_along_a_direction():
         assert (value.tolist(), along.tolist()) == ([4.0, 9.0], [4.0, 9.0])
     with pytest.raises(DifferentiationError, match=r"^Can't call numpy\(\)"):
         func.jvp(lambda x: x * x.numpy(), (x,), (x,))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x, r: x.add_(r),
+        lambda x, r: x.copy_(r),
+        lambda x, r: x[:2].mul_(r[0]),
+        lambda x, r: x.__setitem__(0, r[0]),
+        lambda x, r: x.__setitem__([0], r[0]),
+    ],
+)
+def test_what_all_rows_share_is_not_changed_in_place_by_one(change):
+    x, rows = gradcli.tensor([1.0, 2.0, 3.0]), gradcli.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    with pytest.raises(NotBatchableError, match="the same in all rows"):
+        func.vmap(lambda r: change(x, r))(rows)
+    assert x.tolist() == [1.0, 2.0, 3.0]
+    assert func.vmap(lambda r: r.clone().add_(x))(rows).tolist() == [[2.0, 4.0, 6.0], [5.0, 7.0, 9.0]]

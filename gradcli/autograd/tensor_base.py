@@ -15,10 +15,11 @@ from gradcli.autograd.modes import inference, leave_graph
 from gradcli.autograd.node import Edge, Node, next_sequence
 from gradcli.autograd.storage import Counter, sharing_lock
 from gradcli.autograd.views import Place, place_of, settle, write
-from gradcli.errors import CallError, DifferentiationError, EvaluationError, ShapeError, flag
+from gradcli.errors import CallError, DifferentiationError, EvaluationError, NotBatchableError, ShapeError, flag
+from gradcli.kinds.batch import nestings
 from gradcli.kinds.order import TENSOR
 from gradcli.primitives.arithmetic import identity
-from gradcli.primitives.bind import components
+from gradcli.primitives.bind import Kind, components
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.operators import Operators
 
@@ -31,6 +32,9 @@ _NO_DEEP_COPY = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
     "detach() gives a tensor without a history."
 )
+
+_ONE_FOR_ALL_ROWS = "a tensor that is the same in all rows of a batch is changed in place by what is another in each"
+_IN_EACH_ROW = "what is computed anew may be another in each row: `y = x + r` for `x.add_(r)`"
 
 _INFERENCE_REQUIRES_GRAD = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
 
@@ -291,8 +295,11 @@ class TensorBase(Operators):
     def _become(self, result: Any) -> Self:
         """Take over the numbers and the place of `result`, in this dtype: what an in-place operation does.
 
-        Raises ShapeError for another shape, EvaluationError for floats that were to become integers.
+        Raises ShapeError for another shape, EvaluationError for floats that were to become integers, NotBatchableError
+        for rows of a batch that this has none of: it would be another tensor in each.
         """
+        if isinstance(result.inner, Kind) and nestings(result.inner) - nestings(self.inner):
+            raise NotBatchableError(_ONE_FOR_ALL_ROWS, hint=_IN_EACH_ROW)
         if result.dual:
             result._given_to(self)
             return self
