@@ -178,6 +178,13 @@ class TestLimits:
             found = gradient("prod(x)", x)
         assert found.tolist() == (x == 0).astype(float).tolist()
 
+    @pytest.mark.parametrize("program", ["prod(x)", "cumprod(x)[-1]", "det(diag(x))"])
+    def test_where_a_product_is_too_small_for_all_its_digits_its_derivatives_have_them(self, program):
+        found = gradient(program, np.array([3e-17, 1.5, 6.6e-308]))
+        np.testing.assert_allclose(
+            found if found.ndim == 1 else np.diag(found), [9.9e-308, 0.0, 4.5e-17], 1e-13, 1e-323
+        )
+
     @pytest.mark.parametrize("n", range(1, 10))
     def test_the_second_derivatives_of_a_product_with_zeros(self, n):
         x = np.arange(n) % 4 * 1.5

@@ -301,6 +301,11 @@ def test_bessel_functions_of_higher_orders_are_charged_by_them(run):
     assert run("eval", "sum(diff(j0(x), x, 2))", *words).status == 1
 
 
+def test_zeta_is_charged_by_its_powers_of_logarithms(run):
+    assert "steps" in run("eval", "zeta(x, n=1e9)", "x=0.5").err
+    assert run("eval", "zeta(x, n=1000)", "x=3", "--max-steps", "20000").status == 0
+
+
 def test_exponentials_of_matrices_are_charged_by_their_norm(run):
     words = ("A=eye(2)", "--no-grad", "--max-elements", "1000000")
     assert run("eval", "s = 0; for i in range(80) { s = s + sum(expm(A)) }; s", *words).status == 0

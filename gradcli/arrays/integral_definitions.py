@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+from gradcli import limits
 from gradcli.arrays.definitions import STIRLING, cospi, stirling
 from gradcli.arrays.dtypes import PLAIN
 
@@ -25,6 +26,8 @@ _DAWSON_FAR, _DAWSON_TERMS = 7.0, 30
 _ELLIPTIC_NEAR, _ELLIPTIC_TERMS = 0.5, 52
 # The terms of zeta that are added before Euler-Maclaurin's formula, and the terms of that.
 _ZETA_FIRST, _ZETA_TERMS = 12, 13
+# What a power of the logarithms takes there, in eighths of steps.
+_ZETA_POWER = 48
 # Steps of Newton's method for lambertw, and where its series about the branch point has all digits.
 _NEWTON, _BRANCH = 5, 0.01
 _BRANCH_SERIES = (
@@ -162,6 +165,7 @@ def riemann(xp: Any, x: Array) -> Array:
 def _euler_maclaurin(xp: Any, x: Any, q: Any, n: int) -> Array:
     x, q = _as_arrays(xp, x, q)
     total = 0.0 * (x + q)
+    limits.charge_steps(_ZETA_POWER * n)
     for k in range(_ZETA_FIRST):
         logarithm = xp.log(q + float(k))
         total = total + _whole_power(logarithm, n) * xp.exp(-x * logarithm)
@@ -169,10 +173,11 @@ def _euler_maclaurin(xp: Any, x: Any, q: Any, n: int) -> Array:
     logarithm = xp.log(t)
     there = xp.exp(-x * logarithm)
     inverse = xp.divide(1.0, x - 1.0)
-    integral = 0.0 * total
-    for j in range(n + 1):
-        integral = (_whole_power(logarithm, j) + j * integral) * inverse
-    total = total + there * (t * integral + 0.5 * _whole_power(logarithm, n))
+    integral, power = (1.0 + 0.0 * total) * inverse, 1.0
+    for j in range(1, n + 1):
+        power = power * logarithm
+        integral = (power + j * integral) * inverse
+    total = total + there * (t * integral + 0.5 * power)
     polynomial: list[Any] = [*([0.0] * n), 1.0]
     scale = there
     for m in range(2 * _ZETA_TERMS - 1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli import arrays
 from gradcli.primitives.bind import assume
 from gradcli.primitives.families import elementwise, predicate
 from gradcli.primitives.primitive import Composite, Primitive, spelled
@@ -60,6 +61,18 @@ logical_or: Primitive = predicate(
 def usable_divisor(x: Any) -> Any:
     """Where x is finite and not 0."""
     return logical_and(isfinite(x), not_equal(x, 0))
+
+
+def has_all_digits(x: Any) -> Any:
+    """Where x is finite, and no smaller than a float can be without a loss of digits, as 0 is."""
+    smallest = smallest_normal(x)
+    return logical_and(isfinite(x), logical_or(greater_equal(x, smallest), less_equal(x, -smallest)))
+
+
+def smallest_normal(x: Any) -> float:
+    """The smallest number of the dtype of x that has all its digits."""
+    dtype = arrays.dtype_name(x) if arrays.is_floating(x) else "float64"
+    return float(arrays.numpy_namespace().finfo(dtype).smallest_normal)
 
 
 def nowhere(condition: Any) -> bool:

@@ -18,7 +18,7 @@ from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like, subtract
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
-from gradcli.primitives.comparisons import usable_divisor
+from gradcli.primitives.comparisons import has_all_digits
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.elements import largest_operand, work
 from gradcli.primitives.indexing import index
@@ -97,9 +97,9 @@ def _minors(x: Any) -> Any:
 
 
 def _cofactors(x: Any, determinant: Any) -> Any:
-    if assume(usable_divisor(constant(determinant))):
+    if assume(has_all_digits(constant(determinant))):
         return _per_matrix(determinant) * matrix_transpose(inv(x))
-    # A singular matrix has no inverse, but it has cofactors.
+    # A singular matrix has no inverse, but it has cofactors; so has one whose determinant lacks digits.
     xp = arrays.numpy_namespace()
     signs = (-1.0) ** xp.indices(arrays.shape(x)[-2:]).sum(axis=0)
     return multiply(det(_minors(x)), signs)

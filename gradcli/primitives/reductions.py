@@ -17,6 +17,7 @@ from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import (
     equal,
     greater,
+    has_all_digits,
     isfinite,
     logical_and,
     logical_or,
@@ -24,7 +25,6 @@ from gradcli.primitives.comparisons import (
     minimum,
     not_equal,
     nowhere,
-    usable_divisor,
     where,
 )
 from gradcli.primitives.conversions import broadcast_to, permute, reshape
@@ -135,9 +135,9 @@ def _axes_back(flat: Any, shape: Shape, axis: Shape) -> Any:
 def _prod_rule(g: Any, y: Any, x: Any, *, axis: Shape, **_params: Any) -> Any:
     sizes = arrays.shape(x)
     g = keep_axes(g, sizes, axis)
-    if assume(usable_divisor(constant(y))):
+    if assume(has_all_digits(constant(y))):
         return g * divide(keep_axes(y, sizes, axis), x)
-    # y/x is 0/0 at a zero; the product of the other elements is right everywhere.
+    # y/x is 0/0 at a zero, and lacks digits where y does; the product of the other elements is right everywhere.
     return g * _axes_back(_product_of_others(axes_last(x, axis)), sizes, axis)
 
 

@@ -11,7 +11,7 @@ from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import divide, multiply, ones_like, subtract
 from gradcli.primitives.axes import normalize_axis
 from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal, nowhere, usable_divisor, where
+from gradcli.primitives.comparisons import equal, has_all_digits, nowhere, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.elements import sorting
 from gradcli.primitives.indexing import along, index
@@ -60,9 +60,9 @@ def _leave_one_out(x: Any) -> Any:
 
 
 def _cumprod_rule(g: Any, y: Any, x: Any, *, axis: int) -> Any:
-    if assume(usable_divisor(constant(y))):
+    if assume(has_all_digits(constant(y))):
         return divide(flip(cumsum(flip(g * y, axis), axis), axis), x)
-    # y/x is 0/0 at a zero: row i of `others` is the scan with x[i] taken as 1, from i on.
+    # y/x is 0/0 at a zero, and lacks digits where y does: row i of `others` is the scan with x[i] taken as 1, from i on.
     others = triu(cumprod(_leave_one_out(transpose(x, axis, -1)), -1))
     rows = reshape(transpose(g, axis, -1), (*others.shape[:-2], 1, others.shape[-1]))
     return transpose(sum_(rows * others, axis=-1), axis, -1)

@@ -20,6 +20,7 @@ from gradcli.primitives.comparisons import (
     maximum,
     not_equal,
     nowhere,
+    smallest_normal,
     usable_divisor,
     where,
 )
@@ -117,8 +118,7 @@ def finite_scale(x: Any, axes: Shape) -> Any:
     """The largest magnitude over the axes as a constant, or a number near it whose reciprocal is finite; 1 where it is 0
     or not finite."""
     largest = max_(absolute(constant(x)), axes, True)
-    dtype = arrays.dtype_name(x) if arrays.is_floating(x) else "float64"
-    smallest = float(arrays.numpy_namespace().finfo(dtype).smallest_normal)
+    smallest = smallest_normal(x)
     scale = where(usable_divisor(largest), largest, 1.0)
     tiny = less(scale, smallest)
     return scale if nowhere(tiny) else where(tiny, smallest, scale)
@@ -208,7 +208,7 @@ def _weighted_logsumexp(x: Any, b: Any, axis: Any, keepdims: Any) -> Any:
     largest = max_(where(weightless, -math.inf, carried(x)), axes, True) if count_along(shape, axes) else 0.0
     shift = where(isfinite(largest), largest, 0.0)
     lost = logical_and(weightless, logical_not(isfinite(exp(constant(x) - shift))))
-    total = log(sum_(multiply(b, exp(where(lost, shift, x) - shift)), axes, True)) + shift
+    total = log(sum_(multiply(b, exp(where(lost, constant(shift), x) - shift)), axes, True)) + shift
     return total if truth(keepdims, "'keepdims'") else reshape(total, _reduced(shape, axes))
 
 
