@@ -167,8 +167,9 @@ class _Drawing:
         levels = self.matplotlib.ticker.MaxNLocator(_LEVELS).tick_values(low, high)
         levels = levels[(levels > low) & (levels < high)]
         if levels.size:
-            z = np.clip(field.z, low, high)
-            self.axes.contour(field.x, field.y, z, levels=levels, colors="white", alpha=0.6, linewidths=0.8)
+            # They do not run along a pole, across which there is every height.
+            seen = np.ma.masked_outside(np.ma.masked_invalid(field.z), low, high)
+            self.axes.contour(field.x, field.y, seen, levels=levels, colors="white", alpha=0.6, linewidths=0.8)
         self.axes.set(xlim=(field.x[0], field.x[-1]), ylim=(field.y[0], field.y[-1]))
         self.figure.colorbar(
             mesh, ax=self.axes, label=_plain(field.label), extend="both" if field.limits else "neither"
@@ -180,8 +181,9 @@ class _Drawing:
         """Draw arrows that point uphill as it is seen, across the lines of equal height."""
         np = arrays.numpy_namespace()
         (left, right), (bottom, top) = self.axes.get_xlim(), self.axes.get_ylim()
-        dx, dy = arrows.dx * (right - left) / _ASPECT, arrows.dy * (top - bottom)
-        size = np.hypot(dx, dy)
+        with arrays.quiet():
+            dx, dy = arrows.dx * (right - left) / _ASPECT, arrows.dy * (top - bottom)
+            size = np.hypot(dx, dy)
         seen = np.isfinite(size) & (size > 0)
         if not seen.any():
             return

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gradcli import arrays, installing
 from gradcli.errors import BackendError
-from gradcli.models.charts import Arrows, Band, Chart, Field, Line, Points
+from gradcli.models.charts import Arrows, Band, Chart, Field, Layer, Line, Points
+from gradcli.models.tick_marks import Axis
 from gradcli.timing import phase
 
 # Characters of a picture in width, at least and at most, and in height, by its width.
@@ -27,9 +29,7 @@ _ARROWS, _PLAIN_ARROWS = "→↗↑↖←↙↓↘", ">/^\\</v\\"
 # One character among so many columns and rows is an arrow.
 _EVERY = (8, 4)
 _TICKS = 6
-# A tick that is so little beyond the end of an axis, by its length, is on it.
-_NEAR = 0.03
-_ROUND = (1.0, 2.0, 5.0, 10.0)
+_LONGEST_LABEL = 40
 
 
 class Style(NamedTuple):
@@ -57,59 +57,6 @@ def text(chart: Chart, style: Style) -> str:
     return _Drawing(chart, style).text()
 
 
-class _Axis(NamedTuple):
-    """The part of an axis that is seen; numbers are logarithms along one that is logarithmic."""
-
-    low: float
-    high: float
-    log: bool
-
-    def scaled(self, numbers: Any) -> Any:
-        np = arrays.numpy_namespace()
-        numbers = np.asarray(numbers, "float64")
-        if not self.log:
-            return numbers
-        with arrays.quiet():
-            return np.log10(np.where(numbers > 0, numbers, np.nan))
-
-    def rounded(self, most: int) -> _Axis:
-        """The axis to the next ticks, where they are near."""
-        step, near = self._step(most), _NEAR * (self.high - self.low)
-        low, high = math.floor(self.low / step) * step, math.ceil(self.high / step) * step
-        return _Axis(
-            low if self.low - low <= near else self.low, high if high - self.high <= near else self.high, self.log
-        )
-
-    def centres(self, count: int) -> Any:
-        """The numbers at the middles of so many characters."""
-        return arrays.numpy_namespace().linspace(self.low, self.high, count)
-
-    def _step(self, most: int) -> float:
-        step = (self.high - self.low) / most
-        size = 10.0 ** math.floor(math.log10(step))
-        step = size * next(r for r in _ROUND if r * size >= step * (1 - 1e-9))
-        return max(1.0, step) if self.log else step
-
-    def ticks(self, most: int) -> tuple[list[float], list[str]]:
-        """Round numbers along the axis, and their texts."""
-        step = self._step(most)
-        places = [i * step for i in range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)]
-        if self.log and len(places) < 2:
-            places = [self.low, self.high]
-        digits = max(0, -math.floor(math.log10(step) + 1e-9))
-        return places, [_power(p) if self.log else _decimal(p, digits) for p in places]
-
-
-def _power(place: float) -> str:
-    return f"{10**place:.3g}" if -4 <= place <= 5 or place != round(place) else f"1e{round(place)}"
-
-
-def _decimal(number: float, digits: int) -> str:
-    if number and not 1e-4 <= abs(number) < 1e7:
-        return f"{number:.6g}"
-    return f"{number + 0.0:.{digits}f}"
-
-
 class _Drawing:
     def __init__(self, chart: Chart, style: Style) -> None:
         self.plotext = _needed()
@@ -118,7 +65,7 @@ class _Drawing:
         least, part, most = _HEIGHT
         self.columns = min(max(_WIDTH[0], style.columns), _WIDTH[1])
         self.rows = min(max(least, round(self.columns * part)), most)
-        self.x, self.y = self._axis("x"), self._axis("y").rounded(_TICKS)
+        self.x, self.y = self._axis("x"), self._axis("y")
         # What each layer is drawn with.
         self.keys: list[tuple[str, str, Any]] = []
         lines = sum(isinstance(layer, Line) for layer in chart.layers)
@@ -141,33 +88,25 @@ class _Drawing:
         return "\n".join([*lines, *self._legend()]) + "\n"
 
     def _frame(self) -> None:
-        self.figure.title(self.chart.title or None)
-        for name, axis, title, most in (("x", self.x, self.chart.x, _TICKS), ("y", self.y, self.chart.y, _TICKS)):
-            self.figure.label(title, name)
+        self.figure.title(_plain(self.chart.title, self.columns) or None)
+        for name, axis, title in (("x", self.x, self.chart.x), ("y", self.y, self.chart.y)):
+            self.figure.label(_plain(title) or None, name)
             ruler = self.figure.ruler(name)
-            ruler.lim(axis.low, axis.high)
-            ruler.ticks(*axis.ticks(most))
+            ruler.lim(0.0, 1.0)
+            ruler.ticks(*axis.ticks(_TICKS))
 
-    def _axis(self, name: str) -> _Axis:
-        np = arrays.numpy_namespace()
-        log = name in self.chart.log
-        if name == "y" and self.chart.y_limits is not None:
-            low, high = self.chart.y_limits
-            return _Axis(math.log10(low) if log else low, math.log10(high) if log else high, log)
-        axis = _Axis(0.0, 1.0, log)
-        found = [np.ravel(axis.scaled(numbers)) for numbers in _numbers(self.chart, name)]
-        numbers = np.concatenate([n[np.isfinite(n)] for n in found] or [np.zeros(1)])
-        if not numbers.size:
-            return axis
-        low, high = float(numbers.min()), float(numbers.max())
-        if low == high:
-            room = abs(low) / 2 or 1.0
-            low, high = low - room, high + room
-        return _Axis(low, high, log)
+    def _axis(self, name: str) -> Axis:
+        """The axis of all that is drawn, or of a field."""
+        fields = [layer for layer in self.chart.layers if isinstance(layer, Field)]
+        log, limits = name in self.chart.log, self.chart.y_limits
+        if name == "y" and limits is not None:
+            return Axis.over([arrays.numpy_namespace().asarray(limits)], log)
+        ticks = _TICKS if name == "y" and not fields else None
+        return Axis.over(_numbers(fields or self.chart.layers, name), log, ticks)
 
     # --- layers
 
-    def _layer(self, layer: Any) -> None:
+    def _layer(self, layer: Layer) -> None:
         if isinstance(layer, Line):
             self._line(layer)
         elif isinstance(layer, Points):
@@ -198,12 +137,15 @@ class _Drawing:
 
     def _put(self, x: Any, y: Any, symbol: str, pixel: Any, *, connected: bool) -> None:
         """Draw what is seen of points and of the lines between them. The library must be given no others."""
-        x, y = self.x.scaled(x), self.y.scaled(y)
+        np = arrays.numpy_namespace()
+        x, y = self.x.placed(x), self.y.placed(y)
+        x = np.where((x >= 0) & (x <= 1), x, np.nan)
+        begins: Sequence[int] = ()
         if connected:
-            x, y, begins = clipped(x, y, self.y.low, self.y.high)
+            x, y, begins = clipped(x, y)
         else:
-            inside = (x >= self.x.low) & (x <= self.x.high) & (y >= self.y.low) & (y <= self.y.high)
-            x, y, begins = x[inside], y[inside], []
+            inside = np.isfinite(x) & (y >= 0) & (y <= 1)
+            x, y = x[inside], y[inside]
         if not len(x):
             return
         signal = self.figure.signal(x.tolist(), y.tolist(), marker=self.plotext.marker(symbol, pixel))
@@ -226,10 +168,10 @@ class _Drawing:
         np = arrays.numpy_namespace()
         _, pixel = self._next(None)
         cells = self._cells()
-        places = []
-        for axis, numbers, count in zip((self.x, self.y), (points.x, points.y), cells):
-            with arrays.quiet():
-                places.append((axis.scaled(numbers) - axis.low) / (axis.high - axis.low) * (count - 1))
+        places = [
+            axis.placed(numbers) * (count - 1)
+            for axis, numbers, count in zip((self.x, self.y), (points.x, points.y), cells)
+        ]
         seen = np.isfinite(places[0]) & np.isfinite(places[1])
         for place, count in zip(places, cells):
             seen[seen] &= (place[seen] > -0.5) & (place[seen] < count - 0.5)
@@ -243,7 +185,7 @@ class _Drawing:
     def _shades(self, shade: Any, pixels: Sequence[Any], symbols: str) -> None:
         """Draw a symbol at each character that has the number of one, `[rows, columns]`."""
         np = arrays.numpy_namespace()
-        x, y = np.meshgrid(self.x.centres(shade.shape[1]), self.y.centres(shade.shape[0]))
+        x, y = np.meshgrid(np.linspace(0, 1, shade.shape[1]), np.linspace(0, 1, shade.shape[0]))
         for number, (symbol, pixel) in enumerate(zip(symbols, pixels)):
             taken = shade == number
             if taken.any():
@@ -268,21 +210,24 @@ class _Drawing:
         """Draw arrows uphill as it is seen, where a character is twice as high as it is wide."""
         np = arrays.numpy_namespace()
         rows, columns = shade.shape
-        dx = arrows_.dx * (self.x.high - self.x.low) / columns
-        dy = arrows_.dy * (self.y.high - self.y.low) / rows / 2
-        seen = np.isfinite(dx) & np.isfinite(dy) & ((dx != 0) | (dy != 0))
-        for numbers, count, every in ((arrows_.x, columns, _EVERY[0]), (arrows_.y, rows, _EVERY[1])):
+        x, y = self.x.placed(arrows_.x), self.y.placed(arrows_.y)
+        with arrays.quiet():
+            dx = arrows_.dx * (self.x.high - self.x.low) / columns
+            dy = arrows_.dy * (self.y.high - self.y.low) / rows / 2
+        seen = (
+            np.isfinite(dx) & np.isfinite(dy) & ((dx != 0) | (dy != 0)) & (abs(x - 0.5) <= 0.5) & (abs(y - 0.5) <= 0.5)
+        )
+        for numbers, count, every in ((x, columns, _EVERY[0]), (y, rows, _EVERY[1])):
             places = np.unique(numbers)
             seen &= np.isin(numbers, places[:: max(1, math.ceil(places.size * every / count))])
-        eighth = np.rint(np.arctan2(dy, dx) / (math.pi / 4)).astype(int, copy=False) % 8
-        at = [
-            np.rint((n - axis.low) / (axis.high - axis.low) * (count - 1)).astype(int)
-            for n, axis, count in ((arrows_.y, self.y, rows), (arrows_.x, self.x, columns))
-        ]
+        if not seen.any():
+            return
+        eighth = np.rint(np.arctan2(dy, dx)[seen] / (math.pi / 4)).astype(int) % 8
+        level = shade[np.rint(y[seen] * (rows - 1)).astype(int), np.rint(x[seen] * (columns - 1)).astype(int)]
         for number, symbol in enumerate(_ARROWS if self.style.unicode else _PLAIN_ARROWS):
-            for level in np.unique(shade[tuple(at)]):
-                taken = seen & (eighth == number) & (shade[tuple(at)] == level)
-                self._put(arrows_.x[taken], arrows_.y[taken], symbol, self._on(int(level)), connected=False)
+            for height in np.unique(level):
+                taken = np.flatnonzero(seen)[(eighth == number) & (level == height)]
+                self._put(arrows_.x[taken], arrows_.y[taken], symbol, self._on(int(height)), connected=False)
 
     def _on(self, level: int) -> Any:
         """The colour of an arrow, and behind it that of a height."""
@@ -293,8 +238,8 @@ class _Drawing:
         if len(self.keys) < 2 and not any(len(symbol) > 1 and symbol != "braille" for _, symbol, _ in self.keys):
             return
         line, length = "", 0
-        for label, symbol, pixel in self.keys:
-            shown = "──" if symbol == "braille" else symbol
+        for text_, symbol, pixel in self.keys:
+            label, shown = _plain(text_), "──" if symbol == "braille" else symbol
             width = len(shown) + 1 + len(label)
             if line and length + 3 + width > self.columns:
                 yield line
@@ -316,27 +261,33 @@ def _levels(z: Any, low: float, high: float) -> Any:
     """Which of the shades each number has, -1 where it is nan."""
     np = arrays.numpy_namespace()
     with arrays.quiet():
-        level = np.floor((z - low) / ((high - low) or 1.0) * len(_SHADES))
+        level = np.floor((z / 2 - low / 2) / ((high / 2 - low / 2) or 1.0) * len(_SHADES))
     return np.where(np.isfinite(z), np.clip(np.nan_to_num(level), 0, len(_SHADES) - 1), -1).astype(int)
 
 
-def _numbers(chart: Chart, name: str) -> Iterator[Any]:
-    for layer in chart.layers:
-        if name == "x" or isinstance(layer, (Line, Points, Field)):
+def _numbers(layers: Sequence[Layer], name: str) -> Iterator[Any]:
+    for layer in layers:
+        if name == "x" or not isinstance(layer, Band):
             yield getattr(layer, name)
         else:
             yield layer.low
             yield layer.high
 
 
-def clipped(x: Any, y: Any, low: float, high: float) -> tuple[Any, Any, Sequence[int]]:
-    """The parts of a line through points that lie between two heights, and where each part begins; nan is a gap."""
+def _plain(label: str, most: int = _LONGEST_LABEL) -> str:
+    """A text of a user or of a file on one line, without what moves a cursor."""
+    line = "".join(c if c.isprintable() else " " for c in label)
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def clipped(x: Any, y: Any) -> tuple[Any, Any, Sequence[int]]:
+    """The parts of a line through points that lie between the heights 0 and 1, and where each part begins; nan is a gap."""
     np = arrays.numpy_namespace()
     found: list[tuple[float, float]] = []
     begins: list[int] = []
     last: tuple[float, float] | None = None
-    for start, end in zip(zip(x[:-1].tolist(), y[:-1].tolist()), zip(x[1:].tolist(), y[1:].tolist())):
-        piece = _within(start, end, low, high)
+    for start, end in pairwise(zip(x.tolist(), y.tolist())):
+        piece = _within(start, end)
         if piece is None:
             last = None
             continue
@@ -349,14 +300,14 @@ def clipped(x: Any, y: Any, low: float, high: float) -> tuple[Any, Any, Sequence
     return made[:, 0], made[:, 1], begins
 
 
-def _within(start: tuple[float, float], end: tuple[float, float], low: float, high: float) -> Any:
-    """The part of a piece of a line between two heights, None where there is none."""
+def _within(start: tuple[float, float], end: tuple[float, float]) -> Any:
+    """The part of a piece of a line between the heights 0 and 1, None where there is none."""
     (a, f), (b, g) = start, end
-    if math.isnan(f) or math.isnan(g) or max(f, g) < low or min(f, g) > high:
+    if not all(map(math.isfinite, (a, b, f, g))) or max(f, g) < 0 or min(f, g) > 1:
         return None
 
     def at(height: float) -> tuple[float, float]:
         return a + (b - a) * ((height - f) / (g - f)), height
 
-    ends = [at(low) if h < low else at(high) if h > high else (p, h) for p, h in ((a, f), (b, g))]
+    ends = [at(0.0) if h < 0 else at(1.0) if h > 1 else (p, h) for p, h in (start, end)]
     return ends[0], ends[1]

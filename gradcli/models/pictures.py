@@ -26,7 +26,7 @@ from gradcli.run.row_programs import RowProgram
 _MOST_CURVES = 50
 _MOST_POINTS = 8 * MOST_EVALUATIONS
 # Points of a field along both axes, and how many of them have an arrow: the middles of so many parts.
-_GRID = (161, 121)
+_GRID = (241, 181)
 _ARROWS = (20, 15)
 # Colours of a field with a pole are for this part of its numbers.
 _USUAL = (0.02, 0.98)

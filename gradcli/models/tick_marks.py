@@ -1,0 +1,93 @@
+"""Axes of a picture that is drawn as text: where numbers stand along them, and round numbers beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+
+# The steps between ticks, by powers of ten.
+_ROUND = (1.0, 2.0, 5.0, 10.0)
+# A tick that is so little beyond the end of an axis, by its length, is on it.
+_NEAR = 0.03
+# Numbers that differ by less, or by less of their size, are one: there are no ticks between them.
+_LEAST, _ALIKE = 1e-300, 1e-13
+# Ticks with other numbers are written with an exponent.
+_PLAIN = (1e-4, 1e7)
+
+
+class Axis(NamedTuple):
+    """The part of an axis that is seen; its ends are logarithms along one that is logarithmic."""
+
+    low: float
+    high: float
+    log: bool
+
+    @classmethod
+    def over(cls, numbers: Iterable[Any], log: bool, ticks: int | None = None) -> Axis:
+        """The axis with all of some arrays; to the next among so many ticks, where they are near."""
+        np = arrays.numpy_namespace()
+        scaled = [_scaled(n, log).ravel() for n in numbers]
+        finite = np.concatenate([n[np.isfinite(n)] for n in scaled] or [np.zeros(1)])
+        low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+        if high / 2 - low / 2 <= max(_LEAST, _ALIKE * max(abs(low), abs(high))):
+            room = abs(low) / 2 or 1.0
+            low, high = low - room, high + room
+        return cls(low, high, log)._to(ticks) if ticks else cls(low, high, log)
+
+    def placed(self, numbers: Any) -> Any:
+        """Where numbers stand along the axis: 0 at its beginning, 1 at its end, nan for those that it does not have."""
+        with arrays.quiet():
+            # Halves, as the difference may be more than there are numbers.
+            return (_scaled(numbers, self.log) / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+
+    def ticks(self, most: int) -> tuple[list[float], list[str]]:
+        """Where at most about so many round numbers stand, and their texts."""
+        step = self._step(most)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        numbers = [i * step for i in range(first, last + 1)]
+        if self.log and len(numbers) < 2:
+            numbers = [self.low, self.high]
+        digits = max(0, -math.floor(math.log10(step) + 1e-9))
+        places = [(n / 2 - self.low / 2) / (self.high / 2 - self.low / 2) for n in numbers]
+        return [min(max(p, 0.0), 1.0) for p in places], [
+            _power(n) if self.log else _decimal(n, digits) for n in numbers
+        ]
+
+    def _to(self, ticks: int) -> Axis:
+        step, near = self._step(ticks), _NEAR * (self.high - self.low)
+        low, high = math.floor(self.low / step) * step, math.ceil(self.high / step) * step
+        return Axis(
+            low if self.low - low <= near else self.low, high if high - self.high <= near else self.high, self.log
+        )
+
+    def _step(self, most: int) -> float:
+        step = self.high / most - self.low / most
+        size = 10.0 ** math.floor(math.log10(step))
+        step = size * next((r for r in _ROUND if r * size >= step * (1 - 1e-9)), _ROUND[-1])
+        return max(1.0, step) if self.log else step
+
+
+def _scaled(numbers: Any, log: bool) -> Any:
+    np = arrays.numpy_namespace()
+    numbers = np.asarray(numbers, "float64")
+    if not log:
+        return numbers
+    with arrays.quiet():
+        return np.log10(np.where(numbers > 0, numbers, np.nan))
+
+
+def _power(place: float) -> str:
+    if place != round(place):
+        return f"{10**place:.3g}"
+    return f"{10**place:g}" if -4 <= place <= 5 else f"1e{round(place)}"
+
+
+def _decimal(number: float, digits: int) -> str:
+    least, most = _PLAIN
+    if number and not least <= abs(number) < most:
+        return f"{number:.6g}"
+    # Without the sign of a zero.
+    return f"{number + 0.0:.{digits}f}"
