@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.models.linearisations import Linearised
+from gradcli.models.results import Iteration, Watcher
 
 # From points [k, p], and which of the problems they belong to [k], to these linearised.
 Linearise = Callable[[Any, Any], Linearised]
@@ -55,16 +56,20 @@ def descend(
     reach: float = 100.0,
     most: int = 200,
     enough: float = 1e-9,
+    watch: Watcher | None = None,
 ) -> Descended:
     """Descend from points `[g, p]`, each in a problem with `dof` degrees of freedom, one number or `[g]`.
 
     `linear` are the parameters to project out, which have no bounds; the first steps are at most `reach` times as long as
-    the point. It ends where the relative offset is at most `enough`, where steps bring nothing more, or after `most`.
+    the point. It ends where the relative offset is at most `enough`, where steps bring nothing more, or after `most`; `watch` is told of each of
+    them, with the lowest cost.
     """
     search = _Search(linearise, points, dof, linear, low, high, reach)
-    for _ in range(most):
+    for number in range(most):
         if not search.step(enough):
             break
+        if watch is not None:
+            watch(search.iteration(number + 1))
     return search.found()
 
 
@@ -93,6 +98,13 @@ class _Search:
 
     def found(self) -> Descended:
         return Descended(self.points, self.costs, self.iterations, self.evaluations, self.offsets)
+
+    def iteration(self, number: int) -> Iteration:
+        """How far it is, where the cost is lowest."""
+        np = arrays.numpy_namespace()
+        factor = self._factors[np.argmin(self.costs)]
+        gradient = factor[:, :-1].T @ factor[:, -1]
+        return Iteration(number, float(self.costs.min()), float(np.sqrt(gradient @ gradient)))
 
     def _at(self, points: Any, which: Any) -> Linearised:
         """With the linear parameters first."""

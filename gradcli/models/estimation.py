@@ -22,6 +22,10 @@ CONVERGED = 1e-6
 _ROUNDING = 4 * 2.0**-52
 # Costs that differ by so little, as parts of them, are of the same minimum.
 _SAME = 1e-6
+# So many rows tell from where to go on, where there are far more: for one point, and for each of several.
+_ROWS_OF_ONE, _ROWS_OF_MANY = 2**14, 2**11
+# The first steps, beside the points, from points that are found.
+_REACH = 1.0
 # Points of which the lowest are brought to full precision, where several are tried.
 _POLISHED = 4
 
@@ -74,7 +78,10 @@ def estimated(problem: Problem, start: Any, search: Search | None = None) -> End
     found = _from_one(problem, point, linear, [way for way in _WAYS if given or way.projected], search)
     if found.reason is None:
         return _ending(found, [])
-    others = _from_many(problem, np.full(len(start), np.nan), linear, search)
+    try:
+        others = _from_many(problem, np.full(len(start), np.nan), linear, search)
+    except EvaluationError:
+        return _ending(found, [])
     both = others._replace(
         iterations=found.iterations + others.iterations,
         evaluations=found.evaluations + others.evaluations,
@@ -122,13 +129,12 @@ def _from_one(problem: Problem, point: Any, linear: Sequence[int], ways: Sequenc
     for way in ways:
         if way.projected and not linear:
             continue
-        descended = _descended(problem, point[None], linear if way.projected else (), way.reach)
-        last = polished(problem, descended.points[0], problem.dof)
-        iterations += int(descended.iterations[0]) + last.iterations
-        evaluations += int(descended.evaluations[0]) + last.evaluations
-        reason = _reason(problem, last)
-        if best is None or reason is None or last.cost < best[0].cost:
-            best = last, reason
+        settled = _settled(problem, point, linear if way.projected else (), way.reach, search)
+        iterations += settled.iterations
+        evaluations += settled.evaluations
+        reason = _reason(problem, settled)
+        if best is None or reason is None or settled.cost < best[0].cost:
+            best = settled, reason
         if reason is None:
             break
     if best is None:
@@ -137,7 +143,21 @@ def _from_one(problem: Problem, point: Any, linear: Sequence[int], ways: Sequenc
     return _Found(*best, iterations, evaluations, 1, int(best[1] is None))
 
 
-def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: float) -> Descended:
+def _settled(problem: Problem, point: Any, linear: Sequence[int], reach: float, search: Search) -> Polished:
+    """The minimum near a point: where there are very many rows, some of them come near it."""
+    np = arrays.numpy_namespace()
+    iterations = evaluations = 0
+    for some in dict.fromkeys((problem.sampled(_ROWS_OF_ONE), problem)):
+        descended = _descended(some, point[None], linear, reach, search)
+        iterations += int(descended.iterations[0])
+        evaluations += int(descended.evaluations[0])
+        if np.isfinite(descended.costs[0]):
+            point = descended.points[0]
+    last = polished(problem, point, problem.dof)
+    return last._replace(iterations=iterations + last.iterations, evaluations=evaluations + last.evaluations)
+
+
+def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: float, search: Search) -> Descended:
     return descend(
         lambda at, _: linearised(problem, at),
         points,
@@ -146,32 +166,37 @@ def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: floa
         low=problem.low,
         high=problem.high,
         reach=reach,
+        watch=search.watch,
     )
 
 
 def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Search) -> _Found:
-    """The lowest minimum that is found from several points."""
+    """The lowest minimum that is found from several points; where there are many rows, some of them tell which."""
+    np = arrays.numpy_namespace()
     points = start_values(problem, start, linear, search.starts, search.seed)
-    descended = _descended(problem, points, linear, 1.0)
+    descended = _descended(problem.sampled(_ROWS_OF_MANY), points, linear, _REACH, search)
     iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())
     best: tuple[Polished, str | None] | None = None
-    for i in _lowest(descended, linear):
-        last = polished(problem, descended.points[i], problem.dof)
-        iterations += last.iterations
-        evaluations += last.evaluations
-        reason = _reason(problem, last)
-        if best is None or (reason is None, -last.cost) > (best[1] is None, -best[0].cost):
-            best = last, reason
+    agreed = 0
+    for i in _lowest(problem, descended, linear):
+        settled = _settled(problem, descended.points[i], linear, _REACH, search)
+        iterations += settled.iterations
+        evaluations += settled.evaluations
+        reason = _reason(problem, settled)
+        if np.isfinite(settled.cost) and (
+            best is None or (reason is None, -settled.cost) > (best[1] is None, -best[0].cost)
+        ):
+            best = settled, reason
+            agreed = int(_same(problem, descended.costs, descended.costs[i]).sum())
     if best is None:
         raise EvaluationError(
             f"the model has no finite value at any of {len(points)} starts that were tried",
             hint="give start values, as in b1=1",
         )
-    agreed = int((descended.costs <= best[0].cost * (1 + _SAME)).sum())
     return _Found(*best, iterations, evaluations, len(points), agreed)
 
 
-def _lowest(descended: Descended, linear: Sequence[int]) -> list[int]:
+def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> list[int]:
     """Where searches ended lowest, one for each cost. Of several with the same, which exchange parameters or turn their
     signs, that with the fewest below 0, and the first in the order of those that are not linear."""
     np = arrays.numpy_namespace()
@@ -180,11 +205,19 @@ def _lowest(descended: Descended, linear: Sequence[int]) -> list[int]:
     costs = np.where(np.isfinite(descended.costs), descended.costs, np.inf)
     left = np.isfinite(costs)
     while left.any() and len(found) < _POLISHED:
-        same = np.flatnonzero(left & (costs <= costs[left].min() * (1 + _SAME)))
+        same = np.flatnonzero(left & _same(problem, costs, costs[left].min()))
         points = descended.points[same]
         found.append(int(same[min(range(len(same)), key=lambda i: ((points[i] < 0).sum(), *points[i, others]))]))
         left[same] = False
     return found
+
+
+def _same(problem: Problem, costs: Any, cost: float) -> Any:
+    """Which costs are those of the same minimum as another, by all that rounding lets tell."""
+    np = arrays.numpy_namespace()
+    hidden = _ROUNDING * np.sqrt(np.sum((problem.response / problem.sigma) ** 2))
+    with np.errstate(invalid="ignore"):
+        return np.abs(np.sqrt(np.abs(costs)) - np.sqrt(abs(cost))) <= _SAME * np.sqrt(abs(cost)) + hidden
 
 
 def _reason(problem: Problem, found: Polished) -> str | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.executors.row_blocks import over_blocks
+from gradcli.executors.team import cores
 from gradcli.models.likelihoods import Cost
 from gradcli.models.problems import Problem
 
@@ -13,6 +15,9 @@ from gradcli.models.problems import Problem
 _MOST = 2**22
 # Rows that are weighted together, and that are factorised together, while they are in the caches.
 _WEIGHTED, _FACTORISED = 2**15, 2**12
+# From so many rows on scalar products of the columns are enough, which take a fifth of the time, unless these are nearly
+# dependent: the least eigenvalue of the products of columns of length 1 is the square of what rounding is enlarged by.
+_MANY, _APART = 2**17, 1e-5
 
 
 class Linearised(NamedTuple):
@@ -43,46 +48,87 @@ def linearised_at_once(problem: Problem, points: Any) -> Linearised:
     with np.errstate(all="ignore"):
         value, derivatives = problem.columns_of(points)
         prior = problem.prior_residuals(points)
-        total = (prior * prior).sum(-1) / 2
-        factors = [_known(problem, prior)] if np.isfinite(problem.priors[1]).any() else []
-        for start in range(0, problem.count, _WEIGHTED):
-            rows = slice(start, start + _WEIGHTED)
-            cost, weighted = _weighted(problem, rows, value[:, rows], [d[:, rows] for d in derivatives])
-            total += cost
-            factors.append(triangular(weighted))
-        factor = triangular(factors[0] if len(factors) == 1 else np.concatenate(factors, axis=-2))
+        known = _known(problem, prior)
+
+        def weighted(rows: slice) -> tuple[Any, Any]:
+            return _weighted(problem, rows, value[:, rows], [d[:, rows] for d in derivatives])
+
+        cost, factor = _of_blocks(weighted, known, problem.count)
+        total = cost + (prior * prior).sum(-1) / 2
         finite = np.isfinite(total) & np.isfinite(factor).all((-1, -2))
     return Linearised(np.where(finite, total, np.inf), np.where(finite[:, None, None], factor, 0))
 
 
+def _of_blocks(weighted: Callable[[slice], tuple[Any, Any]], known: Any, count: int) -> tuple[Any, Any]:
+    """The sum of the costs of all rows, and their factor; `weighted` gives both for some rows, and `known` are more."""
+    np = arrays.numpy_namespace()
+    if count <= _WEIGHTED:
+        cost, block = weighted(slice(0, count))
+        return cost, triangular(np.concatenate([block, known], axis=-1))
+    found: dict[int, tuple[Any, Any]] = {}
+
+    def by(reduced: Callable[[Any], Any]) -> list[Any]:
+        def compute(start: int, stop: int) -> bool:
+            cost, block = weighted(slice(start, stop))
+            found[start] = cost, reduced(block)
+            return True
+
+        over_blocks(compute, count, _WEIGHTED, cores())
+        # Always summed in the same order.
+        return [found[start] for start in sorted(found)]
+
+    if count >= _MANY:
+        parts = by(lambda block: block @ block.mT)
+        factor = _cholesky(sum(product for _, product in parts) + known @ known.mT)
+        if factor is not None:
+            return sum(cost for cost, _ in parts), factor
+    parts = by(triangular)
+    return sum(cost for cost, _ in parts), triangular(np.concatenate([*(f.mT for _, f in parts), known], axis=-1))
+
+
+def _cholesky(products: Any) -> Any:
+    """The triangular factors of matrices of scalar products `[g, k, k]`; None where too many digits would be lost."""
+    np = arrays.numpy_namespace()
+    lengths = np.sqrt(products.diagonal(axis1=-2, axis2=-1))
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        return None
+    scaled = products / lengths[:, :, None] / lengths[:, None, :]
+    if not np.linalg.eigvalsh(scaled[:, :-1, :-1])[:, 0].min() > _APART:
+        return None
+    try:
+        return np.linalg.cholesky(scaled, upper=True) * lengths[:, None, :]
+    except np.linalg.LinAlgError:
+        return None
+
+
 def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[Any]) -> tuple[Any, Any]:
-    """The cost of some rows `[g]`, and their derivatives and residuals, weighted, `[g, n, p + 1]`."""
+    """The cost of some rows `[g]`, and their derivatives and residuals, weighted, `[g, p + 1, n]`."""
     np = arrays.numpy_namespace()
     some = problem.with_rows(rows)
     off = value - some.response
-    stacked = np.empty((*value.shape, len(derivatives) + 1))
+    stacked = np.empty((len(value), len(derivatives) + 1, value.shape[1]))
     if problem.known.is_least_squares:
         root = 1 / some.sigma
-        residual = off * root
-        cost = (residual * residual).sum(-1) / 2
+        stacked[:, -1] = off * root
+        cost = (stacked[:, -1] * stacked[:, -1]).sum(-1) / 2
     else:
         costs = some.cost(value)
         root = np.sqrt(weights(some, value, costs))
-        residual = np.copysign(np.sqrt(np.maximum(costs.first * off, 0)), off)
+        stacked[:, -1] = np.copysign(np.sqrt(np.maximum(costs.first * off, 0)), off)
         cost = costs.value.sum(-1)
     for i, derivative in enumerate(derivatives):
-        np.multiply(derivative, root, out=stacked[..., i])
-    stacked[..., -1] = residual
+        np.multiply(derivative, root, out=stacked[:, i])
     if not np.isfinite(cost).all():
         stacked[~np.isfinite(cost)] = 0
     return cost, stacked
 
 
 def _known(problem: Problem, prior: Any) -> Any:
-    """The rows of what is known before, `[g, p, p + 1]`."""
+    """The rows of what is known before, `[g, p + 1, k]`, k of them."""
     np = arrays.numpy_namespace()
-    slopes = np.broadcast_to(np.diag(1 / problem.priors[1]), (*prior.shape, prior.shape[-1]))
-    return np.concatenate([slopes, prior[..., None]], axis=-1)
+    told = np.isfinite(problem.priors[1])
+    slopes = np.broadcast_to(np.diag(1 / problem.priors[1])[:, told], (*prior.shape, told.sum()))
+    return np.concatenate([slopes, prior[:, None, told]], axis=-2)
 
 
 def weights(problem: Problem, value: Any, cost: Cost) -> Any:
@@ -92,16 +138,17 @@ def weights(problem: Problem, value: Any, cost: Cost) -> Any:
     return np.maximum(np.where(off == 0, cost.second, cost.first / np.where(off == 0, 1, off)), 0)
 
 
-def triangular(rows: Any) -> Any:
-    """The upper triangular factors `[…, k, k]` of matrices `[…, n, k]`, block by block where they are long."""
+def triangular(columns: Any) -> Any:
+    """The upper triangular factors `[…, k, k]` of matrices that have k columns, `[…, k, n]`, block by block where these
+    are long."""
     np = arrays.numpy_namespace()
-    n, k = rows.shape[-2:]
+    k, n = columns.shape[-2:]
     while n >= 2 * _FACTORISED > 4 * k:
         whole = n // _FACTORISED * _FACTORISED
-        blocks = rows[..., :whole, :].reshape(*rows.shape[:-2], -1, _FACTORISED, k)
-        factors = np.linalg.qr(blocks, mode="r").reshape(*rows.shape[:-2], -1, k)
-        rows = np.concatenate([factors, rows[..., whole:, :]], axis=-2)
-        n = rows.shape[-2]
+        blocks = np.moveaxis(columns[..., :whole].reshape(*columns.shape[:-1], -1, _FACTORISED), -3, -1)
+        factors = np.linalg.qr(blocks, mode="r").reshape(*columns.shape[:-2], -1, k).mT
+        columns = np.concatenate([factors, columns[..., whole:]], axis=-1)
+        n = columns.shape[-1]
     if n < k:
-        rows = np.concatenate([rows, np.zeros((*rows.shape[:-2], k - n, k))], axis=-2)
-    return np.linalg.qr(rows, mode="r")
+        columns = np.concatenate([columns, np.zeros((*columns.shape[:-1], k - n))], axis=-1)
+    return np.linalg.qr(columns.mT, mode="r")

@@ -16,6 +16,8 @@ _HIDDEN = 1e-12
 NOTHING = 1e-13
 # A point is polished where the relative offset is below this: then the error by it is so much of a standard error.
 _DONE = 1e-10
+# So many rows have their second derivatives in memory at a time.
+_ROWS = 2**16
 # Halvings of a step that does not bring the cost down.
 _HALVINGS = 30
 
@@ -116,7 +118,17 @@ def _newton(problem: Problem, point: Any, here: Linearised, dof: int) -> _Newton
 
 def _beyond(problem: Problem, point: Any) -> Any:
     """The Hessian of the cost `[p, p]` less that of Gauss and Newton."""
-    value, first = problem.rows(point)
-    cost = problem.cost(value)
-    further = cost.second - weights(problem, value, cost)
-    return problem.second_sum(point, cost.first) + (first * further[:, None]).T @ first
+    np = arrays.numpy_namespace()
+    p = len(point)
+    total, pairs = np.zeros((p, p)), np.zeros(p * (p + 1) // 2)
+    for start in range(0, problem.count, _ROWS):
+        some = problem.with_rows(slice(start, start + _ROWS))
+        value, first, second = some.second(point)
+        cost = some.cost(value)
+        pairs += cost.first @ second
+        if not problem.known.is_least_squares:
+            further = cost.second - weights(some, value, cost)
+            total += (first * further[:, None]).T @ first
+    bent = np.zeros((p, p))
+    bent[np.triu_indices(p)] = pairs
+    return total + bent + np.triu(bent, 1).T

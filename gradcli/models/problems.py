@@ -14,9 +14,6 @@ from gradcli.run import session
 from gradcli.run.row_programs import RowProgram
 from gradcli.run.row_results import RowResults
 
-# So many rows are computed at a time where there is something to keep of each of them.
-_ROWS = 2**16
-
 
 class Problem:
     """A model with p free `parameters`, and n rows of data: `columns` of shape `[n]` by name, the `response` `[n]`, its
@@ -75,6 +72,14 @@ class Problem:
         found.sigma = self.sigma[rows] if np.ndim(self.sigma) else self.sigma
         return found
 
+    def sampled(self, most: int) -> Problem:
+        """The same with `most` of the rows, one of each stretch of them, where there are far more; else itself."""
+        np = arrays.numpy_namespace()
+        if self.count <= 8 * most:
+            return self
+        chosen = (np.arange(most) + np.random.default_rng(0).random(most)) * (self.count / most)
+        return self.with_rows(chosen.astype(int))
+
     def results(self, point: Any) -> RowResults:
         """The model's values and derivatives by row, with the rows that failed."""
         shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
@@ -108,18 +113,6 @@ class Problem:
         keys = [key for key in self._second.keys if "," in key]
         first = self._stacked(found, self.parameters, self.count)
         return self._values(found), first, self._stacked(found, keys, self.count)
-
-    def second_sum(self, point: Any, weights: Any) -> Any:
-        """The sum over the rows of the second derivatives `[p, p]`, each times its weight `[n]`."""
-        np = arrays.numpy_namespace()
-        p = len(self.parameters)
-        pairs = np.zeros(p * (p + 1) // 2)
-        for start in range(0, self.count, _ROWS):
-            part = slice(start, start + _ROWS)
-            pairs += weights[part] @ self.with_rows(part).second(point)[2]
-        total = np.zeros((p, p))
-        total[np.triu_indices(p)] = pairs
-        return total + np.triu(total, 1).T
 
     def failure(self, point: Any) -> GradcliError | None:
         """The error, with the place, that the model has no finite value in some row at a point, or none that can be
