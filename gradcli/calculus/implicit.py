@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement, product
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.higher_orders import Function
@@ -71,6 +71,9 @@ class _Solution:
         self.places = _places(unknowns)
         self.variables = _places(constants)
         count = sum(map(len, self.variables.values()))
+        number = math.comb(count + order - 1, order) if count else 0
+        limits.charge_steps(limits.STEP * number)
+        limits.charge(number * order * (count + sum(map(len, self.places.values()))))
         self.directions = [*directions(count, order)]
         # Coefficients of all unknowns, from that of order 1 on: for each a row for every direction.
         self.coefficients: list[Any] = []

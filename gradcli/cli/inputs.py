@@ -232,13 +232,18 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
     for word, name in zip(words, tuple(values)):
         if name not in reads:
             raise _unused(name, program, reads, word)
-    exact = is_exact(options)
-    for name, number in variables_of(options.vars, environment, exact).items():
+    for name, value in by_vars(options, environment, dtype).items():
         if name in values:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
         if name in reads:
-            values[name] = partial(_read, number, dtype)
+            values[name] = value
     return Sources(program, values)
+
+
+def by_vars(options: BindingOptions, environment: Environment, dtype: str) -> dict[str, Callable[[], Any]]:
+    """What gives the values of `--vars`, by name."""
+    given = variables_of(options.vars, environment, is_exact(options))
+    return {name: partial(_read, number, dtype) for name, number in given.items()}
 
 
 def name_span(word: str) -> Span:

@@ -17,8 +17,8 @@ from gradcli.cli.render import Table, number_text
 from gradcli.errors import BindingError, ExitStatus, Span
 from gradcli.io import variables
 from gradcli.language.equations import read_equations
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models.roots import START, Question, Root, Roots, solved
+from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.models.roots import START, Proof, Question, Root, Roots, solved
 from gradcli.run.constant_expressions import constant
 
 _EXAMPLE = "gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5"
@@ -67,6 +67,8 @@ class SolveOptions(NamedTuple):
     seed: Annotated[
         int, typer.Option("--seed", metavar="S", min=0, help="Of further starts, where the first leads nowhere.")
     ] = 0
+    digits: opt.Digits = None
+    max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
     quiet: opt.Quiet = False
     traceback: opt.Traceback = False
@@ -78,12 +80,16 @@ class SolveOptions(NamedTuple):
 
 def run(options: SolveOptions, environment: Environment) -> ExitStatus:
     """Solve, differentiate, print; see `gradcli solve --help`."""
+    inputs.check_digits(options)
     with limits.within(options.max_steps, options.max_elements):
         question = _question(options, environment)
         with model_report.watched(environment, options.quiet) as watch:
             found = solved(question, watch)
     if options.json:
-        model_report.report({"program": question.equations.program.source}, found, environment)
+        asked: dict[str, Any] = {"program": question.equations.program.source}
+        model_report.report(
+            asked if options.digits is None else {**asked, "digits": options.digits}, found, environment
+        )
     else:
         model_report.tell([*_tables(found, question)], environment)
         if not found.converged:
@@ -102,12 +108,13 @@ class _Unknowns(NamedTuple):
 def _question(options: SolveOptions, environment: Environment) -> Question:
     text, words = table_words.program_of(options, environment, _EXAMPLE)
     unknowns = _unknowns(words)
-    values = {name: value() for name, value in inputs.bound(unknowns.words, "float64", options, environment).items()}
-    for name, number in inputs.variables_of(options.vars, environment, False).items():
-        if name in values:
+    bindings = inputs.bound(unknowns.words, "float64", options, environment)
+    for name, value in inputs.by_vars(options, environment, "float64").items():
+        if name in bindings:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
         if name not in unknowns.starts:
-            values[name] = number
+            bindings[name] = value
+    values = {name: value() for name, value in bindings.items()}
     starts = dict(unknowns.starts)
     for name in inputs.names_of(options.unknowns):
         starts.setdefault(name, values.pop(name, START))
@@ -116,7 +123,11 @@ def _question(options: SolveOptions, environment: Environment) -> Question:
         raise BindingError(f"'{twice}' is given twice, as an unknown and with a value", hint="leave one of them out")
     by = inputs.leaves(values, options)
     equations = read_equations(text, [*starts, *values])
-    return Question(equations, starts, values, by, options.order, unknowns.range, options.all, options.seed)
+    proof = None
+    if options.digits is not None:
+        exactly = {name: bindings[name] for name in values}
+        proof = Proof(options.digits, options.max_precision, lambda: {name: value() for name, value in exactly.items()})
+    return Question(equations, starts, values, by, options.order, unknowns.range, options.all, options.seed, proof)
 
 
 _START = re.compile(r"\s*([^\W\d]\w*)\s*~")

@@ -79,7 +79,7 @@ class _Reader:
         base = left
         while isinstance(base, tree.Index):
             base = base.value
-        return isinstance(base, tree.Name) and base.id in self.names
+        return not isinstance(base, tree.Name) or base.id in self.names
 
     def _define(self, statement: tree.Statement) -> None:
         names = [statement.name] if isinstance(statement, tree.Define) else []

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gradcli import limits
-from gradcli.arrays.constants import is_exact
 from gradcli.errors import (
     BackendError,
     BindingError,
@@ -23,13 +22,14 @@ from gradcli.errors import (
 from gradcli.formulas.taylor_polynomials import FORMULAS, FUNCTIONS, Term, formula, polynomial
 from gradcli.language import scope
 from gradcli.language.reading import read
-from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models.convergence import ENOUGH, Radius, suggested_radius
 from gradcli.models.results import MAY_BE_NULL
 from gradcli.models.taylor_coefficients import Expansion, Question, in_balls, in_floats
 from gradcli.run import converted
 from gradcli.run.derivation import example
 from gradcli.run.diagnose import Warning
+from gradcli.run.evaluated import check_digits, in_namespace
 from gradcli.run.symbolic import recorded_formula
 
 ORDER = 6
@@ -111,17 +111,8 @@ def series(
         missing = next((name for name in names if name not in given), None)
         if missing is not None:
             raise BindingError(f"a series is around a point, and '{missing}' has no value", hint=f"give {missing}=0")
-        question = Question(tree, partial(_numbers, given), names, order)
+        question = Question(tree, partial(in_namespace, given), names, order)
         return expanded(question, over=over, digits=digits, max_precision=max_precision).series
-
-
-def _numbers(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of Python in the namespace that computes."""
-    if not is_exact():
-        return {name: converted.value(float(v) if isinstance(v, str) else v) for name, v in given.items()}
-    from gradcli.run.evaluated import numbers
-
-    return {name: numbers(value, f"the value of '{name}'") for name, value in given.items()}
 
 
 class Answer(NamedTuple):
@@ -136,7 +127,9 @@ def expanded(
     question: Question, *, over: Any = None, digits: int | None = None, max_precision: int = MAX_PRECISION
 ) -> Answer:
     """What a question asks for, within the limits of a run; see `series`."""
-    _check(question.order, digits, max_precision)
+    if type(question.order) is not int or question.order < 0:
+        raise UsageError("the order of a series is a whole number from 0 on", hint="order 6 ends with x**6")
+    check_digits(digits, max_precision)
     found = _expansion(question, digits, max_precision)
     labels, terms = [*found.center], [Term(p, n.value, n.fraction) for p, n in found.coefficients.items()]
     center = {label: n.value if n.fraction is None else n.fraction for label, n in found.center.items()}
@@ -159,15 +152,6 @@ def expanded(
         radius.method,
     )
     return Answer(made, all(t.is_told for t in terms), found.warnings)
-
-
-def _check(order: int, digits: int | None, max_precision: int) -> None:
-    if type(order) is not int or order < 0:
-        raise UsageError("the order of a series is a whole number from 0 on", hint="order 6 ends with x**6")
-    if digits is not None and (type(digits) is not int or not 1 <= digits <= MAX_DIGITS):
-        raise UsageError(f"'digits' is a whole number from 1 to {MAX_DIGITS:,}")
-    if digits is not None and max_precision < digits:
-        raise UsageError("'max_precision' is less than 'digits'", hint="it is the most digits to compute with")
 
 
 def _expansion(question: Question, digits: int | None, max_precision: int) -> Expansion:

@@ -26,7 +26,7 @@ _SINGULAR = 1e-6
 # What an unknown counts as at least, as a share of the largest one and of its start.
 _FLOOR = 1e-6
 # Tried where the start that was given leads nowhere.
-_STARTS = 24
+_STARTS = 16
 
 
 class Candidate(NamedTuple):

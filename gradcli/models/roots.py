@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
@@ -12,12 +13,13 @@ from gradcli.calculus.implicit import implicit_derivatives
 from gradcli.errors import BindingError, UsageError, did_you_mean, expect
 from gradcli.language import scope
 from gradcli.language.equations import Equations, read_equations
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models.results import MAY_BE_NULL, Watcher
 from gradcli.models.root_search import Candidate, judged, search
 from gradcli.models.sign_changes import Crossing, Curve, all_crossings, root_between
 from gradcli.models.systems import System
 from gradcli.run import converted
+from gradcli.run.evaluated import check_digits, in_namespace
 
 # The start of an unknown that is given none.
 START = 1.0
@@ -58,6 +60,15 @@ class Question(NamedTuple):
     range: tuple[float, float] | None = None
     all: bool = False
     seed: int = 0
+    proof: Proof | None = None
+
+
+class Proof(NamedTuple):
+    """How many digits are to be proved, with how many at most to compute with, and what gives the constants in balls."""
+
+    digits: int
+    most: int
+    bindings: Callable[[], Mapping[str, Any]]
 
 
 def solve(
@@ -72,6 +83,8 @@ def solve(
     wrt: Sequence[str] | None = None,
     order: int = 1,
     seed: int = 0,
+    digits: int | None = None,
+    max_precision: int = MAX_PRECISION,
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
     **named: Any,
@@ -83,6 +96,9 @@ def solve(
     array, those in `unknowns`, which start at 1, or the one with a `bracket`: its root there is certain where the sign
     changes, and with `all` every change of sign is found. Derivatives are those by `wrt`, all constants where that is
     None, up to `order`, at most 2, by the implicit function theorem.
+
+    With `digits` the numbers of a root are texts of so many digits, which are proved, the constants being the decimals
+    that texts are and the binary numbers that floats are.
 
     Where no root is found, `converged` is false. Raises ProgramSyntaxError for what is no equation, UsageError for more or
     fewer equations than unknowns, EvaluationError where there is no value at the start, or no change of sign in the
@@ -98,9 +114,13 @@ def solve(
         twice = next((name for name in starts if name in constants), None)
         if twice is not None:
             raise BindingError(f"'{twice}' has a value and is unknown", hint="give it one of them")
-        known = {name: converted.value(value) for name, value in constants.items()}
-        found = {name: converted.value(value) for name, value in starts.items()}
-        question = Question(read_equations(equations, [*starts, *known]), found, known, wrt, order, ends, all, seed)
+        check_digits(digits, max_precision)
+        proof = None if digits is None else Proof(digits, max_precision, partial(in_namespace, constants))
+        known = in_namespace(constants)
+        found = in_namespace(starts)
+        question = Question(
+            read_equations(equations, [*starts, *known]), found, known, wrt, order, ends, all, seed, proof
+        )
         return solved(question)
 
 
@@ -180,6 +200,8 @@ def _of_all(question: Question, system: System, crossings: Sequence[Crossing]) -
 
 
 def _root(question: Question, system: System, found: Candidate) -> Root:
+    if question.proof is not None:
+        return _proved(question, question.proof, system, found)
     named = system.packing.named(found.point)
     condition = math.inf if found.is_singular else _condition(system, found.point)
     derivatives = None
@@ -193,6 +215,18 @@ def _root(question: Question, system: System, found: Candidate) -> Root:
             made = implicit_derivatives(system.function, named, by, question.order)
             derivatives = {n: missing[n] | {key: converted.plain(d, {}) for key, d in made[n].items()} for n in named}
     return Root(named, found.residual, condition, derivatives)
+
+
+def _proved(question: Question, proof: Proof, system: System, found: Candidate) -> Root:
+    # Who asks for no digits does without FLINT.
+    from gradcli.models.proved_roots import prove
+
+    by = _by(question)
+    names = system.depends(found.point, by) if question.order else []
+    proved = prove(system, found.point, proof.bindings, names, question.order, proof.digits, proof.most)
+    condition = _condition(system, found.point)
+    derivatives = {name: {**dict.fromkeys(by), **proved.derivatives[name]} for name in proved.derivatives} or None
+    return Root(proved.point, "0", condition, derivatives)
 
 
 def _by(question: Question) -> list[str]:

@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.arrays.constants import is_exact
 from gradcli.errors import BindingError, EvaluationError, UsageError
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_DIGITS, MAX_PRECISION
-from gradcli.run import digits
+from gradcli.run import converted, digits
 from gradcli.run.proved_recordings import ProvedRecordings
 from gradcli.run.session import EvaluationRequest, Result
 
@@ -68,15 +69,35 @@ def evaluated(
         return _parts(digits.mapped(found, (lambda n: n) if options.balls else _decimal(options)))
 
 
-def _check(options: Options) -> None:
-    for name, most in (("digits", MAX_DIGITS), ("max_precision", None)):
-        number = getattr(options, name)
+def check_digits(digits: Any, max_precision: Any) -> None:
+    """Raise UsageError for digits that cannot be asked for; None are."""
+    if digits is None:
+        return
+    for name, number, most in (("digits", digits, MAX_DIGITS), ("max_precision", max_precision, None)):
         if type(number) is not int or number < 1 or (most is not None and number > most):
             raise UsageError(
                 f"'{name}' must be a whole number from 1 on" + ("" if most is None else f", at most {most:,}")
             )
-    if options.max_precision < options.digits:
+    if max_precision < digits:
         raise UsageError("'max_precision' is less than 'digits'", hint="it is the most digits to compute with")
+
+
+def in_namespace(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of Python by name in the namespace that computes: a text is a decimal."""
+    if not is_exact():
+        return {name: converted.value(_decimal_text(v, name) if isinstance(v, str) else v) for name, v in given.items()}
+    return {name: numbers(value, f"the value of '{name}'") for name, value in given.items()}
+
+
+def _decimal_text(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise BindingError(f"the value of '{name}' is no number", hint='a text is a decimal, such as "0.1"') from None
+
+
+def _check(options: Options) -> None:
+    check_digits(options.digits, options.max_precision)
     if options.order is not None and (type(options.order) is not int or options.order < 1):
         raise UsageError("'order' must be a whole number from 1 on")
 
