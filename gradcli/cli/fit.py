@@ -8,20 +8,20 @@ from typing import Annotated, NamedTuple
 import typer
 
 from gradcli import arrays
-from gradcli.cli import inputs, model_report, model_words
+from gradcli.cli import fit_report, inputs, model_report, model_words
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
-from gradcli.cli.render import Table
 from gradcli.errors import BindingError, ExitStatus, Span, UsageError
 from gradcli.io import variables
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import uncertain_values
-from gradcli.models.data import table_of
-from gradcli.models.estimation import Search, estimated
+from gradcli.models.data import Table, table_of
+from gradcli.models.estimation import Search
+from gradcli.models.fit_files import FitFiles
 from gradcli.models.fit_problems import Parameters
-from gradcli.models.fits import asked, concluded
-from gradcli.models.fitted import Fit
+from gradcli.models.fit_requests import FitRequest
+from gradcli.models.fitting import performed
 from gradcli.models.inference import Assumptions
 from gradcli.models.likelihoods import FAMILIES, LOSSES, likelihood
 from gradcli.run.constant_expressions import constant
@@ -87,7 +87,37 @@ class FitOptions(NamedTuple):
     family: Annotated[
         str, typer.Option("--family", metavar="|".join(FAMILIES), help="The distribution of the response.")
     ] = "gaussian"
+    x_sigma: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--x-sigma",
+            metavar="NAME=COLUMN|NUMBER",
+            help="The standard deviations of predictors, x=dx: least distances in all directions.",
+        ),
+    ] = None
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="A fit for each group of rows: a table of them.")
+    ] = None
     level: Annotated[float, typer.Option("--level", metavar="P", help="The level of the confidence intervals.")] = 0.95
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Take the intervals from the profile of the likelihood.")
+    ] = False
+    residuals: Annotated[
+        str | None,
+        typer.Option("--residuals", metavar="PATH", help="Write a table of the rows with their residuals."),
+    ] = None
+    predict: Annotated[
+        str | None,
+        typer.Option(
+            "--predict",
+            metavar="PATH",
+            help="Write a table of what the model predicts, with bands, for all rows, also those without a response.",
+        ),
+    ] = None
+    plot: Annotated[
+        str | None,
+        typer.Option("--plot", metavar="PATH", help="Write a picture of the data and the fit: .png, .svg or .pdf."),
+    ] = None
     starts: Annotated[
         int,
         typer.Option(
@@ -120,39 +150,46 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         _bounds(options.bounds or ()),
         _priors(options.prior or ()),
     )
-    sigma = (
-        None if options.sigma is None else options.sigma if options.sigma in table.columns else _number(options.sigma)
+    request = FitRequest(
+        given.text,
+        options.response,
+        table,
+        parameters,
+        known,
+        None if options.sigma is None else _sigma(options.sigma, table, "--sigma"),
+        _x_sigma(options.x_sigma or (), table),
+        options.by,
+        options.profile,
+        (options.max_steps, options.max_elements),
     )
-    most = options.max_steps, options.max_elements
-    question, data = asked(given.text, options.response, table, parameters, known, sigma, most)
+    files = FitFiles(options.residuals, options.predict, options.plot, environment.save)
     with model_report.watched(environment, options.quiet) as watch:
-        ending = estimated(question.problem, question.start, Search(options.starts, options.seed, watch))
-    found = concluded(question, ending)
+        found = performed(request, Search(options.starts, options.seed, watch), files)
     if options.json:
-        model_report.report({"model": given.text}, found, environment)
+        for fit in found.fits:
+            model_report.report({"model": given.text}, fit, environment)
+    elif options.by is None:
+        model_report.tell(fit_report.tables(found.fits[0], options.level), environment)
     else:
-        model_report.tell(_tables(found, options.level), environment)
+        fit_report.tell_groups(found.fits, options.by, environment)
     if not options.quiet:
-        _complain(found, data.left_out, environment)
-    return ExitStatus.SUCCESS if found.converged else ExitStatus.FAILURE
+        fit_report.complain(found, environment)
+    return ExitStatus.SUCCESS if all(fit.converged for fit in found.fits) else ExitStatus.FAILURE
 
 
-def _complain(found: Fit, left_out: int, environment: Environment) -> None:
-    if left_out:
-        rows = "row was" if left_out == 1 else "rows were"
-        environment.complain(f"warning: {left_out:,} {rows} left out, as a number is missing there")
-    for warning in found.warnings:
-        environment.complain(f"warning: {warning}")
-    if not found.converged:
-        environment.complain(f"error: {found.message}")
-
-
-def _number(text: str) -> float:
-    """The number that `--sigma` is, where it is no column."""
+def _sigma(text: str, table: Table, option: str) -> str | float:
+    """The column, or the number, that standard deviations are."""
+    if text in table.columns:
+        return text
     try:
         return float(text)
     except ValueError:
-        raise BindingError(f"--sigma {text}: the data have no such column", hint="a column, or a number") from None
+        raise BindingError(f"{option} {text}: the data have no such column", hint="a column, or a number") from None
+
+
+def _x_sigma(texts: Sequence[str], table: Table) -> dict[str, str | float]:
+    parts = _parts(texts, "--x-sigma", "x=dx")
+    return {name: _sigma(text, table, "--x-sigma") for name, (text, _, _) in parts.items()}
 
 
 def _parts(texts: Sequence[str], option: str, example: str) -> dict[str, tuple[str, str, int]]:
@@ -202,45 +239,6 @@ def _priors(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
         known = uncertain_values.uncertain(text, offset, whole, uncertain_values.in_floats(whole))
         found[name] = float(known.value), float(known.u)
     return found
-
-
-def _tables(found: Fit, level: float) -> list[Table]:
-    """What people read of a fit."""
-    header = ("parameter", "estimate", "error", "t", f"{100 * level:g} % from", "to")
-    rows = [
-        (name, *map(_short, (e.value, e.error, e.t, e.low, e.high)))
-        if not e.fixed
-        else (name, _short(e.value), "fixed", "", "", "")
-        for name, e in found.estimates.items()
-    ]
-    further = {
-        "rows": found.n,
-        "degrees of freedom": found.dof,
-        "residual standard deviation": _short(found.s),
-        "reduced chi-square": _short(found.reduced_chi2),
-        "R²": _short(found.r2),
-        "AIC": _short(found.aic),
-        "BIC": _short(found.bic),
-        "condition": _short(found.condition),
-        "iterations": found.iterations,
-        "evaluations": found.evaluations,
-        "starts": f"{found.starts.tried}, of which {found.starts.agreed} agreed" if found.starts.tried > 1 else None,
-        "ended": found.message,
-    }
-    names = [*found.estimates]
-    correlated = [
-        (name, *(f"{found.correlation[i][k]:.3f}" for k in range(i + 1))) + ("",) * (len(names) - i - 1)
-        for i, name in enumerate(names)
-    ]
-    tables = [Table(header, rows), model_report.members(further)]
-    if len(names) > 1:
-        tables.insert(1, Table(("correlation", *names), correlated))
-    return tables
-
-
-def _short(value: float) -> str:
-    """Ten digits, which are those of a fit: `--json` has all."""
-    return f"{value:.10g}"
 
 
 COMMAND = Command(FitOptions, run, _HELP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,32 +21,32 @@ def pairs(p: int) -> tuple[Any, Any]:
     return np.triu_indices(p)
 
 
-def curvatures(jacobian: Any, second: Any, axes: Any, radius: Any) -> Curvatures:
-    """Those of g fits of n rows, with the model's derivatives over the standard deviations of the rows: the first as
-    `[g, n, p]`, those of order 2 by `pairs` as `[g, n, k]`; the `axes` of the parameters' information, and the `radius`
-    `[g]` of the confidence region in the space of the rows, s sqrt(p F).
+def curvatures(blocks: Sequence[tuple[Any, Any]], axes: Any, radius: Any) -> Curvatures:
+    """Those of g fits, whose n rows come in blocks, each with the model's derivatives over the standard deviations of the
+    rows: the first as `[g, n, p]`, those of order 2 by `pairs` as `[g, n, k]`; the `axes` of the parameters' information,
+    and the `radius` `[g]` of the confidence region in the space of the rows, s sqrt(p F).
 
-    Directions that the rows do not determine are left out. Source: D. M. Bates and D. G. Watts, Relative curvature measures of
-    nonlinearity, J. R. Statist. Soc. B 42 (1980) 1, (2.14) and (2.15).
+    Directions that the rows do not determine are left out. Source: D. M. Bates and D. G. Watts, Relative curvature
+    measures of nonlinearity, J. R. Statist. Soc. B 42 (1980) 1, (2.14) and (2.15).
     """
-    p = jacobian.shape[-1]
+    p = axes.shape[-1]
     first, other = pairs(p)
     # A row's second derivatives V are AᵀVA along the axes A.
     twice = np.where(first == other, 0.5, 1.0)[:, None]
     left, right = axes[:, first], axes[:, other]
     change = twice * (left[:, :, first] * right[:, :, other] + right[:, :, first] * left[:, :, other])
-    curved = second @ change
-    basis = jacobian @ axes
-    tangential = np.swapaxes(basis, 1, 2) @ curved
-    normal = curved - basis @ tangential
+    across = sum(np.swapaxes(jacobian, 1, 2) @ second for jacobian, second in blocks)
+    tangential = np.swapaxes(axes, 1, 2) @ across @ change
+    back = axes @ tangential
+    normal = sum(_squares(second @ change - jacobian @ back, p) for jacobian, second in blocks)
     scale = radius / np.sqrt(p * (p + 2.0))
-    return Curvatures(scale * np.sqrt(_squares(normal, p)), scale * np.sqrt(_squares(tangential, p)))
+    return Curvatures(scale * np.sqrt(normal), scale * np.sqrt(_squares(tangential, p)))
 
 
 def _squares(curved: Any, p: int) -> Any:
     """The mean over directions of the square of the curvature, times p(p + 2): twice all squares, and that of the
     trace."""
     first, other = pairs(p)
-    trace = curved[:, :, first == other].sum(axis=2)
     counts = np.where(first == other, 2.0, 4.0)
-    return np.einsum("gnk,gnk,k->g", curved, curved, counts) + np.einsum("gn,gn->g", trace, trace)
+    trace = curved @ (first == other).astype(float)
+    return (curved * curved).sum(axis=1) @ counts + (trace * trace).sum(axis=1)

@@ -28,6 +28,27 @@ class Data(NamedTuple):
     left_out: int
     texts: Mapping[str, Sequence[str | None]]
 
+    def complete(self) -> Data:
+        """The rows that have optional numbers and texts too."""
+        whole = arrays.numpy_namespace().ones(len(self.rows), "bool")
+        for column in self.columns.values():
+            whole &= column == column
+        for words in self.texts.values():
+            whole &= [word is not None for word in words]
+        return self._with(whole)
+
+    def _with(self, kept: Any) -> Data:
+        """The rows that are to be kept."""
+        if kept.all():
+            return self
+        places = kept.nonzero()[0]
+        return Data(
+            {name: column[places] for name, column in self.columns.items()},
+            self.rows[places],
+            self.left_out + len(self.rows) - len(places),
+            {name: [items[place] for place in places] for name, items in self.texts.items()},
+        )
+
 
 class _Read(NamedTuple):
     """Columns of a whole table, so many rows of it."""
@@ -82,8 +103,9 @@ class Table:
         found._vectors |= vectors
         return found
 
-    def taken(self, names: Sequence[str], texts: Sequence[str] = ()) -> Data:
-        """The columns of these names.
+    def taken(self, names: Sequence[str], texts: Sequence[str] = (), optional: Sequence[str] = ()) -> Data:
+        """The columns of these names; where a number of those that are `optional` is missing, it is nan, and the row is
+        there all the same.
 
         Raises BindingError for a column that is not there, and for a field in one of `names` that is no number, and not
         missing either, with its row; ShapeError for columns of different lengths.
@@ -108,7 +130,7 @@ class Table:
             count = len(column.values)
         words = {name: read.texts[self._titles[name]] for name in texts if name in self._titles}
         words |= {name: [str(item) for item in self._vectors[name]] for name in texts if name in self._vectors}
-        return _complete(max(count, 0), columns, words)
+        return _complete(max(count, 0), columns, words, optional)
 
     def _listed(self) -> str:
         return f"they have {', '.join(self.columns)}" if self.columns else "there are none: give a file, or x=[1,2,3]"
@@ -192,19 +214,15 @@ def _check(name: str, column: Column, before: int) -> None:
         raise BindingError(f"the column '{name}' is infinite in row {before + int(infinite.argmax()) + 1}")
 
 
-def _complete(count: int, columns: Mapping[str, Column], texts: Mapping[str, Sequence[str | None]]) -> Data:
-    """The rows that lack no number."""
+def _complete(
+    count: int, columns: Mapping[str, Column], texts: Mapping[str, Sequence[str | None]], optional: Sequence[str]
+) -> Data:
+    """The rows that lack no number but optional ones."""
     np = arrays.numpy_namespace()
     whole = np.ones(count, "bool")
     for name, column in columns.items():
         _check(name, column, 0)
-        whole &= ~(column.missing | np.isnan(column.values))
-    rows = np.flatnonzero(whole)
-    everyone = len(rows) == count
-    found = {name: c.values if everyone else c.values[rows] for name, c in columns.items()}
-    return Data(
-        {name: values.astype("float64", copy=False) for name, values in found.items()},
-        rows,
-        count - len(rows),
-        {name: [items[row] for row in rows] if not everyone else items for name, items in texts.items()},
-    )
+        if name not in optional:
+            whole &= ~(column.missing | np.isnan(column.values))
+    found = {name: c.values.astype("float64", copy=False) for name, c in columns.items()}
+    return Data(found, np.arange(count), 0, texts)._with(whole)

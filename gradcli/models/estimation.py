@@ -19,7 +19,7 @@ from gradcli.models.start_values import start_values
 # D. M. Bates and D. G. Watts, Technometrics 23 (1981) 179.
 CONVERGED = 1e-6
 # Of the root mean square of the model's values: what rounding makes of a residual.
-_ROUNDING = 4 * 2.0**-52
+ROUNDING = 4 * 2.0**-52
 # Costs that differ by so little, as parts of them, are of the same minimum.
 _SAME = 1e-6
 # So many rows tell from where to go on, where there are far more: for one point, and for each of several.
@@ -99,19 +99,23 @@ def local(problem: Problem, point: Any) -> Ending:
 
 def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
     best = found.best
-    message = f"converged: relative offset below {CONVERGED:.0e}, positive-definite Hessian"
-    if found.reason is not None:
-        message = f"not converged: {found.reason}"
     return Ending(
         best.point,
         best.free,
         found.reason is None,
-        message,
+        message_of(found.reason),
         found.iterations,
         found.evaluations,
         Starts(found.tried, found.agreed),
         warnings,
     )
+
+
+def message_of(reason: str | None) -> str:
+    """How a search ended, in words; the reason is why it is not known to be at a minimum."""
+    if reason is not None:
+        return f"not converged: {reason}"
+    return f"converged: relative offset below {CONVERGED:.0e}, positive-definite Hessian"
 
 
 def _projectable(problem: Problem, point: Any) -> list[int]:
@@ -230,7 +234,7 @@ def _reason(problem: Problem, found: Polished) -> str | None:
     value = problem.rows(found.point)[0]
     spread = np.sqrt(np.mean((value / problem.sigma) ** 2))
     residual = np.sqrt(2 * found.cost / max(problem.dof, 1))
-    hidden = _ROUNDING * spread / residual if residual > 0 else np.inf
+    hidden = ROUNDING * spread / residual if residual > 0 else np.inf
     if not found.offset < max(CONVERGED, hidden):
         return f"the relative offset is {found.offset:.1e}, which is not below {CONVERGED:.0e}"
     return None

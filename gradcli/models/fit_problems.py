@@ -29,21 +29,23 @@ class Parameters(NamedTuple):
 
 
 class Names(NamedTuple):
-    """The names of a model: `columns` of the data that it and its response read, and `parameters`, in the order of the
-    text; `needed` are all columns that must have numbers."""
+    """The names of a model: the `predictors`, columns of the data that it reads, `columns`, those that its response reads
+    too, and `parameters`, in the order of the text; `needed` are all columns that must have numbers."""
 
+    predictors: tuple[str, ...]
     columns: tuple[str, ...]
     parameters: tuple[str, ...]
     needed: tuple[str, ...]
 
 
 class Posed(NamedTuple):
-    """A problem, the `names` of all parameters, those that are fixed among them, and where the search for the others
-    begins `[p]`: nan where nothing is said."""
+    """A problem, the `names` of all parameters, those that are fixed among them, where the search for the others begins
+    `[p]`: nan where nothing is said, and what the response is called."""
 
     problem: Problem
     names: Sequence[str]
     start: Any
+    response_name: str
 
 
 def names_of(text: ModelText, table: Table, given: Parameters, others: Sequence[str] = ()) -> Names:
@@ -60,6 +62,7 @@ def names_of(text: ModelText, table: Table, given: Parameters, others: Sequence[
             columns.append(name)
         elif name in given.start or not (name in scope.CONSTANTS or read.maybe_assigned or scope.is_function(name, ())):
             parameters.append(name)
+    predictors = tuple(columns)
     for name, read in scope.outer_reads(text.response).items():
         if name in table.columns:
             columns.append(name)
@@ -83,7 +86,9 @@ def names_of(text: ModelText, table: Table, given: Parameters, others: Sequence[
             "the model has no parameters to fit",
             hint="every name that it reads is a column of the data" + (" or fixed" if given.fixed else ""),
         )
-    return Names(tuple(dict.fromkeys(columns)), tuple(parameters), tuple(dict.fromkeys([*columns, *others])))
+    return Names(
+        predictors, tuple(dict.fromkeys(columns)), tuple(parameters), tuple(dict.fromkeys([*columns, *others]))
+    )
 
 
 def _check_known(name: str, what: str, parameters: Sequence[str], columns: Sequence[str]) -> None:
@@ -151,7 +156,7 @@ def posed(
         bounds=(low, high),
         limits=limits,
     )
-    return Posed(problem, names.parameters, start)
+    return Posed(problem, names.parameters, start, text.response_name)
 
 
 def _check_sigma(sigma: Any) -> None:

@@ -136,6 +136,8 @@ def fitted(
         fits.append(
             Fit(
                 group=None if groups is None else groups[i],
+                n=int(found.n[i]),
+                dof=int(found.dof[i]),
                 converged=ending.converged,
                 message=ending.message,
                 estimates={
@@ -157,8 +159,34 @@ def fitted(
     return fits
 
 
+def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: str, group: Any = None) -> Fit:
+    """What is left to say of n rows that could not be fitted."""
+    nothing, matrix = float("nan"), np.full((len(names), len(names)), np.nan)
+    return Fit(
+        group=group,
+        dof=n - sum(name not in fixed for name in names),
+        converged=False,
+        message=f"not converged: {message}",
+        estimates={
+            name: Estimate(fixed.get(name, nothing), nothing, nothing, nothing, nothing, name in fixed)
+            for name in names
+        },
+        covariance=matrix,
+        correlation=matrix,
+        condition=nothing,
+        curvature=None,
+        iterations=0,
+        evaluations=0,
+        starts=Starts(0, 0),
+        undetermined=[],
+        warnings=[],
+        n=n,
+        **dict.fromkeys(_NUMBERS, nothing),
+    )
+
+
 # What a fit has of its statistics as it is.
-_NUMBERS = ("n", "dof", "rss", "s", "reduced_chi2", "r2", "loglik", "aic", "bic")
+_NUMBERS = ("rss", "s", "reduced_chi2", "r2", "loglik", "aic", "bic")
 
 
 def _bent(curvature: Curvature | None, *, profiled: bool) -> list[str]:

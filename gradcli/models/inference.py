@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy as np
 from gradcli.models.curvatures import Curvatures, curvatures
 from gradcli.models.information import Information, factor_of_matrix, factor_of_rows, information
 from gradcli.models.likelihoods import Likelihood, likelihood
+
+# Rows of a block, which stays in the caches.
+_BLOCK = 2**15
 
 
 class Assumptions(NamedTuple):
@@ -61,6 +65,30 @@ class Rows(NamedTuple):
     second: Any = None
     priors: tuple[Any, Any] | None = None
 
+    def parts(self) -> Iterator[_Part]:
+        """The rows, block by block."""
+        for start in range(0, self.real.shape[1], _BLOCK):
+            part = slice(start, start + _BLOCK)
+            weight = self.real[:, part] / self.sigma[:, part]
+            residual = (self.response[:, part] - self.value[:, part]) * weight
+            second = None if self.second is None else self.second[:, part]
+            yield _Part(part, weight, residual, self.first[:, part], second)
+
+
+class _Part(NamedTuple):
+    """A block of rows: which they are, one over their standard deviations, which is 0 for those that are not there, their
+    residuals times that, and the model's derivatives."""
+
+    place: slice
+    weight: Any
+    residual: Any
+    first: Any
+    second: Any
+
+    @property
+    def weighted(self) -> Any:
+        return self.first * self.weight[:, :, None]
+
 
 class Statistics(NamedTuple):
     """Of g fits; arrays `[g]` where nothing else is said."""
@@ -81,6 +109,14 @@ class Statistics(NamedTuple):
     bic: Any
     curvature: Curvatures | None
 
+    def chosen(self, index: int) -> Statistics:
+        """Those of one fit alone."""
+        one = slice(index, index + 1)
+        information = Information(*(part[one] for part in self.information))
+        curvature = None if self.curvature is None else Curvatures(*(part[one] for part in self.curvature))
+        rest = {name: getattr(self, name)[one] for name in self._fields if name not in ("information", "curvature")}
+        return Statistics(information=information, curvature=curvature, **rest)
+
 
 def statistics(rows: Rows, known: Assumptions) -> Statistics:
     """Those of fits that are at their minima.
@@ -88,39 +124,30 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
     Standard errors are from the Jacobian for least squares, from the observed information for other families, and for a
     robust loss from the sandwich of both (P. J. Huber, Robust Statistics, 1981, 6.3).
     """
-    real = rows.real
-    n = real.sum(axis=1)
+    n = rows.real.sum(axis=1)
     p = rows.first.shape[-1]
     with np.errstate(all="ignore"):
         dof = n - p + (0 if rows.priors is None else np.isfinite(rows.priors[1]).sum(axis=1))
-        sigma = np.where(real, rows.sigma, 1.0)
-        residual = np.where(real, (rows.response - rows.value) / sigma, 0.0)
-        rss = (residual**2).sum(axis=1)
+        rss = sum((part.residual**2).sum(axis=1) for part in rows.parts())
         beyond = 0.0 if rows.priors is None else (np.square(rows.priors[0] / rows.priors[1])).sum(axis=1)
         variance = np.where(dof > 0, (rss + beyond) / dof, np.nan)
-        weighted = np.where(real[:, :, None], rows.first / sigma[:, :, None], 0.0)
-        if rows.priors is not None:
-            # What was known before is as a row for each parameter.
-            weighted = np.concatenate([weighted, np.eye(p) / rows.priors[1][:, None, :]], axis=1)
-        found, covariance = _covariances(rows, known, weighted, sigma, variance)
-        quantile = known.quantile(dof)
-        loglik = _loglik(rows, known, sigma, rss, n)
+        found, covariance = _covariances(rows, known, variance)
+        loglik = _loglik(rows, known, rss, n)
         count = p + known.is_scaled
         curvature = None
         if known.is_least_squares and rows.second is not None:
-            second = np.zeros((*weighted.shape[:2], rows.second.shape[-1]))
-            second[:, : real.shape[1]] = np.where(real[:, :, None], rows.second / sigma[:, :, None], 0.0)
-            curvature = curvatures(weighted, second, found.axes, _radius(known, p, dof, variance))
+            blocks = ((part.weighted, part.second * part.weight[:, :, None]) for part in rows.parts())
+            curvature = curvatures([*blocks], found.axes, _radius(known, p, dof, variance))
         return Statistics(
             n,
             dof,
             found,
             covariance,
-            quantile,
+            known.quantile(dof),
             rss,
             np.sqrt(variance),
             variance if known.family == "gaussian" else _dispersion(rows, known, dof),
-            1 - _share(rows, known, sigma, rss),
+            1 - _share(rows, known, rss),
             loglik,
             2 * count - 2 * loglik,
             count * np.log(n) - 2 * loglik,
@@ -128,29 +155,39 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         )
 
 
-def _covariances(rows: Rows, known: Assumptions, weighted: Any, sigma: Any, variance: Any) -> tuple[Information, Any]:
+def _covariances(rows: Rows, known: Assumptions, variance: Any) -> tuple[Information, Any]:
     """What the rows say of the parameters, and the covariances of the estimates."""
-    n, p = weighted.shape[1:]
+    g, n, p = rows.first.shape
+    # What was known before is as a row for each parameter.
+    before = [] if rows.priors is None else [np.eye(p) / rows.priors[1][:, None, :]]
     if known.is_least_squares:
-        found = information(factor_of_rows(weighted), n)
+        found = information(_factor([*(factor_of_rows(part.weighted) for part in rows.parts()), *before]), n)
         return found, found.covariance * (1.0 if known.absolute else variance[:, None, None])
-    cost = known.likelihood(rows.value, rows.response, sigma)
-    first, second = (np.where(rows.real, d, 0.0) for d in (cost.first, cost.second))
-    observed = np.swapaxes(rows.first, 1, 2) @ (second[:, :, None] * np.where(rows.real[:, :, None], rows.first, 0.0))
-    if rows.second is not None:
-        i, j = np.triu_indices(p)
-        bent = (first[:, None, :] @ np.where(rows.real[:, :, None], rows.second, 0.0))[:, 0]
-        observed[:, i, j] += bent
-        observed[:, j, i] += np.where(i == j, 0.0, bent)
+    i, j = np.triu_indices(p)
+    observed, slopes = np.zeros((g, p, p)), []
+    for part in rows.parts():
+        own = part.place
+        cost = known.likelihood(rows.value[:, own], rows.response[:, own], rows.sigma[:, own])
+        first, second = cost.first * rows.real[:, own], cost.second * rows.real[:, own]
+        observed += np.swapaxes(part.first, 1, 2) @ (second[:, :, None] * part.first)
+        if part.second is not None:
+            bent = (first[:, None, :] @ part.second)[:, 0]
+            observed[:, i, j] += bent
+            observed[:, j, i] += np.where(i == j, 0.0, bent)
+        slopes.append(factor_of_rows(part.first * first[:, :, None]))
     if rows.priors is not None:
         observed[:, range(p), range(p)] += rows.priors[1] ** -2.0
     found = information(factor_of_matrix(observed), n)
     if known.family != "gaussian":
         return found, found.covariance
-    slopes = factor_of_rows(np.where(rows.real[:, :, None], rows.first, 0.0) * first[:, :, None])
-    bread = slopes @ found.covariance
+    bread = _factor(slopes) @ found.covariance
     count = rows.real.sum(axis=1)
     return found, np.swapaxes(bread, 1, 2) @ bread * (count / (count - p))[:, None, None]
+
+
+def _factor(factors: Sequence[Any]) -> Any:
+    """That of rows of which some have these."""
+    return factors[0] if len(factors) == 1 else factor_of_rows(np.concatenate(factors, axis=1))
 
 
 def _radius(known: Assumptions, p: int, dof: Any, variance: Any) -> Any:
@@ -162,28 +199,27 @@ def _radius(known: Assumptions, p: int, dof: Any, variance: Any) -> Any:
     return np.sqrt(variance * p * np.where(dof > 0, fdtri(p, np.maximum(dof, 1), known.level), np.nan))
 
 
-def _loglik(rows: Rows, known: Assumptions, sigma: Any, rss: Any, n: Any) -> Any:
+def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
     """Minus infinity where a row cannot be, nan for a loss, which is no likelihood."""
     if known.loss != "linear":
         return np.full(len(n), np.nan)
     if known.family != "gaussian":
-        cost = known.likelihood(rows.value, rows.response, sigma).value
-        return -np.where(rows.real, cost, 0.0).sum(axis=1)
-    weights = np.log(sigma).sum(axis=1)
+        cost = known.likelihood(rows.value, rows.response, rows.sigma).value
+        return -(cost * rows.real).sum(axis=1)
+    weights = (np.log(rows.sigma) * rows.real).sum(axis=1)
     if known.absolute:
         return -rss / 2 - n / 2 * math.log(2 * math.pi) - weights
     return -n / 2 * (np.log(2 * math.pi * rss / n) + 1) - weights
 
 
-def _share(rows: Rows, known: Assumptions, sigma: Any, rss: Any) -> Any:
+def _share(rows: Rows, known: Assumptions, rss: Any) -> Any:
     """What the model leaves of what the mean response leaves: of squares, of deviances for other families."""
-    weights = np.where(rows.real, sigma**-2.0 if known.family == "gaussian" else 1.0, 0.0)
-    mean = (weights * np.where(rows.real, rows.response, 0.0)).sum(axis=1, keepdims=True)
-    mean = mean / weights.sum(axis=1, keepdims=True)
+    weights = rows.real * (rows.sigma**-2.0 if known.family == "gaussian" else 1.0)
+    mean = (weights * rows.response).sum(axis=1, keepdims=True) / weights.sum(axis=1, keepdims=True)
     if known.family == "gaussian":
-        return rss / (weights * np.where(rows.real, rows.response - mean, 0.0) ** 2).sum(axis=1)
+        return rss / (weights * (rows.response - mean) ** 2).sum(axis=1)
     of_model, of_mean, least = (
-        np.where(rows.real, known.likelihood(value, rows.response, sigma).value, 0.0).sum(axis=1)
+        (rows.real * known.likelihood(value, rows.response, rows.sigma).value).sum(axis=1)
         for value in (rows.value, mean + 0 * rows.response, rows.response)
     )
     return (of_model - least) / (of_mean - least)
@@ -192,5 +228,4 @@ def _share(rows: Rows, known: Assumptions, sigma: Any, rss: Any) -> Any:
 def _dispersion(rows: Rows, known: Assumptions, dof: Any) -> Any:
     """Pearson's: squares of residuals over the variances that a family has, by degrees of freedom."""
     variances = rows.value if known.family == "poisson" else rows.value * (1 - rows.value)
-    squares = np.where(rows.real, (rows.response - rows.value) ** 2 / variances, 0.0)
-    return squares.sum(axis=1) / dof
+    return (rows.real * (rows.response - rows.value) ** 2 / variances).sum(axis=1) / dof

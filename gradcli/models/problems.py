@@ -48,9 +48,13 @@ class Problem:
         self.fixed = dict(fixed or {})
         self.priors = priors or (np.zeros(p), np.full(p, np.inf))
         self.low, self.high = bounds or (np.full(p, -np.inf), np.full(p, np.inf))
-        options = {} if limits is None else {"max_steps": limits[0], "max_elements": limits[1]}
-        self._first = RowProgram(model, self.parameters, 1, **options)
-        self._second = RowProgram(model, self.parameters, 2, **options)
+        self._limits = {} if limits is None else {"max_steps": limits[0], "max_elements": limits[1]}
+        self._first = self.program(self.parameters, 1)
+        self._second = self.program(self.parameters, 2)
+
+    def program(self, wrt: Sequence[str], order: int) -> RowProgram:
+        """The model with its derivatives by `wrt`, parameters and columns."""
+        return RowProgram(self.model, wrt, order, **self._limits)
 
     @property
     def count(self) -> int:
@@ -89,7 +93,13 @@ class Problem:
         """The model's values `[n]` at a point `[p]`, and their derivatives by the parameters `[n, p]`; nan where it has no
         value."""
         found = self.results(point)
-        return self._values(found), self._stacked(found, self.parameters, self.count)
+        return self._values(found), self.stacked(found, self.parameters, self.count)
+
+    def at(self, columns: Mapping[str, Any], count: int, point: Any) -> tuple[Any, Any]:
+        """As `rows`, at other rows, `count` of them, with these columns."""
+        shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
+        found = self._first.run(columns, shared, rows=count)
+        return self._values(found), self.stacked(found, self.parameters, count)
 
     def columns_of(self, points: Any) -> tuple[Any, list[Any]]:
         """The values `[g, n]` at several points `[g, p]`, and the derivatives by each parameter, `[g, n]` too."""
@@ -111,8 +121,8 @@ class Problem:
         shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
         found = self._second.run(self.columns, shared, rows=self.count)
         keys = [key for key in self._second.keys if "," in key]
-        first = self._stacked(found, self.parameters, self.count)
-        return self._values(found), first, self._stacked(found, keys, self.count)
+        first = self.stacked(found, self.parameters, self.count)
+        return self._values(found), first, self.stacked(found, keys, self.count)
 
     def failure(self, point: Any) -> GradcliError | None:
         """The error, with the place, that the model has no finite value in some row at a point, or none that can be
@@ -122,7 +132,7 @@ class Problem:
         for failed in found.failures:
             return _in_row(failed.index, failed.error)
         bad = ~np.isfinite(self._values(found))
-        bad |= ~np.isfinite(self._stacked(found, self.parameters, self.count)).all(-1)
+        bad |= ~np.isfinite(self.stacked(found, self.parameters, self.count)).all(-1)
         if not bad.any():
             return None
         row = int(bad.argmax())
@@ -151,7 +161,7 @@ class Problem:
         np = arrays.numpy_namespace()
         return np.asarray(found.value, "float64")
 
-    def _stacked(self, found: RowResults, keys: Sequence[str], rows: int) -> Any:
+    def stacked(self, found: RowResults, keys: Sequence[str], rows: int) -> Any:
         np = arrays.numpy_namespace()
         stacked = np.zeros((rows, len(keys)))
         for i, key in enumerate(keys):

@@ -1,0 +1,105 @@
+"""What `gradcli fit` prints for people, and what it complains of."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from gradcli.cli.environment import Environment
+from gradcli.cli.model_report import members
+from gradcli.cli.render import Table, number_text, show
+from gradcli.models.fit_requests import Performed
+from gradcli.models.fitted import Fit
+from gradcli.rows import new_tables
+
+
+def tables(fit: Fit, level: float) -> list[Table]:
+    """The estimates, how they hang together where there are several, and what is said of the whole."""
+    header = ("parameter", "estimate", "error", "t", f"{100 * level:g} % from", "to")
+    rows = [
+        (name, _ten(e.value), "fixed", "", "", "")
+        if e.fixed
+        else (name, _ten(e.value), *map(_six, (e.error, e.t, e.low, e.high)))
+        for name, e in fit.estimates.items()
+    ]
+    found = [Table(header, rows), _correlations(fit), _whole(fit)]
+    return found if len(rows) > 1 else [found[0], found[2]]
+
+
+def _correlations(fit: Fit) -> Table:
+    names = [*fit.estimates]
+    rows = [
+        (name, *(f"{number:.3f}" for number in row[: place + 1]), *[""] * (len(names) - place - 1))
+        for place, (name, row) in enumerate(zip(names, fit.correlation.tolist()))
+    ]
+    return Table(("correlation", *names), rows)
+
+
+def _whole(fit: Fit) -> Table:
+    curvature = fit.curvature
+    numbers = {
+        "residual sum of squares": fit.rss,
+        "residual standard deviation": fit.s,
+        "reduced chi-square": fit.reduced_chi2,
+        "R²": fit.r2,
+        "log-likelihood": fit.loglik,
+        "AIC": fit.aic,
+        "BIC": fit.bic,
+        "condition": fit.condition,
+        "curvature, intrinsic": None if curvature is None else curvature.intrinsic,
+        "curvature, by parameters": None if curvature is None else curvature.parameter,
+    }
+    return members(
+        {"rows": fit.n, "degrees of freedom": fit.dof}
+        # What is not defined is nan.
+        | {name: _six(number) for name, number in numbers.items() if number is not None and number == number}
+        | {
+            "iterations": fit.iterations,
+            "evaluations": fit.evaluations,
+            "starts": f"{fit.starts.tried}, of which {fit.starts.agreed} agreed" if fit.starts.tried > 1 else None,
+            "ended": fit.message,
+        }
+    )
+
+
+def _ten(value: float) -> str:
+    """As many digits as estimates may have in common on all machines; `--json` has all."""
+    return f"{value:.10g}"
+
+
+def _six(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def tell_groups(fits: Sequence[Fit], by: str, environment: Environment) -> None:
+    """Write a table with a row for each group: for people on a terminal, as CSV elsewhere."""
+    columns: dict[str, list[object]] = {by: [fit.group for fit in fits], "n": [fit.n for fit in fits]}
+    for name in fits[0].estimates if fits else ():
+        columns[name] = [fit.estimates[name].value for fit in fits]
+        if not fits[0].estimates[name].fixed:
+            columns[f"{name}_error"] = [fit.estimates[name].error for fit in fits]
+    for name in ("rss", "s", "r2"):
+        columns[name] = [getattr(fit, name) for fit in fits]
+    columns["converged"] = [fit.converged for fit in fits]
+    if environment.for_terminal:
+        show([Table(tuple(columns), [tuple(map(number_text, row)) for row in zip(*columns.values())])], environment)
+        return
+    stream = io.BytesIO()
+    new_tables.write(columns, "csv", stream)
+    environment.write(stream.getvalue().decode())
+
+
+def complain(found: Performed, environment: Environment) -> None:
+    """Tell of rows that were left out, of warnings, and of what did not converge."""
+    if found.left_out:
+        rows = "row was" if found.left_out == 1 else "rows were"
+        environment.complain(f"warning: {found.left_out:,} {rows} left out, as a number is missing there")
+    if len(found.fits) == 1:
+        for warning in found.fits[0].warnings:
+            environment.complain(f"warning: {warning}")
+    open_ends = [fit for fit in found.fits if not fit.converged]
+    if open_ends and open_ends[0].group is None:
+        environment.complain(f"error: {open_ends[0].message}")
+    elif open_ends:
+        count = f"{len(open_ends):,} of {len(found.fits):,} groups are"
+        environment.complain(f"error: {count} not fitted; the first is {open_ends[0].group!r}: {open_ends[0].message}")
