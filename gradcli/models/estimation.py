@@ -219,7 +219,7 @@ def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> li
 def _same(problem: Problem, costs: Any, cost: float) -> Any:
     """Which costs are those of the same minimum as another, by all that rounding lets tell."""
     np = arrays.numpy_namespace()
-    hidden = _ROUNDING * np.sqrt(np.sum((problem.response / problem.sigma) ** 2))
+    hidden = ROUNDING * np.sqrt(np.sum((problem.response / problem.sigma) ** 2))
     with np.errstate(invalid="ignore"):
         return np.abs(np.sqrt(np.abs(costs)) - np.sqrt(abs(cost))) <= _SAME * np.sqrt(abs(cost)) + hidden
 
