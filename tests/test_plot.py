@@ -327,6 +327,15 @@ def test_a_picture_is_saved(run, tmp_path):
     assert "cannot write" in failed.err
 
 
+def test_a_command_with_limits_saves_all_its_files(run, tmp_path):
+    trace, picture = tmp_path / "t.csv", tmp_path / "p.png"
+    words = ("--trace", str(trace), "--plot", str(picture), "--max-seconds", "60")
+    assert run("minimize", "x**2", "x=1", *words).status == 0
+    assert trace.read_bytes().startswith(b"iteration,")
+    assert b"PNG" not in trace.read_bytes()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 def test_libraries_that_draw_are_loaded_by_who_draws():
     code = (
         "import sys; from gradcli.cli.main import main; from gradcli.cli.environment import Environment;"

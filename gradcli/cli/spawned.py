@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from tempfile import TemporaryFile
 from typing import IO, NamedTuple, Protocol, TextIO
 
@@ -19,7 +20,7 @@ from gradcli.arrays.backends import BACKENDS
 from gradcli.cli.environment import Environment
 from gradcli.errors import ExitStatus, UsageError
 
-# Characters at a time from a file to standard output.
+# Characters at a time from a file to standard output, and bytes from one to another.
 _CHUNK = 2**20
 
 
@@ -52,11 +53,11 @@ class _Streams(NamedTuple):
 
 class _Ended(NamedTuple):
     """What is to be told of a command that has ended: its exit status, what it said on standard error, and the
-    path that it saved to."""
+    paths that it saved to, each with the bytes of its file, in their order."""
 
     status: int
     complaints: str
-    saved_to: str | None
+    saved_to: Sequence[tuple[str, int]]
 
 
 class _Text(io.TextIOWrapper):
@@ -91,9 +92,9 @@ def run(
         streams = _streams(environment, stdin, out.fileno(), saved.fileno())
         used = [n for n in (streams.stdin, streams.stdout, streams.saved) if n is not None]
         ended = confined.call(limits, _run, main, list(arguments), streams, descriptors=used)
-        if ended.saved_to is not None:
-            saved.seek(0)
-            environment.save(ended.saved_to, lambda stream: shutil.copyfileobj(saved, stream))
+        saved.seek(0)
+        for path, size in ended.saved_to:
+            environment.save(path, partial(_copy, saved, size))
         out.seek(0)
         text = io.TextIOWrapper(out, encoding="utf-8", errors="surrogatepass", newline="")
         while chunk := text.read(_CHUNK):
@@ -101,6 +102,14 @@ def run(
     if ended.complaints:
         environment.complain(ended.complaints.removesuffix("\n"))
     return ExitStatus(ended.status)
+
+
+def _copy(source: IO[bytes], size: int, target: IO[bytes]) -> None:
+    """Copy so many bytes from where `source` stands."""
+    while size:
+        chunk = source.read(min(size, _CHUNK))
+        target.write(chunk)
+        size -= len(chunk)
 
 
 def _check_device(name: str, device: str | None) -> None:
@@ -150,15 +159,19 @@ def _streams(environment: Environment, stdin: int | None, out: int, saved: int) 
 
 def _run(main: Main, arguments: Sequence[str], streams: _Streams) -> _Ended:
     """What the process does."""
-    saved_to: list[str] = []
+    saved_to: list[tuple[str, int]] = []
 
     def save(path: str, write: Callable[[IO[bytes]], object]) -> None:
-        with open(streams.saved, "wb", closefd=False) as file:
+        # By itself first: some writers go back to the beginning of their file.
+        with TemporaryFile() as file, open(streams.saved, "ab", closefd=False) as saved:
             write(file)
-        saved_to.append(path)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            _copy(file, size, saved)
+        saved_to.append((path, size))
 
-    if streams.size is not None:
-        os.environ["COLUMNS"], os.environ["LINES"] = map(str, streams.size)
+    size = {} if streams.size is None else dict(zip(("COLUMNS", "LINES"), map(str, streams.size)))
+    os.environ |= size
     with ExitStack() as opened:
         stdin: TextIO | None = None
         if streams.stdin is not None:
@@ -166,6 +179,6 @@ def _run(main: Main, arguments: Sequence[str], streams: _Streams) -> _Ended:
         out = opened.enter_context(_Text(io.FileIO(streams.stdout, "wb"), streams.encoding, streams.is_terminal))
         complaints = io.BytesIO()
         err = _Text(complaints, streams.error_encoding, is_terminal=False)
-        status = main(arguments, Environment(stdin, out, err, streams.variables, save, apart=True))
+        status = main(arguments, Environment(stdin, out, err, {**streams.variables, **size}, save, apart=True))
         err.flush()
-    return _Ended(status, complaints.getvalue().decode("utf-8", "surrogatepass"), saved_to[0] if saved_to else None)
+    return _Ended(status, complaints.getvalue().decode("utf-8", "surrogatepass"), saved_to)
