@@ -17,6 +17,8 @@ from gradcli.models.optimality import Active, active, infeasible, is_stationary
 from gradcli.models.results import Watcher
 
 _MOST_POLISHING = 30
+# How near to its bound a variable is on it.
+_NEAR = 1e-9
 # Where a search is begun again beside a start that leads nowhere, in shares of it.
 _ASIDE = (0.0, 0.01, 0.3)
 # Iterations of the method that is slow and sure.
@@ -77,7 +79,7 @@ def _is_minimum(objective: Objective, constraints: Constraints, found: Search, l
 
     there = active(found.gradient, constraints, found.point, low, high)
     hessian = lagrangian_hessian(objective, constraints, found.point, there)
-    if not is_stationary(found.value, there.slope, None, found.point, found.gradient):
+    if not is_stationary(objective, found, there.slope, None):
         return False
     return kind(found.value, found.point, hessian, there.fixed, there.normals[there.holding], "minimum") != "saddle"
 
@@ -101,7 +103,8 @@ def polished(objective: Objective, constraints: Constraints, found: Search, low:
     np = arrays.numpy_namespace()
     if len(found.point) > MOST_DENSE or not math.isfinite(found.value):
         return found
-    best, before = found, math.inf
+    best, before = _snapped(objective, found, low, high), math.inf
+    broken = int(infeasible(constraints, best.point).sum())
     for _ in range(_MOST_POLISHING):
         there = active(best.gradient, constraints, best.point, low, high)
         now = _distance(constraints, best, there)
@@ -113,12 +116,23 @@ def polished(objective: Objective, constraints: Constraints, found: Search, low:
         trial = np.clip(best.point + step, low, high)
         value, gradient = objective.value_and_gradient(trial)
         further = best._replace(point=trial, value=value, gradient=gradient)
-        if not math.isfinite(value) or not np.isfinite(constraints.residuals(trial)).all():
+        if not math.isfinite(value) or int(infeasible(constraints, trial).sum()) > broken:
             break
         if not _distance(constraints, further, active(gradient, constraints, trial, low, high)) < now:
             break
         best = further
     return best
+
+
+def _snapped(objective: Objective, found: Search, low: Any, high: Any) -> Search:
+    """What was found, with variables that are on a bound but for rounding right there."""
+    np = arrays.numpy_namespace()
+    point = found.point
+    for bound in (low, high):
+        with np.errstate(invalid="ignore"):
+            point = np.where(abs(point - bound) <= _NEAR * (1.0 + abs(point)), bound, point)
+    value, gradient = objective.value_and_gradient(point)
+    return found._replace(point=point, value=value, gradient=gradient) if math.isfinite(value) else found
 
 
 def _distance(constraints: Constraints, found: Search, there: Active) -> float:
@@ -134,7 +148,7 @@ def _newton_step(constraints: Constraints, found: Search, there: Active, hessian
     np = arrays.numpy_namespace()
     free = ~there.fixed
     dense = hessian.toarray() if is_sparse(hessian) else hessian
-    needed = there.holding | constraints.is_equation[there.numbers]
+    needed = there.holding
     rows = there.normals[needed][:, free]
     count = len(rows)
     matrix = np.block([[dense[np.ix_(free, free)], rows.T], [rows, np.zeros((count, count))]])

@@ -8,9 +8,9 @@ from typing import Any
 from gradcli import arrays
 from gradcli.models.local_search import search
 from gradcli.models.newton import Search
-from gradcli.models.optimality import infeasible
 from gradcli.models.posing import Posed
 from gradcli.models.results import Watcher
+from gradcli.models.verdicts import judged
 
 # So many starts, and so many more for each variable, but no more than the last.
 _STARTS, _FOR_EACH, _MOST = 20, 10, 200
@@ -27,21 +27,24 @@ def search_globally(posed: Posed, method: str, most: int, seed: int, watch: Watc
     between the bounds, where there are such, and around the given start, which is the first of them."""
     np = arrays.numpy_namespace()
     found: list[Search] = []
+    first: Search | None = None
     spent = 0
     for number, start in enumerate(_starts(posed, seed)):
         if not math.isfinite(posed.objective.value_and_gradient(start)[0]):
             continue
         ended = search(posed, start, method, most if not number else min(most, _SHORT), watch)
         spent += ended.iterations
-        feasible = not len(posed.constraints) or not infeasible(posed.constraints, ended.point).any()
-        if not number or (ended.converged and feasible):
+        if judged(posed, ended).converged:
             found.append(ended)
-    converged = [each for each in found if each.converged] or found
+        elif first is None:
+            first = ended
     different: list[Search] = []
-    for each in sorted(converged, key=lambda each: each.value):
+    for each in sorted(found, key=lambda each: each.value):
         if not any(_is_same(each, other, np) for other in different):
             different.append(each)
-    return different[0]._replace(iterations=spent), len(different)
+    lowest = different[0] if different else first
+    assert lowest is not None
+    return lowest._replace(iterations=spent), len(different)
 
 
 def _is_same(one: Search, other: Search, np: Any) -> bool:

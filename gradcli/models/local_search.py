@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import UsageError
 from gradcli.models import searches
-from gradcli.models.constrained import constrained
+from gradcli.models.constrained import constrained, polished
 from gradcli.models.newton import NoHessianError, Search, newton
 from gradcli.models.posing import Posed
 from gradcli.models.results import Watcher
@@ -21,7 +21,10 @@ def search(posed: Posed, start: Any, method: str, most: int, watch: Watcher) -> 
     if method == "newton" and len(posed.constraints):
         raise UsageError("the method newton takes no constraints", hint="--method auto does")
     if method in searches.METHODS:
-        return searches.search(method, *given, most, watch)
+        found = searches.search(method, *given, most, watch)
+        if method in searches.WITH_CONSTRAINTS:
+            return polished(posed.objective, posed.constraints, found, posed.low, posed.high)
+        return found
     if len(posed.constraints):
         return constrained(*given, most, watch)
     try:

@@ -10,7 +10,6 @@ from gradcli import arrays
 from gradcli.errors import BindingError, UsageError, did_you_mean, expect, flag
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import histories, optimality, searches
-from gradcli.models.constrained import lagrangian_hessian
 from gradcli.models.data import Table, table_of
 from gradcli.models.global_search import search_globally
 from gradcli.models.local_search import search
@@ -20,6 +19,7 @@ from gradcli.models.posing import Asked, Posed, posed
 from gradcli.models.results import Iteration, Watcher
 from gradcli.models.sensitivities import Sensitivity, sensitivities
 from gradcli.models.training import STOCHASTIC, Training, train
+from gradcli.models.verdicts import judged
 from gradcli.run.programs import CompiledProgram, compile
 
 METHODS = ("auto", "newton", *searches.METHODS, *STOCHASTIC)
@@ -157,16 +157,12 @@ def _result(problem: Posed, found: Search, constants: Sequence[str], minima: int
     np = arrays.numpy_namespace()
     objective, constraints, x = problem.objective, problem.constraints, found.point
     evaluations = objective.evaluations
-    there = optimality.active(found.gradient, constraints, x, problem.low, problem.high)
-    hessian = lagrangian_hessian(objective, constraints, x, there)
-    extremum = "maximum" if objective.sign < 0 else "minimum"
-    normals = there.normals[there.holding]
-    stationary = optimality.is_stationary(found.value, there.slope, hessian, x, found.gradient)
-    kind = optimality.kind(found.value, x, hessian, there.fixed, normals, extremum) if stationary else None
-    converged, message = found.converged, found.message
-    if training.method not in STOCHASTIC:
-        converged, message = _verdict(problem, found, stationary, kind)
-    eigenvalues = optimality.eigenvalues(hessian, None if len(constraints) else objective, x)
+    verdict = judged(problem, found)
+    there = verdict.active
+    converged, message = verdict.converged, verdict.message
+    if training.method in STOCHASTIC:
+        converged, message = found.converged, found.message
+    eigenvalues = optimality.eigenvalues(verdict.hessian, None if len(constraints) else objective, x)
     if objective.sign < 0:
         least, most = eigenvalues["min"], eigenvalues["max"]
         eigenvalues = {"min": None if most is None else -most, "max": None if least is None else -least}
@@ -176,7 +172,7 @@ def _result(problem: Posed, found: Search, constants: Sequence[str], minima: int
         objective.packing.named(x),
         float(np.linalg.norm(there.slope)),
         eigenvalues,
-        kind,
+        verdict.kind,
         _multipliers(problem, there, x),
         moved,
         minima,
@@ -185,31 +181,6 @@ def _result(problem: Posed, found: Search, constants: Sequence[str], minima: int
         converged,
         message,
     )
-
-
-def _verdict(problem: Posed, found: Search, stationary: bool, kind: str | None) -> tuple[bool, str]:
-    """Whether a point is what was asked for, and why, or why not, in words."""
-    constraints = problem.constraints
-    if len(constraints):
-        broken = optimality.infeasible(constraints, found.point)
-        if broken.any():
-            violated = constraints.violation(constraints.residuals(found.point))
-            worst = int((violated * broken).argmax())
-            return False, (
-                f"the constraint '{constraints.labels[worst]}' does not hold: it is off by {float(violated[worst]):.3g} at "
-                "the best point"
-            )
-    if not stationary:
-        reason = found.message if not found.converged else "the gradient does not vanish, there may be a kink"
-        return False, reason
-    if kind == "saddle":
-        return False, "the gradient vanishes, but the point is a saddle"
-    return True, {None: "the gradient vanishes", "bound": "a minimum that bounds hold", "flat": _FLAT}.get(
-        kind, f"a {kind}"
-    )
-
-
-_FLAT = "the gradient vanishes, and along a direction the curvature too"
 
 
 def _multipliers(problem: Posed, there: optimality.Active, x: Any) -> dict[str, float] | None:

@@ -10,7 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.models.objectives import Objective, is_sparse
+from gradcli.models.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.results import Iteration, Watcher
 from gradcli.models.subproblems import step
 
@@ -48,20 +48,32 @@ def held(x: Any, gradient: Any, low: Any, high: Any) -> Any:
 
 def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, watch: Watcher) -> Search:
     """Minimise from `start` between `low` and `high`, vectors of length n, in at most `most` iterations; the objective
-    is finite at the start. Raises NoHessianError."""
+    is finite at the start. Raises NoHessianError.
+
+    The variables are measured by their curvatures, which makes the search blind to their units. Where that leads nowhere,
+    along a valley without an end, it is tried again with the variables as they are.
+    """
+    found = _newton(objective, start, low, high, most, watch, by_curvature=True)
+    if found.converged or found.message in (_STUCK, _UNBOUNDED) or len(start) > MOST_DENSE:
+        return found
+    other = _newton(objective, start, low, high, most, watch, by_curvature=False)
+    return other if other.value < found.value else found
+
+
+def _newton(
+    objective: Objective, start: Any, low: Any, high: Any, most: int, watch: Watcher, *, by_curvature: bool
+) -> Search:
     np = arrays.numpy_namespace()
     x = start
     value, gradient = objective.value_and_gradient(x)
     hessian = _hessian(objective, x)
-    scales = np.zeros(len(x))
     radius = -1.0
     for number in range(most):
         free = ~held(x, gradient, low, high)
         watch(Iteration(number, objective.sign * value, float(np.linalg.norm(gradient[free])), x))
         if not free.any():
             return Search(x, value, gradient, number, True, "every variable is held by a bound")
-        # The variables are measured by their curvatures, which makes the search blind to their units.
-        scales = np.maximum(scales, np.sqrt(abs(hessian.diagonal())))
+        scales = np.sqrt(abs(hessian.diagonal())) if by_curvature else np.ones(len(x))
         units = np.where(scales > 0, scales, 1.0)[free]
         reduced, slope = _scaled(hessian, free, units), gradient[free] / units
         if radius < 0:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import EvaluationError, GradcliError, LimitError, NotRecordableError
+from gradcli.language import scope
 from gradcli.models.packing import Packing
 from gradcli.run.hessian_products import HessianProducts
 from gradcli.run.programs import CompiledProgram
@@ -36,31 +37,38 @@ class Objective:
         sign: float = 1.0,
     ) -> None:
         self.program, self.packing, self.constants, self.sign = program, packing, constants, sign
-        self.names = [*packing.shapes]
+        known = scope.outer_reads(program.program)
+        # Constraints may read others.
+        self.names = [name for name in packing.shapes if name in known]
         self.evaluations = 0
+        # The largest component of the first gradient, beside which others are small.
+        self.steepest = math.inf
         self._budget = budget
         self._products = HessianProducts(program.program, self.names)
         self._is_sparse: bool | None = None if packing.size > _FEW else False
 
     def values(self, x: Any) -> dict[str, Any]:
         """The inputs of the program at the vector `x`."""
-        return {**self.packing.named(x), **self.constants}
+        named = self.packing.named(x)
+        return {**{name: named[name] for name in self.names}, **self.constants}
 
     def value_and_gradient(self, x: Any, constants: Mapping[str, Any] | None = None) -> tuple[float, Any]:
         """The value and the gradient `[n]`, for other constants where they are given; infinite and nan where there is none.
         Raises what is wrong with the program wherever it is evaluated."""
         self.evaluations += 1
-        values = self.values(x) if constants is None else {**self.packing.named(x), **constants}
+        values = {**self.values(x), **(constants or {})}
         try:
             value, found = self.program.value_and_grad(values, self.names)
         except LimitError:
             raise
         except EvaluationError:
             return math.inf, arrays.numpy_namespace().full(len(x), math.nan)
-        gradient = self.packing.flat(found)
+        gradient = self._flat(found)
         value = self.sign * float(value)
         if value > -math.inf and not (math.isfinite(value) and arrays.numpy_namespace().isfinite(gradient).all()):
             return math.inf, gradient
+        if self.steepest == math.inf:
+            self.steepest = float(abs(gradient).max(initial=0.0))
         return value, self.sign * gradient
 
     def hessian(self, x: Any) -> Any:
@@ -114,7 +122,7 @@ class Objective:
         """The Hessian times a vector. Raises NotRecordableError where the program cannot be recorded."""
         with limits.within(*self._budget):
             found = self._products.along(self._arrays(x), self.packing.named(direction))
-        return self.sign * self.packing.flat(found)
+        return self.sign * self._flat(found)
 
     def has_products(self, x: Any) -> bool:
         """Whether the Hessian can be multiplied with vectors."""
@@ -123,6 +131,9 @@ class Objective:
         except (GradcliError, NotImplementedError):
             return False
         return True
+
+    def _flat(self, found: Mapping[str, Any]) -> Any:
+        return self.packing.flat({name: found.get(name) for name in self.packing.shapes})
 
     def _arrays(self, x: Any) -> dict[str, Any]:
         return {name: arrays.asarray(value, "float64") for name, value in self.values(x).items()}

@@ -5,11 +5,12 @@ J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 200
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.models.constraints import Constraints
-from gradcli.models.newton import held
+from gradcli.models.newton import Search, held
 from gradcli.models.objectives import Objective, is_sparse
 from gradcli.models.subproblems import is_definite
 
@@ -17,10 +18,14 @@ from gradcli.models.subproblems import is_definite
 SLOPE, RESIDUAL = 1e-6, 1e-8
 # An inequality whose residual is no more is met as an equation.
 _NEAR = 1e-6
+# So is one of this share of the first one, and a sum of gradients of this share of them.
+_FALLEN, _CANCELLED = 1e-10, 1e-9
 # The share of an objective by which a minimum may lie lower.
 _GAIN = 1e-9
 # Of a symmetric matrix with ones on its diagonal, what counts as no curvature for each row.
 _FLAT = 1e-13
+# Lanczos's method ends when an eigenvalue is known to this share, or is given up: many that are close take long.
+_EXACT, _RESTARTS = 1e-10, 20
 # Variables up to which eigenvalues are those of a matrix of all numbers.
 _MOST = 1_000
 
@@ -28,7 +33,9 @@ _MOST = 1_000
 class Active(NamedTuple):
     """What holds a point: constraints by their `numbers`, with multipliers λ and the `normals` `[a, n]` that are their
     gradients, and the variables that are `fixed` by a bound, with multipliers in `of_bounds` `[n]`. The gradient of the
-    objective and λ times the normals add up to `slope` `[n]`, 0 for variables that are fixed, and at a minimum for all."""
+    objective and λ times the normals add up to `slope` `[n]`, 0 for variables that are fixed, and at a minimum for all.
+    The constraints that are `holding` are the equations and those without which the point would move: others are touched
+    alone."""
 
     numbers: Any
     multipliers: Any
@@ -36,11 +43,7 @@ class Active(NamedTuple):
     fixed: Any
     of_bounds: Any
     slope: Any
-
-    @property
-    def holding(self) -> Any:
-        """Which of the constraints are needed: others are touched alone."""
-        return self.multipliers != 0.0
+    holding: Any
 
 
 def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any) -> Active:
@@ -50,8 +53,8 @@ def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any)
     if not len(constraints):
         fixed = held(x, gradient, low, high)
         none = np.zeros(0)
-        of_bounds = np.where(fixed, abs(gradient), 0.0)
-        return Active(none.astype(int), none, np.zeros((0, len(x))), fixed, of_bounds, np.where(fixed, 0.0, gradient))
+        of_bounds, slope = np.where(fixed, abs(gradient), 0.0), np.where(fixed, 0.0, gradient)
+        return Active(none.astype(int), none, np.zeros((0, len(x))), fixed, of_bounds, slope, none.astype(bool))
     from scipy.optimize import lsq_linear
 
     jacobian = constraints.jacobian(x)
@@ -73,7 +76,9 @@ def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any)
     of_bounds[at] = found[len(numbers) :]
     slope = gradient + rows.T @ found
     fixed = (of_bounds != 0.0) | (low == high)
-    return Active(numbers, found[: len(numbers)], jacobian[numbers], fixed, of_bounds, np.where(fixed, 0.0, slope))
+    multipliers = found[: len(numbers)]
+    holding = (multipliers != 0.0) | constraints.is_equation[numbers]
+    return Active(numbers, multipliers, jacobian[numbers], fixed, of_bounds, np.where(fixed, 0.0, slope), holding)
 
 
 def _tolerances(jacobian: Any, x: Any, share: float) -> Any:
@@ -87,14 +92,15 @@ def infeasible(constraints: Constraints, x: Any) -> Any:
     return ~(constraints.violation(residuals) <= _tolerances(constraints.jacobian(x), x, RESIDUAL))
 
 
-def is_stationary(value: float, slope: Any, hessian: Any, x: Any, gradient: Any) -> bool:
-    """Whether a slope is 0 as far as floats tell: beside the gradients that it is the sum of, beside the rounding of the
-    variables, or because a Newton step would gain nothing."""
+def is_stationary(objective: Objective, found: Search, slope: Any, hessian: Any) -> bool:
+    """Whether a slope is 0 as far as floats tell: beside the gradients that it is the sum of, and that at the start,
+    beside the rounding of the variables, or because a Newton step would gain nothing."""
     np = arrays.numpy_namespace()
-    if not len(slope):
-        return True
-    steepest = float(abs(slope).max())
-    if steepest <= SLOPE * min(1.0, abs(value)) or steepest <= 1e-9 * float(abs(gradient).max()):
+    if not math.isfinite(found.value):
+        return False
+    value, x, steepest = found.value, found.point, float(abs(slope).max(initial=0.0))
+    small = max(SLOPE * min(1.0, abs(value)), _FALLEN * min(1.0, objective.steepest))
+    if steepest <= small or steepest <= _CANCELLED * float(abs(found.gradient).max(initial=0.0)):
         return True
     if hessian is None:
         return steepest <= SLOPE * max(1.0, abs(value))
@@ -173,7 +179,7 @@ def eigenvalues(hessian: Any, objective: Objective | None, x: Any) -> dict[str, 
     from scipy.sparse.linalg import LinearOperator
 
     if hessian is None:
-        if objective is None or not objective.has_products(x):
+        if len(x) <= _MOST or objective is None or not objective.has_products(x):
             return {"min": None, "max": None}
         size = len(x)
         hessian = LinearOperator((size, size), matvec=lambda v: objective.hessian_product(x, np.ravel(v)), dtype=float)
@@ -190,7 +196,8 @@ def _extreme(hessian: Any, which: str, **options: Any) -> float | None:
 
     try:
         start = np.random.default_rng(0).standard_normal(hessian.shape[0])
-        found = eigsh(hessian, 1, which=which, v0=start, return_eigenvectors=False, maxiter=1_000, **options)
+        limits = {"maxiter": _RESTARTS, "tol": _EXACT}
+        found = eigsh(hessian, 1, which=which, v0=start, return_eigenvectors=False, **limits, **options)
     except (ArpackError, RuntimeError):
         return None
     return float(found[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import deque
 from typing import Any
 
@@ -19,7 +20,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "l-bfgs": ("L-BFGS-B", {"ftol": 1e-17, "gtol": 1e-10, "maxcor": 20, "maxfun": 10**9}),
     "trust-exact": ("trust-exact", {"gtol": 1e-10}),
     "trust-krylov": ("trust-krylov", {"gtol": 1e-10}),
-    "slsqp": ("SLSQP", {"ftol": 1e-15}),
+    "slsqp": ("SLSQP", {"ftol": 1e-9}),
     "trust-constr": ("trust-constr", {"gtol": 1e-10, "xtol": 1e-12}),
 }
 WITH_BOUNDS = ("l-bfgs", "slsqp", "trust-constr")
@@ -61,7 +62,9 @@ def search(
         further["bounds"] = Bounds(low, high, keep_feasible=True) if method == "trust-constr" else Bounds(low, high)
     if len(constraints):
         further["constraints"] = _for_scipy(method, constraints)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        # What a search thinks of itself is not told: the point is judged by its exact derivatives.
+        warnings.simplefilter("ignore")
         found = minimize(
             followed.value_and_gradient,
             start,

@@ -94,7 +94,7 @@ def _moved(
     hessian = lagrangian_hessian(objective, constraints, x, there)
     if hessian is None:
         raise EvaluationError("the second derivatives are not known, and with them how the minimum moves")
-    free, needed = ~there.fixed, there.holding | constraints.is_equation[there.numbers]
+    free, needed = ~there.fixed, there.holding
     moved = np.zeros_like(mixed)
     if is_sparse(hessian):
         from scipy.sparse.linalg import splu

@@ -104,9 +104,17 @@ def _by_factors(gradient: Any, hessian: Any, radius: float) -> Step:
     return best
 
 
+# Diagonals beside the main one of a matrix that is factored as a band: at most so many.
+_NARROW = 20
+
+
 def _factors(matrix: Any) -> Any:
-    """The factors of a sparse symmetric matrix that is positive definite; None for another."""
+    """What solves with a sparse symmetric matrix that is positive definite; None for another."""
     np = arrays.numpy_namespace()
+    entries = matrix.tocoo()
+    width = int(abs(entries.row - entries.col).max(initial=0))
+    if width <= _NARROW:
+        return _Band.of(entries, width)
     from scipy.sparse.linalg import splu
 
     try:
@@ -119,6 +127,30 @@ def _factors(matrix: Any) -> Any:
     # By Sylvester's law the pivots have the signs of the eigenvalues, as long as none was moved off the diagonal.
     definite = bool((found.U.diagonal() > 0).all()) and bool(np.array_equal(found.perm_r, found.perm_c))
     return found if definite else None
+
+
+class _Band:
+    """Cholesky's factor of a matrix with few diagonals, many times as fast as that of any sparse one."""
+
+    def __init__(self, factor: Any) -> None:
+        self._factor = factor
+
+    @classmethod
+    def of(cls, entries: Any, width: int) -> _Band | None:
+        from scipy.linalg import LinAlgError, cholesky_banded
+
+        band = arrays.numpy_namespace().zeros((width + 1, entries.shape[0]))
+        below = entries.row >= entries.col
+        band[entries.row[below] - entries.col[below], entries.col[below]] = entries.data[below]
+        try:
+            return cls(cholesky_banded(band, lower=True))
+        except LinAlgError:
+            return None
+
+    def solve(self, right: Any) -> Any:
+        from scipy.linalg import cho_solve_banded
+
+        return cho_solve_banded((self._factor, True), right)
 
 
 def is_definite(hessian: Any) -> bool:

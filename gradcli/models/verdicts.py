@@ -1,0 +1,54 @@
+"""Whether a point that a search found is what was asked for, and why, or why not."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gradcli.models import optimality
+from gradcli.models.constrained import lagrangian_hessian
+from gradcli.models.newton import Search
+from gradcli.models.optimality import Active
+from gradcli.models.posing import Posed
+
+_ENDS = {
+    None: "the gradient vanishes",
+    "bound": "a minimum that bounds hold",
+    "flat": "the gradient vanishes, and along a direction the curvature too",
+}
+
+
+class Verdict(NamedTuple):
+    """What is `active` at a point, the `hessian` there, None where it is not known, and what `kind` of point it is, None
+    where the gradient does not vanish; `converged` says whether it is a minimum, and `message` why, or why not."""
+
+    active: Active
+    hessian: Any
+    kind: str | None
+    converged: bool
+    message: str
+
+
+def judged(posed: Posed, found: Search) -> Verdict:
+    """What the exact derivatives say of a point, whatever the search that led to it says."""
+    objective, constraints, x = posed.objective, posed.constraints, found.point
+    there = optimality.active(found.gradient, constraints, x, posed.low, posed.high)
+    hessian = lagrangian_hessian(objective, constraints, x, there)
+    kind = None
+    stationary = optimality.is_stationary(objective, found, there.slope, hessian)
+    if stationary:
+        extremum = "maximum" if objective.sign < 0 else "minimum"
+        kind = optimality.kind(found.value, x, hessian, there.fixed, there.normals[there.holding], extremum)
+    broken = optimality.infeasible(constraints, x) if len(constraints) else None
+    if broken is not None and broken.any():
+        violated = constraints.violation(constraints.residuals(x))
+        worst = int((violated * broken).argmax())
+        reason = f"the constraint '{constraints.labels[worst]}' does not hold"
+        return Verdict(
+            there, hessian, None, False, f"{reason}: it is off by {float(violated[worst]):.3g} at the best point"
+        )
+    if not stationary:
+        kink = "the gradient does not vanish, there may be a kink"
+        return Verdict(there, hessian, None, False, kink if found.converged else found.message)
+    if kind == "saddle":
+        return Verdict(there, hessian, kind, False, "the gradient vanishes, but the point is a saddle")
+    return Verdict(there, hessian, kind, True, _ENDS.get(kind, f"a {kind}"))
