@@ -1,0 +1,240 @@
+"""`gradcli minimize` and its twin: published minima, constraints, multipliers, sensitivities, and what fails."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.errors import BindingError, UsageError
+
+PUBLISHED = json.loads((Path(__file__).parent / "data" / "minima.json").read_text())
+DATA = "t,y\n0,2\n1,1.2\n2,0.7\n3,0.45\n4,\n5,0.2\n"
+
+
+def number(text: Any) -> Any:
+    return np.asarray(gradcli.compile(str(text))())
+
+
+@pytest.mark.parametrize("problem", PUBLISHED["unconstrained"], ids=lambda problem: problem["name"])
+def test_published_minima(problem: dict[str, Any]) -> None:
+    found = gradcli.minimize(problem["program"], {name: number(v) for name, v in problem["start"].items()})
+    assert found.converged
+    assert found.kind in ("minimum", "flat")
+    assert any(math.isclose(found.value, value, rel_tol=1e-5, abs_tol=1e-16) for value in problem["value"])
+
+
+@pytest.mark.parametrize("problem", PUBLISHED["constrained"], ids=lambda problem: f"HS{problem['name']}")
+def test_published_minima_under_constraints(problem: dict[str, Any]) -> None:
+    start = {name: number(v) for name, v in (word.split("=") for word in problem["start"].split())}
+    bounds, constraints = problem.get("bounds"), problem.get("subject_to", ())
+    found = gradcli.minimize(problem["program"], start, bounds=bounds, subject_to=constraints)
+    assert found.converged
+    assert math.isclose(found.value, float(number(problem["value"])), rel_tol=2e-8, abs_tol=1e-10)
+
+
+def asked(run: Any, *words: str, **further: Any) -> dict[str, Any]:
+    done = run("minimize", *words, "--json", **further)
+    assert (done.status, done.err) == (0, "")
+    return dict(json.loads(done.out))
+
+
+def test_the_keys_and_their_order(run: Any) -> None:
+    found = asked(run, "(x - 3)**2 + 2*y**2", "x=0.5", "y=1")
+    assert found == {
+        "schema": "gradcli/1",
+        "program": "(x - 3)**2 + 2*y**2",
+        "value": 0.0,
+        "point": {"x": 3.0, "y": 0.0},
+        "gradient_norm": 0.0,
+        "eigenvalues": {"min": 2.0, "max": 4.0},
+        "kind": "minimum",
+        "iterations": 2,
+        "evaluations": 5,
+        "converged": True,
+        "message": "a minimum",
+    }
+
+
+@pytest.mark.parametrize("method", ["newton", "bfgs", "l-bfgs", "trust-exact", "trust-krylov", "slsqp", "trust-constr"])
+def test_every_method_finds_a_minimum(run: Any, method: str) -> None:
+    found = asked(run, "(1 - x)**2 + 10*(y - x**2)**2 + sum(w**2)", "x=-1.2", "y=1", "w=[1,2]", "--method", method)
+    assert [found["point"]["x"], found["point"]["y"], *found["point"]["w"]] == pytest.approx([1, 1, 0, 0], abs=1e-6)
+
+
+def test_a_maximum(run: Any) -> None:
+    found = asked(run, "x*exp(-x)", "x=0.5", "--max")
+    assert found["value"] == pytest.approx(math.exp(-1), rel=1e-14)
+    assert (found["kind"], found["eigenvalues"]["max"]) == ("maximum", pytest.approx(-math.exp(-1)))
+
+
+def test_multipliers_and_sensitivities(run: Any) -> None:
+    """The value is c**2/2 where x + y >= c holds it, and the point c/2."""
+    words = ("x**2 + y**2", "x=1", "y=1", "c=3", "z=0", "--const", "z", "--subject-to", "x + y >= c + z")
+    found = asked(run, *words, "--sensitivity", "c,z")
+    assert found["multipliers"] == {"x + y >= c + z": pytest.approx(3.0)}
+    for name in ("c", "z"):
+        moved = found["sensitivity"][name]
+        assert moved["value"] == pytest.approx(3.0)
+        assert moved["point"] == {"x": pytest.approx(0.5), "y": pytest.approx(0.5)}
+
+
+def test_sensitivities_are_those_of_minima_nearby() -> None:
+    program, start = "(x - a)**4 + x**2*b + y**2*a - sin(b*y)", {"x": 1.0, "y": 0.5}
+
+    def at(a: float, b: float) -> Any:
+        return gradcli.minimize(program, start, a=a, b=b, const=["a"], sensitivity="b", subject_to="y <= x*0.3 + b")
+
+    moved, step = at(0.8, 0.4).sensitivity["b"], 1e-5
+    after, before = at(0.8, 0.4 + step), at(0.8, 0.4 - step)
+    assert moved.value == pytest.approx((after.value - before.value) / (2 * step), rel=1e-8)
+    for name in ("x", "y"):
+        assert moved.point[name] == pytest.approx((after.point[name] - before.point[name]) / (2 * step), rel=1e-6)
+
+
+def test_a_bound_holds(run: Any) -> None:
+    found = asked(run, "(x - 3)**2 + y**2", "x=0.5", "y=1", "--bounds", "x=0:1,y=-5:")
+    assert (found["kind"], found["point"]) == ("bound", {"x": 1.0, "y": 0.0})
+    assert found["multipliers"] == {"x <= 1.0": 4.0}
+
+
+def test_many_starts(run: Any) -> None:
+    found = asked(run, "(x**2 - 1)**2 + x/10", "x=2", "--bounds", "x=-3:3", "--global")
+    assert (found["minima"], found["kind"]) == (2, "minimum")
+    assert found["point"]["x"] == pytest.approx(-1.01228, abs=1e-4)
+
+
+def test_a_saddle_is_left_and_said(run: Any) -> None:
+    assert asked(run, "x**2 - y**2 + y**4", "x=1", "y=0")["value"] == pytest.approx(-0.25)
+    done = run("minimize", "x**2 - y**2 + y**4", "x=1", "y=0", "--method", "bfgs", "--json")
+    assert (done.status, json.loads(done.out)["kind"]) == (1, "saddle")
+    assert "saddle" in json.loads(done.err)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("2*x + 1", "x=1"), "the objective falls without a bound"),
+        (("log(x)", "x=1"), "the objective falls without a bound"),
+        (("x**2", "x=5", "--steps", "2", "--method", "sgd", "--lr", "9"), "the objective is greater after 2 steps"),
+        (("(1-x)**2 + 100*(y-x**2)**2", "x=-1.2", "y=1", "--steps", "3"), "there is no minimum after 3 iterations"),
+        (("x**2", "x=1", "--subject-to", "x <= 1", "--subject-to", "x >= 2"), "the constraint 'x <= 1' does not hold"),
+        (
+            ("x + y", "x=1", "y=1", "--subject-to", "x**2 + y**2 = -1"),
+            "the constraint 'x**2 + y**2 = -1' does not hold",
+        ),
+    ],
+)
+def test_failures_print_the_best_point_and_the_reason(run: Any, words: tuple[str, ...], message: str) -> None:
+    done = run("minimize", *words, "--json")
+    assert done.status == 1
+    found = json.loads(done.out)
+    assert not found["converged"]
+    assert message in found["message"]
+    assert found["message"] in json.loads(done.err)["error"]["message"]
+    assert all(math.isfinite(value) for value in found["point"].values())
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (("log(x)", "x=-1"), 1, "there is no number, or no gradient, at the start: 'log' gives nan for operand -1.0"),
+        (("x**2", "x=3", "--bounds", "x=0:1"), 2, "the start x=3.0 is outside of its bounds, 0.0 to 1.0"),
+        (("x**2", "x=3", "--bounds", "y=0:1"), 2, "there are bounds for 'y', which is not varied"),
+        (("x**2", "x=3", "--bounds", "x=4"), 2, "'x=4' are no bounds"),
+        (("x**2 + q", "x=3"), 2, "'q' has no value"),
+        (("x**2", "x=3", "q=1"), 2, "the program does not read 'q'"),
+        (("x**2", "x=3", "--const", "x"), 2, "there is nothing to vary"),
+        (("x**2", "x=3", "--sensitivity", "c"), 2, "'c' has no value"),
+        (("[x, 1]", "x=3"), 1, "what is minimised is a number, and the value has shape [2]"),
+        (("x**2", "x=3", "--subject-to", "x < 1"), 2, "a constraint has no '<'"),
+        (("x**2", "x=3", "--subject-to", "x + 1"), 2, "a constraint compares two expressions"),
+        (("x**2", "x=3", "--method", "simplex"), 2, "there is no method 'simplex'"),
+        (("x**2", "x=3", "--method", "bfgs", "--bounds", "x=0:4"), 2, "the method bfgs takes no bounds"),
+        (("x**2", "x=3", "--lr", "0.1"), 2, "--lr is for the methods adam, sgd, rmsprop"),
+        (("x**2", "x=3", "--method", "sgd", "--batch", "2"), 2, "there are no rows to take a batch of"),
+        (("x**2", "x=3", "--method", "sgd", "--steps", "2", "--epochs", "2"), 2, "--steps and --epochs contradict"),
+        (("x**2", "x=3", "--trace", "steps.xyz"), 2, "the name 'steps.xyz' does not say what to write"),
+        (("sum(x - y)", "nowhere.csv", "x=3"), 2, "nowhere.csv"),
+    ],
+)
+def test_what_cannot_be_minimised(run: Any, words: tuple[str, ...], status: int, message: str) -> None:
+    done = run("minimize", *words)
+    assert (done.status, done.out) == (status, "")
+    assert message in done.err
+
+
+def test_a_start_without_a_number_is_pointed_at(run: Any) -> None:
+    assert "  | sqrt(x)*y\n  | ^^^^^^^\n" in run("minimize", "sqrt(x)*y", "x=-1", "y=2").err
+
+
+def test_rows_of_data(run: Any, tmp_path: Path) -> None:
+    """Newton's method on all rows, and steps on batches of them, which come near to it; a row without y is left out."""
+    table = tmp_path / "cooling.csv"
+    table.write_text(DATA)
+    words = ("sum((a*exp(-k*t) - y)**2)", str(table), "a=1", "k=1")
+    best = asked(run, *words)
+    assert best["value"] == pytest.approx(0.002496347334370, rel=1e-9)
+    steps, curve = tmp_path / "steps.csv", tmp_path / "loss.svg"
+    options = ("--method", "adam", "--lr", "0.05", "--batch", "2", "--epochs", "100", "--schedule", "cosine")
+    found = asked(run, *words, *options, "--trace", str(steps), "--plot", str(curve))
+    assert found["value"] == pytest.approx(best["value"], rel=1e-2)
+    assert (found["iterations"], found["message"]) == (300, "300 steps")
+    header, first, *_ = steps.read_text().splitlines()
+    assert header == "iteration,objective,gradient_norm,a,k"
+    assert first.startswith("0,")
+    assert first.endswith(",1.0,1.0")
+    assert curve.read_text().startswith("<?xml")
+
+
+def test_the_command_takes_the_steps_of_the_optimizers(run: Any) -> None:
+    from gradcli import optim
+
+    found = asked(run, "(x - 2)**4", "x=0", "--method", "rmsprop", "--momentum", "0.5", "--lr", "0.1", "--steps", "7")
+    x = gradcli.tensor(0.0, requires_grad=True)
+    steps = optim.RMSprop([x], lr=0.1, momentum=0.5)
+    for _ in range(7):
+        steps.zero_grad()
+        ((x - 2) ** 4).backward()
+        steps.step()
+    assert found["point"]["x"] == pytest.approx(x.item(), rel=1e-13)
+
+
+def test_a_sparse_hessian_serves_many_variables() -> None:
+    program = "sum(100*(x[1:] - x[:-1]**2)**2 + (1 - x[:-1])**2)"
+    found = gradcli.minimize(program, x=np.full(20_000, 1.2))
+    assert (found.converged, found.kind) == (True, "minimum")
+    assert np.allclose(found.point["x"], 1.0)
+    assert found.eigenvalues is not None
+    assert found.eigenvalues["min"] == pytest.approx(0.49875312, rel=1e-6)
+
+
+def test_a_hessian_that_is_too_large_is_multiplied_with_vectors() -> None:
+    found = gradcli.minimize("sum((x - 1)**2)**2 + sum((x - 1)**2)", x=np.zeros(1_200))
+    assert found.converged
+    assert np.allclose(found.point["x"], 1.0, atol=1e-8)
+
+
+def test_iterations_are_told_of() -> None:
+    seen: list[Any] = []
+    gradcli.minimize("(x - 1)**4", x=3.0, watch=seen.append)
+    assert [i.number for i in seen] == [*range(len(seen))]
+    assert seen[0].objective == 16.0
+    assert seen[0].point.tolist() == [3.0]
+
+
+def test_names_may_be_those_of_options() -> None:
+    found = gradcli.minimize("(max - 1)**2 + (data + 2)**2", {"max": 0.0, "data": 0.0})
+    assert found.point == {"max": 1.0, "data": -2.0}
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(UsageError, match="there is no method 'x'"):
+        gradcli.minimize("x**2", x=1, method="x")
+    with pytest.raises(BindingError, match="the bounds of 'x' are no pair"):
+        gradcli.minimize("x**2", x=1, bounds={"x": 3})
