@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -229,6 +230,52 @@ class TestResults:
             gradcli.propagate("x", {"x": (1.0, -0.1)})
         with pytest.raises(GradcliError):
             gradcli.propagate("x", {"x": ("a", "b")})
+
+
+class TestDigits:
+    def test_numbers_are_proved_of_the_decimals_that_are_typed(self, run):
+        words = ("propagate", "V/I", "V=5.0±0.1", "I=0.020(1)", "--digits", "30", "--quiet")
+        found = run(*words, "--json").json
+        # 250*sqrt(29)/100, and the normal quantile by mpmath.
+        assert found["u"] == "13.4629120178362600781267762289"
+        assert found["k"] == "1.95996398454005423552459443052"
+        assert (found["digits"], found["value"], found["budget"][1]["u"]) == (30, "250", "0.001")
+        assert "13.4629120178362600781267762289" in run(*words).out
+        assert [*found] == ["schema", "program", "digits", "value", "u", "relative", "budget", "dof", "k", "level",
+                            "interval", "warnings"]  # fmt: skip
+
+    @pytest.mark.parametrize("dof", [1, 4, 9.7, 1e6])
+    def test_quantiles_of_students_distribution(self, dof):
+        found = gradcli.propagate("x", x="0±1", dof={"x": dof}, level=0.99, digits=40).k
+        with mpmath.workdps(50):
+            k, nu = mpmath.mpf(found), mpmath.mpf(math.floor(dof))
+            inside = mpmath.betainc(mpmath.mpf(1) / 2, nu / 2, 0, k * k / (nu + k * k), regularized=True)
+            assert abs(inside - mpmath.mpf("0.99")) < mpmath.mpf(10) ** -39
+
+    def test_digits_agree_with_floats(self):
+        values = {"p": "~lognormal(0, 0.1)", "x": "[1±0.1, 2±2%]", "y": (3.0, 0.25), "c": 2}
+        more = {"correlation": {"x[0],y": 0.3}, "dof": {"p": 4, "y": 9}}
+        program = "a = c*p*x[0]*y; b = x[1]**2/y; [a, b]"
+        floats, texts = (gradcli.propagate(program, values, **more, digits=digits) for digits in (None, 20))
+        for name in ("a", "b"):
+            for part in ("value", "u", "relative", "dof", "k"):
+                assert float(getattr(texts, part)[name]) == pytest.approx(getattr(floats, part)[name], rel=1e-12)
+            assert [float(end) for end in texts.interval[name]] == pytest.approx(floats.interval[name])
+            for text, number in zip(texts.budget[name], floats.budget[name]):
+                assert float(text.share) == pytest.approx(number.share, abs=1e-12)
+        assert [[float(cell) for cell in row] for row in texts.covariance] == pytest.approx(floats.covariance)
+
+    def test_what_is_nothing(self, run):
+        found = run("propagate", "x - x", "x=1/3±0.1", "--digits", "20", "--json").json
+        assert (found["value"], found["u"], found["interval"]) == ("0", "0", ["0", "0"])
+        outcome = run("propagate", "sin(x) - sin(x)", "x=5±1", "--digits", "20", "--max-precision", "100")
+        assert outcome.status == 1
+        assert "|…| < 1e-100" in outcome.out
+
+    def test_errors(self, run):
+        assert "contradict each other" in run("propagate", "x", "x=1±1", "--digits", "5", "--samples", "1e3").err
+        with pytest.raises(GradcliError, match="'digits' is a whole number"):
+            gradcli.propagate("x", x="1±1", digits=0)
 
 
 class TestRows:

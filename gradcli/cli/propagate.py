@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from gradcli.cli import model_report, uncertain_words
+from gradcli.cli import inputs, model_report, uncertain_words
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.notices import warning_json, warning_text
 from gradcli.cli.render import Table
 from gradcli.errors import ExitStatus, UsageError
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.models.results import as_json
 from gradcli.models.significant_digits import stated
-from gradcli.models.uncertainties import Propagation, propagate
+from gradcli.models.uncertainties import Asked, Propagation, propagated
 
 # The rows of a budget for people: those that contribute most.
 _MOST_ROWS = 50
@@ -72,6 +73,8 @@ class PropagateOptions(NamedTuple):
     shortest: Annotated[
         bool, typer.Option("--shortest", help="The shortest interval of the draws, not the one with equal tails.")
     ] = False
+    digits: opt.Digits = None
+    max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
     quiet: opt.Quiet = False
     traceback: opt.Traceback = False
@@ -85,63 +88,87 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
     """Propagate, print; see `gradcli propagate --help`."""
     if options.shortest and options.samples is None:
         raise UsageError("--shortest is for draws", hint="add --samples 1e6")
+    inputs.check_digits(options, ["--samples"] if options.samples is not None else [])
     given = uncertain_words.given(options, environment)
     text = given.program.source
-    found = propagate(
-        text,
-        given.values,
-        correlation=given.correlation,
-        dof=given.dof,
-        level=options.level,
-        samples=options.samples,
-        seed=options.seed,
-        shortest=options.shortest,
-        max_steps=options.max_steps,
-        max_elements=options.max_elements,
+    asked = Asked(
+        given.correlation,
+        given.dof,
+        options.level,
+        options.samples,
+        options.seed,
+        options.shortest,
+        options.digits,
+        options.max_precision,
     )
+    found, complete = propagated(text, given.values, asked, (options.max_steps, options.max_elements))
     warnings = found.warnings or ()
     if options.json:
         notes = [warning_json(warning, text) for warning in warnings]
-        model_report.report({"program": text}, dataclasses.replace(found, warnings=notes or None), environment)
-        return ExitStatus.SUCCESS
-    model_report.tell(_tables(found), environment)
-    for warning in () if options.quiet else warnings:
-        environment.complain(warning_text(warning, text))
-    return ExitStatus.SUCCESS
+        said = {"program": text} | ({} if options.digits is None else {"digits": options.digits})
+        model_report.report(said, dataclasses.replace(found, warnings=notes or None), environment)
+    else:
+        tables = _tables_of if options.digits is None else _in_digits
+        model_report.tell(_tables(found, tables), environment)
+        for warning in () if options.quiet else warnings:
+            environment.complain(warning_text(warning, text))
+    return ExitStatus.SUCCESS if complete else ExitStatus.FAILURE
 
 
-def _tables(found: Propagation) -> list[Table]:
+def _tables(found: Propagation, of_one: Callable[[Propagation, str | None], list[Table]]) -> list[Table]:
     labels = [*found.value] if isinstance(found.value, dict) else [None]
-    tables: list[Table] = []
-    for label in labels:
-        tables += _tables_of(found, label)
+    tables = [table for label in labels for table in of_one(found, label)]
     if found.covariance is not None:
-        rows = [(str(label), *map(_brief, row)) for label, row in zip(labels, found.covariance.tolist())]
+        matrix = as_json(found.covariance)
+        rows = [(str(label), *map(_brief, row)) for label, row in zip(labels, matrix)]
         tables.append(Table(("covariance", *map(str, labels)), rows))
     return tables
 
 
-def _tables_of(found: Propagation, label: str | None) -> list[Table]:
-    """Those of one result: what is known of it, and its budget."""
+def _of(found: Propagation, label: str | None) -> Callable[[str], Any]:
+    """What gives the parts of one result by their names."""
 
-    def of(part: Any) -> Any:
+    def of(name: str) -> Any:
+        part = getattr(found, name)
         return part if label is None or part is None else part[label]
 
-    value, u, k, dof = (of(part) for part in (found.value, found.u, found.k, found.dof))
+    return of
+
+
+def _tables_of(found: Propagation, label: str | None) -> list[Table]:
+    """Those of one result: what is known of it, and its budget."""
+    of = _of(found, label)
+    value, u, k = of("value"), of("u"), of("k")
     rows = [
         (label or "value", stated(value, u)),
-        ("relative uncertainty", f"{of(found.relative):.2g}"),
-        ("degrees of freedom", _freedom(dof)),
+        ("relative uncertainty", f"{of('relative'):.2g}"),
+        ("degrees of freedom", _freedom(of("dof"))),
         (f"interval of {found.level:.4g}", f"{stated(value, k * u)}  (k = {k:.4g})"),
     ]
-    second, sampled = of(found.second_order), of(found.monte_carlo)
+    second, sampled = of("second_order"), of("monte_carlo")
     if second is not None:
         rows.append(("to second order", stated(second.mean, second.u)))
     if sampled is not None:
         low, high = sampled.interval
         rows.append((f"{sampled.samples:,} samples", stated(sampled.mean, sampled.u)))
         rows.append((f"interval of {found.level:.4g}", f"[{_to_place(low, u)}, {_to_place(high, u)}]"))
-    return [Table((), rows), _budget(of(found.budget))]
+    return [Table((), rows), _budget(of("budget"))]
+
+
+def _in_digits(found: Propagation, label: str | None) -> list[Table]:
+    """The same in digits that are proved, of which none is left out."""
+    of = _of(found, label)
+    rows = [
+        (label or "value", of("value")),
+        ("standard uncertainty", of("u")),
+        ("relative uncertainty", of("relative")),
+        ("degrees of freedom", of("dof")),
+        ("coverage factor", of("k")),
+        *((f"interval of {found.level:.4g}", end) for end in of("interval")),
+    ]
+    keys = ("name", "value", "u", "dof", "sensitivity", "contribution", "share")
+    entries = [tuple(str(getattr(each, key)) for key in keys) for each in of("budget")]
+    return [Table((), [(name, str(number)) for name, number in rows]), Table(("input", *keys[1:]), entries)]
 
 
 def _budget(entries: Sequence[Any]) -> Table:
@@ -171,8 +198,8 @@ def _freedom(dof: float) -> str:
     return "inf" if math.isinf(dof) else f"{dof:.4g}"
 
 
-def _brief(number: float) -> str:
-    return f"{number:.4g}"
+def _brief(number: Any) -> str:
+    return number if isinstance(number, str) else f"{number:.4g}"
 
 
 def _to_place(number: float, u: float) -> str:

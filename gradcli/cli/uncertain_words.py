@@ -31,13 +31,15 @@ class Given(NamedTuple):
 
 
 def given(options: Any, environment: Environment) -> Given:
-    """Read the words and options of a command line, those of `inputs.BindingOptions`, `correlation`, `dof` and
-    `quiet`.
+    """Read the words and options of a command line, those of `inputs.BindingOptions`, `correlation`, `dof`,
+    `digits` and `quiet`.
 
     Raises what `inputs.sources` raises, and UsageError for a correlation or degrees of freedom that are none.
     """
     words = [word.removesuffix(_ALL) if _of_file(word) else word for word in options.words or ()]
-    sources = inputs.sources(options._replace(words=words), environment, "float64", _value)
+    # Texts are read at each precision.
+    reading = _value if options.digits is None else _text
+    sources = inputs.sources(options._replace(words=words), environment, "float64", reading)
     of_files = [variables.split_binding(word).name for word in words if _of_file(word)]
     values = {name: value() for name, value in sources.values.items()}
     for name in of_files:
@@ -65,6 +67,10 @@ def _value(text: str, dtype: str, whole: str, offset: int) -> Any:
     if is_distribution(text) or is_uncertain(text):
         return quantity(text, offset, whole, in_floats(whole))
     return constant(text, dtype, whole, offset)
+
+
+def _text(text: str, _dtype: str, _whole: str, _offset: int) -> str:
+    return text
 
 
 def _said(text: str, like: str) -> list[tuple[list[str], str]]:

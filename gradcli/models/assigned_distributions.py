@@ -22,8 +22,8 @@ _CALL = re.compile(r"\s*~\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 class Family(NamedTuple):
     """The distributions of a name: `shown` are its parameters in words, of which the last `optional` may be left out.
 
-    The functions take the parameters one by one: whether they are some, the mean, the variance, and numbers drawn, which
-    has a generator of NumPy and how many before them.
+    The functions take the parameters one by one: whether they are some, the mean and the variance, also of exact fractions,
+    and numbers drawn, which has a generator of NumPy and how many before them.
     """
 
     shown: str
@@ -125,6 +125,21 @@ def _curvilinear(generator: Any, size: int, low: float, high: float, inexact: fl
     return start + (low + high - 2 * start) * generator.random(size)
 
 
+def _exp(x: Any) -> Any:
+    return math.exp(x) if isinstance(x, float) else _ball(x).exp()
+
+
+def _expm1(x: Any) -> Any:
+    return math.expm1(x) if isinstance(x, float) else _ball(x).expm1()
+
+
+def _ball(fraction: Any) -> Any:
+    # Who asks for no digits does without FLINT.
+    from flint import arb
+
+    return arb(fraction)
+
+
 def _arcsine(generator: Any, size: int, low: float, high: float) -> Any:
     angles = 2 * math.pi * generator.random(size)
     return _middle(low, high) + (high - low) / 2 * arrays.numpy_namespace().sin(angles)
@@ -174,8 +189,8 @@ FAMILIES = {
     "lognormal": Family(
         "mu, sigma",
         lambda mu, sigma: sigma >= 0,
-        lambda mu, sigma: math.exp(mu + sigma**2 / 2),
-        lambda mu, sigma: math.expm1(sigma**2) * math.exp(2 * mu + sigma**2),
+        lambda mu, sigma: _exp(mu + sigma**2 / 2),
+        lambda mu, sigma: _expm1(sigma**2) * _exp(2 * mu + sigma**2),
         lambda generator, size, mu, sigma: generator.lognormal(mu, sigma, size),
     ),
     "exponential": Family(

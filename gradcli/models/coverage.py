@@ -32,13 +32,14 @@ def _effective_dof(quantities: Quantities, squares: Any) -> float:
 
 
 def coverage_factor(level: float, dof: float) -> float:
-    """The quantile of Student's distribution for an interval on both sides, of the normal one where `dof` is infinite.
-
-    Degrees of freedom are cut to whole ones (GUM, G.4.1).
-    """
+    """The quantile of Student's distribution for an interval on both sides, of the normal one where `dof` is infinite."""
     from scipy import special
 
     if math.isinf(dof):
         return float(special.ndtri((1 + level) / 2))
-    whole = math.floor(dof * (1 + _ROUNDING))
-    return float(special.stdtrit(whole or dof, (1 + level) / 2))
+    return float(special.stdtrit(whole_dof(dof), (1 + level) / 2))
+
+
+def whole_dof(dof: float) -> float:
+    """Finite degrees of freedom, cut to a whole number where they are at least 1 (GUM, G.4.1)."""
+    return math.floor(dof * (1 + _ROUNDING)) or dof

@@ -40,7 +40,8 @@ class Block(NamedTuple):
 class Quantities(NamedTuple):
     """The uncertain inputs as one vector of n numbers, in the order of `packing`, and the exact ones by name.
 
-    `blocks` are the numbers that are correlated with others; all vectors have shape [n].
+    `blocks` are the numbers that are correlated with others, and `correlations` those of each with the others, by their
+    places; all vectors have shape [n].
     """
 
     packing: Packing
@@ -50,6 +51,7 @@ class Quantities(NamedTuple):
     dof: Any
     distributions: Mapping[int, Distribution]
     blocks: Sequence[Block]
+    correlations: Mapping[int, Mapping[int, float]]
 
     def scaled(self, sensitivities: Any) -> Any:
         """Sensitivities `[…, n]` by the inputs as those by independent quantities of variance 1, of which the inputs are
@@ -114,8 +116,10 @@ def of_python(value: Any, name: str) -> Any:
     or an array as it is."""
     if isinstance(value, Quantity):
         return value
-    if isinstance(value, str) and (is_distribution(value) or is_uncertain(value)):
-        return quantity(value, 0, value, in_floats(value))
+    if isinstance(value, str):
+        read = in_floats(value)
+        said = is_distribution(value) or is_uncertain(value)
+        return quantity(value, 0, value, read) if said else read(value, 0)
     found = given(value, name)
     return value if found is None else Quantity(*found)
 
@@ -148,7 +152,7 @@ def quantities(
         matrix.put(first, second, number)
     mean = packing.flat({name: each.value for name, each in uncertain.items()})
     u = packing.flat({name: each.u for name, each in uncertain.items()})
-    return Quantities(packing, exact, mean, u, freedom, distributions, matrix.blocks())
+    return Quantities(packing, exact, mean, u, freedom, distributions, matrix.blocks(), matrix.of)
 
 
 def _known(name: str, names: Mapping[str, Any], what: str) -> str:
@@ -169,7 +173,7 @@ class _Correlations:
 
     def __init__(self, packing: Packing) -> None:
         self._labels = {label.replace(" ", ""): place for place, label in enumerate(packing.labels())}
-        self._of: dict[int, dict[int, float]] = {}
+        self.of: dict[int, dict[int, float]] = {}
 
     def put(self, first: str, second: str, number: float) -> None:
         places = [
@@ -188,24 +192,24 @@ class _Correlations:
                 self._put(start + i, start + j, number)
 
     def _put(self, first: int, second: int, number: float) -> None:
-        self._of.setdefault(first, {})[second] = number
-        self._of.setdefault(second, {})[first] = number
+        self.of.setdefault(first, {})[second] = number
+        self.of.setdefault(second, {})[first] = number
 
     def blocks(self) -> list[Block]:
         """Raises BindingError where a block has no factor."""
-        blocks, left = [], dict.fromkeys(sorted(self._of))
+        blocks, left = [], dict.fromkeys(sorted(self.of))
         while left:
             found = [next(iter(left))]
             for place in found:
                 left.pop(place, None)
-                found += [other for other, r in self._of[place].items() if r and other in left and other not in found]
+                found += [other for other, r in self.of[place].items() if r and other in left and other not in found]
             if len(found) > 1:
                 blocks.append(self._block(sorted(found)))
         return blocks
 
     def _block(self, places: list[int]) -> Block:
         np = arrays.numpy_namespace()
-        matrix = np.asarray([[1.0 if i == j else self._of[i].get(j, 0.0) for j in places] for i in places])
+        matrix = np.asarray([[1.0 if i == j else self.of[i].get(j, 0.0) for j in places] for i in places])
         smallest = np.linalg.eigvalsh(matrix)[0]
         if smallest < -_ROUNDING * len(places):
             names = [label for label, place in self._labels.items() if place in places]

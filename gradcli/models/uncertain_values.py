@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -100,18 +101,25 @@ def _tensor(numbers: list[Any], shape: tuple[int, ...]) -> Any:
 
 def _checked(value: Any, u: Any, text: str, offset: int, whole: str) -> Uncertain:
     """Value and uncertainty in one shape."""
-    np = arrays.numpy_namespace()
     try:
-        # Balls are told by the floats next to them.
-        floats = np.asarray(u, "float64")
-        u = np.broadcast_to(u, arrays.shape(value)) if arrays.shape(u) != arrays.shape(value) else u
-    except (TypeError, ValueError):
+        u = u + value * 0.0
+    except (ValueError, TypeError):
         raise unreadable("value and uncertainty have different shapes", text, offset, whole, HINT) from None
-    if (floats < 0).any():
+    if arrays.shape(u) != arrays.shape(value):
+        raise unreadable("value and uncertainty have different shapes", text, offset, whole, HINT)
+    numbers = floats(u)
+    if (numbers < 0).any():
         raise unreadable("an uncertainty is not negative", text, offset, whole, HINT)
-    if not np.isfinite(floats).all() or not np.isfinite(np.asarray(value, "float64")).all():
+    if not all(map(math.isfinite, [*numbers, *floats(value)])):
         raise unreadable("a value and its uncertainty are finite numbers", text, offset, whole, HINT)
     return Uncertain(value, u)
+
+
+def floats(value: Any) -> Any:
+    """The numbers of a value, one after the other, as floats of NumPy; of balls those next to them."""
+    np = arrays.numpy_namespace()
+    numbers = getattr(value, "numbers", value)
+    return np.asarray([float(number) for number in np.ravel(np.asarray(numbers, "object"))])
 
 
 def given(value: Any, name: str) -> Uncertain | None:

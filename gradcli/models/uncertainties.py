@@ -15,7 +15,7 @@ from gradcli.errors import BindingError, UsageError, expect
 from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models.coverage import coverage_factor, effective_dofs
 from gradcli.models.input_quantities import Quantities, of_python, quantities
 from gradcli.models.monte_carlo import Drawn, MonteCarlo, check_distributions, drawn, summary
@@ -23,6 +23,7 @@ from gradcli.models.packing import Packing
 from gradcli.models.second_order import SecondOrder, second_order
 from gradcli.models.significant_digits import stated, tolerance
 from gradcli.rows.plan import unread
+from gradcli.run import digits as proved_digits
 from gradcli.run import session
 from gradcli.run.diagnose import Warning
 from gradcli.run.nested_texts import items
@@ -74,7 +75,8 @@ class Propagation:
 
 def propagate(
     program: str,
-    values: Mapping[str, Any],
+    values: Mapping[str, Any] | None = None,
+    /,
     *,
     correlation: Mapping[str | tuple[str, str], float] | None = None,
     dof: Mapping[str, float] | None = None,
@@ -82,8 +84,11 @@ def propagate(
     samples: float | None = None,
     seed: int = 0,
     shortest: bool = False,
+    digits: int | None = None,
+    max_precision: int = MAX_PRECISION,
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
+    **named: Any,
 ) -> Propagation:
     """The value of a program of uncertain inputs, with its combined standard uncertainty: see `Propagation`.
 
@@ -92,32 +97,88 @@ def propagate(
     or `{("a", "b[0]"): 0.3}`, `dof` the degrees of freedom by name. With `samples` the distributions are propagated too,
     by so many draws from the generator of `seed`; `shortest` asks for the shortest interval of them.
 
+    With `digits` numbers are texts of so many digits that are proved, and texts of inputs are the decimals that they say;
+    there is then no second order.
+
     Raises BindingError for inputs that cannot be read, and where none is uncertain; UsageError for a level that is none;
-    and what evaluating the program raises.
+    BackendError for digits without python-flint; and what evaluating the program raises.
     """
     expect(program, str, "a program is a text")
-    limits.check(max_steps=max_steps, max_elements=max_elements)
-    if not 0 < level < 1:
-        raise UsageError(f"there is no level {level!r}", hint="it lies between 0 and 1: 0.95")
-    count = None if samples is None else whole_samples(samples)
-    with limits.within(max_steps, max_elements), arrays.using_dtype("float64"):
+    asked = Asked(correlation or {}, dof or {}, level, samples, seed, shortest, digits, max_precision)
+    return propagated(program, {**(values or {}), **named}, asked, (max_steps, max_elements)).propagation
+
+
+class Asked(NamedTuple):
+    """What `propagate` is asked for beside a program and its inputs."""
+
+    correlation: Mapping[str | tuple[str, str], float]
+    dof: Mapping[str, float]
+    level: float = 0.95
+    samples: float | None = None
+    seed: int = 0
+    shortest: bool = False
+    digits: int | None = None
+    max_precision: int = MAX_PRECISION
+
+
+class Answer(NamedTuple):
+    """A propagation, and whether each number of it has the digits that were asked for."""
+
+    propagation: Propagation
+    complete: bool
+
+
+def propagated(program: str, values: Mapping[str, Any], asked: Asked, most: tuple[int, int]) -> Answer:
+    """What `propagate` gives; `most` are the limits of steps and elements."""
+    _check(asked)
+    limits.check(max_steps=most[0], max_elements=most[1])
+    with limits.within(*most), arrays.using_dtype("float64"):
         module = read(program)
-        inputs = _inputs(module, values, correlation or {}, dof or {})
-        if count is not None:
+        inputs = _inputs(module, values, asked)
+        if asked.samples is not None:
             check_distributions(inputs)
         linear = _Linear.of(module, inputs)
-        second = second_order(module, inputs, linear.value, linear.scaled) if linear.is_finite else None
-        factors = [(found, coverage_factor(level, found)) for found in effective_dofs(inputs, linear.scaled)]
-        numbers = [*zip(linear.value.tolist(), linear.u.tolist())]
-        intervals = [(value - k * u, value + k * u) for (value, u), (_, k) in zip(numbers, factors)]
-        messages = _nonlinear(linear.labels, numbers, second or ())
-        sampled = None
-        if count is not None:
-            draws = drawn(module, inputs, count, seed, (max_steps, max_elements))
-            sampled = [summary(column, level, shortest, count, seed) for column in draws.values.T]
-            messages += [*_left_out(draws, count), *_not_validated(linear.labels, numbers, intervals, sampled)]
-        limits.charge(_ENTRY * linear.scaled.size)
-        budgets = [_budget(inputs, *each) for each in zip(linear.sensitivities, linear.scaled)]
+        found = _in_floats(module, inputs, linear, asked, most)
+        if asked.digits is None:
+            return Answer(found, True)
+        labels = linear.labels if linear.several else ()
+        with proved_digits.computing():
+            # Who asks for none does without FLINT.
+            from gradcli.models.proved_uncertainties import in_digits
+
+            return Answer(*in_digits(module, values, inputs, found, labels, asked.digits, asked.max_precision))
+
+
+def _check(asked: Asked) -> None:
+    """Raise UsageError for a level, samples or digits that are none."""
+    if not 0 < asked.level < 1:
+        raise UsageError(f"there is no level {asked.level!r}", hint="it lies between 0 and 1: 0.95")
+    if asked.samples is not None:
+        whole_samples(asked.samples)
+    if asked.digits is None:
+        return
+    if type(asked.digits) is not int or not 1 <= asked.digits <= min(MAX_DIGITS, asked.max_precision):
+        raise UsageError(f"'digits' is a whole number from 1 to {MAX_DIGITS:,}, and at most 'max_precision'")
+    if asked.samples is not None:
+        raise UsageError("digits are not proved of samples", hint="leave out one of them")
+
+
+def _in_floats(
+    module: tree.Module, inputs: Quantities, linear: _Linear, asked: Asked, most: tuple[int, int]
+) -> Propagation:
+    second = second_order(module, inputs, linear.value, linear.scaled) if linear.is_finite else None
+    factors = [(found, coverage_factor(asked.level, found)) for found in effective_dofs(inputs, linear.scaled)]
+    numbers = [*zip(linear.value.tolist(), linear.u.tolist())]
+    intervals = [(value - k * u, value + k * u) for (value, u), (_, k) in zip(numbers, factors)]
+    messages = _nonlinear(linear.labels, numbers, second or ())
+    sampled = None
+    if asked.samples is not None:
+        count = whole_samples(asked.samples)
+        draws = drawn(module, inputs, count, asked.seed, most)
+        sampled = [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
+        messages += [*_left_out(draws, count), *_not_validated(linear.labels, numbers, intervals, sampled)]
+    limits.charge(_ENTRY * linear.scaled.size)
+    budgets = [_budget(inputs, *each) for each in zip(linear.sensitivities, linear.scaled)]
     span = module.body[-1].span
     warnings = [*linear.warnings, *(Warning(code, "propagation", of, span, text) for code, of, text in messages)]
 
@@ -131,7 +192,7 @@ def propagate(
         budget=named(budgets),
         dof=named([found for found, _ in factors]),
         k=named([k for _, k in factors]),
-        level=level,
+        level=asked.level,
         interval=named(intervals),
         second_order=None if second is None else named(second),
         monte_carlo=None if sampled is None else named([found for found, _ in sampled]),
@@ -149,12 +210,7 @@ def whole_samples(samples: float) -> int:
     return int(samples)
 
 
-def _inputs(
-    module: tree.Module,
-    values: Mapping[str, Any],
-    correlation: Mapping[str | tuple[str, str], float],
-    dof: Mapping[str, float],
-) -> Quantities:
+def _inputs(module: tree.Module, values: Mapping[str, Any], asked: Asked) -> Quantities:
     reads = scope.outer_reads(module)
     scope.check(module, values)
     for name in values:
@@ -162,8 +218,8 @@ def _inputs(
             raise unread(name, reads)
     found = quantities(
         {name: of_python(value, name) for name, value in values.items()},
-        {_pair(key): float(number) for key, number in correlation.items()},
-        {name: float(number) for name, number in dof.items()},
+        {_pair(key): float(number) for key, number in asked.correlation.items()},
+        {name: float(number) for name, number in asked.dof.items()},
     )
     if not found.packing.size:
         raise BindingError("no input has an uncertainty", hint="write x=5.0±0.1, x=5.0(1) or x=~uniform(4.9, 5.1)")

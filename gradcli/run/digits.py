@@ -53,8 +53,9 @@ class Texts(NamedTuple):
     complete: bool
 
 
-def run(request: Request, digits: int, most: int = MAX_PRECISION) -> Texts:
-    """Evaluate and differentiate, within `computing`: every number in so many digits, or fewer where those are all.
+def run(request: Request, digits: int, most: int = MAX_PRECISION, compute: Compute | None = None) -> Texts:
+    """Evaluate and differentiate, within `computing`, as `compute` does: every number in so many digits, or fewer where
+    those are all.
 
     One that is not told from 0 with `most` digits is a bound of its magnitude. Raises what `refined` raises.
     """
@@ -66,7 +67,7 @@ def run(request: Request, digits: int, most: int = MAX_PRECISION) -> Texts:
             missing.append(number)
         return known
 
-    return Texts(mapped(proved(request, digits, most), text), not missing)
+    return Texts(mapped(proved(request, digits, most, compute), text), not missing)
 
 
 def texts(inputs: Callable[[], Mapping[str, Any]], digits: int) -> dict[str, str | float]:
