@@ -8,6 +8,9 @@ import threading
 
 import pytest
 
+import gradcli
+from gradcli.run import row_programs, single_rows
+
 TABLE = "run,t\nA,0\nB,2\n"
 
 
@@ -160,6 +163,49 @@ def test_rows_that_take_all_they_may_end_the_run(run):
     assert done.status == 1
     assert done.err.startswith("error: row 11, where x=1.0: the program takes more than 50 steps")
     assert len(done.out.splitlines()) == 11
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """The rows that were evaluated by themselves, as they come."""
+    found = []
+
+    def evaluated(program, inputs, *options):
+        found.append(inputs)
+        return single_rows.evaluated(program, inputs, *options)
+
+    monkeypatch.setattr(row_programs, "evaluated", evaluated)
+    return found
+
+
+@pytest.mark.parametrize(("options", "count"), [((), 11), (("--max-errors", "60"), 61), (("--on-error", "fail"), 1)])
+def test_no_row_is_evaluated_behind_too_many_that_take_all_they_may(run, alone, tmp_path, options, count):
+    table = tmp_path / "table.csv"
+    table.write_text("x,note\n" + "1,a\n" * 100)
+    done = run("map", "while x > 0: x = x + 1\nx", str(table), "--max-steps", "50", *options)
+    assert (done.status, len(alone)) == (1, count)
+    assert done.err.startswith(f"error: row {count}, where x=1.0: the program takes more than 50 steps")
+    table.write_text("p,x\n" + "".join(f'"while x > {row}: x = x + 1\nx",1000\n' for row in range(100)))
+    done = run("map", "--program-column", "p", str(table), "--no-grad", "--max-steps", "50", *options)
+    assert (done.status, len(alone)) == (1, 2 * count)
+
+
+def test_a_function_of_rows_ends_with_the_first_that_takes_all_it_may(alone):
+    endless = gradcli.compile("while x > 0: x = x + 1\nx", max_steps=50)
+    with pytest.raises(gradcli.GradcliError, match="row 0: the program takes more than 50 steps"):
+        endless.value_and_grad({"x": [1.0] * 100}, rows=True)
+    assert len(alone) == 1
+
+
+@pytest.mark.parametrize("limits", [("--max-seconds", "50"), ("--max-memory", "4GB")])
+def test_a_run_with_limits_of_its_own(run, tmp_path, limits):
+    tables = [tmp_path / name for name in ("a.csv", "b.csv")]
+    for number, table in enumerate(tables):
+        table.write_text(f"x\n{number}\n")
+    done = run("map", "x**2", *map(str, tables), "--output", f"{tmp_path}/out/", *limits)
+    assert done.status == 0, done.err
+    written = [(tmp_path / "out" / table.name).read_text() for table in tables]
+    assert written == ["x,value,d_x\n0,0.0,0.0\n", "x,value,d_x\n1,1.0,2.0\n"]
 
 
 def test_several_files(run, tmp_path):

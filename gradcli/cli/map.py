@@ -162,6 +162,8 @@ class MapOptions(NamedTuple):
             "--max-elements", metavar="N", min=1, help="Stop that of a row that computes more array elements."
         ),
     ] = MAX_ELEMENTS
+    max_seconds: opt.MaxSeconds = None
+    max_memory: opt.MaxMemory = None
 
 
 def run(options: MapOptions, environment: Environment) -> ExitStatus:

@@ -37,6 +37,10 @@ class ClusterOptions(Protocol):
     @property
     def retries(self) -> int | None: ...
     @property
+    def max_seconds(self) -> float | None: ...
+    @property
+    def max_memory(self) -> str | None: ...
+    @property
     def output(self) -> str | None: ...
     @property
     def json(self) -> bool: ...
@@ -64,6 +68,11 @@ def run(options: ClusterOptions, job: Job, sources: Sequence[str], environment: 
 def _request(options: ClusterOptions, job: Job, sources: Sequence[str]) -> cluster.Request:
     if options.output is None:
         raise UsageError("--cluster writes parts into a directory", hint="add --output DIRECTORY")
+    if options.max_seconds is not None or options.max_memory is not None:
+        raise UsageError(
+            "--max-seconds and --max-memory limit one process, and a cluster has many",
+            hint="--max-steps and --max-elements limit each row",
+        )
     check_format(job.to)
     if STDIN in sources:
         raise UsageError("standard input is on one machine alone", hint="--cluster reads files that all workers see")

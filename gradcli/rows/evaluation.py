@@ -15,7 +15,7 @@ from gradcli.language.syntax.tree import Module
 from gradcli.rows.blocks import Column
 from gradcli.rows.plan import VALUE, Plan
 from gradcli.rows.row_uncertainties import PREFIX, checked, combined
-from gradcli.run.row_programs import RowProgram
+from gradcli.run.row_programs import MOST_LIMITED, RowProgram, hopeless
 from gradcli.run.row_results import Gathered, RowResults
 
 # So many programs that rows bring themselves are kept.
@@ -41,12 +41,14 @@ class Evaluated(NamedTuple):
 class Evaluation:
     """What computes the rows of a table by a plan; several threads may use it at once.
 
-    It starts at most so many threads of its own, as many as there are cores where `threads` is None.
+    It starts at most so many threads of its own, as many as there are cores where `threads` is None. When more than
+    `most_limited` rows of a block have reached a limit, others of it that would take long fail.
     """
 
-    def __init__(self, plan: Plan, threads: int | None = 1) -> None:
+    def __init__(self, plan: Plan, threads: int | None = 1, most_limited: int = MOST_LIMITED) -> None:
         self._plan = plan
         self._threads = threads
+        self._most_limited = most_limited
         self._keys = tuple(key for key in plan.results if key != VALUE)
         self._shared = dict(plan.asked.shared)
         self._programs: OrderedDict[str, _Program | GradcliError] = OrderedDict()
@@ -60,7 +62,7 @@ class Evaluation:
             if whole is not None:
                 return whole
         np = arrays.numpy_namespace()
-        found = _Found(count, self._keys)
+        found = _Found(count, self._keys, self._most_limited)
         for row, why in failed.items():
             found.gathered.fail(row, BindingError(why))
         found.null[[*failed]] = True
@@ -69,6 +71,8 @@ class Evaluation:
             return found.evaluated()
         for text, rows in self._by_text(texts, found.null).items():
             program = self._of_text(text)
+            if found.gathered.is_hopeless():
+                program = hopeless(self._most_limited)
             if isinstance(program, GradcliError):
                 found.fail(rows, program)
             else:
@@ -82,7 +86,7 @@ class Evaluation:
         if any(given.failing or given.missing.any() for given in inputs.values()):
             return None
         columns = {name: typed(given.values, self._plan.asked.dtype) for name, given in inputs.items()}
-        results = program.results(columns, count, self._threads)
+        results = program.results(columns, count, self._threads, self._most_limited)
         if (
             not results.failures
             and not results.absent
@@ -90,7 +94,7 @@ class Evaluation:
         ):
             derivatives = {key: results.derivatives[key] for key in self._keys}
             return Evaluated({VALUE: results.value, **derivatives}, np.zeros(count, "bool"), {})
-        found = _Found(count, self._keys)
+        found = _Found(count, self._keys, self._most_limited)
         found.put(results, None)
         return found.evaluated()
 
@@ -179,7 +183,8 @@ class Evaluation:
             name: typed(given.values if rows is None else given.values[rows], self._plan.asked.dtype)
             for name, given in inputs.items()
         }
-        found.put(program.results(columns, found.count if rows is None else len(rows), self._threads), rows)
+        there = found.count if rows is None else len(rows)
+        found.put(program.results(columns, there, self._threads, self._most_limited), rows)
 
 
 class _Program(NamedTuple):
@@ -197,10 +202,10 @@ class _Program(NamedTuple):
         found = {name: numbers(column) for name, column in self.columns.items()}
         return found | {PREFIX + name: checked(numbers(column)) for name, column in self.uncertain_columns.items()}
 
-    def results(self, columns: Mapping[str, Any], count: int, threads: int | None) -> RowResults:
+    def results(self, columns: Mapping[str, Any], count: int, threads: int | None, most_limited: int) -> RowResults:
         """Those of `count` rows, with the uncertainty of the value where that is asked for."""
         read = {name: columns[name] for name in self.columns}
-        found = self.run.run(read, self.shared, rows=count, threads=threads)
+        found = self.run.run(read, self.shared, rows=count, threads=threads, most_limited=most_limited)
         if not self.propagates:
             return found
         of_rows = {name: columns[PREFIX + name] for name in self.uncertain_columns}
@@ -210,9 +215,9 @@ class _Program(NamedTuple):
 class _Found:
     """The results of `count` rows, as they come."""
 
-    def __init__(self, count: int, keys: Sequence[str]) -> None:
+    def __init__(self, count: int, keys: Sequence[str], most_limited: int) -> None:
         self.count = count
-        self.gathered = Gathered(count, keys)
+        self.gathered = Gathered(count, keys, most_limited)
         self.null = arrays.numpy_namespace().zeros(count, "bool")
         self._keys = keys
         self._absent: dict[str, Any] = {}

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, Protocol
 from warnings import warn
 
 from gradcli import arrays
-from gradcli.errors import BindingError, CallError, RowWarning, ShapeError, UsageError
+from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError
 from gradcli.rows.blocks import Column
 from gradcli.rows.columns import is_word
 from gradcli.rows.evaluation import Evaluation
 from gradcli.rows.failures import failure_of
 from gradcli.rows.plan import COLUMN, Asked, planned
+from gradcli.run.row_programs import MOST_LIMITED
 
 ON_ERROR = ("null", "fail")
 
@@ -64,12 +65,15 @@ def mapped(
     plan = planned(asked, frame.columns)
     numbers = {name: numbers_of(*frame.column(name)) for name in plan.needed}
     count = frame.rows()
-    evaluated = Evaluation(plan, threads=None).run(count, numbers.__getitem__, _no_texts, {})
+    most_limited = 0 if on_error == "fail" else MOST_LIMITED
+    evaluated = Evaluation(plan, None, most_limited).run(count, numbers.__getitem__, _no_texts, {})
     if evaluated.failures:
-        first = min(evaluated.failures)
+        limited = [row for row, error in sorted(evaluated.failures.items()) if isinstance(error, LimitError)]
+        too_many = len(limited) > MOST_LIMITED
+        first = limited[0] if too_many else min(evaluated.failures)
         inputs = {n: numbers[c].values[first] for n, c in plan.columns.items() if first not in numbers[c].failing}
         error = failure_of(first + 1, "", inputs, evaluated.failures[first]).error(with_source=False)
-        if on_error == "fail":
+        if on_error == "fail" or too_many:
             raise error
         warn(
             f"{len(evaluated.failures):,} of {count:,} rows failed and have no results; the first is {error.message}",

@@ -20,12 +20,11 @@ from gradcli.rows.plan import Plan
 from gradcli.rows.reading import Chosen, Reader
 from gradcli.rows.spread import Shapes, Spread, shapes_of
 from gradcli.rows.writing import Writer, writer
+from gradcli.run.row_programs import MOST_LIMITED
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
-# Rows that may reach a limit of steps or elements, where it is not said how many may fail.
-_MOST_OVER_LIMITS = 10
 # Blocks in flight beyond those that are worked on: what keeps the threads busy while one is written.
 _AHEAD = 1
 
@@ -157,14 +156,15 @@ class _Run:
         self._format = format
         self._stream = stream
         self._policy = policy
-        self._evaluation = Evaluation(plan)
+        most = MOST_LIMITED if policy.most is None else policy.most
+        self._evaluation = Evaluation(plan, most_limited=most)
         self._spread = Spread(plan.results, format, shapes)
         self._writer: Writer | None = None
         # Rows of the tables before this one.
         self._before, self._source = 0, ""
         self.report = Report()
         self.size = 0
-        self._over_limits = 0
+        self._limited_rows = 0
 
     def pieces(self) -> Generator[tuple[Reader, Piece], None, None]:
         """Those of all tables, in order."""
@@ -228,8 +228,8 @@ class _Run:
     def _limited(self, worked: _Worked) -> int | None:
         """The row that ends a run whatever rows may fail: where each takes all that it may, none would end."""
         for index, error in sorted(worked.evaluated.failures.items()):
-            self._over_limits += isinstance(error, LimitError)
-            if self._over_limits > _MOST_OVER_LIMITS:
+            self._limited_rows += isinstance(error, LimitError)
+            if self._limited_rows > MOST_LIMITED:
                 return index
         return None
 

@@ -35,7 +35,8 @@ class RowGradients:
         named = [n for n, b in bindings.items() if arrays.shape(b)] if rows is True else _listed(rows, bindings)
         given = {name: _filled(concrete(value)) for name, value in bindings.items()}
         program = self._program(tuple(wrt))
-        found = program.run({n: given[n] for n in named}, {n: v for n, v in given.items() if n not in named})
+        shared = {n: v for n, v in given.items() if n not in named}
+        found = program.run({n: given[n] for n in named}, shared, most_limited=0)
         for index, error in ((f.index, f.error) for f in found.failures[:1]):
             error.message = f"row {index}: {error.message}"
             error.args = (error.message,)

@@ -12,7 +12,7 @@ from gradcli.run import converted
 
 
 class Rows:
-    """Rows by their `numbers`: `columns` are arrays of shape `[n, …]`."""
+    """Rows by their `numbers`, a range or an array: `columns` are arrays of shape `[n, …]`."""
 
     def __init__(self, numbers: Any, columns: Mapping[str, Any], shared: Mapping[str, Any]) -> None:
         self.numbers = numbers
@@ -34,11 +34,13 @@ class Rows:
 
     def chosen(self, rows: Any) -> Rows:
         """Those that an array of truth values, or a slice, says."""
-        if not isinstance(rows, slice):
-            # NumPy is faster by places than by truth values, of which it looks at each for every column.
-            rows = arrays.numpy_namespace().flatnonzero(rows)
-        own = rows if self.namespace is None or isinstance(rows, slice) else self.namespace.asarray(rows)
-        return Rows(self.numbers[rows], {name: column[own] for name, column in self.columns.items()}, self.shared)
+        if isinstance(rows, slice):
+            return Rows(self.numbers[rows], {name: column[rows] for name, column in self.columns.items()}, self.shared)
+        # NumPy is faster by places than by truth values, of which it looks at each for every column.
+        places = arrays.numpy_namespace().flatnonzero(rows)
+        numbers = self.numbers.start + places if isinstance(self.numbers, range) else self.numbers[places]
+        own = places if self.namespace is None else self.namespace.asarray(places)
+        return Rows(numbers, {name: column[own] for name, column in self.columns.items()}, self.shared)
 
     @cached_property
     def namespace(self) -> arrays.Namespace | None:
@@ -72,14 +74,13 @@ def counted(columns: Mapping[str, Any], rows: int | None) -> int:
 def uniform(columns: Mapping[str, Any], shared: Mapping[str, Any], count: int) -> Iterator[Rows]:
     """All rows, in groups whose inputs have the same shapes: columns of objects may have others in other rows."""
     np = arrays.numpy_namespace()
-    numbers = np.arange(count)
     ragged = {name: [converted.value(x) for x in c] for name, c in columns.items() if c.dtype == "object"}
     plain = {name: converted.value(c) for name, c in columns.items() if name not in ragged}
     groups: dict[Any, list[int]] = {}
     for row, items in enumerate(zip(*ragged.values())):
         groups.setdefault(tuple(map(arrays.shape, items)), []).append(row)
     if not ragged:
-        yield Rows(numbers, plain, shared)
+        yield Rows(range(count), plain, shared)
     for places in groups.values():
         stacked = {name: np.stack([items[row] for row in places]) for name, items in ragged.items()}
-        yield Rows(numbers[places], {**{n: c[places] for n, c in plain.items()}, **stacked}, shared)
+        yield Rows(np.asarray(places), {**{n: c[places] for n, c in plain.items()}, **stacked}, shared)

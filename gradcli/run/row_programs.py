@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli import arrays
-from gradcli.errors import BindingError, GradcliError
+from gradcli.errors import BindingError, GradcliError, LimitError
 from gradcli.executors.row_blocks import over_blocks
 from gradcli.executors.team import cores
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
@@ -22,9 +22,19 @@ if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
 # So many rows are picked apart at a time.
-_PART = 2**16
+_PART = 2**17
+# So many rows may reach a limit where it is not said how many may: each takes seconds, and there may be millions.
+MOST_LIMITED = 10
 # So many kinds of rows, by their shapes and dtypes, are known at a time.
 _MOST_KINDS = 32
+
+
+def hopeless(most: int) -> LimitError:
+    """The error of a row that is not evaluated, as more than `most` rows have reached a limit."""
+    return LimitError(
+        f"it is not evaluated, as more than {most:,} row{'' if most == 1 else 's'} reached a limit",
+        hint="raise the limit with --max-steps or --max-elements, or allow more rows with --max-errors",
+    )
 
 
 class RowProgram:
@@ -59,11 +69,13 @@ class RowProgram:
         *,
         rows: int | None = None,
         threads: int | None = None,
+        most_limited: int = MOST_LIMITED,
     ) -> RowResults:
         """The results for the rows of `columns`, arrays of shape `[n, …]`, or of n objects that are arrays each;
         `shared` are inputs that are the same for all of them. They are arrays of the library of the inputs.
 
         `rows` is n where there are no columns, and `threads` how many may work at a time, None for one on each core.
+        When more than `most_limited` rows have reached a limit, those that are left and would be evaluated alone fail.
 
         Raises ShapeError for columns of different lengths, and BindingError for an input to differentiate by that is
         not there. What evaluating a row raises is among the `failures`.
@@ -73,7 +85,9 @@ class RowProgram:
         if missing:
             raise BindingError(f"cannot differentiate by '{missing[0]}', which has no value")
         given = {name: converted.value(value) for name, value in shared.items()}
-        gathered = Gathered(count, self.keys, arrays.foreign_namespace([*columns.values(), *given.values()]))
+        gathered = Gathered(
+            count, self.keys, most_limited, arrays.foreign_namespace([*columns.values(), *given.values()])
+        )
         for group in uniform(columns, given, count):
             if group.count:
                 self._run_group(group, gathered, threads or cores())
@@ -154,6 +168,9 @@ class RowProgram:
 
     def _alone(self, rows: Rows, place: int, gathered: Gathered) -> tuple[Any, Mapping[str, Any]] | None:
         """What a row gives that is evaluated by itself; None where that fails."""
+        if gathered.is_hopeless():
+            gathered.fail(int(rows.numbers[place]), hopeless(gathered.most_limited))
+            return None
         try:
             value, found, _ = evaluated(self.program, rows.row(place), self.wrt, self.order, self.limits)
         except GradcliError as error:

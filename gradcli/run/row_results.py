@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, LimitError
 
 
 class RowFailure:
@@ -35,17 +35,23 @@ class RowResults(NamedTuple):
 
 
 class Gathered:
-    """The results of `count` rows, as they come; arrays of NumPy unless a `namespace` is given."""
+    """The results of `count` rows, as they come; arrays of NumPy unless a `namespace` is given. No more than `most_limited`
+    of them are to reach a limit."""
 
-    def __init__(self, count: int, keys: Sequence[str], namespace: arrays.Namespace | None = None) -> None:
+    def __init__(
+        self, count: int, keys: Sequence[str], most_limited: int, namespace: arrays.Namespace | None = None
+    ) -> None:
         self.count = count
         self.keys = keys
+        self.most_limited = most_limited
         self.namespace = namespace
         self._parts: list[tuple[Any, Any, Mapping[str, Any]]] = []
         self.failures: list[RowFailure] = []
+        # How many of them failed by a limit.
+        self.limited = 0
 
     def put(self, rows: Any, value: Any, derivatives: Mapping[str, Any]) -> None:
-        """The results of some rows, whose numbers `rows` are."""
+        """The results of some rows, whose numbers `rows` are, a range or an array."""
         self._parts.append((rows, value, derivatives))
 
     def put_one(self, row: int, value: Any, derivatives: Mapping[str, Any]) -> None:
@@ -56,6 +62,11 @@ class Gathered:
 
     def fail(self, row: int, error: GradcliError) -> None:
         self.failures.append(RowFailure(row, error))
+        self.limited += isinstance(error, LimitError)
+
+    def is_hopeless(self) -> bool:
+        """Whether more rows have reached a limit than may."""
+        return self.limited > self.most_limited
 
     def results(self) -> RowResults:
         value = self._joined([(rows, value) for rows, value, _ in self._parts])
@@ -67,7 +78,7 @@ class Gathered:
             if there and len(there) < len(self._parts):
                 absent[key] = arrays.numpy_namespace().zeros(self.count, "bool")
                 for rows, _, found in self._parts:
-                    absent[key][rows] = found[key] is None
+                    absent[key][_places(rows)] = found[key] is None
         return RowResults(value, derivatives, tuple(sorted(self.failures, key=lambda f: f.index)), absent)
 
     def _joined(self, parts: Sequence[tuple[Any, Any]]) -> Any:
@@ -89,7 +100,14 @@ def _joined(parts: Sequence[tuple[Any, Any]], count: int) -> Any:
                 joined[row] = item
         return joined
     dtype = parts[0][1].dtype if parts else "float64"
-    joined = np.full((count, *next(iter(shapes), ())), np.nan, dtype)
+    joined = np.empty((count, *next(iter(shapes), ())), dtype)
+    if sum(len(found) for _, found in parts) < count:
+        joined.fill(np.nan)
     for rows, found in parts:
-        joined[rows] = found
+        joined[_places(rows)] = found
     return joined
+
+
+def _places(rows: Any) -> Any:
+    """Rows as NumPy takes them for an index at no cost."""
+    return slice(rows.start, rows.stop) if isinstance(rows, range) else rows
