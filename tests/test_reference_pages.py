@@ -55,6 +55,7 @@ MOVED = ("point", "multipliers", "sensitivity", "sensitivity.*.point")
 NAMED = (
     "box",
     "center",
+    "estimates",
     "monotonic",
     "ranges",
     "curves[].values",
@@ -75,6 +76,16 @@ FURTHER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("eval", "x", "x=1", "--timing", "--json"),
         ("eval", "x", "x=0..1", "--enclose", "--json"),
         ("eval", "sin(x)**2 + cos(x)**2", "x=0.7", "--order", "2", "--json"),
+    ),
+    "gradcli fit": (
+        (
+            "fit",
+            "rate ~ V*conc/(K + conc)",
+            str(DOCS.parent / "examples/data/puromycin.csv"),
+            "--by",
+            "state",
+            "--json",
+        ),
     ),
     "gradcli diff": (
         ("diff", "x", "--to", "polars", "--json"),
@@ -108,7 +119,7 @@ def keys_of(value: Any, path: str = "") -> Iterator[str]:
 def test_the_keys_of_json_are_those_on_the_page(title: str, run: Any) -> None:
     documented = {key for row in rows(JSON[title]) for key in re.findall("`(.*?)`", row[0])}
     printed = re.findall(r"^\{.*\}$", JSON[title], re.MULTILINE)
-    printed += [run(*words).out for words in FURTHER.get(title, ())]
+    printed += [line for words in FURTHER.get(title, ()) for line in run(*words).out.splitlines()]
     found = {key for line in printed for key in keys_of(json.loads(line))}
     # An empty list may be one of objects, whose keys are on the page.
     of_objects = {key.rpartition("[]")[0] for key in documented}

@@ -17,8 +17,8 @@ def tables(fit: Fit, level: float) -> list[Table]:
     """The estimates, how they hang together where there are several, and what is said of the whole."""
     header = ("parameter", "estimate", "error", "t", f"{100 * level:g} % from", "to")
     rows = [
-        (name, _ten(e.value), "fixed", "", "", "")
-        if e.fixed
+        (name, _ten(e.value), "fixed" if e.fixed else "at its bound", "", "", "")
+        if e.fixed or e.error != e.error
         else (name, _ten(e.value), *map(_six, (e.error, e.t, e.low, e.high)))
         for name, e in fit.estimates.items()
     ]

@@ -17,8 +17,8 @@ _BENT = 0.3
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a parameter: its value, standard error, their ratio, and the confidence interval. What is `fixed`, or at a bound,
-    has an error of 0; what the data do not determine has an infinite one."""
+    """Of a parameter: its value, standard error, their ratio, and the confidence interval. What is `fixed` has an error of
+    0, what the data do not determine an infinite one, and what is at a bound has none: that and its interval are nan."""
 
     value: float
     error: float
@@ -112,10 +112,11 @@ def fitted(
     places = np.flatnonzero(free)
     free_names = [names[place] for place in places.tolist()]
     covariance = np.zeros((len(points), len(names), len(names)))
-    covariance[:, places[:, None], places] = found.covariance
+    covariance[:, places[:, None], places] = (found.covariance + np.swapaxes(found.covariance, 1, 2)) / 2
     errors = np.sqrt(np.einsum("gii->gi", covariance))
     with np.errstate(all="ignore"):
-        width = np.where(free, errors * found.quantile[:, None], 0.0)
+        errors[:, varied & ~free] = np.nan
+        width = np.where(varied, errors * found.quantile[:, None], 0.0)
         ratios = points / errors
         correlations = correlation(covariance)
     low, high = (points - width, points + width) if intervals is None else intervals
@@ -127,9 +128,15 @@ def fitted(
         curvature = None
         if found.curvature is not None:
             curvature = Curvature(float(found.curvature.intrinsic[i]), float(found.curvature.parameter[i]))
-        undetermined = [combination_text(direction, free_names) for direction in found.information.null[i]]
+        undetermined = [
+            combination_text(direction, points[i, places], free_names) for direction in found.information.null[i]
+        ]
         warnings = [
             *ending.warnings,
+            *(
+                f"{names[place]} is at its bound {points[i, place]:g}: the errors of the others are those with it held there"
+                for place in np.flatnonzero(varied & ~free).tolist()
+            ),
             *(f"the data do not determine {text}" for text in undetermined),
             *_bent(curvature, profiled=intervals is not None),
         ]

@@ -55,14 +55,18 @@ def information(factor: Any, rows: int) -> Information:
     weighted = directions / np.where(nothing, np.inf, lengths)[:, :, None] / scales[:, None, :]
     axes = np.swapaxes(weighted, 1, 2)
     covariance = axes @ weighted
-    null = [directions[i][nothing[i]] / scales[i] for i in range(len(factor))]
-    for i in np.flatnonzero(nothing.any(axis=1)):
-        _open(covariance[i], (np.abs(null[i] * scales[i]) > _SHARE).any(axis=0))
+    null = []
+    for i in range(len(factor)):
+        across = directions[i][nothing[i]]
+        null.append(np.where(np.abs(across) > _SHARE, across / scales[i], 0.0))
+        _open(covariance[i], null[i].any(axis=0))
     return Information(axes, covariance, condition, null)
 
 
 # A parameter with less than this of a direction does not take part in it.
 _SHARE = 1e-6
+# Coefficients that differ by more than this are of parameters in units that are far apart.
+_ALIKE = 1e-3
 
 
 def _open(covariance: Any, undetermined: Any) -> None:
@@ -84,15 +88,20 @@ def correlation(covariance: Any) -> Any:
     return found
 
 
-def combination_text(direction: Any, labels: Sequence[str]) -> str:
-    """A combination of parameters as a formula, its largest coefficient 1: `a - 0.5*b`."""
-    largest = np.argmax(np.abs(direction))
-    scaled = direction / direction[largest]
+def combination_text(direction: Any, estimates: Any, labels: Sequence[str]) -> str:
+    """A combination of parameters as a formula, its largest coefficient 1: `a - 0.5*b`; where their estimates are too far
+    from each other for that, of what they are in units of these: `a/1e-09 - b/3e+08`."""
+    taking = np.flatnonzero(direction)
+    coefficients = direction[taking]
+    in_units = np.abs(coefficients).max() * _ALIKE > np.abs(coefficients).min()
+    sizes = np.where(estimates[taking] == 0, 1.0, np.abs(estimates[taking]))
+    if in_units:
+        coefficients = coefficients / sizes
+    coefficients = coefficients / coefficients[np.argmax(np.abs(coefficients))]
     text = ""
-    for coefficient, label in zip(scaled.tolist(), labels):
-        if abs(coefficient) > _SHARE:
-            size = f"{abs(coefficient):.3g}"
-            sign = "-" if coefficient < 0 else "+"
-            term = label if size == "1" else f"{size}*{label}"
-            text += f" {sign} {term}" if text else f"-{term}" if sign == "-" else term
+    for place, coefficient, size in zip(taking.tolist(), coefficients.tolist(), sizes.tolist()):
+        factor = f"{abs(coefficient):.3g}"
+        term = ("" if factor == "1" else f"{factor}*") + labels[place] + (f"/{size:.3g}" if in_units else "")
+        sign = "-" if coefficient < 0 else "+"
+        text += f" {sign} {term}" if text else f"-{term}" if sign == "-" else term
     return text

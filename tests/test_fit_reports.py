@@ -1,0 +1,248 @@
+"""What `gradcli fit` says and writes beside its estimates: errors, intervals, curvature, groups, bands, other likelihoods."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from odrpack import odr_fit
+from scipy.optimize import curve_fit, minimize
+
+import gradcli
+
+Run = Callable[..., Any]
+
+PUROMYCIN = Path(__file__).parent.parent / "examples" / "data" / "puromycin.csv"
+MODEL = "rate ~ V*conc/(K + conc)"
+TREATED = {
+    "conc": np.array([0.02, 0.02, 0.06, 0.06, 0.11, 0.11, 0.22, 0.22, 0.56, 0.56, 1.1, 1.1]),
+    "rate": np.array([76.0, 47, 97, 107, 123, 139, 159, 152, 191, 201, 207, 200]),
+}
+# York's weights for Pearson's data, the usual test of fits with errors in both variables.
+PEARSON = {
+    "x": [0, 0.9, 1.8, 2.6, 3.3, 4.4, 5.2, 6.1, 6.5, 7.4],
+    "y": [5.9, 5.4, 4.4, 4.6, 3.5, 3.7, 2.8, 2.8, 2.4, 1.5],
+    "dx": np.array([1000, 1000, 500, 800, 200, 80, 60, 20, 1.8, 1]) ** -0.5,
+    "dy": np.array([1, 1.8, 4, 8, 20, 20, 70, 70, 100, 500]) ** -0.5,
+}
+
+
+def test_statistics_are_those_that_r_prints() -> None:
+    """nls, AIC, logLik, and MASS's rms.curv and confint for the treated cells."""
+    fit = gradcli.fit(MODEL, TREATED, {"V": 200, "K": 0.05}, profile=True)
+    v, k = fit.estimates["V"], fit.estimates["K"]
+    assert (v.value, v.error) == pytest.approx((212.7, 6.947), rel=1e-3)
+    assert (k.value, k.error) == pytest.approx((0.06412, 0.008281), rel=1e-3)
+    assert (fit.s, fit.dof) == (pytest.approx(10.93, rel=1e-3), 10)
+    assert fit.curvature.parameter == pytest.approx(0.2121, abs=1e-4)
+    assert fit.curvature.intrinsic == pytest.approx(0.092, abs=1e-4)
+    assert (v.low, v.high, k.low, k.high) == pytest.approx((197.302, 229.29, 0.04692, 0.08616), rel=1e-4)
+    assert fit.aic == pytest.approx(2 * 3 - 2 * fit.loglik)
+    assert fit.r2 == pytest.approx(1 - fit.rss / np.sum((TREATED["rate"] - TREATED["rate"].mean()) ** 2))
+
+
+def test_a_profile_ends_where_the_fit_without_the_parameter_is_as_bad_as_that() -> None:
+    fit = gradcli.fit(MODEL, TREATED, {"V": 200, "K": 0.05}, profile=True)
+    high = fit.estimates["K"].high
+    held = gradcli.fit(MODEL, TREATED, {"V": 200, "K": high}, fix=["K"])
+    assert math.sqrt((held.rss - fit.rss) / fit.s**2) == pytest.approx(2.2281388519649385, rel=1e-7)
+
+
+def test_a_profile_without_an_end_is_infinite() -> None:
+    data = {"x": [1.0, 2, 3, 4, 5], "y": [1.01, 0.98, 1.02, 0.99, 1.0]}
+    fit = gradcli.fit("y ~ a*x/(x + k)", data, {"a": 1, "k": 0.1}, bounds={"k": (0, None)}, profile=True)
+    assert fit.estimates["k"].low == 0
+
+
+def test_errors_that_are_known_are_taken_as_they_stand() -> None:
+    sigma = np.full(12, 10.0)
+    data = TREATED | {"s": sigma}
+    fit = gradcli.fit(MODEL, data, {"V": 200, "K": 0.05}, sigma="s", absolute_sigma=True)
+
+    def rate(x: Any, v: float, k: float) -> Any:
+        return v * x / (k + x)
+
+    _, covariance = curve_fit(rate, data["conc"], data["rate"], [200, 0.05], sigma=sigma, absolute_sigma=True)
+    assert [e.error for e in fit.estimates.values()] == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-3)
+    assert fit.estimates["V"].high - fit.estimates["V"].value == pytest.approx(
+        1.959963984540054 * fit.estimates["V"].error
+    )
+
+
+def test_a_combination_that_the_data_do_not_determine_is_named(run: Run) -> None:
+    result = run("fit", "y ~ (a + b)*x + c", "x=[1,2,3,4]", "y=[2.1,3.9,6.2,7.8]", "a=1", "b=1", "c=0", "--json")
+    found = json.loads(result.out)
+    assert result.status == 1
+    assert found["undetermined"] == ["a - b"]
+    assert found["estimates"]["a"]["error"] == "Infinity"
+    assert math.isfinite(found["estimates"]["c"]["error"])
+
+
+def test_what_is_not_determined_is_named_whatever_its_size() -> None:
+    data = {"x": [0.0, 1, 2, 3], "y": [2.0, 2.7, 3.9, 5.2]}
+    fit = gradcli.fit("y ~ a*c*exp(b*x)", data, {"a": 1e-9, "c": 2e9, "b": 0.3})
+    assert not fit.converged
+    (text,) = fit.undetermined
+    assert text.startswith(("a/", "-a/"))
+    assert "c/" in text
+    assert math.isfinite(fit.estimates["b"].error)
+
+
+def test_a_parameter_at_its_bound_has_no_error(run: Run) -> None:
+    words = ["fit", MODEL, str(PUROMYCIN), "V=150", "K=0.05", "--bounds", "V=0:160"]
+    fit = json.loads(run(*words, "--json").out)
+    assert (fit["estimates"]["V"]["value"], fit["estimates"]["V"]["error"]) == (160, "NaN")
+    assert "V is at its bound 160" in fit["warnings"][0]
+    held = json.loads(run("fit", MODEL, str(PUROMYCIN), "V=160", "K=0.05", "--fix", "V", "--json").out)
+    assert fit["estimates"]["K"]["value"] == pytest.approx(held["estimates"]["K"]["value"])
+    assert "at its bound" in run(*words).out
+
+
+COUNTS = {"x": np.arange(8.0), "y": np.array([2.0, 3, 6, 7, 8, 9, 10, 12])}
+
+
+def test_a_poisson_fit_is_the_maximum_of_its_likelihood() -> None:
+    fit = gradcli.fit("y ~ exp(a + b*x)", COUNTS, {"a": 0.5, "b": 0.1}, family="poisson")
+
+    def cost(point: Any) -> float:
+        mean = np.exp(point[0] + point[1] * COUNTS["x"])
+        return float(np.sum(mean - COUNTS["y"] * np.log(mean)) + sum(map(math.lgamma, COUNTS["y"] + 1)))
+
+    found = minimize(cost, [0.5, 0.1], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13})
+    mean = np.exp(found.x[0] + found.x[1] * COUNTS["x"])
+    rows = np.stack([np.ones(8), COUNTS["x"]])
+    errors = np.sqrt(np.diag(np.linalg.inv((rows * mean) @ rows.T)))
+    assert [e.value for e in fit.estimates.values()] == pytest.approx(found.x, rel=1e-6)
+    assert [e.error for e in fit.estimates.values()] == pytest.approx(errors, rel=1e-6)
+    assert fit.loglik == pytest.approx(-found.fun)
+    assert fit.aic == pytest.approx(4 + 2 * found.fun)
+
+
+def test_a_robust_loss_leaves_an_outlier_alone() -> None:
+    x = np.linspace(0, 9, 10)
+    y = 1 + 2 * x + np.array([0.1, -0.2, 0.15, -0.1, 0.05, -0.05, 0.1, -0.15, 0.2, 60])
+    fits = {
+        loss: gradcli.fit("y ~ a + b*x", {"x": x, "y": y}, sigma=0.2, loss=loss)
+        for loss in ("linear", "soft_l1", "huber", "cauchy")
+    }
+    assert fits["linear"].estimates["b"].value > 4
+    for loss in ("soft_l1", "huber", "cauchy"):
+        b = fits[loss].estimates["b"]
+        assert abs(b.value - 2) < 0.1
+        assert 0 < b.error < 0.1
+        assert math.isnan(fits[loss].aic)
+
+
+def test_errors_in_both_variables_are_those_of_the_known_solution() -> None:
+    fit = gradcli.fit("y ~ a + b*x", PEARSON, sigma="dy", x_sigma={"x": "dx"})
+    assert (fit.estimates["a"].value, fit.estimates["b"].value) == pytest.approx((5.47991022, -0.480533407), rel=1e-8)
+    assert fit.rss == pytest.approx(11.8663531941, rel=1e-9)
+    theirs = odr_fit(
+        lambda x, b: b[0] + b[1] * x,
+        np.array(PEARSON["x"]),
+        np.array(PEARSON["y"]),
+        [5, -0.5],
+        weight_x=np.asarray(PEARSON["dx"]) ** -2,
+        weight_y=np.asarray(PEARSON["dy"]) ** -2,
+    )
+    assert [e.error for e in fit.estimates.values()] == pytest.approx(theirs.sd_beta, rel=1e-4)
+
+
+def decays(groups: int, rows: int) -> dict[str, Any]:
+    draw = np.random.default_rng(1)
+    x = np.tile(np.linspace(0, 5, rows), (groups, 1))
+    a, k, c = (draw.uniform(low, high, (groups, 1)) for low, high in ((1, 3), (0.5, 2), (0, 1)))
+    y = a * np.exp(-k * x) + c + draw.normal(0, 0.05, x.shape)
+    return {"x": x.ravel(), "y": y.ravel(), "run": np.repeat([f"r{i}" for i in range(groups)], rows)}
+
+
+def test_a_group_is_fitted_as_it_would_be_alone() -> None:
+    data = decays(20, 30)
+    # Groups need not stand together, nor have as many rows.
+    order = np.random.default_rng(2).permutation(len(data["x"]))[:-40]
+    data = {name: column[order] for name, column in data.items()}
+    start = {"a": 1.0, "k": 1.0, "c": 0.5}
+    fits = gradcli.fit("y ~ a*exp(-k*x) + c", data, start, by="run")
+    assert [fit.group for fit in fits] == list(dict.fromkeys(data["run"]))
+    for fit in fits[:5]:
+        own = {name: column[data["run"] == fit.group] for name, column in data.items() if name != "run"}
+        alone = gradcli.fit("y ~ a*exp(-k*x) + c", own, start)
+        assert fit.converged
+        assert fit.n == alone.n
+        for name, estimate in alone.estimates.items():
+            assert fit.estimates[name].value == pytest.approx(estimate.value, rel=1e-9)
+            assert fit.estimates[name].high == pytest.approx(estimate.high, rel=1e-7)
+        assert (fit.loglik, fit.condition) == pytest.approx((alone.loglik, alone.condition), rel=1e-7)
+        assert fit.curvature.intrinsic == pytest.approx(alone.curvature.intrinsic, rel=1e-6)
+
+
+def test_a_group_that_cannot_be_fitted_does_not_keep_the_others_from_it(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("g,x,y\na,1,2\na,2,4.1\na,3,5.9\nb,1,1\n,1,1\na,,7\n", encoding="utf-8")
+    result = run("fit", "y ~ p + q*x", str(table), "--by", "g")
+    assert result.status == 1
+    rows = list(csv.DictReader(result.out.splitlines()))
+    assert [(row["g"], row["n"], row["converged"]) for row in rows] == [("a", "3", "true"), ("b", "1", "false")]
+    assert "1 of 2 groups are not fitted; the first is 'b': not converged: 1 rows are too few" in result.err
+    assert "2 rows were left out" in result.err
+    lines = [json.loads(line) for line in run("fit", "y ~ p + q*x", str(table), "--by", "g", "--json").out.splitlines()]
+    assert [line["group"] for line in lines] == ["a", "b"]
+    assert [*lines[0]][:4] == ["schema", "model", "group", "n"]
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_rows_without_a_response_are_predicted(run: Run, tmp_path: Path) -> None:
+    data, bands, residuals = (tmp_path / name for name in ("d.csv", "bands.csv", "residuals.csv"))
+    treated = [line for line in PUROMYCIN.read_text(encoding="utf-8").splitlines() if ",untreated" not in line]
+    data.write_text("\n".join([*treated, "2,,treated", ",5,treated"]) + "\n", encoding="utf-8")
+    result = run("fit", MODEL, str(data), "--predict", str(bands), "--residuals", str(residuals), "--json", "--quiet")
+    found = json.loads(result.out)
+    assert found["n"] == 12
+    predicted, told = table(bands), table(residuals)
+    assert [row["conc"] for row in predicted][-1] == "2.0"
+    assert len(predicted) == 13
+    v, k = (found["estimates"][name]["value"] for name in ("V", "K"))
+    last = {name: float(text) for name, text in predicted[-1].items()}
+    assert last["value"] == pytest.approx(v * 2 / (k + 2))
+    gradient = np.array([2 / (k + 2), -v * 2 / (k + 2) ** 2])
+    assert last["error"] == pytest.approx(math.sqrt(gradient @ np.array(found["covariance"]) @ gradient))
+    wide = math.hypot(last["error"], found["s"])
+    assert (last["high_response"] - last["value"]) / (last["high"] - last["value"]) == pytest.approx(
+        wide / last["error"]
+    )
+    assert sum(float(row["residual"]) ** 2 for row in told) == pytest.approx(found["rss"])
+    assert sum(float(row["leverage"]) for row in told) == pytest.approx(2)
+
+
+def test_a_picture_of_the_fit_is_written(run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "fit.svg"
+    assert run("fit", MODEL, str(PUROMYCIN), "V=200", "K=0.05", "--plot", str(picture)).status == 0
+    assert "95 % confidence" in picture.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--predict", "bands.xyz"], "does not say what to write"),
+        (["--by", "sate"], "no column 'sate'"),
+        (["--x-sigma", "rate=1"], "'rate' has an error, and is no column that the model reads"),
+        (["--x-sigma", "conc=0"], "an error of 'conc' is not above 0"),
+        (["--x-sigma", "conc=nothing"], "no such column"),
+        (["--loss", "huber", "--profile"], "has no likelihood"),
+        (["--family", "poisson", "--x-sigma", "conc=1"], "for least squares"),
+        (["--by", "state", "--plot", "a.png"], "a picture shows one fit"),
+    ],
+)
+def test_what_cannot_be_asked_is_an_error(run: Run, words: list[str], message: str) -> None:
+    result = run("fit", MODEL, str(PUROMYCIN), "V=200", "K=0.05", *words)
+    assert result.status == 2
+    assert message in result.err
