@@ -79,10 +79,25 @@ def test_a_polynomial_reads_back_as_the_program_nearby() -> None:
 
 
 @pytest.mark.parametrize(
-    "program", ["log(x)", "1/x", "sqrt(x)", "abs(x)", "x**2.5", "exp(1/x)", "relu(x)", "gamma(x)", "1/(1 - cos(x))"]
+    ("program", "where"),
+    [
+        ("log(x)", "a branch point"),
+        ("1/x", "a pole"),
+        ("sqrt(x)", "a branch point"),
+        ("abs(x)", "a kink"),
+        ("x**2.5", "a branch point"),
+        ("exp(1/x)", "a pole"),
+        ("relu(x)", "a kink"),
+        ("gamma(x)", "a pole"),
+        ("1/(1 - cos(x))", "a pole"),
+        ("log(x - 1)", "outside the domain"),
+        # Beside the centre it goes another way.
+        ("1 if x == 0 else sin(x)/x", "compares numbers that are equal"),
+        ("where(x >= 0, x, x**2)", "compares numbers that are equal"),
+    ],
 )
-def test_no_series_where_there_is_none(program: str) -> None:
-    with pytest.raises(EvaluationError, match="no Taylor series"):
+def test_no_series_where_there_is_none(program: str, where: str) -> None:
+    with pytest.raises(EvaluationError, match=f"no Taylor series.*{where}"):
         gradcli.series(program, x=0, order=3)
 
 

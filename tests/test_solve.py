@@ -205,6 +205,8 @@ def test_the_command(run: Any) -> None:
     assert run("solve", "x = 1", "x=2..1").status == 2
     assert run("solve", "x = 1", "y~1").status == 2
     assert run("solve", "x > 1", "x~1").status == 2
+    assert run("solve", "x = 1", "x~[]").status == 2
+    assert run("solve", "x = 1", "x~1", "a=@../none..csv").status == 2
 
 
 def test_derivatives_of_a_root_are_those_of_newton_steps_that_lead_to_it() -> None:

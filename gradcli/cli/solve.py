@@ -131,7 +131,7 @@ def _question(options: SolveOptions, environment: Environment) -> Question:
 
 
 _START = re.compile(r"\s*([^\W\d]\w*)\s*~")
-_RANGE = re.compile(r"\s*[^\W\d]\w*\s*=.*\.\.")
+_RANGE = re.compile(r"\s*[^\W\d]\w*\s*=\s*[^@\s].*\.\.")
 
 
 def _unknowns(words: list[str]) -> _Unknowns:

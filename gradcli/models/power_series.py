@@ -25,7 +25,7 @@ from gradcli.language.reading import read
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models.convergence import ENOUGH, Radius, suggested_radius
 from gradcli.models.results import MAY_BE_NULL
-from gradcli.models.taylor_coefficients import Expansion, Question, in_balls, in_floats
+from gradcli.models.taylor_coefficients import Expansion, Question, check_comparisons, in_balls, in_floats
 from gradcli.run import converted
 from gradcli.run.derivation import example
 from gradcli.run.diagnose import Warning
@@ -130,6 +130,8 @@ def expanded(
     if type(question.order) is not int or question.order < 0:
         raise UsageError("the order of a series is a whole number from 0 on", hint="order 6 ends with x**6")
     check_digits(digits, max_precision)
+    if question.order:
+        check_comparisons(question)
     found = _expansion(question, digits, max_precision)
     labels, terms = [*found.center], [Term(p, n.value, n.fraction) for p, n in found.coefficients.items()]
     center = {label: n.value if n.fraction is None else n.fraction for label, n in found.center.items()}

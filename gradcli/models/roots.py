@@ -152,9 +152,9 @@ def _check(question: Question) -> None:
     scope.check(program, names)
     for name in names:
         if name not in reads:
-            hint = did_you_mean(name, reads, f"they read {', '.join(reads)}")
+            hint = did_you_mean(name, reads, f"they read {', '.join(reads) or 'no names'}")
             raise BindingError(f"the equations do not read '{name}'", hint=hint)
-    if not starts:
+    if not sum(map(arrays.size, starts.values())):
         free = [n for n in reads if n not in scope.CONSTANTS]
         raise UsageError("there is no unknown", hint=f"give one a start, as in {free[0] if free else 'x'}~1")
     if question.order not in _ORDERS:

@@ -10,10 +10,16 @@ from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import DifferentiationError, EvaluationError
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import DifferentiationError, EvaluationError, Span
 from gradcli.kinds.taylor import check_order
+from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax.tree import Module
 from gradcli.models.packing import Packing
+from gradcli.primitives.bind import assume, concrete
+from gradcli.primitives.comparisons import equal
+from gradcli.primitives.reductions import any_
 from gradcli.run import session
 from gradcli.run.diagnose import Warning
 
@@ -126,18 +132,75 @@ def _found(question: Question) -> _Found:
     return _Found(center, dict(_coefficients(question, leaves, result)), result.warnings)
 
 
+# What has poles, where its value is infinite; elsewhere that is a branch point, as of a logarithm.
+_WITH_POLES = frozenset(
+    [
+        "divide",
+        "reciprocal",
+        "pow",
+        "gamma",
+        "digamma",
+        "polygamma",
+        "zeta",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "coth",
+        "csch",
+        "beta",
+        "factorial",
+        "y0",
+        "y1",
+        "k0",
+        "k1",
+    ]
+)
+_COMPARISONS = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
+
+
 def _check_regular(question: Question, result: session.Result) -> None:
     """Raise EvaluationError where the program has no Taylor series at its centre."""
     kinds = ("nonfinite", "nonsmooth") if question.order else ("nonfinite",)
     found = [w for w in result.warnings if w.code in kinds]
-    if result.finite and not found:
-        return
-    program = question.program
-    raise EvaluationError(
-        "there is no Taylor series here" + (f": {found[0].message}" if found else ""),
-        hint="the centre is a pole, a branch point, a kink or outside the domain: expand around another one",
-        span=found[0].span if found else program.body[-1].span,
-        source=program.source,
+    if found:
+        raise _no_series(question, f"{_singularity(found[0])}: {found[0].message}", found[0].span)
+    if not result.finite:
+        raise _no_series(question, "where its value or a derivative is not finite", question.program.body[-1].span)
+
+
+def _singularity(warning: Warning) -> str:
+    if warning.code == "nonsmooth":
+        return "at a kink or a jump"
+    if "nan" in warning.message.partition(" for ")[0]:
+        return "outside the domain, or at a limit that is not found"
+    is_pole = warning.operation in _WITH_POLES and warning.phase == "forward"
+    return "at a pole" if is_pole else "at a branch point or a pole"
+
+
+def check_comparisons(question: Question) -> None:
+    """Raise EvaluationError where numbers are compared that vary and are equal at the centre: on its sides the program may
+    go other ways, of which derivatives know nothing."""
+
+    def observe(span: Span, name: str, operands: Sequence[Any], _result: Any) -> None:
+        varies = any(isinstance(o, Tensor) and o.requires_grad for o in operands)
+        if varies and name in _COMPARISONS and assume(any_(equal(*map(concrete, operands)))):
+            raise _no_series(question, f"where '{name}' compares numbers that are equal", span)
+
+    leaves = {
+        name: Tensor(value).requires_grad_() if name in question.wrt else value
+        for name, value in question.bindings().items()
+    }
+    with enable_grad():
+        evaluate(question.program, leaves, observe=observe)
+
+
+def _no_series(question: Question, where: str, span: Span) -> EvaluationError:
+    return EvaluationError(
+        f"there is no Taylor series {where}",
+        hint="expand around another centre",
+        span=span,
+        source=question.program.source,
     )
 
 
