@@ -95,6 +95,11 @@ class TestValues:
                 ("x+y+z", "x=3±1", "y=1±1", "z=1±1", "--correlation", "x,y=-0.9,y,z=-0.9,x,z=-0.9"),
                 "the correlations of x, y, z contradict each other: their matrix has the eigenvalue -0.8",
             ),
+            (
+                ("x+y", "x=3±1", "y=1±1", "--correlation", "x,y=0.1", "--correlation", "y,x=0.2"),
+                "the correlation of 'y' and 'x' is given twice",
+            ),
+            (("x+y", "x=3±1", "y=1±1", "--dof", "x=3,x=4"), "says again what was said already"),
             (("x", "x=3±1", "--dof", "x=0"), "the degrees of freedom of 'x' are more than 0"),
             (("x", "x=3±1", "--dof", "x=abc"), "'abc' in 'x=abc' is no number"),
             (("x", "x=3±1", "--level", "1"), "there is no level 1.0"),
@@ -219,11 +224,20 @@ class TestResults:
     def test_values_are_stated_with_two_digits_of_the_uncertainty(self, run, words, value):
         assert run("propagate", "x", *words).out.splitlines()[0].removeprefix("value").strip() == value
 
+    def test_uncertainties_whose_squares_are_out_of_range(self):
+        for size in (1e-200, 1e250):
+            found = gradcli.propagate("x + y", x=(2 * size, 0.3 * size), y=(size, 0.4 * size), dof={"x": 3})
+            assert found.u == found.second_order.u == pytest.approx(0.5 * size)
+            assert [each.share for each in found.budget] == pytest.approx([0.36, 0.64])
+            assert found.dof == pytest.approx(3 / 0.36**2)
+        assert gradcli.propagate("x", x=(1.0, 1e-320)).warnings is None
+
     def test_a_long_budget_shows_what_contributes_most(self, run):
         outcome = run("propagate", "sum(x)", "x=linspace(1, 2, 200)±1")
         assert "150 others" in outcome.out
 
     def test_limits(self, run):
+        assert run("propagate", "x", "x=1±0.1", "--samples", "1e9").status == 1
         outcome = run("propagate", "x = 1; while x > 0 { x = x + y }; x", "y=1±0.1", "--max-steps", "1000")
         assert outcome.status == 1
         with pytest.raises(GradcliError):

@@ -183,7 +183,7 @@ def _budget(entries: Sequence[Any]) -> Table:
             stated(each.value, each.u),
             _freedom(each.dof),
             _brief(each.sensitivity),
-            f"{each.contribution:.2g}",
+            _brief(each.contribution),
             f"{100 * each.share:.1f} %",
         )
         for each in shown

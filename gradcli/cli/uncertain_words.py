@@ -46,16 +46,14 @@ def given(options: Any, environment: Environment) -> Given:
         values[name], left_out = observed(values[name], name)
         if left_out and not options.quiet:
             environment.complain(f"warning: {left_out:,} rows of '{name}' lack a number and are left out")
-    correlation: dict[str | tuple[str, str], float] = {
-        _two(names, text): _number(number, text)
-        for text in options.correlation or ()
-        for names, number in _said(text, "--correlation a,b=0.3")
-    }
-    dof = {
-        _one(names, text): _number(number, text)
-        for text in options.dof or ()
-        for names, number in _said(text, "--dof x=9")
-    }
+    correlation: dict[str | tuple[str, str], float] = {}
+    for text in options.correlation or ():
+        for names, number in _said(text, "--correlation a,b=0.3"):
+            _put(correlation, _two(names, text), _number(number, text), text)
+    dof: dict[str, float] = {}
+    for text in options.dof or ():
+        for names, number in _said(text, "--dof x=9"):
+            _put(dof, _one(names, text), _number(number, text), text)
     return Given(sources.program, values, correlation, dof)
 
 
@@ -86,6 +84,12 @@ def _said(text: str, like: str) -> list[tuple[list[str], str]]:
     if names or not found:
         raise UsageError(f"{text!r} says no number", hint=f"write {like}")
     return found
+
+
+def _put(said: dict[Any, float], key: Any, number: float, text: str) -> None:
+    if key in said:
+        raise UsageError(f"{text!r} says again what was said already", hint="leave out one of them")
+    said[key] = number
 
 
 def _two(names: Sequence[str], text: str) -> tuple[str, str]:

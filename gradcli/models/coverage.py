@@ -15,7 +15,20 @@ def effective_dofs(quantities: Quantities, scaled: Any) -> list[float]:
     """Those of each result, by the formula of Welch and Satterthwaite (GUM, G.4.1), for their sensitivities `[m, n]` by
     independent quantities of variance 1. Numbers that are correlated with one another are one term of it, with the least
     degrees of freedom among them; infinite where no term has finite ones."""
-    return [_effective_dof(quantities, row**2) for row in scaled]
+    return [_effective_dof(quantities, (row / size_of(row)) ** 2) for row in scaled]
+
+
+def size_of(numbers: Any) -> float:
+    """The magnitude of the largest of some numbers, by which their squares are kept from going out of range; 1 where it is
+    none to divide by."""
+    largest = float(abs(numbers).max(initial=0.0))
+    return largest if 0 < largest < math.inf else 1.0
+
+
+def norm(numbers: Any) -> float:
+    """The square root of the sum of squares, within the range of floats."""
+    size = size_of(numbers)
+    return size * math.sqrt(((numbers / size) ** 2).sum())
 
 
 def _effective_dof(quantities: Quantities, squares: Any) -> float:

@@ -92,7 +92,7 @@ def observed(observations: Any, name: str) -> tuple[Quantity, int]:
             f"'{name}' is no observations, which are a column or a table", hint=f"write {name}=@data.csv:column"
         )
     rows = len(table)
-    table = table[~np.isnan(table).reshape(rows, -1).any(1)]
+    table = table[~np.isnan(table if table.ndim == 2 else table[:, None]).any(1)]
     count = len(table)
     if count < 2:
         raise BindingError(
@@ -182,6 +182,8 @@ class _Correlations:
         what = f"the correlation of '{first}' and '{second}'"
         if places[0] == places[1]:
             raise BindingError(f"{what} is that of a quantity with itself", hint="which is 1: leave it out")
+        if places[1] in self.of.get(places[0], {}):
+            raise BindingError(f"{what} is given twice", hint="leave out one of them")
         if not -1 <= number <= 1:
             raise BindingError(f"{what} is {number:g}", hint="it lies between -1 and 1")
         self._put(places[0], places[1], number)

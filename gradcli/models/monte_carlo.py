@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, ShapeError
 from gradcli.language.syntax.tree import Module
 from gradcli.models.input_quantities import Quantities
@@ -50,8 +50,8 @@ def check_distributions(quantities: Quantities) -> None:
                 )
 
 
-def drawn(program: Module, quantities: Quantities, samples: int, seed: int, limits: tuple[int, int]) -> Drawn:
-    """Draw the inputs so many times, and evaluate the program for each draw within `limits`, those of steps and elements.
+def drawn(program: Module, quantities: Quantities, samples: int, seed: int, most: tuple[int, int]) -> Drawn:
+    """Draw the inputs so many times, and evaluate the program for each draw within `most` steps and elements.
 
     Correlated inputs are drawn from a normal distribution with their covariance, or where all of them have the same finite
     degrees of freedom from Student's; others from Student's where they have finite ones (JCGM 101, 6.4.9), unless a
@@ -59,8 +59,9 @@ def drawn(program: Module, quantities: Quantities, samples: int, seed: int, limi
     values have different shapes.
     """
     np = arrays.numpy_namespace()
+    limits.charge(samples * (quantities.packing.size + 1))
     generator = np.random.default_rng(seed)
-    run = RowProgram(program, (), 0, max_steps=limits[0], max_elements=limits[1])
+    run = RowProgram(program, (), 0, max_steps=most[0], max_elements=most[1])
     at_once = max(1, _AT_ONCE // quantities.packing.size)
     parts, error = [], None
     for start in range(0, samples, at_once):

@@ -31,19 +31,30 @@ def in_digits(
     digits: int,
     max_precision: int,
 ) -> tuple[Any, bool]:
-    """What was `found` in floats, within `gradcli.run.digits.computing`, each number as a text of so many digits, and whether all have them. The decimals in
-    `values` are exact, and so are correlations, degrees of freedom and the level as they were typed; `labels` are those of
-    several results. What is of the next order, or drawn, is not among them.
+    """What was `found` in floats, each number as a text of so many digits, and whether all have them, within
+    `gradcli.run.digits.computing`.
+
+    The decimals in `values` are exact, and so are correlations, degrees of freedom and the level as they were typed;
+    `labels` are those of several results. What is of the next order, or drawn, is not among them.
 
     Raises what `gradcli.run.digits.run` does.
     """
 
-    def compute(_: proved_digits.Request) -> session.Result:
-        result = session.Result(Balls(fmpq(0)))
-        result.grad = {key: Balls(number) for key, number in _numbers(module, values, inputs, found.level)}
+    names = [*inputs.packing.shapes]
+
+    def request() -> session.EvaluationRequest:
+        given = {name: of_python(value, name) for name, value in values.items()}
+        bindings = {n: _balls(_estimate(each) if isinstance(each, Quantity) else each) for n, each in given.items()}
+        return session.EvaluationRequest(module, bindings, names, jacobian=True)
+
+    def compute(asked: proved_digits.Request) -> session.Result:
+        result = proved_digits.at_precision(asked)
+        quantities = [of_python(values[name], name) for name in names]
+        result.grad = {key: Balls(number) for key, number in _numbers(result, quantities, inputs, found.level)}
+        result.jacobian = None
         return result
 
-    texts, complete = proved_digits.run(_no_request, digits, max_precision, compute)
+    texts, complete = proved_digits.run(request, digits, max_precision, compute)
     grad = texts.grad or {}
 
     def of(row: int, what: str) -> Any:
@@ -79,22 +90,13 @@ def in_digits(
     return changed, complete
 
 
-def _no_request() -> session.EvaluationRequest:
-    raise NotImplementedError("what is computed here makes its own")
-
-
 def _numbers(
-    module: Module, values: Mapping[str, Any], inputs: Quantities, level: float
+    result: session.Result, quantities: Sequence[Quantity], inputs: Quantities, level: float
 ) -> Iterator[tuple[str, Number]]:
     """Every number of the results, at the precision that holds, by what it is called."""
-    given = {name: of_python(value, name) for name, value in values.items()}
-    names = [*inputs.packing.shapes]
-    mean = [number for name in names for number in _elements(_estimate(given[name]))]
-    u = [number for name in names for number in _elements(_uncertainty(given[name]))]
+    mean = [number for each in quantities for number in _elements(_estimate(each))]
+    u = [number for each in quantities for number in _elements(_uncertainty(each))]
     dof = [math.inf if math.isinf(number) else _typed(number) for number in inputs.dof.tolist()]
-    bindings = {name: _balls(_estimate(each) if isinstance(each, Quantity) else each) for name, each in given.items()}
-    request = session.EvaluationRequest(module, bindings, names, jacobian=True, executor="eager")
-    result = session.run(request)
     results = list(_elements(result.value))
     sensitivities = _rows(result, inputs, len(results))
     scaled = [[c * u_i for c, u_i in zip(row, u)] for row in sensitivities]
@@ -124,13 +126,13 @@ def _numbers(
             yield f"{at} covariance {other}", _sum(a * b for a, b in zip(mixed, own_other))
 
 
-def _estimate(each: Any) -> Any:
+def _estimate(each: Quantity) -> Any:
     if each.distribution is None:
         return each.value
     return Balls(FAMILIES[each.distribution.name].mean(*map(_typed, each.distribution.parameters)))
 
 
-def _uncertainty(each: Any) -> Any:
+def _uncertainty(each: Quantity) -> Any:
     if each.distribution is None:
         return each.u
     return Balls(_root(FAMILIES[each.distribution.name].variance(*map(_typed, each.distribution.parameters))))

@@ -12,6 +12,7 @@ from gradcli.calculus.gradient_series import gradients_along
 from gradcli.errors import EvaluationError, LimitError, NotBatchableError, NotRecordableError, ShapeError
 from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax.tree import Module
+from gradcli.models.coverage import size_of
 from gradcli.models.input_quantities import Quantities
 from gradcli.primitives.conversions import reshape
 
@@ -32,24 +33,26 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
     variance |g|² + tr H² / 2 + sum over i, k of g_i T_ikk: the GUM's terms, for correlated inputs too.
     """
     np = arrays.numpy_namespace()
-    directions = quantities.deviations(np.eye(quantities.packing.size))
-    with_numbers = directions.any(1)
 
     def function(point: Any) -> Any:
         return evaluate(program, {**quantities.exact, **_parts(quantities, point)}).value
 
     try:
         with limits.attempt():
+            limits.charge(quantities.packing.size**2)
+            directions = quantities.deviations(np.eye(quantities.packing.size))
+            with_numbers = directions.any(1)
             along = gradients_along(function, quantities.mean, directions[with_numbers], len(value))
     except (LimitError, NotBatchableError, NotImplementedError, NotRecordableError, EvaluationError, ShapeError):
         return None
     found = []
     for f, g, second, third in zip(value.tolist(), scaled[:, with_numbers], along.second, along.third):
         hessian = second @ directions[with_numbers].T
-        step = g @ directions[with_numbers]
-        variance = g @ g + 0.5 * (hessian * hessian).sum() + (third @ step).sum()
+        size = size_of(np.append(g, hessian))
+        step = (g / size) @ directions[with_numbers]
+        variance = ((g / size) ** 2).sum() + 0.5 * ((hessian / size) ** 2).sum() + (third @ step).sum() / size
         # Where the third derivative takes more away than there is, the expansion says nothing.
-        u = math.sqrt(variance) if variance >= 0 else math.nan
+        u = size * math.sqrt(variance) if variance >= 0 else math.nan
         found.append(SecondOrder(f + 0.5 * float(np.trace(hessian)), u))
     return found
 

@@ -4,9 +4,11 @@ JCGM 101:2008, 7.9.2)."""
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Context, Decimal
 
 _DIGITS = 2
+# From the first digit of the largest float to the last place of the smallest.
+_EVERY = Context(prec=700)
 # Beyond these powers of ten a number is written with its exponent.
 _PLAIN = range(-5, 10)
 
@@ -26,15 +28,11 @@ def stated(value: float, u: float) -> str:
     if not (math.isfinite(value) and math.isfinite(u) and u > 0):
         return f"{value} ± {'0' if u == 0 else u}"
     place = last_place(u)
-    exponent = max(Decimal(value).adjusted() if value else place, place + _DIGITS - 1)
+    exponent = max(Decimal(repr(float(value))).adjusted() if value else place, place + _DIGITS - 1)
     shift = 0 if exponent in _PLAIN and place <= _DIGITS else exponent
-    texts = [f"{_rounded(number, place).scaleb(-shift):f}" for number in (value, u)]
+    texts = [f"{_rounded(number, place).scaleb(-shift, _EVERY):f}" for number in (value, u)]
     return " ± ".join(texts) if not shift else f"({' ± '.join(texts)})e{shift:+03d}"
 
 
 def _rounded(number: float, place: int) -> Decimal:
-    return (
-        Decimal(repr(float(number))).quantize(Decimal(1).scaleb(place))
-        if abs(number) >= 10.0**place / 2
-        else Decimal(0).scaleb(place)
-    )
+    return Decimal(repr(float(number))).quantize(Decimal(1).scaleb(place), context=_EVERY)

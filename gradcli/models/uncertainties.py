@@ -16,7 +16,7 @@ from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
-from gradcli.models.coverage import coverage_factor, effective_dofs
+from gradcli.models.coverage import coverage_factor, effective_dofs, norm, size_of
 from gradcli.models.input_quantities import Quantities, of_python, quantities
 from gradcli.models.monte_carlo import Drawn, MonteCarlo, check_distributions, drawn, summary
 from gradcli.models.packing import Packing
@@ -266,7 +266,7 @@ class _Linear(NamedTuple):
     @property
     def u(self) -> Any:
         np = arrays.numpy_namespace()
-        return np.sqrt((self.scaled**2).sum(1))
+        return np.asarray([norm(row) for row in self.scaled])
 
     @property
     def is_finite(self) -> bool:
@@ -285,9 +285,10 @@ def _labels(module: tree.Module, shape: tuple[int, ...]) -> list[str]:
 
 
 def _budget(inputs: Quantities, sensitivities: Any, scaled: Any) -> list[Contribution]:
-    covariances = inputs.deviations(scaled)
-    variance = float(scaled @ scaled)
-    shares = sensitivities * covariances / variance if variance else 0.0 * covariances
+    size = size_of(scaled)
+    covariances = inputs.deviations(scaled / size)
+    variance = float((scaled / size) @ (scaled / size))
+    shares = sensitivities * (covariances / size) / variance if variance else 0.0 * covariances
     contributions = abs(sensitivities) * inputs.u
     columns = (inputs.mean, inputs.u, inputs.dof, sensitivities, contributions, shares)
     return [Contribution(label, *row) for label, *row in zip(inputs.packing.labels(), *(c.tolist() for c in columns))]
