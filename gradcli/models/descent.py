@@ -19,6 +19,7 @@ from gradcli.models.results import Iteration, Watcher
 Linearise = Callable[[Any, Any], Linearised]
 
 _EPSILON = 2.0**-52
+_NOTHING = 1e-13
 # A step is taken where the cost falls by so much of what was predicted.
 _ENOUGH = 1e-4
 _HEBDEN_STEPS = 12
@@ -152,6 +153,8 @@ class _Search:
         gradient = _times(matrix.mT, q)
         held = (point <= self._low)[:, self.others] & (gradient > 0)
         held |= (point >= self._high)[:, self.others] & (gradient < 0)
+        # What is left of a column when those of linear parameters are eliminated, on which it depends, is rounding.
+        held |= _lengths(matrix) <= _NOTHING * _lengths(factors[:, :-1, count:-1])
         matrix = np.where(held[:, None, :], 0, matrix)
         norms = _norms(matrix)
         self._scale[k] = np.maximum(self._scale[k], np.where(held, 0, norms))
@@ -159,11 +162,11 @@ class _Search:
         u, s, vt = np.linalg.svd(matrix / scale[:, None, :])
         w = _times(u.mT, q)
         kept = s > s[:, :1] * _EPSILON * 8
-        w = np.where(kept, w, 0)
+        beyond, w = np.where(kept, 0, w), np.where(kept, w, 0)
         linear_part = factors[:, :count, -1]
         inside = np.sqrt((w * w).sum(-1) + (linear_part * linear_part).sum(-1))
         self.offsets[k] = relative_offset(
-            inside, np.sqrt(rest**2 + (q * q).sum(-1) - (w * w).sum(-1)), len(point[0]), self._dof[k]
+            inside, np.sqrt(rest**2 + (beyond * beyond).sum(-1)), len(point[0]), self._dof[k]
         )
         long = np.sqrt(((scale * point[:, self.others]) ** 2).sum(-1))
         first = np.isnan(self._radius[k])
@@ -215,11 +218,17 @@ def _times(matrix: Any, vector: Any) -> Any:
     return (matrix @ vector[..., None])[..., 0]
 
 
+def _lengths(matrix: Any) -> Any:
+    """The lengths of columns."""
+    np = arrays.numpy_namespace()
+    return np.sqrt((matrix * matrix).sum(-2))
+
+
 def _norms(matrix: Any) -> Any:
     """The lengths of columns, 1 for those that are 0."""
     np = arrays.numpy_namespace()
-    norms = np.sqrt((matrix * matrix).sum(-2))
-    return np.where(norms > 0, norms, 1)
+    lengths = _lengths(matrix)
+    return np.where(lengths > 0, lengths, 1)
 
 
 def _within(s: Any, vt: Any, w: Any, radius: Any) -> Any:

@@ -24,6 +24,8 @@ ROUNDING = 4 * 2.0**-52
 _SAME = 1e-6
 # So many rows tell from where to go on, where there are far more: for one point, and for each of several.
 _ROWS_OF_ONE, _ROWS_OF_MANY = 2**14, 2**11
+# Steps of one search, and of each of many.
+_MOST_STEPS, _LEAST_STEPS = 400, 100
 # The first steps, beside the points, from points that are found.
 _REACH = 1.0
 # Points of which the lowest are brought to full precision, where several are tried.
@@ -170,6 +172,7 @@ def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: floa
         low=problem.low,
         high=problem.high,
         reach=reach,
+        most=_MOST_STEPS // len(points) + _LEAST_STEPS,
         watch=search.watch,
     )
 
@@ -210,8 +213,9 @@ def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> li
     left = np.isfinite(costs)
     while left.any() and len(found) < _POLISHED:
         same = np.flatnonzero(left & _same(problem, costs, costs[left].min()))
-        points = descended.points[same]
-        found.append(int(same[min(range(len(same)), key=lambda i: ((points[i] < 0).sum(), *points[i, others]))]))
+        # Rounding must not tell which comes first.
+        points = {int(i): [float(f"{number:.4g}") for number in descended.points[i]] for i in same}
+        found.append(min(points, key=lambda i: (sum(b < 0 for b in points[i]), *(points[i][k] for k in others))))
         left[same] = False
     return found
 
@@ -227,14 +231,19 @@ def _same(problem: Problem, costs: Any, cost: float) -> Any:
 def _reason(problem: Problem, found: Polished) -> str | None:
     """Why a point is not known to be a minimum; None where it is."""
     np = arrays.numpy_namespace()
+    value, first = problem.rows(found.point)
+    with np.errstate(all="ignore"):
+        size = np.sqrt(np.mean((value / problem.sigma) ** 2))
+        effects = np.sqrt(np.mean((first.T / problem.sigma) ** 2, axis=-1)) * np.maximum(np.abs(found.point), 1)
+    lost = [name for name, effect in zip(problem.parameters, effects) if not effect > ROUNDING * size]
+    if lost and not np.isfinite(problem.priors[1]).any():
+        return f"the model does not depend on {' and '.join(lost)} any more there"
     if not found.determined:
         return "the data do not determine all parameters there"
     if not found.least_eigenvalue > 0:
         return "the Hessian is not positive definite there"
-    value = problem.rows(found.point)[0]
-    spread = np.sqrt(np.mean((value / problem.sigma) ** 2))
     residual = np.sqrt(2 * found.cost / max(problem.dof, 1))
-    hidden = ROUNDING * spread / residual if residual > 0 else np.inf
+    hidden = ROUNDING * size / residual if residual > 0 else np.inf
     if not found.offset < max(CONVERGED, hidden):
         return f"the relative offset is {found.offset:.1e}, which is not below {CONVERGED:.0e}"
     return None

@@ -11,7 +11,7 @@ from gradcli.models.linearisations import Linearised, linearised, weights
 from gradcli.models.problems import Problem
 
 # Rises of the cost, as parts of it, that rounding may make.
-_HIDDEN = 1e-12
+_HIDDEN = 1e-9
 # Columns of the scaled Jacobian that are shorter than this beside the longest are rounding alone.
 NOTHING = 1e-13
 # A point is polished where the relative offset is below this: then the error by it is so much of a standard error.

@@ -1,0 +1,238 @@
+"""`gradcli fit` and its twin in Python: estimates, where they come from, and failures that say so."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.errors import BindingError, EvaluationError, UsageError
+
+# NIST's Statistical Reference Datasets for nonlinear regression, with certified values to 11 digits.
+NIST = {
+    problem["name"]: problem
+    for problem in map(
+        json.loads, (Path(__file__).parent / "data" / "nist-nonlinear.jsonl").read_text(encoding="utf-8").splitlines()
+    )
+}
+# Residuals of 1e-13 beside responses of 1: in float64 they are rounding to two or three digits, and so are the errors.
+ROUNDED = {"Lanczos1": 1e-2}
+# Found without a start, up to an exchange of parameters or of their signs, in little time.
+WITHOUT_START = [
+    "BoxBOD",
+    "DanWood",
+    "Eckerle4",
+    "Lanczos3",
+    "MGH09",
+    "MGH17",
+    "Misra1a",
+    "Rat43",
+    "Roszman1",
+    "Thurber",
+]
+
+
+def digits(found, certified):
+    """How many digits of the worst are right."""
+    return -math.log10(max(abs(f / c - 1) for f, c in zip(found, certified)) + 1e-16)
+
+
+@pytest.mark.parametrize("start", ["start1", "start2"])
+@pytest.mark.parametrize("name", NIST)
+def test_the_problems_of_nist(name, start):
+    problem = NIST[name]
+    names = problem["parameters"]
+    fit = gradcli.fit(problem["model"], problem["data"], dict(zip(names, problem[start])))
+    assert fit.converged
+    assert fit.dof == problem["dof"]
+    assert digits([fit.estimates[b].value for b in names], problem["certified"]) > 7
+    errors = [fit.estimates[b].error for b in names]
+    assert errors == pytest.approx(problem["certified_sd"], rel=ROUNDED.get(name, 1e-7))
+    assert fit.rss == pytest.approx(problem["certified_rss"], rel=ROUNDED.get(name, 1e-7))
+
+
+@pytest.mark.parametrize("name", WITHOUT_START)
+def test_no_start_is_needed(name):
+    problem = NIST[name]
+    fit = gradcli.fit(problem["model"], problem["data"])
+    assert fit.converged
+    assert fit.rss == pytest.approx(problem["certified_rss"], rel=1e-7)
+    found = sorted(abs(e.value) for e in fit.estimates.values())
+    assert digits(found, sorted(map(abs, problem["certified"]))) > 6
+    assert fit.starts.tried == 32
+    assert fit.starts.agreed > 1
+
+
+def test_linear_parameters_need_no_start_and_one_search():
+    problem = NIST["Misra1a"]
+    fit = gradcli.fit(problem["model"], problem["data"], b2=1e-4)
+    assert fit.starts.tried == 1
+    assert fit.estimates["b1"].value == pytest.approx(problem["certified"][0], rel=1e-9)
+
+
+def test_a_linear_model_is_its_least_squares():
+    x = np.linspace(0, 1, 20)
+    y = np.sin(5 * x)
+    fit = gradcli.fit("y ~ a + b*x + c*x**2", {"x": x, "y": y})
+    design = np.stack([x**0, x, x**2], 1)
+    best = np.linalg.lstsq(design, y, rcond=None)[0]
+    assert [e.value for e in fit.estimates.values()] == pytest.approx(best, rel=1e-12)
+    assert fit.starts.tried == 1
+
+
+def test_weights_are_those_of_the_standard_deviations():
+    data = {"x": [0.0, 1, 2, 3], "y": [0.1, 1.2, 1.9, 3.3], "s": [0.1, 0.2, 0.1, 0.4]}
+    fit = gradcli.fit("y ~ a + b*x", data, sigma="s", absolute_sigma=True)
+    weights = np.asarray(data["s"]) ** -2.0
+    design = np.stack([np.ones(4), np.arange(4.0)], 1)
+    information = design.T @ (weights[:, None] * design)
+    best = np.linalg.solve(information, design.T @ (weights * data["y"]))
+    assert [e.value for e in fit.estimates.values()] == pytest.approx(best, rel=1e-12)
+    assert [e.error for e in fit.estimates.values()] == pytest.approx(np.sqrt(np.linalg.inv(information).diagonal()))
+
+
+def test_a_fixed_parameter_stays():
+    fit = gradcli.fit("y ~ a*exp(-k*x)", {"x": [0.0, 1, 2, 3], "y": [2, 1.2, 0.7, 0.5]}, a=2, fix=["a"])
+    assert fit.estimates["a"].fixed
+    assert fit.estimates["a"].value == 2
+    assert fit.dof == 3
+
+
+def test_bounds_hold_and_others_are_best_within_them():
+    fit = gradcli.fit("y ~ a + b*x", {"x": [0.0, 1, 2], "y": [0.0, 2, 4]}, bounds={"b": (0, 1)})
+    assert fit.converged
+    assert fit.estimates["b"].value == 1
+    assert fit.estimates["a"].value == pytest.approx(1)
+
+
+def test_a_prior_counts_as_a_row():
+    data = {"x": [1.0, 2, 3], "y": [1.0, 2, 3.5]}
+    fit = gradcli.fit("y ~ a*x", data, prior={"a": "1.0±0.1"})
+    x, y = np.array(data["x"]), np.array(data["y"])
+    assert fit.estimates["a"].value == pytest.approx((x @ y + 1.0 / 0.01) / (x @ x + 1 / 0.01))
+
+
+@pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy"])
+def test_a_robust_loss_is_that_of_scipy(loss):
+    from scipy.optimize import least_squares
+
+    x = np.linspace(0, 5, 30)
+    y = 3 * np.exp(-0.8 * x) + 0.05 * np.cos(40 * x)
+    y[[3, 17]] += 4.0
+    fit = gradcli.fit("y ~ a*exp(-k*x)", {"x": x, "y": y}, a=2, k=1, loss=loss, sigma=0.1)
+    best = least_squares(
+        lambda p: (p[0] * np.exp(-p[1] * x) - y) / 0.1, [2, 1], loss=loss, xtol=1e-15, ftol=1e-15, gtol=1e-15
+    )
+    assert fit.converged
+    assert [e.value for e in fit.estimates.values()] == pytest.approx(best.x, rel=1e-6)
+
+
+def test_counts_have_their_likelihood():
+    x = np.linspace(0, 2, 40)
+    counts = np.round(np.exp(0.5 + 1.2 * x))
+    fit = gradcli.fit("n ~ exp(a + b*x)", {"x": x, "n": counts}, family="poisson")
+    mean = np.exp(fit.estimates["a"].value + fit.estimates["b"].value * x)
+    assert fit.converged
+    # The equations of the maximum.
+    assert np.sum(counts - mean) == pytest.approx(0, abs=1e-8)
+    assert np.sum((counts - mean) * x) == pytest.approx(0, abs=1e-8)
+
+
+def test_exact_data_are_a_fit():
+    x = np.linspace(0, 3, 20)
+    fit = gradcli.fit("y ~ a*exp(-k*x)", {"x": x, "y": 2 * np.exp(-0.7 * x)}, a=1, k=1)
+    assert fit.converged
+    assert fit.estimates["k"].value == pytest.approx(0.7, rel=1e-13)
+
+
+def test_a_response_may_be_an_expression():
+    x = np.linspace(1, 3, 10)
+    fit = gradcli.fit("log(y) ~ a + b*x", {"x": x, "y": np.exp(1 + 2 * x)})
+    assert [e.value for e in fit.estimates.values()] == pytest.approx([1, 2])
+
+
+def test_very_many_rows_are_all_counted():
+    x = np.linspace(0, 10, 300_000)
+    y = 5 * np.exp(-0.7 * x) + 0.5 + 0.1 * np.sin(1e4 * x**2)
+    fit = gradcli.fit("y ~ a*exp(-k*x) + c", {"x": x, "y": y}, k=0.4)
+    a, k, _ = (e.value for e in fit.estimates.values())
+    residual = y - a * np.exp(-k * x) - fit.estimates["c"].value
+    assert fit.converged
+    assert fit.n == len(x)
+    assert abs(residual @ (x * np.exp(-k * x))) < 1e-6
+
+
+def test_what_the_data_do_not_determine_is_a_failure():
+    fit = gradcli.fit("y ~ a*b*x", {"x": [0.0, 1, 2, 3], "y": [0, 1, 1.5, 1.7]}, a=1, b=1)
+    assert not fit.converged
+    assert "do not determine" in fit.message
+    assert fit.undetermined
+
+
+def test_a_search_that_runs_away_is_a_failure():
+    # The least squares are those of an infinite rate.
+    fit = gradcli.fit("y ~ a*(1 - exp(-k*x))", {"x": [1.0, 2, 3, 4], "y": [2.1, 1.9, 2.05, 1.95]}, a=1, k=1)
+    assert not fit.converged
+    assert "does not depend on k any more" in fit.message or "do not determine" in fit.message
+    assert fit.estimates["a"].value == pytest.approx(2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        ({"x": [1.0], "y": [1.0]}, {}, "too few data: 1 row"),
+        ({"x": [1.0, 2, 3], "y": [1, 2, 3]}, {"c": 3}, "'c' is given a start, and the model does not use it"),
+        ({"x": [1.0, 2, 3], "y": ["1", "two", "3"]}, {}, "'y' is no column of numbers: row 2 has 'two'"),
+        ({"x": [1.0, 2, 3], "y": [1, 2, 3], "s": [1, 0, 1]}, {"sigma": "s"}, "sigma is 0 in row 2"),
+        ({"x": [1.0, 2, 3], "y": [1, 2, 3]}, {"sigma": 0}, "sigma is 0"),
+        ({"x": [1.0, 2, 3], "y": [1, 2, 3]}, {"a": 5, "bounds": {"a": (0, 1)}}, "the start a=5 is outside its bounds"),
+        ({"x": [1.0, 2, 3], "z": [1, 2, 3]}, {}, "the response 'y' is no column of the data"),
+        ({"x": [1.0, 2, 3], "y": [1, 2, 3]}, {"fix": ["a"]}, "'a' is to be fixed, and has no value"),
+        ({"x": [1.0, 2, 3], "y": [1, 2, math.inf]}, {}, "the column 'y' is infinite in row 3"),
+    ],
+)
+def test_what_does_not_fit_together_is_an_error(data, options, message):
+    with pytest.raises(BindingError, match=message):
+        gradcli.fit("y ~ a*x + b", data, **options)
+
+
+def test_a_model_needs_a_response():
+    with pytest.raises(UsageError, match="does not say what it is a model of"):
+        gradcli.fit("a*x", {"x": [1.0], "y": [1.0]})
+    fit = gradcli.fit("a*x", {"x": [1.0, 2], "y": [1.0, 3]}, response="y")
+    assert fit.estimates["a"].value == pytest.approx(1.4)
+
+
+def test_no_value_at_the_start_is_an_error_that_points():
+    with pytest.raises(EvaluationError, match="at the start, in row 1 of the data: 'log' gives -inf") as raised:
+        gradcli.fit("y ~ a*log(x)", {"x": [0.0, 1, 2], "y": [1, 2, 3]}, a=1)
+    assert raised.value.source == "y ~ a*log(x)"
+    assert raised.value.span == (6, 12)
+
+
+def test_the_command_prints_the_fit(run, tmp_path):
+    (tmp_path / "data.csv").write_text("x,y\n0,2\n1,1.2\n2,\n3,0.5\n4,NA\n5,0.2\n")
+    done = run("fit", "y ~ a*exp(-k*x)", str(tmp_path / "data.csv"), "a=2", "k=1", "--json")
+    assert done.status == 0
+    found = done.json
+    assert [*found][:5] == ["schema", "model", "n", "dof", "converged"]
+    assert found["n"] == 4
+    assert [*found["estimates"]["k"]] == ["value", "error", "t", "low", "high", "fixed"]
+    assert "2 rows were left out" in done.err
+
+
+def test_the_command_fails_where_the_search_does(run):
+    done = run("fit", "y ~ a*b*x", "x=[0,1,2,3]", "y=[0,1,1.5,1.7]", "a=1", "b=1", "--json")
+    assert done.status == 1
+    assert done.json["converged"] is False
+    assert "error: not converged: the data do not determine" in done.err
+
+
+def test_a_broken_model_points_into_its_text(run):
+    done = run("fit", "y ~ a*x +", "x=[0,1]", "y=[0,1]")
+    assert done.status == 2
+    assert "| y ~ a*x +" in done.err
