@@ -228,10 +228,15 @@ def expect(value: object, kinds: type | tuple[type, ...], what: str) -> None:
         raise CallError(f"{what}, not {type(value).__name__}")
 
 
+def expect_callable(value: object, what: str) -> None:
+    """Raise CallError, which says `what` was to be given, where `value` cannot be called."""
+    if not callable(value):
+        raise CallError(f"{what}, not {type(value).__name__}")
+
+
 def expect_function(value: object) -> None:
     """Raise CallError where what is to be differentiated, or mapped, cannot be called."""
-    if not callable(value):
-        raise CallError(f"the first argument is a function of tensors, not {type(value).__name__}")
+    expect_callable(value, "the first argument is a function of tensors")
 
 
 def flag(value: object, what: str) -> bool:

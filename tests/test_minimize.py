@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.errors import BindingError, UsageError
+from gradcli.errors import BindingError, CallError, GradcliError, UsageError
 
 PUBLISHED = json.loads((Path(__file__).parent / "data" / "minima.json").read_text())
 DATA = "t,y\n0,2\n1,1.2\n2,0.7\n3,0.45\n4,\n5,0.2\n"
@@ -233,8 +233,20 @@ def test_names_may_be_those_of_options() -> None:
     assert found.point == {"max": 1.0, "data": -2.0}
 
 
-def test_wrong_arguments() -> None:
-    with pytest.raises(UsageError, match="there is no method 'x'"):
-        gradcli.minimize("x**2", x=1, method="x")
-    with pytest.raises(BindingError, match="the bounds of 'x' are no pair"):
-        gradcli.minimize("x**2", x=1, bounds={"x": 3})
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"method": "x"}, UsageError, "there is no method 'x'"),
+        ({"bounds": {"x": 3}}, BindingError, "the bounds of 'x' are no pair"),
+        ({"bounds": "x=3:1"}, BindingError, "no number lies between the bounds of 'x'"),
+        ({"subject_to": 5}, CallError, "names are given as a list"),
+        ({"seed": -1}, UsageError, "--seed is a whole number of 0 or more"),
+        ({"steps": 2.5}, UsageError, "--steps is a whole number of 1 or more"),
+        ({"watch": 5}, CallError, "what watches the iterations is a function, not int"),
+        ({"trace": 5}, CallError, "the path of a file is a text, not int"),
+        ({"data": 5}, GradcliError, "table"),
+    ],
+)
+def test_wrong_arguments(options: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        gradcli.minimize("x**2", x=1, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -32,6 +33,8 @@ Examples:
 
   gradcli minimize 'mean((a*exp(-k*t) - y)**2)' data.csv a=1 k=1 --method adam --batch 32 --epochs 20
 """
+# Active constraints that people are shown.
+_MOST_ROWS = 20
 _EXAMPLE = "gradcli minimize '(x - 2)**2' x=1"
 
 
@@ -164,6 +167,7 @@ def _tables(found: Minimum) -> list[Table]:
                 "eigenvalues": _range(found.eigenvalues),
                 "kind": found.kind,
                 "minima": found.minima,
+                "rows left out": found.left_out,
                 "iterations": found.iterations,
                 "evaluations": found.evaluations,
                 "ended": found.message,
@@ -171,7 +175,9 @@ def _tables(found: Minimum) -> list[Table]:
         ),
     ]
     if found.multipliers:
-        rows = [(text, number_text(m)) for text, m in found.multipliers.items()]
+        rows = [(text, number_text(m)) for text, m in islice(found.multipliers.items(), _MOST_ROWS)]
+        if len(found.multipliers) > len(rows):
+            rows.append(("…", f"{len(found.multipliers) - len(rows):,} more"))
         tables.append(Table(("active", "multiplier"), rows))
     for name, moved in (found.sensitivity or {}).items():
         rows = [("value", number_text(moved.value)), *((n, number_text(d)) for n, d in moved.point.items())]

@@ -11,6 +11,7 @@ from typing import Any
 from gradcli.errors import BindingError, Span
 from gradcli.models.packing import Bounds
 from gradcli.run.constant_expressions import constant
+from gradcli.run.converted import listed, value
 
 _ENTRY = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
 _OPENING, _CLOSING = "([{", ")]}"
@@ -25,9 +26,9 @@ def bounds_of(given: Mapping[str, Bounds] | Sequence[str] | str | None) -> dict[
     if given is None:
         return {}
     if isinstance(given, Mapping):
-        return {name: _pair(name, pair) for name, pair in given.items()}
+        return {name: _pair(name, pair) for name, pair in zip(listed([*given]), given.values())}
     found: dict[str, Bounds] = {}
-    for text in [given] if isinstance(given, str) else given:
+    for text in [given] if isinstance(given, str) else listed(given):
         for begin, end in _parts(text, ","):
             name, pair = _entry(text, begin, end)
             if name in found:
@@ -41,7 +42,7 @@ def _pair(name: str, pair: Any) -> Bounds:
         low, high = pair
     except (TypeError, ValueError):
         raise BindingError(f"the bounds of '{name}' are no pair", hint=f"as in {{'{name}': (0, 1)}}") from None
-    return -math.inf if low is None else low, math.inf if high is None else high
+    return (-math.inf if low is None else value(low)), (math.inf if high is None else value(high))
 
 
 def _entry(text: str, begin: int, end: int) -> tuple[str, Bounds]:

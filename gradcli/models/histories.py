@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
+from gradcli.errors import expect
 from gradcli.io import output
 from gradcli.models.packing import Packing
 from gradcli.models.results import Iteration
@@ -56,6 +58,8 @@ class History:
 
 def check_paths(trace: str | None, plot: str | None) -> None:
     """Raise UsageError where the ending of a name does not say what to write."""
+    for path in (trace, plot):
+        expect(path, (str, NoneType), "the path of a file is a text")
     if trace is not None:
         from gradcli.rows import new_tables
 

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import UsageError
+from gradcli.errors import LimitError, UsageError
 from gradcli.models import searches
 from gradcli.models.constrained import constrained, polished
 from gradcli.models.newton import NoHessianError, Search, newton
+from gradcli.models.objectives import MOST_DENSE
 from gradcli.models.posing import Posed
 from gradcli.models.results import Watcher
 
@@ -18,6 +19,11 @@ def search(posed: Posed, start: Any, method: str, most: int, watch: Watcher) -> 
     """Minimise from `start` by a method, or by the one that suits: Newton's with exact Hessians, where these are no larger
     than can be solved with or are sparse; else one of products of the Hessian with vectors, or of gradients alone."""
     given = (posed.objective, posed.constraints, start, posed.low, posed.high)
+    if len(posed.constraints) and len(start) > MOST_DENSE:
+        raise LimitError(
+            f"there are constraints on {len(start):,} variables, and at most {MOST_DENSE:,} are solved for together",
+            hint="--bounds may be on any number of them",
+        )
     if method == "newton" and len(posed.constraints):
         raise UsageError("the method newton takes no constraints", hint="--method auto does")
     if method in searches.METHODS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import BindingError, UsageError, did_you_mean, expect, flag
+from gradcli.errors import BindingError, UsageError, did_you_mean, expect, expect_callable, flag
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import histories, optimality, searches
 from gradcli.models.data import Table, table_of
@@ -20,6 +20,7 @@ from gradcli.models.results import Iteration, Watcher
 from gradcli.models.sensitivities import Sensitivity, sensitivities
 from gradcli.models.training import STOCHASTIC, Training, train
 from gradcli.models.verdicts import judged
+from gradcli.run import converted
 from gradcli.run.programs import CompiledProgram, compile
 
 METHODS = ("auto", "newton", *searches.METHODS, *STOCHASTIC)
@@ -36,7 +37,8 @@ class Minimum:
     one that is unknown. `kind` is "minimum", "saddle", "flat" or "bound", with `max=True` "maximum" for the first, and None
     where the gradient does not vanish.
     `multipliers` are by the text of each constraint and bound that is active, `sensitivity` by constant, `minima` how
-    many different ones a global search has found. What nobody asked for is None.
+    many different ones a global search has found, and `left_out` how many rows of data lack a number. What nobody asked
+    for is None.
     """
 
     value: float
@@ -47,6 +49,7 @@ class Minimum:
     multipliers: dict[str, float] | None
     sensitivity: dict[str, Sensitivity] | None
     minima: int | None
+    left_out: int | None
     iterations: int
     evaluations: int
     converged: bool
@@ -97,6 +100,8 @@ def minimize(
     value and for a start outside of its bounds, EvaluationError where there is no number at the start, and UsageError
     for options that contradict each other.
     """
+    if watch is not None:
+        expect_callable(watch, "what watches the iterations is a function")
     histories.check_paths(trace, plot)
     history = histories.History(kept=trace is not None)
 
@@ -149,7 +154,7 @@ def minimize(
 
 
 def _listed(names: Sequence[str] | str) -> list[str]:
-    return [names] if isinstance(names, str) else [*names]
+    return [names] if isinstance(names, str) else [*converted.listed(names)]
 
 
 def _result(problem: Posed, found: Search, constants: Sequence[str], minima: int | None, training: Training) -> Minimum:
@@ -176,6 +181,7 @@ def _result(problem: Posed, found: Search, constants: Sequence[str], minima: int
         _multipliers(problem, there, x),
         moved,
         minima,
+        problem.left_out or None,
         found.iterations,
         evaluations,
         converged,

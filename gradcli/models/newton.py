@@ -54,7 +54,7 @@ def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, wat
     along a valley without an end, it is tried again with the variables as they are.
     """
     found = _newton(objective, start, low, high, most, watch, by_curvature=True)
-    if found.converged or found.message in (_STUCK, _UNBOUNDED) or len(start) > MOST_DENSE:
+    if found.converged or found.message in (_STUCK, UNBOUNDED) or len(start) > MOST_DENSE:
         return found
     other = _newton(objective, start, low, high, most, watch, by_curvature=False)
     return other if other.value < found.value else found
@@ -96,7 +96,7 @@ def _newton(
                 continue
             trial_value, trial_gradient = objective.value_and_gradient(trial)
             if trial_value < _DEEP * max(1.0, abs(value)) or ((abs(trial) > _FAR).any() and trial_value < value):
-                return Search(trial, trial_value, trial_gradient, number + 1, False, _UNBOUNDED)
+                return Search(trial, trial_value, trial_gradient, number + 1, False, UNBOUNDED)
             gained = value - trial_value
             if expected <= _ROUNDING * abs(value) and abs(gained) <= _ROUNDING * abs(value):
                 # The objective is flat in its digits; its gradient is not.
@@ -113,8 +113,8 @@ def _newton(
 
 
 _MINIMUM = "the gradient vanishes"
-_STUCK = "no step lowers the objective"
-_UNBOUNDED = "the objective falls without a bound"
+_STUCK = "no step lowers the objective, and its gradient does not vanish: there may be a kink"
+UNBOUNDED = "the objective falls without a bound"
 
 
 def _hessian(objective: Objective, x: Any) -> Any:

@@ -50,7 +50,7 @@ def posed(asked: Asked, compile: Callable[[str], CompiledProgram], budget: tuple
     """Raises what compiling and evaluating raise, BindingError for a name without a value, one that nothing reads, and a
     start outside of its bounds, and EvaluationError where there is no number at the start."""
     program = compile(asked.text)
-    values = {name: _number(name, value) for name, value in asked.values.items()}
+    values = {name: _number(name, asked.values[name]) for name in converted.listed([*asked.values])}
     compared = [relation for text in asked.subject_to for relation in relations(text)]
     varied = _varied(asked, values)
     packing = Packing.of({name: values[name] for name in varied})

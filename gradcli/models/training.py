@@ -57,9 +57,11 @@ class Training(NamedTuple):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or value < 1):
                 raise UsageError(f"--{name} is a whole number of 1 or more")
-        if self.lr is not None and not 0 < self.lr < math.inf:
+        if type(self.seed) is not int or self.seed < 0:
+            raise UsageError("--seed is a whole number of 0 or more")
+        if self.lr is not None and not (isinstance(self.lr, (int, float)) and 0 < self.lr < math.inf):
             raise UsageError("--lr is a number above 0")
-        if self.momentum is not None and not 0 <= self.momentum < 1:
+        if self.momentum is not None and not (isinstance(self.momentum, (int, float)) and 0 <= self.momentum < 1):
             raise UsageError("--momentum is a number from 0 to below 1")
 
     def optimizer(self, parameters: Mapping[str, Tensor]) -> Optimizer:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from gradcli.models import optimality
 from gradcli.models.constrained import lagrangian_hessian
-from gradcli.models.newton import Search
+from gradcli.models.newton import UNBOUNDED, Search
 from gradcli.models.optimality import Active
 from gradcli.models.posing import Posed
 
@@ -15,6 +15,8 @@ _ENDS = {
     "bound": "a minimum that bounds hold",
     "flat": "the gradient vanishes, and along a direction the curvature too",
 }
+# A search that is so far away, or has come so deep, does not end.
+_FAR = 1e20
 
 
 class Verdict(NamedTuple):
@@ -46,6 +48,8 @@ def judged(posed: Posed, found: Search) -> Verdict:
         return Verdict(
             there, hessian, None, False, f"{reason}: it is off by {float(violated[worst]):.3g} at the best point"
         )
+    if not stationary and (found.value < -_FAR or float(abs(x).max(initial=0.0)) > _FAR):
+        return Verdict(there, hessian, None, False, UNBOUNDED)
     if not stationary:
         kink = "the gradient does not vanish, there may be a kink"
         return Verdict(there, hessian, None, False, kink if found.converged else found.message)

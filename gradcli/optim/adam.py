@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import ArgumentError
+from gradcli.errors import ArgumentError, expect
 from gradcli.optim.optimizer import Optimizer, Parameters
 from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.comparisons import maximum
@@ -55,6 +55,7 @@ class Adam(Optimizer):
         super().check(group)
         if not group["eps"] >= 0.0:
             raise ArgumentError(f"Invalid epsilon value: {group['eps']}")
+        expect(group["betas"], (tuple, list), "'betas' are two numbers")
         for index, beta in enumerate(group["betas"]):
             if not 0.0 <= beta < 1.0:
                 raise ArgumentError(f"Invalid beta parameter at index {index}: {beta}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import ArgumentError, EvaluationError
+from gradcli.errors import ArgumentError, EvaluationError, expect, expect_callable
 from gradcli.optim.line_search import Point, strong_wolfe
 from gradcli.optim.optimizer import Closure, Optimizer, Parameters
 from gradcli.primitives.arithmetic import absolute, zeros_like
@@ -44,6 +44,7 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
+        expect(max_iter, int, "'max_iter' is a whole number")
         super().__init__(
             params,
             {
@@ -63,6 +64,7 @@ class LBFGS(Optimizer):
         """Take a step; the loss before it is returned. Raises ArgumentError without a closure."""
         if closure is None:
             raise ArgumentError("LBFGS evaluates the loss several times: give step a closure")
+        expect_callable(closure, "a closure is a function")
         group = self.param_groups[0]
         state = self.state[group["params"][0]]
         with no_grad():

@@ -8,11 +8,13 @@ from typing import Any
 
 from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import ArgumentError, CallError
+from gradcli.errors import ArgumentError, CallError, expect, expect_callable
 
 # Tensors, pairs of a name and a tensor, or groups of them with options of their own.
 Parameters = Iterable[Any]
 Closure = Callable[[], Any]
+# The options that are numbers, whichever optimizer has them.
+_NUMBERS = frozenset({"lr", "momentum", "dampening", "weight_decay", "eps", "alpha"})
 
 
 class Optimizer:
@@ -30,6 +32,7 @@ class Optimizer:
         self.defaults = dict(defaults)
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        expect(params, Iterable, "the parameters of an optimizer are a list of tensors, or of dicts")
         groups = [*params]
         if not groups:
             raise ArgumentError("optimizer got an empty parameter list")
@@ -40,7 +43,8 @@ class Optimizer:
         """Add parameters, with options that differ from the defaults. Raises ArgumentError for one that is there."""
         if not isinstance(param_group, dict):
             raise CallError(f"param_group must be a dict, but got {type(param_group).__name__}")
-        given = param_group["params"]
+        given: Any = param_group.get("params")
+        expect(given, Iterable, "a group of parameters has them in a list under 'params'")
         members = [given] if isinstance(given, Tensor) else [*given]
         group = {**self.defaults, **param_group, "params": [m[1] if isinstance(m, tuple) else m for m in members]}
         if any(isinstance(m, tuple) for m in members):
@@ -56,6 +60,8 @@ class Optimizer:
             if id(parameter) in known:
                 raise ArgumentError("some parameters appear in more than one parameter group")
             known.add(id(parameter))
+        for name in _NUMBERS & group.keys():
+            expect(group[name], (int, float, Tensor), f"'{name}' is a number")
         self.check(group)
         self.param_groups.append(group)
 
@@ -77,6 +83,7 @@ class Optimizer:
         returned."""
         loss = None
         if closure is not None:
+            expect_callable(closure, "a closure is a function")
             with enable_grad():
                 loss = closure()
         with no_grad():
@@ -109,6 +116,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from the states and options of an optimizer of as many parameters. Raises ArgumentError where the groups
         differ."""
+        if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= state_dict.keys():
+            raise CallError("a state dict has 'state' and 'param_groups', as state_dict gives it")
         groups = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
             raise ArgumentError("loaded state dict has a different number of parameter groups")
