@@ -304,6 +304,18 @@ def test_a_million_points_are_drawn_as_shades():
     assert figure.axes[0].collections[0].get_array().sum() == 1_000_000
 
 
+def test_lines_are_drawn_by_what_is_seen_of_them_in_a_column():
+    x = np.r_[np.linspace(0, 0.5, 50_001), np.linspace(0.5, 1, 50_001)]
+    y = np.abs(np.sin(1e4 * x))
+    found_x, found_y, begins = by_plotext.thinned(x, y, [0, 50_001], 100)
+    assert len(found_x) <= 4 * 103
+    for low in np.arange(100) / 100:
+        here, there = ((x >= low) & (x < low + 0.01)), ((found_x >= low) & (found_x < low + 0.01))
+        assert (y[here].min(), y[here].max()) == (found_y[there].min(), found_y[there].max())
+    assert (found_x[begins[1] - 1], found_x[begins[1]]) == (0.5, 0.5)
+    assert (found_x[0], found_x[-1]) == (0, 1)
+
+
 @pytest.mark.parametrize("program", ["1e300*x**3", "1e-300*x", "1e308*tan(x)", "3", "1e-320*x", "1e15 + x", "-1/x**8"])
 @pytest.mark.parametrize("columns", [32, 80])
 def test_strange_heights_are_drawn(program, columns):
@@ -370,6 +382,8 @@ def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(li
         (["x", "x=..1"], "this is no range", "x=0..20"),
         (["x", "x=0..1..2"], "'1..2' is not a number", ""),
         (["x", "x=0..1/0"], "an end of a range must be finite", ""),
+        (["x", "x=-1e308..1e308"], "the range of 'x' is too wide or too narrow to draw", "1e+300"),
+        (["x", "x=1..1+1e-12"], "the range of 'x' is too wide or too narrow to draw", "1e-10"),
         (["x", "x=0..[1]"], "an end of a range is a number", ""),
         (["x", "x=0..1", "--output", "a.gif"], "'a.gif' does not end in .png, .svg, .pdf", ""),
         (["x", "x=0..1", "--output", "a"], "'a' does not end in .png, .svg, .pdf", "'a.png'"),
@@ -388,6 +402,20 @@ def test_errors_of_usage(words, message, hint, run):
     assert result.out == ""
     assert message in result.err.splitlines()[0]
     assert hint in result.err
+
+
+def test_a_program_that_goes_on_is_stopped_at_its_first_point(run):
+    result = run("plot", "while x > 0 { x = x - 1e-9 }; x", "x=0..5", "--max-steps", "10000")
+    assert result.status == 1
+    assert "takes more than 10,000 steps" in result.err
+    # It is no gap either.
+    late = run("plot", "while x > 4 { x = x*1 }; x", "x=0..5", "--max-steps", "1000")
+    assert "takes more than 1,000 steps" in late.err
+
+
+def test_standard_input_is_read_once(run):
+    result = run("plot", "-", "x=0..1", "--data", "-", stdin="x")
+    assert "--data and the program cannot both be standard input" in result.err
 
 
 def test_where_nothing_is_finite_nothing_is_drawn(run):

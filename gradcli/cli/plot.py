@@ -86,11 +86,10 @@ def run(options: PlotOptions, environment: Environment) -> ExitStatus:
     if options.output is not None:
         by_matplotlib.format_of(options.output)
     with limits.within(options.max_steps, options.max_elements):
+        data = _data(options, environment)
         sources = inputs.sources(options, environment, "float64", ranges.value)
         values = {name: value() for name, value in sources.values.items()}
-        asked = pictures.Asked(
-            options.order, options.log, _data(options, environment), options.max_steps, options.max_elements
-        )
+        asked = pictures.Asked(options.order, options.log, data, options.max_steps, options.max_elements)
         made = pictures.plotted(sources.program, values, asked)
     if made.points is not None and made.points.left_out and not options.quiet:
         environment.complain(f"{made.points.left_out:,} rows of the data lack a number and are left out")

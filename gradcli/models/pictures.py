@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import BindingError, DifferentiationError, EvaluationError, ShapeError, UsageError
+from gradcli.errors import BindingError, DifferentiationError, EvaluationError, LimitError, ShapeError, UsageError
 from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax.tree import Module
@@ -21,6 +21,7 @@ from gradcli.models.ranges import Range, Several
 from gradcli.models.refinement import MOST_EVALUATIONS, Evaluate, refined
 from gradcli.run import converted
 from gradcli.run.row_programs import RowProgram
+from gradcli.run.row_results import RowResults
 
 # Curves in one picture, and evaluations for all of them.
 _MOST_CURVES = 50
@@ -31,6 +32,8 @@ _ARROWS = (20, 15)
 # Colours of a field with a pole are for this part of its numbers.
 _USUAL = (0.02, 0.98)
 _LONGEST_LABEL = 60
+# Ends of ranges that are further off are none, nor are those that are closer by their size.
+_GIANT, _NARROW = 1e300, 1e-10
 
 
 @dataclass(frozen=True)
@@ -214,6 +217,12 @@ def _check(over: Mapping[str, Range], values: Mapping[str, Any], asked: Asked, l
                 raise UsageError(f"{what} is for one range", hint="over two there are heights and gradients")
         if any(isinstance(value, Several) for value in values.values()):
             raise UsageError("a list of values is for one range", hint="over two ranges give each name one value")
+    for name, (low, high) in over.items():
+        if max(-low, high) > _GIANT or high - low < max(1 / _GIANT, _NARROW * max(abs(low), abs(high))):
+            raise BindingError(
+                f"the range of '{name}' is too wide or too narrow to draw",
+                hint=f"its ends are up to {_GIANT:g}, and differ by more than {_NARROW:g} of their size",
+            )
     if "x" in log and next(iter(over.values())).low <= 0:
         raise UsageError("a logarithmic axis begins above 0", hint=f"{next(iter(over))}=0.001..20")
 
@@ -225,6 +234,8 @@ class _Sampler:
         self.program = program
         self.limits = limits
         self.fixed = {n: v for n, v in values.items() if not isinstance(v, (Range, Several))}
+        # Whether the program has been run.
+        self.tried = False
         self.several = {n: v.values for n, v in values.items() if isinstance(v, Several)}
 
     def curves(self, name: str, over: Range, order: int, log: str) -> tuple[list[PlottedCurve], Any]:
@@ -288,9 +299,14 @@ class _Sampler:
 
         def run(columns: Mapping[str, Any], shared: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
             count = len(next(iter(columns.values())))
+            if not self.tried:
+                # What goes on and on does so once.
+                self.tried = True
+                _within_limits(programs[-1].run({name: c[count // 2 :][:1] for name, c in columns.items()}, shared))
             while True:
                 with arrays.quiet():
                     found = programs[0].run(columns, shared)
+                _within_limits(found)
                 if len(found.failures) < count:
                     return self._filled(found, count)
                 error = found.failures[0].error
@@ -300,7 +316,7 @@ class _Sampler:
 
         return run
 
-    def _filled(self, found: Any, count: int) -> tuple[Any, Mapping[str, Any]]:
+    def _filled(self, found: RowResults, count: int) -> tuple[Any, Mapping[str, Any]]:
         """Results as arrays of numbers: a derivative is 0 where the value does not depend on the name."""
         np = arrays.numpy_namespace()
         if found.value.shape != (count,) or found.value.dtype == object:
@@ -345,6 +361,13 @@ class _Sampler:
             if refined(self._evaluate(fixed, name, 0), *ends).view is not None:
                 return True
         return False
+
+
+def _within_limits(found: RowResults) -> None:
+    """Raise the error of the first row that went beyond the limits: a gap would say that there is no value."""
+    for failure in found.failures:
+        if isinstance(failure.error, LimitError):
+            raise failure.error
 
 
 def _points(table: Table, names: Sequence[str] | None, over: Sequence[str]) -> PlottedPoints:
