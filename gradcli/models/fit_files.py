@@ -82,7 +82,7 @@ def _nothing(names: Sequence[str], count: int) -> dict[str, Any]:
 
 def _residuals(found: Concluded, rows: Any, question: Posed, request: FitRequest, data: Data) -> dict[str, Any]:
     """The rows of a fit by their numbers in the table, what the model reads of them, and what is said of them."""
-    problem = found.problem
+    problem = question.problem.with_rows(rows)
     table = {"row": data.rows[rows] + 1, **_named(request, found.fit.group, len(rows)), **problem.columns}
     table[question.response_name] = problem.response
     if found.solved is None:
@@ -95,17 +95,17 @@ def _residuals(found: Concluded, rows: Any, question: Posed, request: FitRequest
 
 def _predicted(found: Concluded, question: Posed, request: FitRequest, everything: Data) -> dict[str, Any]:
     """The rows of the table that have all predictors, and what the model says of them."""
-    columns = {name: everything.columns[name] for name in found.problem.columns}
-    sigma: Any = everything.columns[request.sigma] if isinstance(request.sigma, str) else found.problem.sigma
+    columns = {name: everything.columns[name] for name in question.problem.columns}
+    sigma: Any = everything.columns[request.sigma] if isinstance(request.sigma, str) else question.problem.sigma
     if request.by is not None:
         own = np.array([key == found.fit.group for key in everything.texts[request.by]])
         columns = {name: column[own] for name, column in columns.items()}
         sigma = sigma[own] if np.ndim(sigma) else sigma
-    count = len(next(iter(columns.values()), found.problem.response))
+    count = len(next(iter(columns.values()), question.problem.response))
     table = {**_named(request, found.fit.group, count), **columns}
     if found.solved is None:
         return table | _nothing(("value", "error", "low", "high", "low_response", "high_response"), count)
-    return table | _bands(found.problem, found.solved, columns, count, sigma)
+    return table | _bands(question.problem, found.solved, columns, count, sigma)
 
 
 def _bands(problem: Problem, solved: Solved, columns: Mapping[str, Any], count: int, sigma: Any) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _draw(path: str, found: Concluded, question: Posed, request: FitRequest, sav
     if found.solved is None:
         return
     layers: Sequence[Layer]
-    problem = found.problem
+    problem = question.problem
     error = problem.sigma if request.sigma is not None else None
     if len(problem.columns) == 1:
         ((across, column),) = problem.columns.items()

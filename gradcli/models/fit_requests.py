@@ -10,7 +10,6 @@ from gradcli.models.data import Table
 from gradcli.models.fit_problems import Parameters
 from gradcli.models.fitted import Ending, Fit
 from gradcli.models.inference import Assumptions, Statistics
-from gradcli.models.problems import Problem
 
 
 class FitRequest(NamedTuple):
@@ -41,10 +40,9 @@ class Solved(NamedTuple):
 
 
 class Concluded(NamedTuple):
-    """A fit, the problem of its rows, and its solution, None where these could not be fitted."""
+    """A fit, and its solution, None where the rows could not be fitted."""
 
     fit: Fit
-    problem: Problem
     solved: Solved | None
 
 

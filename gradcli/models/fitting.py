@@ -73,13 +73,12 @@ def _sigma(said: str | float | None, data: Data) -> Any:
     return data.columns[said] if isinstance(said, str) else 1.0 if said is None else float(said)
 
 
-def _grouped(keys: Sequence[str | None]) -> dict[str, Any]:
-    """The places of the rows of each group, in the order in which the groups come; those of none are left out."""
-    found: dict[str, list[int]] = {}
-    for row, key in enumerate(keys):
-        if key is not None:
-            found.setdefault(key, []).append(row)
-    return {key: np.array(rows) for key, rows in found.items()}
+def _grouped(keys: Sequence[str | None]) -> dict[str | None, Any]:
+    """The places of the rows of each group, in the order in which the groups come."""
+    codes: dict[str | None, int] = {}
+    numbers = np.array([codes.setdefault(key, len(codes)) for key in keys], int)
+    order = np.argsort(numbers, kind="stable")
+    return dict(zip(codes, np.split(order, np.cumsum(np.bincount(numbers))[:-1])))
 
 
 def _concluded(
@@ -113,7 +112,7 @@ def _told(question: Posed, request: FitRequest, problem: Problem, solved: Solved
     one = solved.statistics.chosen(solved.place)
     groups = None if group is None else [group]
     fits = fitted(question.names, fixed, [solved.ending], one, intervals=intervals, groups=groups)
-    return Concluded(fits[0], problem, solved)
+    return Concluded(fits[0], solved)
 
 
 def _profiled(problem: Problem, solved: Solved) -> tuple[Any, Any]:
@@ -129,15 +128,17 @@ def _statistics(problem: Problem, ending: Ending) -> Statistics:
     """What can be said of estimates."""
     free = ending.free
     value, first, second = problem.second(ending.point)
-    i, j = np.triu_indices(len(free))
+    if not free.all():
+        i, j = np.triu_indices(len(free))
+        first, second = first[:, free], second[:, free[i] & free[j]]
     mean, u = problem.priors
     rows = Rows(
         value[None],
         problem.response[None],
         np.broadcast_to(np.asarray(problem.sigma, "float64"), value.shape)[None],
         np.ones((1, len(value)), "bool"),
-        first[None][..., free],
-        second[None][..., free[i] & free[j]],
+        first[None],
+        second[None],
         ((ending.point - mean)[None, free], u[None, free]) if np.isfinite(u).any() else None,
     )
     return statistics(rows, problem.known)
@@ -168,10 +169,10 @@ def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> tuple
 
 
 def _of_groups(
-    question: Posed, request: FitRequest, data: Data, groups: Mapping[str, Any], search: Search
+    question: Posed, request: FitRequest, data: Data, groups: Mapping[str | None, Any], search: Search
 ) -> list[Concluded]:
     """A fit for each group: of all that can be together, and of the others one by one."""
-    found: dict[str, Concluded] = {}
+    found: dict[str | None, Concluded] = {}
     if not request.x_sigma:
         found = _together(question, request, groups, search)
     for group, rows in groups.items():
@@ -183,11 +184,13 @@ def _of_groups(
                 found[group] = _concluded(question, request, data, search, rows, group)
             except GradcliError as error:
                 names = question.names
-                found[group] = Concluded(failed(names, problem.fixed, len(rows), error.message, group), problem, None)
+                found[group] = Concluded(failed(names, problem.fixed, len(rows), error.message, group), None)
     return [found[group] for group in groups]
 
 
-def _together(question: Posed, request: FitRequest, groups: Mapping[str, Any], search: Search) -> dict[str, Concluded]:
+def _together(
+    question: Posed, request: FitRequest, groups: Mapping[str | None, Any], search: Search
+) -> dict[str | None, Concluded]:
     """The fits of groups that come to a minimum from the start that is given, or else from where all rows are fitted
     best."""
     problem, start = question.problem, question.start
@@ -196,10 +199,12 @@ def _together(question: Posed, request: FitRequest, groups: Mapping[str, Any], s
             start = estimated(problem, start, search).point
         except GradcliError:
             return {}
-    found: dict[str, Concluded] = {}
-    enough = {g: rows for g, rows in groups.items() if problem.with_rows(rows).dof >= 0}
+    found: dict[str | None, Concluded] = {}
+    least = problem.count - problem.dof
+    enough = {group: rows for group, rows in groups.items() if len(rows) >= least}
+    every = [*enough]
     for places in by_size([*enough.values()]):
-        names = [[*enough][place] for place in places]
+        names = [every[place] for place in places]
         stacked = Stacked.of(problem, [enough[name] for name in names])
         fits = fit_stacked(stacked, start, CONVERGED)
         free = np.ones(len(start), "bool")
@@ -210,9 +215,8 @@ def _together(question: Posed, request: FitRequest, groups: Mapping[str, Any], s
         told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=names)
         for place, name in enumerate(names):
             if fits.converged[place]:
-                own = problem.with_rows(enough[name])
                 solved = Solved(endings[place], fits.statistics, place)
-                found[name] = Concluded(told[place], own, solved)
+                found[name] = Concluded(told[place], solved)
                 if request.profile:
-                    found[name] = _told(question, request, own, solved, name)
+                    found[name] = _told(question, request, problem.with_rows(enough[name]), solved, name)
     return found
