@@ -16,6 +16,8 @@ from gradcli.models.problems import Problem
 
 # So many numbers of derivatives are in memory at a time.
 _MOST = 2**22
+# A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision.
+_NEAR, _STEPS = 1e-4, 2
 
 
 class Stacked(Problem):
@@ -111,8 +113,10 @@ def fit_stacked(stacked: Stacked, start: Any, enough: float) -> GroupFits:
         return parts[0] if len(parts) == 1 else Linearised(*map(np.concatenate, zip(*parts)))
 
     dof = stacked.real.sum(axis=1) - p + int(np.isfinite(stacked.priors[1]).sum())
-    ended = descend(linearise, np.tile(start, (g, 1)), dof, low=stacked.low, high=stacked.high, reach=1.0)
-    points = _newton(stacked, ended.points)
+    ended = descend(linearise, np.tile(start, (g, 1)), dof, low=stacked.low, high=stacked.high, reach=1.0, enough=_NEAR)
+    points = ended.points
+    for _ in range(_STEPS):
+        points = _newton(stacked, points)
     value, first, second = stacked.second_of(points)
     priors = None
     if np.isfinite(stacked.priors[1]).any():
@@ -127,7 +131,7 @@ def fit_stacked(stacked: Stacked, start: Any, enough: float) -> GroupFits:
     with np.errstate(all="ignore"):
         minimum = (offsets < np.maximum(enough, _hidden_offset(stacked, value, costs, dof))) & _is_convex(hessian)
     minimum &= ((points > stacked.low) & (points < stacked.high)).all(axis=1)
-    return GroupFits(points, minimum, ended.iterations + 1, ended.evaluations + 2, found)
+    return GroupFits(points, minimum, ended.iterations + _STEPS, ended.evaluations + _STEPS + 1, found)
 
 
 def _newton(stacked: Stacked, points: Any) -> Any:
