@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,24 @@ def test_a_parameter_at_its_bound_has_no_error(run: Run) -> None:
     assert "V is at its bound 160" in fit["warnings"][0]
     held = json.loads(run("fit", MODEL, str(PUROMYCIN), "V=160", "K=0.05", "--fix", "V", "--json").out)
     assert fit["estimates"]["K"]["value"] == pytest.approx(held["estimates"]["K"]["value"])
-    assert "at its bound" in run(*words).out
+    assert re.search(r"^V +160 +- +- +- +-$", run(*words).out, re.MULTILINE)
+
+
+def test_as_many_parameters_as_rows_leave_no_errors(run: Run) -> None:
+    result = run("fit", "y ~ a*x + b", "x=[1,2]", "y=[2,4.5]")
+    assert result.status == 0
+    assert re.search(r"^a +2.5 +- +- +- +-$", result.out, re.MULTILINE)
+    assert "nothing is left to tell errors from" in result.err
+
+
+def test_no_file_is_written_that_is_read_or_written_too(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "d.csv"
+    data.write_bytes(PUROMYCIN.read_bytes())
+    result = run("fit", MODEL, str(data), "--predict", str(data))
+    assert (result.status, data.read_bytes()) == (2, PUROMYCIN.read_bytes())
+    assert "is read and would be written" in result.err
+    both = str(tmp_path / "b.csv")
+    assert "two files would be written" in run("fit", MODEL, str(data), "--predict", both, "--residuals", both).err
 
 
 COUNTS = {"x": np.arange(8.0), "y": np.array([2.0, 3, 6, 7, 8, 9, 10, 12])}

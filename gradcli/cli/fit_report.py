@@ -17,8 +17,8 @@ def tables(fit: Fit, level: float) -> list[Table]:
     """The estimates, how they hang together where there are several, and what is said of the whole."""
     header = ("parameter", "estimate", "error", "t", f"{100 * level:g} % from", "to")
     rows = [
-        (name, _ten(e.value), "fixed" if e.fixed else "at its bound", "", "", "")
-        if e.fixed or e.error != e.error
+        (name, _ten(e.value), "fixed", "", "", "")
+        if e.fixed
         else (name, _ten(e.value), *map(_six, (e.error, e.t, e.low, e.high)))
         for name, e in fit.estimates.items()
     ]
@@ -29,7 +29,11 @@ def tables(fit: Fit, level: float) -> list[Table]:
 def _correlations(fit: Fit) -> Table:
     names = [*fit.estimates]
     rows = [
-        (name, *(f"{number:.3f}" for number in row[: place + 1]), *[""] * (len(names) - place - 1))
+        (
+            name,
+            *(f"{number:.3f}" if number == number else number_text(None) for number in row[: place + 1]),
+            *[""] * (len(names) - place - 1),
+        )
         for place, (name, row) in enumerate(zip(names, fit.correlation.tolist()))
     ]
     return Table(("correlation", *names), rows)
@@ -68,7 +72,7 @@ def _ten(value: float) -> str:
 
 
 def _six(value: float) -> str:
-    return f"{value:.6g}"
+    return f"{value:.6g}" if value == value else number_text(None)
 
 
 def tell_groups(fits: Sequence[Fit], by: str, environment: Environment) -> None:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.errors import UsageError
+from gradcli.io import system
 from gradcli.io.output import write_atomically
 from gradcli.models.charts import Band, Chart, Layer, Line, Points
 from gradcli.models.data import Data
@@ -29,7 +31,10 @@ class FitFiles(NamedTuple):
     save: new_tables.Save = write_atomically
 
     def check(self) -> None:
-        """Raise UsageError for a name that does not say what to write."""
+        """Raise UsageError for a name that does not say what to write, and for one that is given twice."""
+        paths = [system.real_path(path) for path in (self.residuals, self.predict, self.plot) if path is not None]
+        if len({*paths}) < len(paths):
+            raise UsageError("two files would be written to one place", hint="give them different names")
         for path in (self.residuals, self.predict):
             if path is not None:
                 new_tables.check_path(path)

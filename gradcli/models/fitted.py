@@ -115,6 +115,7 @@ def fitted(
     covariance[:, places[:, None], places] = (found.covariance + np.swapaxes(found.covariance, 1, 2)) / 2
     errors = np.sqrt(np.einsum("gii->gi", covariance))
     with np.errstate(all="ignore"):
+        unknown = np.isnan(errors).any(axis=1)
         errors[:, varied & ~free] = np.nan
         width = np.where(varied, errors * found.quantile[:, None], 0.0)
         ratios = points / errors
@@ -137,6 +138,7 @@ def fitted(
                 f"{names[place]} is at its bound {points[i, place]:g}: the errors of the others are those with it held there"
                 for place in np.flatnonzero(varied & ~free).tolist()
             ),
+            *(["the rows are as many as the parameters: nothing is left to tell errors from"] if unknown[i] else []),
             *(f"the data do not determine {text}" for text in undetermined),
             *_bent(curvature, profiled=intervals is not None),
         ]
