@@ -26,15 +26,13 @@ ACID = {"na": 0.05, "c": 0.1, "Ka": 1.8e-5, "Kw": 1e-14}
 ACID_START = {"lh": -10.0, "loh": -20.0, "la": -3.0, "lha": -3.0}
 
 
-def moved(equations: str, start: Any, constants: dict[str, float], name: str, by: str) -> float:
-    """A derivative of a root by differences of fourth order of the roots for other constants."""
+def moved(equations: str, start: Any, constants: dict[str, float], by: str) -> dict[str, float]:
+    """Derivatives by differences of fourth order of the roots for other constants."""
     h = 1e-3 * constants[by]
-
-    def at(k: int) -> float:
-        root = solve(equations, {**constants, by: constants[by] + k * h}, start=start, order=0).roots[0]
-        return float(root.point[name])
-
-    return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
+    at = {}
+    for k in (-2, -1, 1, 2):
+        at[k] = solve(equations, {**constants, by: constants[by] + k * h}, start=start, order=0).roots[0].point
+    return {n: (8 * (at[1][n] - at[-1][n]) - (at[2][n] - at[-2][n])) / (12 * h) for n in start}
 
 
 @pytest.mark.parametrize(
@@ -47,14 +45,12 @@ def moved(equations: str, start: Any, constants: dict[str, float], name: str, by
 )
 def test_derivatives_by_every_constant(equations: str, start: dict[str, float], constants: dict[str, float]) -> None:
     found = solve(equations, constants, start=start)
-    assert found.converged
-    for name, by in found.roots[0].derivatives.items():
-        assert set(by) == set(constants)
-        for constant, derivative in by.items():
-            want = moved(equations, start, constants, name, constant)
+    derivatives = found.roots[0].derivatives
+    for constant, value in constants.items():
+        want = moved(equations, found.roots[0].point, constants, constant)
+        for name in start:
             # Relative to the constant: the roots have rounding errors, too.
-            scale = constants[constant]
-            assert scale * derivative == pytest.approx(scale * want, rel=1e-8, abs=1e-11)
+            assert value * derivatives[name][constant] == pytest.approx(value * want[name], rel=1e-8, abs=1e-11)
 
 
 def test_second_derivatives_are_those_of_the_formula() -> None:
@@ -157,6 +153,7 @@ def test_no_root_is_said_with_the_least_residual() -> None:
     found = solve("x**2 = -1", start={"x": 3})
     assert not found.converged
     assert found.roots[0].residual == pytest.approx(1.0, abs=1e-6)
+    assert solve("sqrt(x) = -1", start={"x": 1}).roots[0].residual == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("equations", ["(x - 1)**2", "x**3 - 3*x**2 + 3*x - 1"])
@@ -176,13 +173,18 @@ def test_a_singular_jacobian_is_said(equations: str) -> None:
         ("exp(x) = 1e10", {"x": -3}, {"x": math.log(1e10)}),
         ("10000*x*y = 1; exp(-x) + exp(-y) = 1.0001", {"x": 0, "y": 1}, {"x": 1.098159e-5, "y": 9.106146}),
         ("x**2 + y**2 = 1e-20; x = y", {"x": 1, "y": 2}, {"x": 1e-10 / math.sqrt(2), "y": 1e-10 / math.sqrt(2)}),
+        ("log(x) = -50", {"x": 1}, {"x": math.exp(-50)}),
+        ("exp(1000*(x - 1)) = 1", {"x": 1.1}, {"x": 1}),
+        ("sin(x) + x - 1 + cos(x)", {"x": 0.5}, {"x": 0}),
+        ("x + y = 0.3; x = 0.1 + 0.2", {"x": 3, "y": 1}, {"x": 0.3, "y": 0}),
         ("10*(y - x**2) = 0; 1 - x = 0", {"x": -1.2, "y": 1}, {"x": 1, "y": 1}),
     ],
 )
 def test_hard_starts(equations: str, start: dict[str, float], root: dict[str, float]) -> None:
     found = solve(equations, start=start)
     assert found.converged
-    assert found.roots[0].point == pytest.approx(root, rel=1e-6, abs=1e-12)
+    assert found.roots[0].point == pytest.approx(root, rel=1e-6, abs=1e-30 if len(root) == 1 and root["x"] else 1e-12)
+    assert found.roots[0].condition < 1e8
 
 
 def test_the_command(run: Any) -> None:

@@ -137,7 +137,7 @@ def expanded(
     center = {label: n.value if n.fraction is None else n.fraction for label, n in found.center.items()}
     radius = Radius(None, None)
     if len(labels) == 1 and question.order:
-        radius = suggested_radius(_further(question, found))
+        radius = suggested_radius(_further(question, terms))
     remainder = None
     if over is not None:
         # Who asks for none does without FLINT.
@@ -167,10 +167,10 @@ def _expansion(question: Question, digits: int | None, max_precision: int) -> Ex
         return in_floats(question)
 
 
-def _further(question: Question, found: Expansion) -> Sequence[float]:
+def _further(question: Question, terms: Sequence[Term]) -> Sequence[float]:
     """As many coefficients as show a trend; none where there are not so many."""
     if question.order >= ENOUGH:
-        return [float(n.value) for n in found.coefficients.values()]
+        return [float(t.value) if t.is_told else 0.0 for t in terms]
     with suppress(GradcliError), limits.attempt():
         longer = in_floats(question._replace(order=ENOUGH))
         return [n.value for n in longer.coefficients.values()]

@@ -23,7 +23,7 @@ _TOUCHING = 1e-13
 _NEARBY = 0.1
 # The least singular value of a Jacobian, beside how the equations change nearby, that is not taken for 0.
 _SINGULAR = 1e-6
-# What an unknown counts as at least, as a share of the largest one and of its start.
+# What an unknown counts as at least, as a share of the largest one; of its start, where rounding errors are judged.
 _FLOOR = 1e-6
 # Tried where the start that was given leads nowhere.
 _STARTS = 16
@@ -48,7 +48,7 @@ def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: Non
                 found = judged(system, _polished(system, method(system, point, watch)), start)
                 if found.is_root:
                     return found
-                if best is None or not best.residual <= found.residual:
+                if best is None or found.residual < best.residual or best.residual != best.residual:
                     best = found
     assert best is not None
     return best
@@ -62,34 +62,37 @@ def judged(system: System, point: Any, start: Any) -> Candidate:
     jacobian = system.jacobian(point)
     if not xp.isfinite(residual) or not xp.all(xp.isfinite(jacobian)):
         return Candidate(point, residuals, residual, residual == 0.0, is_singular=True)
-    sizes = _sizes(point, start)
+    sizes = xp.maximum(sizes_of(point), _FLOOR * xp.abs(start))
     changes = _changes(system, point, sizes, residuals)
     scaled = jacobian * sizes / changes[:, None]
     singular = bool(xp.linalg.svd(scaled, compute_uv=False)[-1] < _SINGULAR)
+    touches = bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes))
     if singular:
-        return Candidate(point, residuals, residual, bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes)), True)
+        return Candidate(point, residuals, residual, touches, True)
     step = xp.linalg.solve(jacobian, -residuals)
-    return Candidate(point, residuals, residual, bool(xp.max(xp.abs(step) / sizes) <= _SMALL_STEP))
+    # A root at 0 has rounding errors that are not small beside it.
+    is_rounding = touches and _norm(step / sizes) <= _SMALL_STEP
+    return Candidate(point, residuals, residual, is_rounding or _norm(step / sizes_of(point)) <= _SMALL_STEP)
 
 
 def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
-    """How much each equation changes at points nearby."""
+    """How much each equation changes at points nearby, by one unknown the less of the changes to its two sides: what grows
+    as an exponential does says little by the other."""
     xp = arrays.numpy_namespace()
     largest = xp.abs(residuals)
     for unknown in range(len(point)):
-        for sign in (-1.0, 1.0):
-            nearby = point.copy()
-            nearby[unknown] += sign * _NEARBY * sizes[unknown]
-            found = xp.abs(system.residual(nearby))
-            largest = xp.where(xp.isfinite(found), xp.maximum(largest, found), largest)
+        steps = [sign * _NEARBY * sizes[unknown] * (xp.arange(len(point)) == unknown) for sign in (-1.0, 1.0)]
+        sides = [xp.abs(system.residual(point + step)) for step in steps]
+        sides = [xp.where(xp.isfinite(side), side, 0.0) for side in sides]
+        both = (sides[0] > 0.0) & (sides[1] > 0.0)
+        largest = xp.maximum(largest, xp.where(both, xp.minimum(*sides), xp.maximum(*sides)))
     return xp.where(largest > 0.0, largest, 1.0)
 
 
-def _sizes(point: Any, start: Any) -> Any:
-    """How large the unknowns count as."""
+def sizes_of(point: Any) -> Any:
+    """How large the unknowns count as: as they are, and not far less than the largest."""
     xp = arrays.numpy_namespace()
-    floor = _FLOOR * max(float(xp.max(xp.abs(point))), 1e-290)
-    return xp.maximum(xp.maximum(xp.abs(point), floor), _FLOOR * xp.abs(start))
+    return xp.maximum(xp.abs(point), _FLOOR * max(float(xp.max(xp.abs(point))), 1e-290))
 
 
 def _starts(start: Any, seed: int) -> Iterator[Any]:
@@ -114,7 +117,7 @@ def _by_newton(system: System, start: Any, watch: Watcher) -> Any:
             return point
         watch(Iteration(number, float(xp.max(xp.abs(residuals)))))
         step = _solved(jacobian, -residuals)
-        sizes = _sizes(point, start)
+        sizes = sizes_of(point)
         size = _norm(step / sizes)
         damping = 1.0
         while True:
@@ -165,7 +168,7 @@ def _polished(system: System, point: Any) -> Any:
             step = xp.linalg.solve(jacobian, -residuals)
         except xp.linalg.LinAlgError:
             break
-        size = _norm(step / _sizes(point, point))
+        size = _norm(step / sizes_of(point))
         if not size < smallest / 2.0 or size > _FLOOR:
             break
         tried = point + step

@@ -15,7 +15,7 @@ from gradcli.language import scope
 from gradcli.language.equations import Equations, read_equations
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models.results import MAY_BE_NULL, Watcher
-from gradcli.models.root_search import Candidate, judged, search
+from gradcli.models.root_search import Candidate, judged, search, sizes_of
 from gradcli.models.sign_changes import Crossing, Curve, all_crossings, root_between
 from gradcli.models.systems import System
 from gradcli.run import converted
@@ -241,5 +241,5 @@ def _by(question: Question) -> list[str]:
 
 def _condition(system: System, point: Any) -> float:
     xp = arrays.numpy_namespace()
-    jacobian = system.jacobian(point) * xp.where(point == 0.0, 1.0, xp.abs(point))
+    jacobian = system.jacobian(point) * sizes_of(point)
     return float(xp.linalg.cond(jacobian / xp.max(xp.abs(jacobian), axis=1, keepdims=True)))

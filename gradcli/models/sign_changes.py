@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError
+from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.models.systems import System
 
 # Points at which signs are looked at.
@@ -54,7 +54,9 @@ class Curve:
             )
             slopes = xp.zeros(len(points)) if found[self.name] is None else xp.ravel(found[self.name])
             return points, xp.ravel(values), slopes
-        except EvaluationError:
+        except LimitError:
+            raise
+        except GradcliError:
             # Somewhere there is no value.
             return points, xp.asarray([*map(self.value, points)]), xp.asarray([*map(self.slope, points)])
 
