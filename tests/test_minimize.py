@@ -214,6 +214,15 @@ def test_a_sparse_hessian_serves_many_variables() -> None:
     assert found.eigenvalues["min"] == pytest.approx(0.49875312, rel=1e-6)
 
 
+def test_a_minimum_of_many_variables_moves_with_a_constant() -> None:
+    found = gradcli.minimize(
+        "sum((x[1:] - x[:-1])**2) + sum((x - c)**2)", x=np.zeros(3_000), c=2.0, sensitivity="c", bounds={"x": (-9, 9)}
+    )
+    assert found.sensitivity is not None
+    assert found.sensitivity["c"].value == pytest.approx(0.0, abs=1e-9)
+    assert np.allclose(found.sensitivity["c"].point["x"], 1.0)
+
+
 def test_a_hessian_that_is_too_large_is_multiplied_with_vectors() -> None:
     found = gradcli.minimize("sum((x - 1)**2)**2 + sum((x - 1)**2)", x=np.zeros(1_200))
     assert found.converged

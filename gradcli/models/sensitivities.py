@@ -15,7 +15,7 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError
 from gradcli.models.constrained import lagrangian_hessian
 from gradcli.models.constraints import Constraints
-from gradcli.models.objectives import Objective, is_sparse
+from gradcli.models.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optimality import Active
 from gradcli.models.packing import Packing
 
@@ -40,7 +40,7 @@ def sensitivities(
     together = Packing({**varied.shapes, **constants.shapes})
     weights = np.zeros(len(constraints))
     weights[there.numbers] = there.multipliers
-    first, mixed = _by_constants(objective, varied, constants, together, x)
+    first, mixed = _by_constants(objective, varied, constants, x)
     if len(there.numbers):
         first = first + weights @ constraints.jacobian(x, constants)
         mixed = mixed + constraints.hessian(x, weights, together)[: varied.size, varied.size :]
@@ -63,9 +63,7 @@ def _shaped(numbers: Any, shape: tuple[int, ...]) -> Any:
     return numbers.reshape(shape) + 0.0 if shape else float(numbers.ravel()[0]) + 0.0
 
 
-def _by_constants(
-    objective: Objective, varied: Packing, constants: Packing, together: Packing, x: Any
-) -> tuple[Any, Any]:
+def _by_constants(objective: Objective, varied: Packing, constants: Packing, x: Any) -> tuple[Any, Any]:
     """The gradient `[c]` of the objective by the constants, and its second derivatives `[n, c]` by what is varied and
     them."""
     np = arrays.numpy_namespace()
@@ -78,10 +76,16 @@ def _by_constants(
     if names:
         rows, columns = varied.places(), constants.places()
         both = [*(name for name in varied.shapes if name in known), *names]
-        for key, block in objective.program.hessian(given, both).items():
+        # A dense matrix of the others would be as large as theirs squared.
+        sparse = varied.size > MOST_DENSE
+        for key, block in objective.program.hessian(given, both, sparse=sparse).items():
             one, other = key.split(",")
-            if block is not None and one in rows and other in columns:
-                place, along = rows[one], columns[other]
+            if block is None or one not in rows or other not in columns:
+                continue
+            place, along = rows[one], columns[other]
+            if sparse:
+                mixed[place.start + block.row, along.start + block.column] = block.value
+            else:
                 mixed[place, along] = np.reshape(block, (place.stop - place.start, along.stop - along.start))
     return first, objective.sign * mixed
 
