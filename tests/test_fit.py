@@ -67,6 +67,23 @@ def test_no_start_is_needed(name):
     assert fit.starts.agreed > 1
 
 
+@pytest.mark.parametrize(
+    ("model", "true", "x"),
+    [
+        ("a*exp(-(x - m)**2/(2*s**2)) + c", {"a": 5, "m": 42, "s": 3, "c": 1}, np.linspace(0, 100, 100)),
+        ("a*sin(w*x + p) + c", {"a": 2, "w": 12, "p": 1, "c": 10}, np.linspace(0, 6, 90)),
+        ("A*exp(-E/(8.314*x))", {"A": 3e7, "E": 52_000}, np.linspace(280, 400, 30)),
+        # Names that are functions elsewhere.
+        ("gamma*x/(t + x)", {"gamma": 212, "t": 0.064}, np.geomspace(0.02, 1.1, 20)),
+    ],
+)
+def test_starts_are_found_at_the_scales_of_the_data(model, true, x):
+    y = gradcli.compile(model).value_and_grad({"x": x, **true}, (), rows=["x"])[0]
+    fit = gradcli.fit(f"y ~ {model}", {"x": x, "y": y})
+    assert fit.converged
+    assert fit.rss < 1e-20 * np.sum(y**2)
+
+
 def test_linear_parameters_need_no_start_and_one_search():
     problem = NIST["Misra1a"]
     fit = gradcli.fit(problem["model"], problem["data"], b2=1e-4)

@@ -65,13 +65,14 @@ def descend(
     the point. It ends where the relative offset is at most `enough`, where steps bring nothing more, or after `most`; `watch` is told of each of
     them, with the lowest cost.
     """
-    search = _Search(linearise, points, dof, linear, low, high, reach)
-    for number in range(most):
-        if not search.step(enough):
-            break
-        if watch is not None:
-            watch(search.iteration(number + 1))
-    return search.found()
+    with arrays.numpy_namespace().errstate(all="ignore"):
+        search = _Search(linearise, points, dof, linear, low, high, reach)
+        for number in range(most):
+            if not search.step(enough):
+                break
+            if watch is not None:
+                watch(search.iteration(number + 1))
+        return search.found()
 
 
 class _Search:

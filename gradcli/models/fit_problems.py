@@ -57,10 +57,13 @@ def names_of(text: ModelText, table: Table, given: Parameters, others: Sequence[
     columns, parameters = [], []
     reads = scope.outer_reads(text.model)
     scope.check(text.model, [*table.columns, *reads])
+    # A parameter may be called as a function is, `gamma` or `t`, unless functions are given to functions.
+    calls = {node.name for node in tree.everything(text.model) if isinstance(node, tree.Call)}
+    applied = {name for name in reads if scope.is_function(name, ())} if calls & scope.TRANSFORMS else set()
     for name, read in reads.items():
         if name in table.columns:
             columns.append(name)
-        elif name in given.start or not (name in scope.CONSTANTS or read.maybe_assigned or scope.is_function(name, ())):
+        elif name in given.start or not (name in scope.CONSTANTS or read.maybe_assigned or name in applied):
             parameters.append(name)
     predictors = tuple(columns)
     for name, read in scope.outer_reads(text.response).items():

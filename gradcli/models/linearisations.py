@@ -15,6 +15,8 @@ from gradcli.models.problems import Problem
 _MOST = 2**22
 # Rows that are weighted together, and that are factorised together, while they are in the caches.
 _WEIGHTED, _FACTORISED = 2**15, 2**12
+# Numbers whose squares are finite.
+_LARGEST = 1e150
 # From so many rows on scalar products of the columns are enough, which take a fifth of the time, unless these are nearly
 # dependent: the least eigenvalue of the products of columns of length 1 is the square of what rounding is enlarged by.
 _MANY, _APART = 2**17, 1e-5
@@ -23,7 +25,8 @@ _MANY, _APART = 2**17, 1e-5
 class Linearised(NamedTuple):
     """At each of g points: the cost, and the upper triangular factor `[p + 1, p + 1]` of the derivatives with the
     residuals as their last column, both weighted so that the gradient of the cost is `RᵀRe`: the first p columns of the
-    factor, transposed, times the last. Where there is no finite value the cost is infinite and the factor 0."""
+    factor, transposed, times the last. Where there is no finite value, or none that can be
+    squared, the cost is infinite and the factor 0."""
 
     cost: Any
     factor: Any
@@ -55,7 +58,7 @@ def linearised_at_once(problem: Problem, points: Any) -> Linearised:
 
         cost, factor = _of_blocks(weighted, known, problem.count)
         total = cost + (prior * prior).sum(-1) / 2
-        finite = np.isfinite(total) & np.isfinite(factor).all((-1, -2))
+        finite = np.isfinite(total) & (np.abs(factor) < _LARGEST).all((-1, -2))
     return Linearised(np.where(finite, total, np.inf), np.where(finite[:, None, None], factor, 0))
 
 
