@@ -172,6 +172,20 @@ def test_a_response_may_be_an_expression():
     assert [e.value for e in fit.estimates.values()] == pytest.approx([1, 2])
 
 
+def test_rows_may_depend_on_some_of_the_parameters():
+    data = {"x": [1.0, 2, 3, 4], "y": [1.0, 1.5, 2, 3]}
+    fit = gradcli.fit("y ~ a if x > 2 else b", data)
+    assert [fit.estimates["a"].value, fit.estimates["b"].value] == pytest.approx([2.5, 1.25])
+
+
+def test_statements_may_stand_before_the_model():
+    data = {"x": [1.0, 2, 3], "y": [1.0, 3, 5]}
+    fit = gradcli.fit("s = 0\nfor i in range(2):\n  s = s + k*x\ny ~ s + c", data)
+    assert [fit.estimates["k"].value, fit.estimates["c"].value] == pytest.approx([1, -1])
+    with pytest.raises(gradcli.GradcliError, match="more than 1,000 steps"):
+        gradcli.fit("s = 0\nwhile s < 1e9:\n  s = s + 1\ny ~ s*a", data, max_steps=1000)
+
+
 def test_very_many_rows_are_all_counted():
     x = np.linspace(0, 10, 300_000)
     y = 5 * np.exp(-0.7 * x) + 0.5 + 0.1 * np.sin(1e4 * x**2)

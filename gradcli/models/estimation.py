@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, ExitStatus
+from gradcli.errors import EvaluationError, ExitStatus, LimitError
 from gradcli.models.descent import Descended, descend
 from gradcli.models.fitted import Ending, Starts
 from gradcli.models.linear_parameters import linear_parameters
@@ -67,6 +67,10 @@ def estimated(problem: Problem, start: Any, search: Search | None = None) -> End
     """
     np = arrays.numpy_namespace()
     search = search or Search()
+    for failed in problem.with_rows(slice(0, 1)).results(np.where(np.isnan(start), 1.0, start)).failures:
+        if failed.error.exit_status is ExitStatus.USAGE or isinstance(failed.error, LimitError):
+            # It is the program's, not the numbers', and would be that of every row at every point.
+            raise failed.error
     linear = _projectable(problem, np.where(np.isnan(start), 1.0, start))
     unknown = [i for i in np.flatnonzero(np.isnan(start)) if i not in linear]
     if unknown:
@@ -180,10 +184,6 @@ def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: floa
 def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Search) -> _Found:
     """The lowest minimum that is found from several points; where there are many rows, some of them tell which."""
     np = arrays.numpy_namespace()
-    for failed in problem.with_rows(slice(0, 1)).results(np.where(np.isnan(start), 1.0, start)).failures:
-        if failed.error.exit_status is ExitStatus.USAGE:
-            # It is the program's, not the numbers'.
-            raise failed.error
     points = start_values(problem, start, linear, search.starts, search.seed)
     descended = _descended(problem.sampled(_ROWS_OF_MANY), points, linear, _REACH, search)
     iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())

@@ -46,8 +46,10 @@ def read_model(source: str, response: str | None = None) -> ModelText:
     start = max(starts, default=0)
     if not source[found.end() :].strip():
         raise ProgramSyntaxError("there is no model behind '~'", source=source, span=Span(found.end() - 1, found.end()))
-    # As many characters as the text, so that places stay.
-    padded = source[:start] + " " * (found.end() - start) + source[found.end() :]
+    # As many characters as the text, so that places stay; blanks at the beginning of a line would be an indentation.
+    behind = len(source) - len(source[found.end() :].lstrip(" \t"))
+    first = start - source[:start].endswith("\n")
+    padded = source[:first] + " " * (behind - start) + source[first:start] + source[behind:]
     try:
         program = read(padded)
     except GradcliError as error:

@@ -111,7 +111,7 @@ class Problem:
             columns = {name: np.tile(column, g) for name, column in self.columns.items()}
             columns |= {name: np.repeat(points[:, i], n) for i, name in enumerate(self.parameters)}
             found = self._first.run(columns, self.fixed, rows=g * n)
-        derivatives = [found.derivatives[name] for name in self.parameters]
+        derivatives = [_derivative(found, name) for name in self.parameters]
         nothing = np.zeros((g, n)) if any(d is None for d in derivatives) else None
         return self._values(found).reshape(g, n), [nothing if d is None else d.reshape(g, n) for d in derivatives]
 
@@ -165,9 +165,19 @@ class Problem:
         np = arrays.numpy_namespace()
         stacked = np.zeros((rows, len(keys)))
         for i, key in enumerate(keys):
-            if found.derivatives[key] is not None:
-                stacked[:, i] = found.derivatives[key]
+            derivative = _derivative(found, key)
+            if derivative is not None:
+                stacked[:, i] = derivative
         return stacked
+
+
+def _derivative(found: RowResults, key: str) -> Any:
+    """The derivative `[n]` that a key has, 0 in rows that do not depend on the parameter while others do; None where no
+    row does."""
+    derivative = found.derivatives[key]
+    if derivative is not None and key in found.absent:
+        return arrays.numpy_namespace().where(found.absent[key], 0.0, derivative)
+    return derivative
 
 
 def _in_row(row: int, error: GradcliError) -> GradcliError:
