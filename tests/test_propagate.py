@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 
@@ -352,3 +353,23 @@ class TestRows:
         outcome = run("map", words[0], table, *words[1:])
         assert outcome.status == 2
         assert message in outcome.err
+
+
+@pytest.mark.parametrize("wrong", [None, "a", b"a", object(), {"a": 1}, 1j, 10**400, -3, math.nan, ["a"], [None], [],
+                                   [[1], [2, 3]], (1, "a"), (1, 2, 3), range(3), np.array([None, {}], dtype=object)],
+                         ids=lambda wrong: type(wrong).__name__)  # fmt: skip
+def test_whatever_is_given_is_a_result_or_an_error(wrong):
+    known = {"x": "1±0.1"}
+    for words, more in [
+        ((wrong, known), {}),
+        (("x", wrong), {}),
+        (("x", {"x": wrong}), {}),
+        (("x*y", {**known, "y": wrong}), {}),
+        (("x*y", {**known, "y": wrong}), {"digits": 5}),
+        (("x + y", {**known, "y": "1±1"}), {"correlation": {"x,y": wrong}}),
+        (("x", known), {"dof": {"x": wrong}}),
+        *((("x", known), {name: wrong}) for name in ("correlation", "dof", "level", "digits", "max_steps", "samples")),
+        *((("x", known), {"samples": 100, name: wrong}) for name in ("seed", "shortest")),
+    ]:
+        with contextlib.suppress(GradcliError):
+            gradcli.propagate(*words, **more)

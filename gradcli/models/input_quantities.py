@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.errors import BindingError, did_you_mean
 from gradcli.models.assigned_distributions import Distribution, distribution, is_distribution
 from gradcli.models.packing import Packing
-from gradcli.models.uncertain_values import Read, given, in_floats, is_uncertain, uncertain
+from gradcli.models.uncertain_values import HINT, Read, given, in_floats, is_uncertain, uncertain
 
 # An eigenvalue of a correlation matrix may be less than 0 by as much, times its size, for rounding.
 _ROUNDING = 1e-12
@@ -112,8 +112,8 @@ def observed(observations: Any, name: str) -> tuple[Quantity, int]:
 
 
 def of_python(value: Any, name: str) -> Any:
-    """An input of Python: a Quantity for a text, or a tuple of value and uncertainty, that says an uncertainty; a number
-    or an array as it is."""
+    """An input of Python: a Quantity for a text, or a tuple of value and uncertainty, that says an uncertainty, or an array.
+    Raises BindingError for what is neither."""
     if isinstance(value, Quantity):
         return value
     if isinstance(value, str):
@@ -121,7 +121,12 @@ def of_python(value: Any, name: str) -> Any:
         said = is_distribution(value) or is_uncertain(value)
         return quantity(value, 0, value, read) if said else read(value, 0)
     found = given(value, name)
-    return value if found is None else Quantity(*found)
+    if found is not None:
+        return Quantity(*found)
+    try:
+        return arrays.asarray(value, "float64")
+    except (TypeError, ValueError, OverflowError):
+        raise BindingError(f"'{name}' is neither numbers nor an uncertain value", hint=HINT) from None
 
 
 def quantities(

@@ -27,7 +27,7 @@ def in_digits(
     values: Mapping[str, Any],
     inputs: Quantities,
     found: Any,
-    labels: Sequence[str],
+    labels: Sequence[str] | None,
     digits: int,
     max_precision: int,
 ) -> tuple[Any, bool]:
@@ -35,7 +35,7 @@ def in_digits(
     `gradcli.run.digits.computing`.
 
     The decimals in `values` are exact, and so are correlations, degrees of freedom and the level as they were typed;
-    `labels` are those of several results. What is of the next order, or drawn, is not among them.
+    `labels` are those of several results, None of one. What is of the next order, or drawn, is not among them.
 
     Raises what `gradcli.run.digits.run` does.
     """
@@ -61,8 +61,7 @@ def in_digits(
         return grad[f"{row} {what}"]
 
     def named(what: str) -> Any:
-        parts = [of(row, what) for row in range(max(1, len(labels)))]
-        return dict(zip(labels, parts)) if labels else parts[0]
+        return of(0, what) if labels is None else {label: of(row, what) for row, label in enumerate(labels)}
 
     def budget(row: int, entries: Sequence[Any]) -> list[Any]:
         keys = ("value", "u", "dof", "sensitivity", "contribution", "share")
@@ -71,21 +70,22 @@ def in_digits(
             for i, entry in enumerate(entries)
         ]
 
-    budgets = [found.budget[label] for label in labels] if labels else [found.budget]
+    budgets = [found.budget] if labels is None else [found.budget[label] for label in labels]
     replaced = [budget(row, entries) for row, entries in enumerate(budgets)]
-    covariance = [[of(i, f"covariance {j}") for j in range(len(labels))] for i in range(len(labels))]
+    places = range(len(labels or ()))
+    covariance = [[of(i, f"covariance {j}") for j in places] for i in places]
     intervals = [(of(row, "low"), of(row, "high")) for row in range(len(budgets))]
     changed = dataclasses.replace(
         found,
         value=named("value"),
         u=named("u"),
         relative=named("relative"),
-        budget=dict(zip(labels, replaced)) if labels else replaced[0],
+        budget=replaced[0] if labels is None else dict(zip(labels, replaced)),
         dof=named("dof"),
         k=named("k"),
-        interval=dict(zip(labels, intervals)) if labels else intervals[0],
+        interval=intervals[0] if labels is None else dict(zip(labels, intervals)),
         second_order=None,
-        covariance=covariance or None,
+        covariance=None if labels is None else covariance,
     )
     return changed, complete
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, UsageError, expect
+from gradcli.errors import BindingError, UsageError, expect, flag
 from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
@@ -104,8 +104,30 @@ def propagate(
     BackendError for digits without python-flint; and what evaluating the program raises.
     """
     expect(program, str, "a program is a text")
-    asked = Asked(correlation or {}, dof or {}, level, samples, seed, shortest, digits, max_precision)
+    said = {"values": values, "correlation": correlation, "dof": dof}
+    for name, mapping in said.items():
+        if mapping is not None:
+            expect(mapping, Mapping, f"'{name}' is a mapping")
+    samples = None if samples is None else _real(samples, "samples")
+    asked = Asked(
+        {key: _real(number, "correlation") for key, number in (correlation or {}).items()},
+        {key: _real(number, "dof") for key, number in (dof or {}).items()},
+        _real(level, "level"),
+        samples,
+        seed,
+        flag(shortest, "shortest"),
+        digits,
+        max_precision,
+    )
     return propagated(program, {**(values or {}), **named}, asked, (max_steps, max_elements)).propagation
+
+
+def _real(value: Any, name: str) -> float:
+    """A number that was given. Raises UsageError for what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"'{name}' is a number, not {type(value).__name__}") from None
 
 
 class Asked(NamedTuple):
@@ -138,10 +160,11 @@ def propagated(program: str, values: Mapping[str, Any], asked: Asked, most: tupl
         if asked.samples is not None:
             check_distributions(inputs)
         linear = _Linear.of(module, inputs)
-        found = _in_floats(module, inputs, linear, asked, most)
+        with arrays.quiet():
+            found = _in_floats(module, inputs, linear, asked, most)
         if asked.digits is None:
             return Answer(found, True)
-        labels = linear.labels if linear.several else ()
+        labels = linear.labels if linear.several else None
         with proved_digits.computing():
             # Who asks for none does without FLINT.
             from gradcli.models.proved_uncertainties import in_digits
@@ -150,7 +173,10 @@ def propagated(program: str, values: Mapping[str, Any], asked: Asked, most: tupl
 
 
 def _check(asked: Asked) -> None:
-    """Raise UsageError for a level, samples or digits that are none."""
+    """Raise UsageError for a level, samples, a seed or digits that are none."""
+    if type(asked.seed) is not int or asked.seed < 0:
+        raise UsageError("'seed' is a whole number from 0 on")
+    limits.check(max_precision=asked.max_precision)
     if not 0 < asked.level < 1:
         raise UsageError(f"there is no level {asked.level!r}", hint="it lies between 0 and 1: 0.95")
     if asked.samples is not None:
@@ -218,8 +244,8 @@ def _inputs(module: tree.Module, values: Mapping[str, Any], asked: Asked) -> Qua
             raise unread(name, reads)
     found = quantities(
         {name: of_python(value, name) for name, value in values.items()},
-        {_pair(key): float(number) for key, number in asked.correlation.items()},
-        {name: float(number) for name, number in asked.dof.items()},
+        {_pair(key): number for key, number in asked.correlation.items()},
+        asked.dof,
     )
     if not found.packing.size:
         raise BindingError("no input has an uncertainty", hint="write x=5.0±0.1, x=5.0(1) or x=~uniform(4.9, 5.1)")
@@ -228,8 +254,8 @@ def _inputs(module: tree.Module, values: Mapping[str, Any], asked: Asked) -> Qua
 
 def _pair(key: str | tuple[str, str]) -> tuple[str, str]:
     """The two that a correlation is of."""
-    parts = [part.strip() for _, part in items(key)] if isinstance(key, str) else key
-    if len(parts) != 2:
+    parts: Any = [part.strip() for _, part in items(key)] if isinstance(key, str) else key
+    if type(parts) not in (list, tuple) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
         raise UsageError(f"{key!r} is no pair of inputs", hint="a correlation is of two, as in a,b=0.3")
     return parts[0], parts[1]
 
