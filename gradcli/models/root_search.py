@@ -65,11 +65,12 @@ def judged(system: System, point: Any, start: Any) -> Candidate:
     sizes = xp.maximum(sizes_of(point), _FLOOR * xp.abs(start))
     changes = _changes(system, point, sizes, residuals)
     scaled = jacobian * sizes / changes[:, None]
-    singular = bool(xp.linalg.svd(scaled, compute_uv=False)[-1] < _SINGULAR)
+    # What overflows has no singular values.
+    singular = not xp.all(xp.isfinite(scaled)) or bool(xp.linalg.svd(scaled, compute_uv=False)[-1] < _SINGULAR)
     touches = bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes))
     if singular:
         return Candidate(point, residuals, residual, touches, True)
-    step = xp.linalg.solve(jacobian, -residuals)
+    step = _solved(jacobian, -residuals)
     # A root at 0 has rounding errors that are not small beside it.
     is_rounding = touches and _norm(step / sizes) <= _SMALL_STEP
     return Candidate(point, residuals, residual, is_rounding or _norm(step / sizes_of(point)) <= _SMALL_STEP)
@@ -188,7 +189,11 @@ def _solved(jacobian: Any, right: Any) -> Any:
             return found
     except xp.linalg.LinAlgError:
         pass
-    return xp.linalg.lstsq(jacobian, right)[0]
+    try:
+        return xp.linalg.lstsq(jacobian, right)[0]
+    except xp.linalg.LinAlgError:
+        # Numbers that are too large for it.
+        return xp.zeros(len(right))
 
 
 def _norm(vector: Any) -> float:
