@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars
 import pytest
 
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, UsageError
 from gradcli.rows import dask_pool, workers
 from gradcli.rows.manifest import Manifest
 
@@ -63,6 +64,9 @@ class Pool:
         for future in futures:
             future.cancel()
 
+    def check(self) -> None:
+        """The threads are there."""
+
     def deaths(self, error: BaseException) -> int:
         if isinstance(error, Died):
             return int(error.args[0])
@@ -79,7 +83,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Pool]]:
 
     def threads(before: Before = lambda *_: None, count: int = 2) -> list[Pool]:
         @contextmanager
-        def opened(_where: str) -> Iterator[Pool]:
+        def opened(_where: str, _tell: object) -> Iterator[Pool]:
             pools.append(Pool(before, count))
             try:
                 yield pools[-1]
@@ -516,6 +520,53 @@ def test_nobody_answers(on, table):
     assert "no Dask cluster answers at tcp://127.0.0.1:9" in outcome.err
 
 
+class Workers:
+    """Some that come and go, as a client of Dask knows them: what each says when it is asked for its version."""
+
+    status = "running"
+
+    def __init__(self, **says: object) -> None:
+        self.says = says
+
+    def nthreads(self) -> dict[str, int]:
+        return dict.fromkeys(self.says, 1)
+
+    def run(self, _function: object, _name: str, *, workers: list[str], on_error: str) -> dict[str, object]:
+        assert on_error == "return"
+        return {name: self.says[name] for name in workers if name in self.says}
+
+
+@pytest.mark.parametrize(
+    ("late", "message"), [(ModuleNotFoundError(), "the workers have no gradcli"), ("9.8.7", "run gradcli 9.8.7")]
+)
+def test_a_worker_that_comes_late_is_looked_at(late, message):
+    client = Workers(first=workers.VERSION, gone=OSError())
+    pool = dask_pool.DaskPool(client, "tcp://here:1", pytest.fail)
+    assert pool.check()
+    client.says["late"] = late
+    with pytest.raises(UsageError, match=message):
+        pool.check()
+
+
+def test_no_workers_for_long(monkeypatch):
+    now, told = [0.0], []
+    monkeypatch.setattr(dask_pool, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    client = Workers()
+    pool = dask_pool.DaskPool(client, "tcp://here:1", told.append)
+    assert not pool.check()
+    for _ in range(2):
+        now[0] += 60
+        assert not pool.check()
+    assert told == ["there are no workers at tcp://here:1: waiting for some"]
+    client.says["first"] = workers.VERSION
+    assert pool.check()
+    del client.says["first"]
+    now[0] += 121
+    with pytest.raises(GradcliError, match="there are no workers at tcp://here:1") as caught:
+        pool.check()
+    assert "--resume continues" in str(caught.value.hint)
+
+
 def processes(scratch: Path) -> list[str]:
     """The workers that were started with this directory for what is temporary."""
     found = []
@@ -619,7 +670,14 @@ def the_command_is_interrupted(run, table, out):
 
 def the_scheduler_is_lost(on, table, out):
     with dask_pool.quiet(), dask_pool.started(0) as cluster:
-        closing = threading.Timer(0.2, cluster.close)
+
+        def close():
+            # One of them is Dask's own; the other has yet to hear that it was let in.
+            wait_for(lambda: len(cluster.scheduler.clients) > 1)
+            time.sleep(0.5)
+            cluster.close()
+
+        closing = threading.Thread(target=close)
         closing.start()
         outcome = on(cluster.scheduler_address, PROGRAM, table, "--output", out)
         closing.join()

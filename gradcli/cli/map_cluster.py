@@ -54,8 +54,13 @@ def run(options: ClusterOptions, job: Job, sources: Sequence[str], environment: 
     with closing(open_table(sources[0], job.reading)) as reader:
         plan = planned(job.asked, reader.columns)
         request = request._replace(shapes=first_shapes(reader, plan, job.to or reader.format))
+
+    def tell(text: str) -> None:
+        if not options.quiet:
+            environment.complain(f"warning: {text}")
+
     try:
-        with dask_pool.opened(options.cluster or "") as pool:
+        with dask_pool.opened(options.cluster or "", tell) as pool:
             done = cluster.begin(request, pool)
             with progress.shown(environment, options.quiet, len(done.parts)) as show:
                 cluster.run(request, done, pool, show)

@@ -6,6 +6,7 @@ import logging
 import os
 import pkgutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -20,11 +21,14 @@ _HINT = "--cluster is tcp://HOST:PORT, local, or local:N for N workers"
 # Workers that may be started: so many on any machine, and for each core.
 _ALWAYS, _EACH = 8, 4
 _LOST = "what is done is kept: --resume continues"
+# Seconds between two looks for workers, seconds without any after which that is said, and after which the run ends.
+_LOOK, _PATIENCE, _LONGEST = 0.2, 5.0, 120.0
 
 
 @contextmanager
-def opened(where: str) -> Iterator[DaskPool]:
-    """The workers at an address, or, at `local` or `local:N`, of a cluster which ends with the block.
+def opened(where: str, tell: Callable[[str], object]) -> Iterator[DaskPool]:
+    """The workers at an address, or, at `local` or `local:N`, of a cluster which ends with the block. That there are none
+    for a while is something to `tell`.
 
     Raises UsageError for another place, GradcliError where Dask is not installed or nobody answers there.
     """
@@ -38,8 +42,9 @@ def opened(where: str) -> Iterator[DaskPool]:
         except (OSError, TimeoutError, ValueError) as error:
             # Dask's own timeouts are both.
             raise GradcliError(f"no Dask cluster answers at {where}: {error}", hint=_HINT) from error
-        pool = DaskPool(client, where)
-        pool.check()
+        pool = DaskPool(client, where, tell)
+        while not pool.check():
+            time.sleep(_LOOK)
         yield pool
 
 
@@ -117,33 +122,59 @@ def started(count: int) -> Iterator[Any]:
 class DaskPool:
     """The workers of a cluster (see `driver.Pool`)."""
 
-    def __init__(self, client: Any, where: str) -> None:
+    def __init__(self, client: Any, where: str, tell: Callable[[str], object]) -> None:
         self._client = client
         self._where = where
+        self._tell = tell
+        # The workers that have this gradcli, when there were some last, and whether it was said that there are none.
+        self._known: set[str] = set()
+        self._seen = time.monotonic()
+        self._told = False
 
-    def check(self) -> None:
-        """Raise UsageError where a worker has another gradcli, or none. Functions of gradcli cannot be asked for it: a
-        worker that does not have what a task calls is lost."""
-        name = f"{workers.__name__}:VERSION"
-        # The first worker of a cluster that has none yet answers a task.
-        told = self._client.run(pkgutil.resolve_name, name, on_error="return") or {None: self._answer(name)}
-        for address, version in told.items():
-            if version == workers.VERSION:
-                continue
-            if isinstance(version, (ImportError, AttributeError)):
-                version = self._answer("gradcli:__version__", address)
-            if isinstance(version, ImportError):
-                version = None
-            if isinstance(version, Exception):
-                raise self._lost(version)
-            raise workers.other_version(version)
-
-    def _answer(self, name: str, address: str | None = None) -> Any:
-        """What a worker has under a name, or the error that it has nothing there."""
+    def check(self) -> bool:
+        """Whether there are workers. Raises UsageError where one that has come has another gradcli, or none, GradcliError
+        where there have been none for long, or nobody can be asked."""
+        if self._client.status != "running":
+            raise self._lost(OSError("it does not answer"))
         try:
-            return self._client.submit(pkgutil.resolve_name, name, pure=False, workers=address).result()
-        except Exception as error:
-            return error
+            there = [*self._client.nthreads()]
+            for address in there:
+                if address not in self._known:
+                    self._check_version(address)
+        except (OSError, TimeoutError) as error:
+            raise self._lost(error) from error
+        seconds = time.monotonic() - self._seen
+        if there:
+            self._seen, self._told = time.monotonic(), False
+        elif seconds > _LONGEST:
+            raise GradcliError(
+                f"there are no workers at {self._where}", hint="start some; what is done is kept: --resume continues"
+            )
+        elif seconds > _PATIENCE and not self._told:
+            self._tell(f"there are no workers at {self._where}: waiting for some")
+            self._told = True
+        return bool(there)
+
+    def _check_version(self, address: str) -> None:
+        """Functions of gradcli cannot be asked for it: a worker that does not have what a task calls is lost."""
+        version = self._answer(f"{workers.__name__}:VERSION", address)
+        if isinstance(version, (ImportError, AttributeError)):
+            version = self._answer("gradcli:__version__", address)
+        if isinstance(version, OSError):
+            # It has gone by now.
+            return
+        if isinstance(version, ImportError):
+            version = None
+        if isinstance(version, Exception):
+            raise self._lost(version)
+        if version != workers.VERSION:
+            raise workers.other_version(version)
+        self._known.add(address)
+
+    def _answer(self, name: str, address: str) -> Any:
+        """What a worker has under a name, or the error that it has nothing there; also of one that is at work."""
+        found = self._client.run(pkgutil.resolve_name, name, workers=[address], on_error="return")
+        return found.get(address, OSError())
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
         # By its name, which the workers look up in what they have installed.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 Key = TypeVar("Key")
 # Tasks that are given out at a time, and the bytes of all that they are told, which whoever gives them out holds.
 _MOST_TASKS, _MOST_BYTES = 1_000, 2**26
+# Seconds without the end of a task after which it is seen whether there are workers.
+_LOOK = 1.0
 
 
 class Future(Protocol):
@@ -21,12 +23,13 @@ class Future(Protocol):
 class Pool(Protocol):
     """Workers, wherever they are.
 
-    `deaths` says how many of them died of a task whose future raises an error, and raises the GradcliError that ends
+    `check` is called where no task ends for a while, and raises the GradcliError that says why none will. `deaths` says how many of them died of a task whose future raises an error, and raises the GradcliError that ends
     the run where it was something else.
     """
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future: ...
     def cancel(self, futures: Sequence[Any], /) -> None: ...
+    def check(self) -> object: ...
     def deaths(self, error: BaseException, /) -> int: ...
 
 
@@ -57,7 +60,7 @@ def done(
                 future = pool.submit(function, *arguments)
                 running[future] = key
                 future.add_done_callback(ended.put)
-            future = ended.get()
+            future = _next(ended, pool)
             key = running.pop(future)
             try:
                 result = future.result()
@@ -70,3 +73,12 @@ def done(
             yield key, result
     finally:
         pool.cancel([*running])
+
+
+def _next(ended: SimpleQueue[Any], pool: Pool) -> Any:
+    """The future of the task that ends next."""
+    while True:
+        try:
+            return ended.get(timeout=_LOOK)
+        except Empty:
+            pool.check()
