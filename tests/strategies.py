@@ -251,6 +251,7 @@ class _Scope(NamedTuple):
     scalar: bool
 
 
+@cache
 def _expressions(scope: _Scope) -> st.SearchStrategy[str]:
     plain = expressions(scope.names, scalar=scope.scalar)
     if not scope.functions:
@@ -261,6 +262,7 @@ def _expressions(scope: _Scope) -> st.SearchStrategy[str]:
     return st.one_of(plain, calls, st.tuples(calls, plain).map(lambda p: f"{p[0]} + ({p[1]})"))
 
 
+@cache
 @st.composite
 def _statements(draw: st.DrawFn, scope: _Scope, depth: int) -> tuple[str, _Scope]:
     """A statement, and what is bound after it."""
@@ -284,6 +286,7 @@ def _statements(draw: st.DrawFn, scope: _Scope, depth: int) -> tuple[str, _Scope
     return draw(_branches(scope, depth)), scope
 
 
+@cache
 @st.composite
 def _branches(draw: st.DrawFn, scope: _Scope, depth: int) -> str:
     text = f"if {draw(_expressions(scope))} > 0 " if draw(st.booleans()) else f"if {scope.names[0]} < 1 "
@@ -295,6 +298,7 @@ def _branches(draw: st.DrawFn, scope: _Scope, depth: int) -> str:
     return text
 
 
+@cache
 @st.composite
 def _blocks(draw: st.DrawFn, scope: _Scope, depth: int, last: str | None = None) -> str:
     statements = []
@@ -309,6 +313,7 @@ def _blocks(draw: st.DrawFn, scope: _Scope, depth: int, last: str | None = None)
     return f"{{ {_joined(draw, statements)} }}" if statements else "{ }"
 
 
+@cache
 @st.composite
 def _definitions(draw: st.DrawFn, scope: _Scope) -> tuple[str, _Scope]:
     function = f"f{len(scope.functions)}"
@@ -321,9 +326,12 @@ def _definitions(draw: st.DrawFn, scope: _Scope) -> tuple[str, _Scope]:
     return text, scope._replace(functions=(*scope.functions, (function, len(parameters))))
 
 
+_SEPARATORS = st.sampled_from(("; ", ";", "\n", "\r\n", "\n\n", " # note\n", ";;", ";\n"))
+_ENDS = st.sampled_from(("", "\n", ";", " # end\n"))
+
+
 def _joined(draw: st.DrawFn, statements: list[str]) -> str:
-    separators = st.sampled_from(("; ", ";", "\n", "\r\n", "\n\n", " # note\n", ";;", ";\n"))
     text = statements[0]
     for statement in statements[1:]:
-        text += draw(separators) + statement
-    return text + draw(st.sampled_from(("", "\n", ";", " # end\n")))
+        text += draw(_SEPARATORS) + statement
+    return text + draw(_ENDS)

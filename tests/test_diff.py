@@ -129,6 +129,8 @@ GOLDEN = [
     ("where(norm([x, x] - x) != 0, 2*x, x)", "x", 1, "1"),
     ("where(gamma(x/x) == 1, 2*x, x)", "x", 1, "2"),
     ("where(abs(x) - x == 0, 2*x, x)", "x", 1, "where(0 == abs(x) - x, 2, 1)"),
+    ("where(inf + y == 0, x, 1)", "x", 1, "0"),
+    ("where(y - inf == -inf, x, 1)", "x", 1, "1"),
     ("where(isnan(log(x)), -x, log(x))", "x", 1, "where(isnan(log(x)), -1, 1/x)"),
     ("nansum(sqrt(x)*y)", "x", 1, "where(isnan(sqrt(x)*y), 0, y/(2*sqrt(x)))"),
     ("where(isnan(exp(x)*x**-2), 2*x, x)", "x", 1, "1"),

@@ -11,7 +11,7 @@ from gradcli.errors import EvaluationError, ShapeError
 from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, Symbol, in_order
 from gradcli.primitives.arithmetic import absolute, add, multiply, subtract
 from gradcli.primitives.bind import bind
-from gradcli.primitives.comparisons import less_equal, logical_not
+from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_and, logical_not, logical_or
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.powers import raised
 
@@ -46,7 +46,9 @@ def _are_equal_at(algebra: Algebra, nodes: list[Formula], n: int, one: Formula, 
             if node not in known:
                 known[node] = _value(node, known, _PROBES[n])
         apart, size = absolute(subtract(known[one], known[other])), absolute(known[other])
-        near = less_equal(apart, multiply(_ALIKE, add(1.0, size)))
+        close = logical_and(isfinite(apart), less_equal(apart, multiply(_ALIKE, add(1.0, size))))
+        # An infinity is near to itself alone.
+        near = logical_or(close, equal(known[one], known[other]))
     except (EvaluationError, ShapeError, OverflowError):
         # There is no value, as of the inverse of a matrix whose rows are alike, or a coefficient is no float.
         return False
