@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.errors import BindingError, EvaluationError, ShapeError, UsageError
+from gradcli.errors import BindingError, EvaluationError, GradcliError, ShapeError, UsageError
 from gradcli.models import by_matplotlib, by_plotext
 from gradcli.models.refinement import MOST_EVALUATIONS
 
@@ -316,7 +316,9 @@ def test_lines_are_drawn_by_what_is_seen_of_them_in_a_column():
     assert (found_x[0], found_x[-1]) == (0, 1)
 
 
-@pytest.mark.parametrize("program", ["1e300*x**3", "1e-300*x", "1e308*tan(x)", "3", "1e-320*x", "1e15 + x", "-1/x**8"])
+@pytest.mark.parametrize(
+    "program", ["1e300*x**3", "1e-300*x", "1e308*tan(x)", "3 + 0*x", "1e-320*x", "1e15 + x", "-1/x**8"]
+)
 @pytest.mark.parametrize("columns", [32, 80])
 def test_strange_heights_are_drawn(program, columns):
     chart = gradcli.plot(program, {"x": (-1, 7)}).chart()
@@ -432,5 +434,13 @@ def test_errors_in_python():
             gradcli.plot("x", values)
     with pytest.raises(ShapeError, match="a curve is of numbers"):
         gradcli.plot("[x, x]", {"x": (0, 1)})
+    for wrong in ({"program": 3}, {"log": None}, {"output": 3}, {"order": "1"}, {"order": -1}, {"max_steps": 0}):
+        with pytest.raises(GradcliError):
+            gradcli.plot(wrong.pop("program", "x"), x=(0, 1), **wrong)
+    for value in ("a..1", (0, "a"), (0, None), "0,", object()):
+        with pytest.raises(GradcliError):
+            gradcli.plot("x*y", x=(0, 1), y=value)
+    with pytest.raises(BindingError, match="does not read 'q'"):
+        gradcli.plot("x", x=(0, 1), q=2)
     with pytest.raises(BindingError, match="two columns"):
         gradcli.plot("x", {"x": (0, 1)}, data={"x": [1.0]})

@@ -8,8 +8,17 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
-from gradcli import arrays
-from gradcli.errors import BindingError, DifferentiationError, EvaluationError, LimitError, ShapeError, UsageError
+from gradcli import arrays, limits
+from gradcli.errors import (
+    BindingError,
+    DifferentiationError,
+    EvaluationError,
+    LimitError,
+    ShapeError,
+    UsageError,
+    did_you_mean,
+    expect,
+)
 from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax.tree import Module
@@ -113,7 +122,8 @@ class Plot:
 
 def plot(
     program: str,
-    values: Mapping[str, Any],
+    values: Mapping[str, Any] | None = None,
+    /,
     *,
     order: int = 0,
     data: Any = None,
@@ -121,8 +131,10 @@ def plot(
     output: str | None = None,
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
+    **named: Any,
 ) -> Plot:
-    """The picture of `program` over the ranges among its `values`, which are saved in a file where `output` names one.
+    """The picture of `program` over the ranges among its values, a mapping or keywords, which is saved where `output`
+    names a file.
 
     A range is a tuple of two numbers or a text, `"0..20"`: of one name for curves, of two for a field with its
     gradients. A text such as `"0.1,0.2,0.5"` has several values, with a curve for each; other values are numbers and
@@ -132,12 +144,22 @@ def plot(
     Raises UsageError where there is no range, or more than two, ShapeError for a value that is no number, and
     EvaluationError where there is nothing to be seen.
     """
+    limits.check(max_steps=max_steps, max_elements=max_elements)
+    expect(program, str, "a program is a text")
+    expect(log, str, "the names of axes are a text")
     if output is not None:
+        expect(output, str, "the path of a picture is a text")
         by_matplotlib.format_of(output)
-    given = {name: _given(name, value) for name, value in values.items()}
-    parsed = read(program)
-    scope.check(parsed, given)
-    made = plotted(parsed, given, Asked(order, log, _data(data), max_steps, max_elements))
+    with limits.within(max_steps, max_elements):
+        given = {name: _given(name, value) for name, value in {**(values or {}), **named}.items()}
+        parsed = read(program)
+        reads = scope.outer_reads(parsed)
+        unknown = next((name for name in given if name not in reads), None)
+        if unknown is not None:
+            hint = did_you_mean(unknown, reads, f"it reads {', '.join(reads) or 'no names'}")
+            raise BindingError(f"the program does not read '{unknown}'", hint=hint)
+        scope.check(parsed, given)
+        made = plotted(parsed, given, Asked(order, log, _data(data), max_steps, max_elements))
     if output is not None:
         made.save(output)
     return made
@@ -179,12 +201,11 @@ def columns_of(text: str) -> tuple[str, Sequence[str] | None]:
 
 def _given(name: str, value: Any) -> Any:
     """A value of Python's as a Range, Several values, or an array."""
-    if isinstance(value, str):
-        return ranges.value(value, "float64", value)
     if type(value) is tuple and len(value) == 2:
-        return ranges.range_of(
-            f"{value[0]}..{value[1]}", 0, f"{name}={value[0]}..{value[1]}", lambda text, _: float(text)
-        )
+        value = f"{value[0]}..{value[1]}"
+    if isinstance(value, str):
+        word = f"{name}={value}"
+        return ranges.value(value, "float64", word, len(word) - len(value))
     return value if isinstance(value, (Range, Several)) else converted.value(value)
 
 
