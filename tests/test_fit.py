@@ -15,9 +15,7 @@ from gradcli.errors import BindingError, EvaluationError, UsageError
 # NIST's Statistical Reference Datasets for nonlinear regression, with certified values to 11 digits.
 NIST = {
     problem["name"]: problem
-    for problem in map(
-        json.loads, (Path(__file__).parent / "data" / "nist-nonlinear.jsonl").read_text(encoding="utf-8").splitlines()
-    )
+    for problem in json.loads((Path(__file__).parent / "data" / "nist-nonlinear.json").read_text(encoding="utf-8"))
 }
 # Residuals of 1e-13 beside responses of 1: in float64 they are rounding to two or three digits, and so are the errors.
 ROUNDED = {"Lanczos1": 1e-2}
