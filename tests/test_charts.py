@@ -10,7 +10,7 @@ import pytest
 from gradcli import installing
 from gradcli.errors import BackendError, UsageError
 from gradcli.models import by_matplotlib, charts
-from gradcli.models.charts import Arrows, Band, Chart, Field, Line, Points
+from gradcli.models.charts import Arrows, Band, Chart, Field, Points, Polyline
 
 X = np.linspace(0.0, 4.0, 9)
 
@@ -21,7 +21,7 @@ def axes_of(chart: Chart):
 
 def test_a_fit_has_its_points_its_curve_and_its_band_in_a_legend():
     chart = Chart(
-        [Points("data", X, X + 0.1, 0.5), Line("fit", X, X), Band("95 %", X, X - 1, X + 1)], "t", "y", "y ~ t"
+        [Points("data", X, X + 0.1, 0.5), Polyline("fit", X, X), Band("95 %", X, X - 1, X + 1)], "t", "y", "y ~ t"
     )
     axes = axes_of(chart)
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("t", "y", "y ~ t")
@@ -36,13 +36,13 @@ def test_a_fit_has_its_points_its_curve_and_its_band_in_a_legend():
 
 
 def test_one_curve_needs_no_legend():
-    axes = axes_of(Chart([Line("objective", X + 1, X + 1)], "iteration", "objective", log="y"))
+    axes = axes_of(Chart([Polyline("objective", X + 1, X + 1)], "iteration", "objective", log="y"))
     assert axes.get_legend() is None
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
 
 
 def test_a_dollar_is_a_dollar():
-    axes = axes_of(Chart([Line("a", X, X), Line("$x^2$", X, X)], "Cost ($), $"))
+    axes = axes_of(Chart([Polyline("a", X, X), Polyline("$x^2$", X, X)], "Cost ($), $"))
     assert axes.get_xlabel().replace("\\$", "$") == "Cost ($), $"
     assert "mathdefault" not in str(axes.get_legend().get_texts()[1].get_text())
 
@@ -81,7 +81,7 @@ def test_the_arrows_of_a_field_point_uphill():
 
 @pytest.mark.parametrize("format", by_matplotlib.FORMATS)
 def test_a_chart_gives_the_same_bytes_each_time(format, tmp_path):
-    chart = Chart([Points("data", X, X), Line("fit", X, X)], "x", "y", "title")
+    chart = Chart([Points("data", X, X), Polyline("fit", X, X)], "x", "y", "title")
     found = set()
     for name in "ab":
         by_matplotlib.save(chart, str(tmp_path / f"{name}.{format}"))
@@ -100,5 +100,5 @@ def test_the_end_of_a_name_says_the_format():
 def test_without_matplotlib_the_command_that_installs_it_is_told(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(BackendError, match="needs Matplotlib") as caught:
-        by_matplotlib.drawn(Chart([Line("a", X, X)]))
+        by_matplotlib.drawn(Chart([Polyline("a", X, X)]))
     assert caught.value.hint == installing.command("plot")

@@ -16,8 +16,8 @@ from gradcli.errors import BindingError, ExitStatus, Span, UsageError
 from gradcli.io import system, variables
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import uncertain_values
-from gradcli.models.data import Table, table_of
-from gradcli.models.estimation import Search
+from gradcli.models.data import DataTable, table_of
+from gradcli.models.estimation import SearchOptions
 from gradcli.models.fit_files import FitFiles
 from gradcli.models.fit_problems import Parameters
 from gradcli.models.fit_requests import FitRequest
@@ -165,7 +165,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     _check_outputs(options)
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save)
     with model_report.watched(environment, options.quiet) as watch:
-        found = performed(request, Search(options.starts, options.seed, watch), files)
+        found = performed(request, SearchOptions(options.starts, options.seed, watch), files)
     if options.json:
         for fit in found.fits:
             model_report.report({"model": given.text}, fit, environment)
@@ -186,7 +186,7 @@ def _check_outputs(options: FitOptions) -> None:
             raise UsageError(f"'{path}' is read and would be written", hint="give what is written another name")
 
 
-def _sigma(text: str, table: Table, option: str) -> str | float:
+def _sigma(text: str, table: DataTable, option: str) -> str | float:
     """The column, or the number, that standard deviations are."""
     if text in table.columns:
         return text
@@ -196,7 +196,7 @@ def _sigma(text: str, table: Table, option: str) -> str | float:
         raise BindingError(f"{option} {text}: the data have no such column", hint="a column, or a number") from None
 
 
-def _x_sigma(texts: Sequence[str], table: Table) -> dict[str, str | float]:
+def _x_sigma(texts: Sequence[str], table: DataTable) -> dict[str, str | float]:
     parts = _parts(texts, "--x-sigma", "x=dx")
     return {name: _sigma(text, table, "--x-sigma") for name, (text, _, _) in parts.items()}
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from gradcli.cli import inputs, streams, table_words
 from gradcli.cli.environment import Environment
-from gradcli.models.data import Table, table_of
+from gradcli.models.data import DataTable, table_of
 from gradcli.rows.reading import Reading
 from gradcli.rows.targets import STDIN
 
@@ -16,7 +16,7 @@ class ModelWords(NamedTuple):
     and arrays; `words` are the words that these stand in, by name, to point into."""
 
     text: str
-    table: Table | None
+    table: DataTable | None
     values: dict[str, Any]
     words: dict[str, str]
 

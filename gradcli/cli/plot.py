@@ -89,7 +89,7 @@ def run(options: PlotOptions, environment: Environment) -> ExitStatus:
         data = _data(options, environment)
         sources = inputs.sources(options, environment, "float64", ranges.value)
         values = {name: value() for name, value in sources.values.items()}
-        asked = pictures.Asked(options.order, options.log, data, options.max_steps, options.max_elements)
+        asked = pictures.PlotRequest(options.order, options.log, data, options.max_steps, options.max_elements)
         made = pictures.plotted(sources.program, values, asked)
     if made.points is not None and made.points.left_out and not options.quiet:
         environment.complain(f"{made.points.left_out:,} rows of the data lack a number and are left out")

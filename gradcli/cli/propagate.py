@@ -19,7 +19,7 @@ from gradcli.errors import ExitStatus, UsageError
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models.results import as_json
 from gradcli.models.significant_digits import stated
-from gradcli.models.uncertainties import Asked, Propagation, propagated
+from gradcli.models.uncertainties import PropagateRequest, Propagation, propagated
 
 # The rows of a budget for people: those that contribute most.
 _MOST_ROWS = 50
@@ -91,7 +91,7 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
     inputs.check_digits(options, ["--samples"] if options.samples is not None else [])
     given = uncertain_words.given(options, environment)
     text = given.program.source
-    asked = Asked(
+    asked = PropagateRequest(
         given.correlation,
         given.dof,
         options.level,

@@ -15,9 +15,9 @@ from gradcli.cli.notices import warning_json, warning_text
 from gradcli.cli.render import Table
 from gradcli.errors import ExitStatus, UsageError, did_you_mean
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
-from gradcli.models.power_series import LANGUAGES, ORDER, Answer, expanded
+from gradcli.models.power_series import LANGUAGES, ORDER, SeriesAnswer, expanded
 from gradcli.models.results import as_json
-from gradcli.models.taylor_coefficients import Question
+from gradcli.models.taylor_coefficients import SeriesQuestion
 
 _HELP = """\
 Around the values of its names. What is rational there has fractions as its coefficients, which are
@@ -80,7 +80,9 @@ def run(options: SeriesOptions, environment: Environment) -> ExitStatus:
     inputs.check_digits(options)
     with limits.within(options.max_steps, options.max_elements):
         sources = inputs.sources(options, environment, "float64")
-        question = Question(sources.program, sources.bindings, inputs.leaves(sources.values, options), options.order)
+        question = SeriesQuestion(
+            sources.program, sources.bindings, inputs.leaves(sources.values, options), options.order
+        )
         answer = expanded(question, over=_ranges(options), digits=options.digits, max_precision=options.max_precision)
         source = sources.program.source
         text = answer.series.to(options.to, doc=f"The Taylor polynomial of {source} {_around(answer)}.")
@@ -100,7 +102,7 @@ def run(options: SeriesOptions, environment: Environment) -> ExitStatus:
     return ExitStatus.SUCCESS if answer.complete else ExitStatus.FAILURE
 
 
-def _around(answer: Answer) -> str:
+def _around(answer: SeriesAnswer) -> str:
     return "at " + ", ".join(f"{name}={value}" for name, value in answer.series.center.items())
 
 
@@ -118,7 +120,7 @@ def _ranges(options: SeriesOptions) -> dict[str | None, str] | None:
     return found
 
 
-def _tell(answer: Answer, options: SeriesOptions, environment: Environment) -> None:
+def _tell(answer: SeriesAnswer, options: SeriesOptions, environment: Environment) -> None:
     series = answer.series
     rows = (
         []

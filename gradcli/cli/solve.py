@@ -18,7 +18,7 @@ from gradcli.errors import BindingError, ExitStatus, Span
 from gradcli.io import variables
 from gradcli.language.equations import read_equations
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
-from gradcli.models.roots import START, Proof, Question, Root, Roots, solved
+from gradcli.models.roots import START, ProofOptions, Root, RootQuestion, Roots, solved
 from gradcli.run.constant_expressions import constant
 
 _EXAMPLE = "gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5"
@@ -105,7 +105,7 @@ class _Unknowns(NamedTuple):
     words: list[str]
 
 
-def _question(options: SolveOptions, environment: Environment) -> Question:
+def _question(options: SolveOptions, environment: Environment) -> RootQuestion:
     text, words = table_words.program_of(options, environment, _EXAMPLE)
     unknowns = _unknowns(words)
     bindings = inputs.bound(unknowns.words, "float64", options, environment)
@@ -126,8 +126,10 @@ def _question(options: SolveOptions, environment: Environment) -> Question:
     proof = None
     if options.digits is not None:
         exactly = {name: bindings[name] for name in values}
-        proof = Proof(options.digits, options.max_precision, lambda: {name: value() for name, value in exactly.items()})
-    return Question(equations, starts, values, by, options.order, unknowns.range, options.all, options.seed, proof)
+        proof = ProofOptions(
+            options.digits, options.max_precision, lambda: {name: value() for name, value in exactly.items()}
+        )
+    return RootQuestion(equations, starts, values, by, options.order, unknowns.range, options.all, options.seed, proof)
 
 
 _START = re.compile(r"\s*([^\W\d]\w*)\s*~")
@@ -173,7 +175,7 @@ def _ends(text: str, word: str, offset: int) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-def _tables(found: Roots, question: Question) -> Iterator[Table]:
+def _tables(found: Roots, question: RootQuestion) -> Iterator[Table]:
     if question.all and found.roots:
         rows = [_row(root) for root in found.roots]
         yield Table((*rows[0],), [(*row.values(),) for row in rows])

@@ -21,7 +21,7 @@ from gradcli.run.nested_texts import items
 _ALL = ":all"
 
 
-class Given(NamedTuple):
+class UncertainWords(NamedTuple):
     """A program, its inputs as `propagate` takes them, and what is said of them."""
 
     program: Module
@@ -30,7 +30,7 @@ class Given(NamedTuple):
     dof: dict[str, float]
 
 
-def given(options: Any, environment: Environment) -> Given:
+def given(options: Any, environment: Environment) -> UncertainWords:
     """Read the words and options of a command line, those of `inputs.BindingOptions`, `correlation`, `dof`,
     `digits` and `quiet`.
 
@@ -54,7 +54,7 @@ def given(options: Any, environment: Environment) -> Given:
     for text in options.dof or ():
         for names, number in _said(text, "--dof x=9"):
             _put(dof, _one(names, text), _number(number, text), text)
-    return Given(sources.program, values, correlation, dof)
+    return UncertainWords(sources.program, values, correlation, dof)
 
 
 def _of_file(word: str) -> bool:

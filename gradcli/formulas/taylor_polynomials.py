@@ -19,7 +19,7 @@ _LONGEST = 32
 FORMULAS, FUNCTIONS = ("text", "latex"), ("python", "c")
 
 
-class Term(NamedTuple):
+class TaylorTerm(NamedTuple):
     """A coefficient, as a float or a decimal, the fraction that it is where that is known, and powers of the variables."""
 
     powers: Sequence[int]
@@ -32,7 +32,7 @@ class Term(NamedTuple):
         return not str(self.value).startswith("|")
 
 
-def polynomial(terms: Sequence[Term], center: Mapping[str, Any]) -> str:
+def polynomial(terms: Sequence[TaylorTerm], center: Mapping[str, Any]) -> str:
     """The sum of terms that are not 0 in the expression language; the centre has the numbers, which may be fractions, that
     are taken from the variables of these names."""
     variables = [_shifted(name, at) for name, at in center.items()]
@@ -56,7 +56,7 @@ def _signed(number: Any) -> tuple[str, str]:
     return ("-", text[1:]) if text.startswith("-") else ("+", text)
 
 
-def _written(term: Term, variables: Sequence[str]) -> tuple[str, str]:
+def _written(term: TaylorTerm, variables: Sequence[str]) -> tuple[str, str]:
     """The sign of a term and the rest; "" for one that is 0, or not told from it."""
     exact, value = term.fraction, term.value
     if exact is not None and len(str(exact)) <= _LONGEST:

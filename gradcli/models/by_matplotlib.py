@@ -9,7 +9,7 @@ from typing import IO, Any
 from gradcli import arrays, installing
 from gradcli.errors import BackendError, UsageError, did_you_mean
 from gradcli.io import output
-from gradcli.models.charts import Arrows, Band, Chart, Field, Line, Points, density
+from gradcli.models.charts import Arrows, Band, Chart, Field, Points, Polyline, density
 from gradcli.timing import phase
 
 # The pictures that can be saved, by the ends of their names.
@@ -109,7 +109,7 @@ class _Drawing:
 
     def draw(self, chart: Chart) -> None:
         for layer in chart.layers:
-            if isinstance(layer, Line):
+            if isinstance(layer, Polyline):
                 self._line(layer)
             elif isinstance(layer, Points):
                 self._points(layer)
@@ -126,7 +126,7 @@ class _Drawing:
             outside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(labels) > _MOST_INSIDE else {}
             self.axes.legend(handles, labels, **outside)
 
-    def _line(self, line: Line) -> None:
+    def _line(self, line: Polyline) -> None:
         (artist,) = self.axes.plot(line.x, line.y, linewidth=1.5)
         self.keys.append((artist, line.label))
 

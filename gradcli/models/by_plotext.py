@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, installing
 from gradcli.errors import BackendError
-from gradcli.models.charts import Arrows, Band, Chart, Field, Layer, Line, Points
+from gradcli.models.charts import Arrows, Band, Chart, Field, Layer, Points, Polyline
 from gradcli.models.tick_marks import Axis
 from gradcli.timing import phase
 
@@ -68,7 +68,7 @@ class _Drawing:
         self.x, self.y = self._axis("x"), self._axis("y")
         # What each layer is drawn with.
         self.keys: list[tuple[str, str, Any]] = []
-        lines = sum(isinstance(layer, Line) for layer in chart.layers)
+        lines = sum(isinstance(layer, Polyline) for layer in chart.layers)
         self.fine = style.unicode and (style.colors or lines < 2)
 
     def text(self) -> str:
@@ -107,12 +107,12 @@ class _Drawing:
     # --- layers
 
     def _layer(self, layer: Layer) -> None:
-        if isinstance(layer, Line):
+        if isinstance(layer, Polyline):
             self._line(layer)
         elif isinstance(layer, Points):
             self._points(layer)
         elif isinstance(layer, Band):
-            self._line(Line(layer.label, layer.x, layer.low), "." if not self.style.unicode else "·")
+            self._line(Polyline(layer.label, layer.x, layer.low), "." if not self.style.unicode else "·")
             self._put(layer.x, layer.high, self.keys[-1][1], self.keys[-1][2], connected=True)
         else:
             self._field(layer)
@@ -122,7 +122,7 @@ class _Drawing:
         pixel = self.plotext.pixel(_COLORS[number % len(_COLORS)]) if self.style.colors else None
         return character or ("braille" if self.fine else _CHARACTERS[number % len(_CHARACTERS)]), pixel
 
-    def _line(self, line: Line, character: str | None = None) -> None:
+    def _line(self, line: Polyline, character: str | None = None) -> None:
         symbol, pixel = self._next(character)
         self.keys.append((line.label, symbol, pixel))
         self._put(line.x, line.y, symbol, pixel, connected=True)

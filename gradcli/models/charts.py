@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 
 
-class Line(NamedTuple):
+class Polyline(NamedTuple):
     """A curve through the points `x`, `y`, both `[n]`; nan is a gap in it."""
 
     label: str
@@ -55,7 +55,7 @@ class Field(NamedTuple):
     limits: tuple[float, float] | None = None
 
 
-Layer = Line | Points | Band | Field
+Layer = Polyline | Points | Band | Field
 
 
 class Chart(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.models import searches
 from gradcli.models.constraints import Constraints
-from gradcli.models.newton import Search
+from gradcli.models.newton import SearchEnd
 from gradcli.models.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optimality import Active, active, infeasible, is_stationary
 from gradcli.models.results import Watcher
@@ -27,12 +27,12 @@ _SLOW = 1_000
 
 def constrained(
     objective: Objective, constraints: Constraints, start: Any, low: Any, high: Any, most: int, watch: Watcher
-) -> Search:
+) -> SearchEnd:
     """Minimise under constraints, from `start` and, where that leads nowhere, from places beside it. What is found need
     neither be a minimum nor meet the constraints: the best of all is given, the first where several are alike."""
     np = arrays.numpy_namespace()
     generator = np.random.default_rng(0)
-    best: Search | None = None
+    best: SearchEnd | None = None
     for method, share in (*(("slsqp", share) for share in _ASIDE), ("trust-constr", 0.0)):
         moved = start + share * generator.standard_normal(len(start)) * np.maximum(1.0, abs(start))
         begin = np.clip(moved if share else start, low, high)
@@ -52,8 +52,8 @@ def constrained(
 
 
 def _better(
-    objective: Objective, constraints: Constraints, found: Search, best: Search | None, low: Any, high: Any
-) -> tuple[Search, bool]:
+    objective: Objective, constraints: Constraints, found: SearchEnd, best: SearchEnd | None, low: Any, high: Any
+) -> tuple[SearchEnd, bool]:
     """The better of two, and whether what was found is a minimum."""
     violated = _violation(constraints, found.point)
     is_feasible = not infeasible(constraints, found.point).any()
@@ -74,7 +74,7 @@ def _violation(constraints: Constraints, x: Any) -> float:
     return math.inf if math.isnan(found) else found
 
 
-def _is_minimum(objective: Objective, constraints: Constraints, found: Search, low: Any, high: Any) -> bool:
+def _is_minimum(objective: Objective, constraints: Constraints, found: SearchEnd, low: Any, high: Any) -> bool:
     from gradcli.models.optimality import kind
 
     there = active(found.gradient, constraints, found.point, low, high)
@@ -97,7 +97,7 @@ def lagrangian_hessian(objective: Objective, constraints: Constraints, x: Any, t
     return total if np.isfinite(total).all() else None
 
 
-def polished(objective: Objective, constraints: Constraints, found: Search, low: Any, high: Any) -> Search:
+def polished(objective: Objective, constraints: Constraints, found: SearchEnd, low: Any, high: Any) -> SearchEnd:
     """The point with all its digits: Newton's method on the equations of a minimum, with what is active held active, as
     long as they are met better and better."""
     np = arrays.numpy_namespace()
@@ -124,7 +124,7 @@ def polished(objective: Objective, constraints: Constraints, found: Search, low:
     return best
 
 
-def _snapped(objective: Objective, found: Search, low: Any, high: Any) -> Search:
+def _snapped(objective: Objective, found: SearchEnd, low: Any, high: Any) -> SearchEnd:
     """What was found, with variables that are on a bound but for rounding right there."""
     np = arrays.numpy_namespace()
     point = found.point
@@ -135,7 +135,7 @@ def _snapped(objective: Objective, found: Search, low: Any, high: Any) -> Search
     return found._replace(point=point, value=value, gradient=gradient) if math.isfinite(value) else found
 
 
-def _distance(constraints: Constraints, found: Search, there: Active) -> float:
+def _distance(constraints: Constraints, found: SearchEnd, there: Active) -> float:
     """How far the equations of a minimum are from being met."""
     np = arrays.numpy_namespace()
     violated = constraints.violation(constraints.residuals(found.point))
@@ -144,7 +144,7 @@ def _distance(constraints: Constraints, found: Search, there: Active) -> float:
     return float(np.linalg.norm(there.slope) + np.linalg.norm(np.maximum(violated, off)))
 
 
-def _newton_step(constraints: Constraints, found: Search, there: Active, hessian: Any) -> Any:
+def _newton_step(constraints: Constraints, found: SearchEnd, there: Active, hessian: Any) -> Any:
     np = arrays.numpy_namespace()
     free = ~there.fixed
     dense = hessian.toarray() if is_sparse(hessian) else hessian
@@ -162,12 +162,12 @@ def _newton_step(constraints: Constraints, found: Search, there: Active, hessian
 def _feasible(
     objective: Objective,
     constraints: Constraints,
-    best: Search,
+    best: SearchEnd,
     low: Any,
     high: Any,
     most: int,
     watch: Watcher,
-) -> Search:
+) -> SearchEnd:
     """A minimum from a point where the constraints hold, which is searched for first; where there is none, the point that
     violates them least."""
     from scipy.optimize import least_squares

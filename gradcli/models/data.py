@@ -62,7 +62,7 @@ class _Read(NamedTuple):
 _Reader = Callable[[Sequence[str], Sequence[str]], _Read]
 
 
-class Table:
+class DataTable:
     """A table, the rows of which are read when they are asked for: once, where it is a stream."""
 
     def __init__(self, columns: Sequence[str], read: _Reader | None) -> None:
@@ -75,10 +75,10 @@ class Table:
         """The names of what there is."""
         return [*self._titles, *self._vectors]
 
-    def with_names(self, titles: Mapping[str, str]) -> Table:
+    def with_names(self, titles: Mapping[str, str]) -> DataTable:
         """The table, where names stand for columns that are called otherwise. Raises BindingError for a column that is
         not there."""
-        found = Table([], self._read)
+        found = DataTable([], self._read)
         for name, title in titles.items():
             if title not in self._titles:
                 hint = did_you_mean(title, self._titles, self._listed())
@@ -92,7 +92,7 @@ class Table:
         found._vectors = dict(self._vectors)
         return found
 
-    def with_vectors(self, vectors: Mapping[str, Any]) -> Table:
+    def with_vectors(self, vectors: Mapping[str, Any]) -> DataTable:
         """The table with more columns, arrays of shape `[n]`. Raises BindingError for one that is there already."""
         for name in vectors:
             if name in self._titles:
@@ -136,14 +136,14 @@ class Table:
         return f"they have {', '.join(self.columns)}" if self.columns else "there are none: give a file, or x=[1,2,3]"
 
 
-def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None = None) -> Table:
+def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None = None) -> DataTable:
     """The table that `data` is: None for one without columns; the path of a file, or a list of paths, patterns and folders,
     where `-` is the `stream`; a data frame of Polars or pandas, an Arrow table, or a mapping of columns to arrays.
 
     Raises BindingError where it cannot be read, and CallError for what is no table.
     """
     if data is None:
-        return Table([], None)
+        return DataTable([], None)
     if isinstance(data, (str, os.PathLike)):
         data = [data]
     if isinstance(data, (list, tuple)) and all(isinstance(item, (str, os.PathLike)) for item in data):
@@ -154,7 +154,7 @@ def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None
         found = {name: numbers_of(*frame.column(name)) for name in numbers}
         return _Read(frame.rows(), found, {name: _texts(*frame.column(name)) for name in texts})
 
-    return Table(frame.columns, read)
+    return DataTable(frame.columns, read)
 
 
 def _texts(values: Any, missing: Any) -> Sequence[str | None]:
@@ -162,7 +162,7 @@ def _texts(values: Any, missing: Any) -> Sequence[str | None]:
     return [None if is_gone else str(value) for value, is_gone in zip(values.tolist(), gone)]
 
 
-def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) -> Table:
+def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) -> DataTable:
     sources = [STDIN] if words == [STDIN] else files(words)
     together = Together(sources, reading, stream)
 
@@ -189,7 +189,7 @@ def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) 
         }
         return _Read(count, found, {name: [t for b in blocks for t in b.texts[name]] for name in texts})
 
-    return Table(together.columns or [], read)
+    return DataTable(together.columns or [], read)
 
 
 def _check(name: str, column: Column, before: int) -> None:

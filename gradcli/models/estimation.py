@@ -32,7 +32,7 @@ _REACH = 1.0
 _POLISHED = 4
 
 
-class Search(NamedTuple):
+class SearchOptions(NamedTuple):
     """How to search: from so many `starts` where parameters have none, chosen by a `seed`; `watch` is told of it."""
 
     starts: int = 32
@@ -60,13 +60,13 @@ class _Found(NamedTuple):
     agreed: int
 
 
-def estimated(problem: Problem, start: Any, search: Search | None = None) -> Ending:
+def estimated(problem: Problem, start: Any, search: SearchOptions | None = None) -> Ending:
     """The estimates of the parameters, from a start `[p]`, which is nan for those without one.
 
     Raises EvaluationError, with the place, where the model has no finite value at a start that was given.
     """
     np = arrays.numpy_namespace()
-    search = search or Search()
+    search = search or SearchOptions()
     for failed in problem.with_rows(slice(0, 1)).results(np.where(np.isnan(start), 1.0, start)).failures:
         if failed.error.exit_status is ExitStatus.USAGE or isinstance(failed.error, LimitError):
             # It is the program's, not the numbers', and would be that of every row at every point.
@@ -100,7 +100,7 @@ def estimated(problem: Problem, start: Any, search: Search | None = None) -> End
 
 def local(problem: Problem, point: Any) -> Ending:
     """The minimum near a point `[p]`, from there alone."""
-    return _ending(_from_one(problem, point, [], _WAYS[:1], Search()), [])
+    return _ending(_from_one(problem, point, [], _WAYS[:1], SearchOptions()), [])
 
 
 def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
@@ -133,7 +133,9 @@ def _projectable(problem: Problem, point: Any) -> list[int]:
     return [i for i in linear_parameters(problem, point) if unbounded[i]]
 
 
-def _from_one(problem: Problem, point: Any, linear: Sequence[int], ways: Sequence[_Way], search: Search) -> _Found:
+def _from_one(
+    problem: Problem, point: Any, linear: Sequence[int], ways: Sequence[_Way], search: SearchOptions
+) -> _Found:
     """From one point, by several ways until one comes to a minimum."""
     best, iterations, evaluations = None, 0, 0
     for way in ways:
@@ -153,7 +155,7 @@ def _from_one(problem: Problem, point: Any, linear: Sequence[int], ways: Sequenc
     return _Found(*best, iterations, evaluations, 1, int(best[1] is None))
 
 
-def _settled(problem: Problem, point: Any, linear: Sequence[int], reach: float, search: Search) -> Polished:
+def _settled(problem: Problem, point: Any, linear: Sequence[int], reach: float, search: SearchOptions) -> Polished:
     """The minimum near a point: where there are very many rows, some of them come near it."""
     np = arrays.numpy_namespace()
     iterations = evaluations = 0
@@ -167,7 +169,7 @@ def _settled(problem: Problem, point: Any, linear: Sequence[int], reach: float, 
     return last._replace(iterations=iterations + last.iterations, evaluations=evaluations + last.evaluations)
 
 
-def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: float, search: Search) -> Descended:
+def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: float, search: SearchOptions) -> Descended:
     return descend(
         lambda at, _: linearised(problem, at),
         points,
@@ -181,7 +183,7 @@ def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: floa
     )
 
 
-def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Search) -> _Found:
+def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: SearchOptions) -> _Found:
     """The lowest minimum that is found from several points; where there are many rows, some of them tell which."""
     np = arrays.numpy_namespace()
     points = start_values(problem, start, linear, search.starts, search.seed)

@@ -10,9 +10,9 @@ import numpy as np
 from gradcli.errors import UsageError
 from gradcli.io import system
 from gradcli.io.output import write_atomically
-from gradcli.models.charts import Band, Chart, Layer, Line, Points
+from gradcli.models.charts import Band, Chart, Layer, Points, Polyline
 from gradcli.models.data import Data
-from gradcli.models.fit_problems import Posed
+from gradcli.models.fit_problems import PosedFit
 from gradcli.models.fit_requests import Concluded, FitRequest, Solved
 from gradcli.models.fit_tables import prediction, residuals
 from gradcli.models.problems import Problem
@@ -48,7 +48,7 @@ def write(
     files: FitFiles,
     concluded: Sequence[Concluded],
     groups: Sequence[Any],
-    question: Posed,
+    question: PosedFit,
     request: FitRequest,
     everything: Data,
     data: Data,
@@ -85,7 +85,7 @@ def _nothing(names: Sequence[str], count: int) -> dict[str, Any]:
     return {name: np.full(count, np.nan) for name in names}
 
 
-def _residuals(found: Concluded, rows: Any, question: Posed, request: FitRequest, data: Data) -> dict[str, Any]:
+def _residuals(found: Concluded, rows: Any, question: PosedFit, request: FitRequest, data: Data) -> dict[str, Any]:
     """The rows of a fit by their numbers in the table, what the model reads of them, and what is said of them."""
     problem = question.problem.with_rows(rows)
     table = {"row": data.rows[rows] + 1, **_named(request, found.fit.group, len(rows)), **problem.columns}
@@ -98,7 +98,7 @@ def _residuals(found: Concluded, rows: Any, question: Posed, request: FitRequest
     return table | residuals(value, first, problem.response, problem.sigma, statistics, place, problem.known)
 
 
-def _predicted(found: Concluded, question: Posed, request: FitRequest, everything: Data) -> dict[str, Any]:
+def _predicted(found: Concluded, question: PosedFit, request: FitRequest, everything: Data) -> dict[str, Any]:
     """The rows of the table that have all predictors, and what the model says of them."""
     columns = {name: everything.columns[name] for name in question.problem.columns}
     sigma: Any = everything.columns[request.sigma] if isinstance(request.sigma, str) else question.problem.sigma
@@ -120,7 +120,7 @@ def _bands(problem: Problem, solved: Solved, columns: Mapping[str, Any], count: 
     return prediction(value, first[:, ending.free], sigma, statistics, place, problem.known)
 
 
-def _draw(path: str, found: Concluded, question: Posed, request: FitRequest, save: Callable[..., None]) -> None:
+def _draw(path: str, found: Concluded, question: PosedFit, request: FitRequest, save: Callable[..., None]) -> None:
     """The data with the curve and its band, over the one predictor; where there are several, what was observed over what
     the model says."""
     from gradcli.models.by_matplotlib import save as save_picture
@@ -136,10 +136,10 @@ def _draw(path: str, found: Concluded, question: Posed, request: FitRequest, sav
         curve = _bands(problem, found.solved, {across: x}, len(x), 1.0)
         points = Points("data", column, problem.response, error)
         band = Band(f"{100 * problem.known.level:g} % confidence", x, curve["low"], curve["high"])
-        layers = (points, Line("fit", x, curve["value"]), band)
+        layers = (points, Polyline("fit", x, curve["value"]), band)
     else:
         across = "fitted"
         value, _ = problem.rows(found.solved.ending.point)
         ends = np.array([value.min(), value.max()])
-        layers = (Points("data", value, problem.response, error), Line("where they agree", ends, ends))
+        layers = (Points("data", value, problem.response, error), Polyline("where they agree", ends, ends))
     save_picture(Chart(layers, x=across, y=question.response_name, title=request.model), path, save)

@@ -9,7 +9,7 @@ from gradcli import arrays
 from gradcli.errors import BindingError, Span, UsageError, did_you_mean
 from gradcli.language import scope
 from gradcli.language.syntax import tree
-from gradcli.models.data import Data, Table
+from gradcli.models.data import Data, DataTable
 from gradcli.models.inference import Assumptions
 from gradcli.models.likelihoods import check_response
 from gradcli.models.model_texts import ModelText
@@ -28,7 +28,7 @@ class Parameters(NamedTuple):
     priors: Mapping[str, tuple[float, float]] = {}
 
 
-class Names(NamedTuple):
+class ModelNames(NamedTuple):
     """The names of a model: the `predictors`, columns of the data that it reads, `columns`, those that its response reads
     too, and `parameters`, in the order of the text; `needed` are all columns that must have numbers."""
 
@@ -38,7 +38,7 @@ class Names(NamedTuple):
     needed: tuple[str, ...]
 
 
-class Posed(NamedTuple):
+class PosedFit(NamedTuple):
     """A problem, the `names` of all parameters, those that are fixed among them, where the search for the others begins
     `[p]`: nan where nothing is said, and what the response is called."""
 
@@ -48,7 +48,7 @@ class Posed(NamedTuple):
     response_name: str
 
 
-def names_of(text: ModelText, table: Table, given: Parameters, others: Sequence[str] = ()) -> Names:
+def names_of(text: ModelText, table: DataTable, given: Parameters, others: Sequence[str] = ()) -> ModelNames:
     """The names of a model for a table; `others` are columns that are needed too.
 
     Raises BindingError for a name in the response that is no column, for what is said of a parameter that the model has
@@ -89,7 +89,7 @@ def names_of(text: ModelText, table: Table, given: Parameters, others: Sequence[
             "the model has no parameters to fit",
             hint="every name that it reads is a column of the data" + (" or fixed" if given.fixed else ""),
         )
-    return Names(
+    return ModelNames(
         predictors, tuple(dict.fromkeys(columns)), tuple(parameters), tuple(dict.fromkeys([*columns, *others]))
     )
 
@@ -105,13 +105,13 @@ def _check_known(name: str, what: str, parameters: Sequence[str], columns: Seque
 
 def posed(
     text: ModelText,
-    names: Names,
+    names: ModelNames,
     data: Data,
     given: Parameters,
     known: Assumptions,
     sigma: Any,
     limits: tuple[int, int],
-) -> Posed:
+) -> PosedFit:
     """The problem for some data, with standard deviations `sigma`, `[n]` or one.
 
     Raises BindingError for too few data, for standard deviations that are none, and for a start outside its bounds.
@@ -159,7 +159,7 @@ def posed(
         bounds=(low, high),
         limits=limits,
     )
-    return Posed(problem, names.parameters, start, text.response_name)
+    return PosedFit(problem, names.parameters, start, text.response_name)
 
 
 def _check_sigma(sigma: Any) -> None:

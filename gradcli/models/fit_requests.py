@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models.data import Table
+from gradcli.models.data import DataTable
 from gradcli.models.fit_problems import Parameters
 from gradcli.models.fitted import Ending, Fit
 from gradcli.models.inference import Assumptions, Statistics
@@ -21,7 +21,7 @@ class FitRequest(NamedTuple):
 
     model: str
     response: str | None
-    table: Table
+    table: DataTable
     parameters: Parameters
     known: Assumptions
     sigma: str | float | None = None

@@ -10,7 +10,7 @@ from gradcli.errors import BindingError
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import uncertain_values
 from gradcli.models.data import table_of
-from gradcli.models.estimation import Search
+from gradcli.models.estimation import SearchOptions
 from gradcli.models.fit_files import FitFiles
 from gradcli.models.fit_problems import Parameters
 from gradcli.models.fit_requests import FitRequest
@@ -82,7 +82,7 @@ def fit(
         profile,
         (max_steps, max_elements),
     )
-    found = performed(request, Search(starts, seed, watch), FitFiles(residuals, predict, plot)).fits
+    found = performed(request, SearchOptions(starts, seed, watch), FitFiles(residuals, predict, plot)).fits
     return found[0] if by is None else found
 
 

@@ -16,7 +16,7 @@ _BENT = 0.3
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ParameterEstimate:
     """Of a parameter: its value, standard error, their ratio, and the confidence interval. What is `fixed` has an error of
     0, what the data do not determine an infinite one, and what is at a bound has none: that and its interval are nan."""
 
@@ -57,7 +57,7 @@ class Fit:
     dof: int
     converged: bool
     message: str
-    estimates: Mapping[str, Estimate]
+    estimates: Mapping[str, ParameterEstimate]
     covariance: Any
     correlation: Any
     rss: float
@@ -150,7 +150,7 @@ def fitted(
                 converged=ending.converged,
                 message=ending.message,
                 estimates={
-                    name: Estimate(value, error, t, least, most, name in fixed)
+                    name: ParameterEstimate(value, error, t, least, most, name in fixed)
                     for name, (value, error, t, least, most) in zip(names, of_each[i])
                 },
                 covariance=covariance[i],
@@ -177,7 +177,7 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
         converged=False,
         message=f"not converged: {message}",
         estimates={
-            name: Estimate(fixed.get(name, nothing), nothing, nothing, nothing, nothing, name in fixed)
+            name: ParameterEstimate(fixed.get(name, nothing), nothing, nothing, nothing, nothing, name in fixed)
             for name in names
         },
         covariance=matrix,

@@ -11,9 +11,9 @@ from gradcli import limits
 from gradcli.errors import BindingError, GradcliError, UsageError, did_you_mean
 from gradcli.models.data import Data
 from gradcli.models.distance_fits import DistanceFit, check_predictors, distance_fit
-from gradcli.models.estimation import CONVERGED, Search, estimated, message_of
+from gradcli.models.estimation import CONVERGED, SearchOptions, estimated, message_of
 from gradcli.models.fit_files import FitFiles, write
-from gradcli.models.fit_problems import Posed, names_of, posed
+from gradcli.models.fit_problems import PosedFit, names_of, posed
 from gradcli.models.fit_requests import Concluded, FitRequest, Performed, Solved
 from gradcli.models.fitted import Ending, Starts, failed, fitted
 from gradcli.models.group_fits import Stacked, by_size, fit_stacked
@@ -23,7 +23,7 @@ from gradcli.models.problems import Problem
 from gradcli.models.profiles import profile
 
 
-def performed(request: FitRequest, search: Search, files: FitFiles) -> Performed:
+def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Performed:
     """Fit as asked, and write the files that are asked for.
 
     Raises BindingError for names and data that do not fit together, UsageError for what cannot be asked together, and
@@ -82,7 +82,12 @@ def _grouped(keys: Sequence[str | None]) -> dict[str | None, Any]:
 
 
 def _concluded(
-    question: Posed, request: FitRequest, data: Data, search: Search, rows: Any = None, group: str | None = None
+    question: PosedFit,
+    request: FitRequest,
+    data: Data,
+    search: SearchOptions,
+    rows: Any = None,
+    group: str | None = None,
 ) -> Concluded:
     """The fit of all rows, or of some."""
     problem = question.problem if rows is None else question.problem.with_rows(rows)
@@ -98,7 +103,7 @@ def _concluded(
     return _told(question, request, problem, Solved(ending, found), group)
 
 
-def _told(question: Posed, request: FitRequest, problem: Problem, solved: Solved, group: str | None) -> Concluded:
+def _told(question: PosedFit, request: FitRequest, problem: Problem, solved: Solved, group: str | None) -> Concluded:
     """With the fit, whose intervals are by the profile where that is asked for."""
     fixed = problem.fixed
     intervals = None
@@ -169,7 +174,7 @@ def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> tuple
 
 
 def _of_groups(
-    question: Posed, request: FitRequest, data: Data, groups: Mapping[str | None, Any], search: Search
+    question: PosedFit, request: FitRequest, data: Data, groups: Mapping[str | None, Any], search: SearchOptions
 ) -> list[Concluded]:
     """A fit for each group: of all that can be together, and of the others one by one."""
     found: dict[str | None, Concluded] = {}
@@ -189,7 +194,7 @@ def _of_groups(
 
 
 def _together(
-    question: Posed, request: FitRequest, groups: Mapping[str | None, Any], search: Search
+    question: PosedFit, request: FitRequest, groups: Mapping[str | None, Any], search: SearchOptions
 ) -> dict[str | None, Concluded]:
     """The fits of groups that come to a minimum from the start that is given, or else from where all rows are fitted
     best."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.models.local_search import search
-from gradcli.models.newton import Search
-from gradcli.models.posing import Posed
+from gradcli.models.newton import SearchEnd
+from gradcli.models.posing import PosedObjective
 from gradcli.models.results import Watcher
 from gradcli.models.verdicts import judged
 
@@ -22,12 +22,12 @@ _APART = 1e-5
 _AROUND = 10.0
 
 
-def search_globally(posed: Posed, method: str, most: int, seed: int, watch: Watcher) -> tuple[Search, int]:
+def search_globally(posed: PosedObjective, method: str, most: int, seed: int, watch: Watcher) -> tuple[SearchEnd, int]:
     """The lowest minimum that the starts lead to, and the number of different ones. The starts are a Latin hypercube
     between the bounds, where there are such, and around the given start, which is the first of them."""
     np = arrays.numpy_namespace()
-    found: list[Search] = []
-    first: Search | None = None
+    found: list[SearchEnd] = []
+    first: SearchEnd | None = None
     spent = 0
     for number, start in enumerate(_starts(posed, seed)):
         if not math.isfinite(posed.objective.value_and_gradient(start)[0]):
@@ -38,7 +38,7 @@ def search_globally(posed: Posed, method: str, most: int, seed: int, watch: Watc
             found.append(ended)
         elif first is None:
             first = ended
-    different: list[Search] = []
+    different: list[SearchEnd] = []
     for each in sorted(found, key=lambda each: each.value):
         if not any(_is_same(each, other, np) for other in different):
             different.append(each)
@@ -47,12 +47,12 @@ def search_globally(posed: Posed, method: str, most: int, seed: int, watch: Watc
     return lowest._replace(iterations=spent), len(different)
 
 
-def _is_same(one: Search, other: Search, np: Any) -> bool:
+def _is_same(one: SearchEnd, other: SearchEnd, np: Any) -> bool:
     near = abs(one.point - other.point) <= _APART * (1.0 + abs(one.point))
     return bool(near.all()) and abs(one.value - other.value) <= _APART * (1.0 + abs(one.value))
 
 
-def _starts(posed: Posed, seed: int) -> Any:
+def _starts(posed: PosedObjective, seed: int) -> Any:
     """Vectors `[k, n]`: each variable has one number in each of k - 1 equal parts of its range."""
     np = arrays.numpy_namespace()
     size = len(posed.start)

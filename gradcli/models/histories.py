@@ -47,12 +47,12 @@ class History:
     def save_curve(self, path: str, title: str, save: output.Save = output.write_atomically) -> None:
         """Draw the objective by the iterations, on a logarithmic axis where it is above 0 throughout."""
         from gradcli.models import by_matplotlib
-        from gradcli.models.charts import Chart, Line
+        from gradcli.models.charts import Chart, Polyline
 
         numbers = [i.number for i in self.iterations]
         values = [i.objective for i in self.iterations]
         log = "y" if values and min(values) > 0 else ""
-        chart = Chart([Line("objective", numbers, values)], x="iteration", y="objective", title=title, log=log)
+        chart = Chart([Polyline("objective", numbers, values)], x="iteration", y="objective", title=title, log=log)
         by_matplotlib.save(chart, path, save)
 
 

@@ -9,13 +9,13 @@ from gradcli import arrays
 from gradcli.errors import LimitError, UsageError
 from gradcli.models import searches
 from gradcli.models.constrained import constrained, polished
-from gradcli.models.newton import NoHessianError, Search, newton
+from gradcli.models.newton import NoHessianError, SearchEnd, newton
 from gradcli.models.objectives import MOST_DENSE
-from gradcli.models.posing import Posed
+from gradcli.models.posing import PosedObjective
 from gradcli.models.results import Watcher
 
 
-def search(posed: Posed, start: Any, method: str, most: int, watch: Watcher) -> Search:
+def search(posed: PosedObjective, start: Any, method: str, most: int, watch: Watcher) -> SearchEnd:
     """Minimise from `start` by a method, or by the one that suits: Newton's with exact Hessians, where these are no larger
     than can be solved with or are sparse; else one of products of the Hessian with vectors, or of gradients alone."""
     given = (posed.objective, posed.constraints, start, posed.low, posed.high)

@@ -10,12 +10,12 @@ from gradcli import arrays
 from gradcli.errors import BindingError, UsageError, did_you_mean, expect, expect_callable, flag
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import histories, optimality, searches
-from gradcli.models.data import Table, table_of
+from gradcli.models.data import DataTable, table_of
 from gradcli.models.global_search import search_globally
 from gradcli.models.local_search import search
-from gradcli.models.newton import Search
+from gradcli.models.newton import SearchEnd
 from gradcli.models.packing import Bounds
-from gradcli.models.posing import Asked, Posed, posed
+from gradcli.models.posing import MinimizeRequest, PosedObjective, posed
 from gradcli.models.results import Iteration, Watcher
 from gradcli.models.sensitivities import Sensitivity, sensitivities
 from gradcli.models.training import STOCHASTIC, Training, train
@@ -123,12 +123,12 @@ def minimize(
     if flag(global_, "global_") and method in STOCHASTIC:
         raise UsageError(f"--global and --method {method} contradict each other", hint="leave out one of them")
     constants = _listed(sensitivity)
-    asked = Asked(
+    asked = MinimizeRequest(
         program,
         {**(values or {}), **named},
         None if wrt is None else _listed(wrt),
         [*_listed(const or ()), *(name for name in constants if name not in _listed(const or ()))],
-        data if isinstance(data, Table) else table_of(data),
+        data if isinstance(data, DataTable) else table_of(data),
         bounds,
         _listed(subject_to),
         flag(max, "max"),
@@ -157,7 +157,9 @@ def _listed(names: Sequence[str] | str) -> list[str]:
     return [names] if isinstance(names, str) else [*converted.listed(names)]
 
 
-def _result(problem: Posed, found: Search, constants: Sequence[str], minima: int | None, training: Training) -> Minimum:
+def _result(
+    problem: PosedObjective, found: SearchEnd, constants: Sequence[str], minima: int | None, training: Training
+) -> Minimum:
     """What is to be said of the point that was found."""
     np = arrays.numpy_namespace()
     objective, constraints, x = problem.objective, problem.constraints, found.point
@@ -189,7 +191,7 @@ def _result(problem: Posed, found: Search, constants: Sequence[str], minima: int
     )
 
 
-def _multipliers(problem: Posed, there: optimality.Active, x: Any) -> dict[str, float] | None:
+def _multipliers(problem: PosedObjective, there: optimality.Active, x: Any) -> dict[str, float] | None:
     """By the text of each constraint and bound that is active; None where there are none to be active."""
     np = arrays.numpy_namespace()
     if not len(problem.constraints) and not (np.isfinite(problem.low) | np.isfinite(problem.high)).any():

@@ -23,7 +23,7 @@ _ROUNDING = 1e-13
 _DEEP, _FAR = -1e30, 1e30
 
 
-class Search(NamedTuple):
+class SearchEnd(NamedTuple):
     """Where a search ended, and how: `converged` says that the method saw a minimum, not that there is one."""
 
     point: Any
@@ -46,7 +46,7 @@ def held(x: Any, gradient: Any, low: Any, high: Any) -> Any:
     return ((x <= low) & (gradient > 0)) | ((x >= high) & (gradient < 0)) | (low == high)
 
 
-def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, watch: Watcher) -> Search:
+def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, watch: Watcher) -> SearchEnd:
     """Minimise from `start` between `low` and `high`, vectors of length n, in at most `most` iterations; the objective
     is finite at the start. Raises NoHessianError.
 
@@ -62,7 +62,7 @@ def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, wat
 
 def _newton(
     objective: Objective, start: Any, low: Any, high: Any, most: int, watch: Watcher, *, by_curvature: bool
-) -> Search:
+) -> SearchEnd:
     np = arrays.numpy_namespace()
     x = start
     value, gradient = objective.value_and_gradient(x)
@@ -72,7 +72,7 @@ def _newton(
         free = ~held(x, gradient, low, high)
         watch(Iteration(number, objective.sign * value, float(np.linalg.norm(gradient[free])), x))
         if not free.any():
-            return Search(x, value, gradient, number, True, "every variable is held by a bound")
+            return SearchEnd(x, value, gradient, number, True, "every variable is held by a bound")
         scales = np.sqrt(abs(hessian.diagonal())) if by_curvature else np.ones(len(x))
         units = np.where(scales > 0, scales, 1.0)[free]
         reduced, slope = _scaled(hessian, free, units), gradient[free] / units
@@ -88,15 +88,15 @@ def _newton(
             norm = float(np.linalg.norm(change[free] * units))
             inside = float(np.linalg.norm(found.direction)) < 0.9 * radius
             if inside and expected <= _SHARE * abs(value) + _NOTHING:
-                return _polished(objective, Search(x, value, gradient, number, True, _MINIMUM), trial, low, high)
+                return _polished(objective, SearchEnd(x, value, gradient, number, True, _MINIMUM), trial, low, high)
             if norm <= 1e-16 * float(np.linalg.norm(x[free] * units)) or norm < 1e-150:
-                return Search(x, value, gradient, number, not gradient[free].any(), _STUCK)
+                return SearchEnd(x, value, gradient, number, not gradient[free].any(), _STUCK)
             if expected <= 0:
                 radius = norm / 4
                 continue
             trial_value, trial_gradient = objective.value_and_gradient(trial)
             if trial_value < _DEEP * max(1.0, abs(value)) or ((abs(trial) > _FAR).any() and trial_value < value):
-                return Search(trial, trial_value, trial_gradient, number + 1, False, UNBOUNDED)
+                return SearchEnd(trial, trial_value, trial_gradient, number + 1, False, UNBOUNDED)
             gained = value - trial_value
             if expected <= _ROUNDING * abs(value) and abs(gained) <= _ROUNDING * abs(value):
                 # The objective is flat in its digits; its gradient is not.
@@ -109,7 +109,7 @@ def _newton(
             moved = ratio > 1e-4
         x, value, gradient = trial, trial_value, trial_gradient
         hessian = _hessian(objective, x)
-    return Search(x, value, gradient, most, False, f"there is no minimum after {most:,} iterations")
+    return SearchEnd(x, value, gradient, most, False, f"there is no minimum after {most:,} iterations")
 
 
 _MINIMUM = "the gradient vanishes"
@@ -128,7 +128,7 @@ def _norm(gradient: Any, free: Any, units: Any) -> float:
     return float(arrays.numpy_namespace().linalg.norm(gradient[free] / units))
 
 
-def _polished(objective: Objective, found: Search, trial: Any, low: Any, high: Any) -> Search:
+def _polished(objective: Objective, found: SearchEnd, trial: Any, low: Any, high: Any) -> SearchEnd:
     """What a last step gives, where the gradient is smaller there: it has more digits of the point."""
     np = arrays.numpy_namespace()
     value, gradient = objective.value_and_gradient(trial)

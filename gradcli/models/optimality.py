@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.models.constraints import Constraints
-from gradcli.models.newton import Search, held
+from gradcli.models.newton import SearchEnd, held
 from gradcli.models.objectives import Objective, is_sparse
 from gradcli.models.subproblems import is_definite
 
@@ -92,7 +92,7 @@ def infeasible(constraints: Constraints, x: Any) -> Any:
     return ~(constraints.violation(residuals) <= _tolerances(constraints.jacobian(x), x, RESIDUAL))
 
 
-def is_stationary(objective: Objective, found: Search, slope: Any, hessian: Any) -> bool:
+def is_stationary(objective: Objective, found: SearchEnd, slope: Any, hessian: Any) -> bool:
     """Whether a slope is 0 as far as floats tell: beside the gradients that it is the sum of, and that at the start,
     beside the rounding of the variables, or because a Newton step would gain nothing."""
     np = arrays.numpy_namespace()

@@ -11,14 +11,14 @@ from gradcli.errors import BindingError, DifferentiationError, EvaluationError, 
 from gradcli.language import scope
 from gradcli.models.bounds import bounds_of
 from gradcli.models.constraints import Constraints, relations
-from gradcli.models.data import Table
+from gradcli.models.data import DataTable
 from gradcli.models.objectives import Objective
 from gradcli.models.packing import Bounds, Packing
 from gradcli.run import converted, session
 from gradcli.run.programs import CompiledProgram
 
 
-class Asked(NamedTuple):
+class MinimizeRequest(NamedTuple):
     """What is to be minimised, as it was asked for: the `values` of names, those of them that are `varied` (all but the
     `constant` ones where that is None), the `table` of data, bounds and constraints."""
 
@@ -26,13 +26,13 @@ class Asked(NamedTuple):
     values: Mapping[str, Any]
     varied: Sequence[str] | None
     constant: Sequence[str]
-    table: Table
+    table: DataTable
     bounds: Mapping[str, Bounds] | Sequence[str] | str | None
     subject_to: Sequence[str]
     is_maximum: bool
 
 
-class Posed(NamedTuple):
+class PosedObjective(NamedTuple):
     """What is minimised: from `start` `[n]`, between `low` and `high` `[n]`. Of the data, `rows` have all numbers and
     `left_out` others have not; `by_row` are the constants that have a number for each row."""
 
@@ -46,7 +46,7 @@ class Posed(NamedTuple):
     left_out: int
 
 
-def posed(asked: Asked, compile: Callable[[str], CompiledProgram], budget: tuple[int, int]) -> Posed:
+def posed(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], budget: tuple[int, int]) -> PosedObjective:
     """Raises what compiling and evaluating raise, BindingError for a name without a value, one that nothing reads, and a
     start outside of its bounds, and EvaluationError where there is no number at the start."""
     program = compile(asked.text)
@@ -81,7 +81,7 @@ def posed(asked: Asked, compile: Callable[[str], CompiledProgram], budget: tuple
     constraints.begin(start)
     rows = len(data.rows) or max((arrays.shape(v)[0] for v in used.values() if arrays.shape(v)), default=0)
     by_row = [name for name, value in used.items() if arrays.shape(value)[:1] == (rows,)]
-    return Posed(objective, constraints, start, low, high, rows, by_row, data.left_out)
+    return PosedObjective(objective, constraints, start, low, high, rows, by_row, data.left_out)
 
 
 def _number(name: str, value: Any) -> Any:
@@ -91,7 +91,7 @@ def _number(name: str, value: Any) -> Any:
     return found
 
 
-def _varied(asked: Asked, values: Mapping[str, Any]) -> list[str]:
+def _varied(asked: MinimizeRequest, values: Mapping[str, Any]) -> list[str]:
     varied = [n for n in values if n not in asked.constant] if asked.varied is None else [*asked.varied]
     for name in (*varied, *asked.constant):
         if name not in values:
@@ -104,7 +104,7 @@ def _varied(asked: Asked, values: Mapping[str, Any]) -> list[str]:
     return varied
 
 
-def _check_names(asked: Asked, program: CompiledProgram, reads: Sequence[str], known: set[str]) -> None:
+def _check_names(asked: MinimizeRequest, program: CompiledProgram, reads: Sequence[str], known: set[str]) -> None:
     own = scope.outer_reads(program.program)
     for name in asked.values:
         if name not in own and name not in reads:

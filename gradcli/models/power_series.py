@@ -19,13 +19,13 @@ from gradcli.errors import (
     did_you_mean,
     expect,
 )
-from gradcli.formulas.taylor_polynomials import FORMULAS, FUNCTIONS, Term, formula, polynomial
+from gradcli.formulas.taylor_polynomials import FORMULAS, FUNCTIONS, TaylorTerm, formula, polynomial
 from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models.convergence import ENOUGH, Radius, suggested_radius
 from gradcli.models.results import MAY_BE_NULL
-from gradcli.models.taylor_coefficients import Expansion, Question, check_comparisons, in_balls, in_floats
+from gradcli.models.taylor_coefficients import Expansion, SeriesQuestion, check_comparisons, in_balls, in_floats
 from gradcli.run import converted
 from gradcli.run.derivation import example
 from gradcli.run.diagnose import Warning
@@ -47,7 +47,7 @@ class Coefficient:
 
 
 @dataclass(frozen=True)
-class Series:
+class PowerSeries:
     """A Taylor polynomial, of total degree `order` around `center`. `remainder` bounds how far it is from the program
     where that was asked for; `radius` is that of convergence as the coefficients suggest it by `radius_method`, None where
     they do not."""
@@ -85,7 +85,7 @@ def series(
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
     **named: Any,
-) -> Series:
+) -> PowerSeries:
     """The Taylor polynomial of a scalar program to total degree `order`, in the names `wrt`, all inputs where that is None,
     around their values: `series("sin(x)", x=0, order=7)`.
 
@@ -111,21 +111,21 @@ def series(
         missing = next((name for name in names if name not in given), None)
         if missing is not None:
             raise BindingError(f"a series is around a point, and '{missing}' has no value", hint=f"give {missing}=0")
-        question = Question(tree, partial(in_namespace, given), names, order)
+        question = SeriesQuestion(tree, partial(in_namespace, given), names, order)
         return expanded(question, over=over, digits=digits, max_precision=max_precision).series
 
 
-class Answer(NamedTuple):
+class SeriesAnswer(NamedTuple):
     """A series, whether each number of it has the digits that were asked for, and what there is to say of the run."""
 
-    series: Series
+    series: PowerSeries
     complete: bool
     warnings: Sequence[Warning]
 
 
 def expanded(
-    question: Question, *, over: Any = None, digits: int | None = None, max_precision: int = MAX_PRECISION
-) -> Answer:
+    question: SeriesQuestion, *, over: Any = None, digits: int | None = None, max_precision: int = MAX_PRECISION
+) -> SeriesAnswer:
     """What a question asks for, within the limits of a run; see `series`."""
     if type(question.order) is not int or question.order < 0:
         raise UsageError("the order of a series is a whole number from 0 on", hint="order 6 ends with x**6")
@@ -133,7 +133,7 @@ def expanded(
     if question.order:
         check_comparisons(question)
     found = _expansion(question, digits, max_precision)
-    labels, terms = [*found.center], [Term(p, n.value, n.fraction) for p, n in found.coefficients.items()]
+    labels, terms = [*found.center], [TaylorTerm(p, n.value, n.fraction) for p, n in found.coefficients.items()]
     center = {label: n.value if n.fraction is None else n.fraction for label, n in found.center.items()}
     radius = Radius(None, None)
     if len(labels) == 1 and question.order:
@@ -144,7 +144,7 @@ def expanded(
         from gradcli.models.remainders import remainder_over
 
         remainder = remainder_over(question, over if isinstance(over, Mapping) else {None: over})
-    made = Series(
+    made = PowerSeries(
         {label: n.value for label, n in found.center.items()},
         question.order,
         [Coefficient([*t.powers], t.value, None if t.fraction is None else str(t.fraction)) for t in terms],
@@ -153,10 +153,10 @@ def expanded(
         radius.value,
         radius.method,
     )
-    return Answer(made, all(t.is_told for t in terms), found.warnings)
+    return SeriesAnswer(made, all(t.is_told for t in terms), found.warnings)
 
 
-def _expansion(question: Question, digits: int | None, max_precision: int) -> Expansion:
+def _expansion(question: SeriesQuestion, digits: int | None, max_precision: int) -> Expansion:
     """In balls, and in floats where these cannot be and no digits were asked for."""
     if digits is not None:
         return in_balls(question, digits, max_precision)
@@ -167,7 +167,7 @@ def _expansion(question: Question, digits: int | None, max_precision: int) -> Ex
         return in_floats(question)
 
 
-def _further(question: Question, terms: Sequence[Term]) -> Sequence[float]:
+def _further(question: SeriesQuestion, terms: Sequence[TaylorTerm]) -> Sequence[float]:
     """As many coefficients as show a trend; none where there are not so many."""
     if question.order >= ENOUGH:
         return [float(t.value) if t.is_told else 0.0 for t in terms]

@@ -31,7 +31,7 @@ _SIMPLE = 1_000
 Numbers = dict[str, Any]
 
 
-class Proof(NamedTuple):
+class ProvedRoot(NamedTuple):
     """Unknowns as balls that hold a root, and its derivatives."""
 
     point: Numbers
@@ -41,7 +41,7 @@ class Proof(NamedTuple):
         parts = [*self.point.values(), *(d for by in self.derivatives.values() for d in by.values())]
         return [n for part in parts for n in _flat(part)]
 
-    def mapped(self, text: Callable[[Number], Any]) -> Proof:
+    def mapped(self, text: Callable[[Number], Any]) -> ProvedRoot:
         """The same with what a function makes of each number, in object arrays for tensors."""
 
         def each(part: Any) -> Any:
@@ -50,7 +50,7 @@ class Proof(NamedTuple):
                 return text(numbers)
             return arrays.numpy_namespace().frompyfunc(text, 1, 1)(numbers)
 
-        return Proof(
+        return ProvedRoot(
             {name: each(part) for name, part in self.point.items()},
             {name: {key: each(part) for key, part in by.items()} for name, by in self.derivatives.items()},
         )
@@ -59,7 +59,7 @@ class Proof(NamedTuple):
 def prove(
     system: System, point: Any, bindings: Callable[[], Mapping[str, Any]], by: Sequence[str], order: int,
     digits: int, most: int,
-) -> Proof:  # fmt: skip
+) -> ProvedRoot:  # fmt: skip
     """The root next to a point, with derivatives up to an order by the constants `by`, each number in so many digits as a
     text. `bindings` gives the constants in balls at each precision.
 
@@ -68,15 +68,15 @@ def prove(
     with proving.computing():
         start = [exact(float(x)) for x in point]
 
-        def compute() -> Proof:
+        def compute() -> ProvedRoot:
             nonlocal start
             constants = {name: arrays.placed(value) for name, value in bindings().items()}
             root = _Krawczyk(system, constants)
             start, balls = root.near(start)
             named = root.named(balls)
             if not order:
-                return Proof(named, {})
-            return Proof(
+                return ProvedRoot(named, {})
+            return ProvedRoot(
                 named, implicit_derivatives(_with(system, constants), named, {n: constants[n] for n in by}, order)
             )
 

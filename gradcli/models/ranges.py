@@ -17,14 +17,14 @@ _HINT = "write x=0..20, from the lower number to the higher"
 Read = Callable[[str, int], Any]
 
 
-class Range(NamedTuple):
+class PlotRange(NamedTuple):
     """The numbers from `low` to `high`, which is greater."""
 
     low: float
     high: float
 
 
-class Several(NamedTuple):
+class SeveralValues(NamedTuple):
     """Values to be taken one after the other, numbers or arrays."""
 
     values: tuple[Any, ...]
@@ -44,10 +44,10 @@ def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
     parts = [*items(text)]
     if len(parts) == 1:
         return read(text, offset)
-    return Several(tuple(read(part, offset + at) for at, part in parts))
+    return SeveralValues(tuple(read(part, offset + at) for at, part in parts))
 
 
-def range_of(text: str, offset: int, whole: str, read: Read) -> Range:
+def range_of(text: str, offset: int, whole: str, read: Read) -> PlotRange:
     """The range that a text says which starts at `offset` of `whole`, its ends as `read` has them.
 
     Raises BindingError, with the place, for what is no range of finite numbers, or is empty.
@@ -63,4 +63,4 @@ def range_of(text: str, offset: int, whole: str, read: Read) -> Range:
         raise unreadable("an end of a range must be finite", text, offset, whole, _HINT)
     if not low < high:
         raise unreadable("there is nothing in this range", text, offset, whole, _HINT)
-    return Range(low, high)
+    return PlotRange(low, high)

@@ -44,7 +44,7 @@ _USUAL = (0.05, 0.95)
 _MARGIN = 0.05
 
 
-class Curve(NamedTuple):
+class SampledCurve(NamedTuple):
     """The points of a curve, `[n]`, nan in its gaps, and, where it has poles, the ends of the y axis that show it."""
 
     x: Any
@@ -52,7 +52,7 @@ class Curve(NamedTuple):
     view: tuple[float, float] | None
 
 
-def refined(evaluate: Evaluate, low: float, high: float, most: int = MOST_EVALUATIONS) -> Curve:
+def refined(evaluate: Evaluate, low: float, high: float, most: int = MOST_EVALUATIONS) -> SampledCurve:
     """The curve of a function from `low` to `high`, by at most so many evaluations."""
     mesh = _Mesh(evaluate, low, high)
     while mesh.x.size < most and (mesh.halve(most - mesh.x.size) or mesh.settle()):
@@ -186,7 +186,7 @@ class _Mesh:
         after = self.x - np.r_[-np.inf, poles][right] < width[right]
         return after | before
 
-    def curve(self) -> Curve:
+    def curve(self) -> SampledCurve:
         np = self.np
         with arrays.quiet():
             (low, high), poles = self._seen()
@@ -198,10 +198,10 @@ class _Mesh:
         x, y = _without_crumbs(x, y, _CRUMB * self.range)
         x, y = _without_idle(x, y, self.range / _INTERVALS, _IDLE * (high - low))
         if not poles.size:
-            return Curve(*_with_single_gaps(x, y), None)
+            return SampledCurve(*_with_single_gaps(x, y), None)
         kept = _near(y, low, high)
         margin = _MARGIN * (high - low) or 1.0
-        return Curve(*_with_single_gaps(x[kept], y[kept]), (low - margin, high + margin))
+        return SampledCurve(*_with_single_gaps(x[kept], y[kept]), (low - margin, high + margin))
 
     def _gaps(self, view: tuple[float, float]) -> Any:
         """The intervals in which the curve is broken: they cannot be halved, or both ends rise and it falls."""

@@ -13,7 +13,7 @@ from gradcli.arrays import intervals
 from gradcli.arrays.balls import INFINITY, Number, UndecidedError, precise
 from gradcli.arrays.intervals import Bounds
 from gradcli.errors import BindingError, LimitError, UsageError, did_you_mean
-from gradcli.models.taylor_coefficients import Question
+from gradcli.models.taylor_coefficients import SeriesQuestion
 from gradcli.run import digits as proved
 from gradcli.run.boxes import Box, Boxed
 from gradcli.run.enclosures import UnboundedError
@@ -28,7 +28,7 @@ _MOST_PARTS = 96
 _GAIN = fmpq(1, 1000)
 
 
-def remainder_over(question: Question, over: Mapping[str | None, Any]) -> float:
+def remainder_over(question: SeriesQuestion, over: Mapping[str | None, Any]) -> float:
     """An upper bound of the distance of a program from its Taylor polynomial where its inputs are in intervals by name,
     that of None being the only input's. An interval is a tuple of its ends, or a text as "-0.5..0.5".
 
@@ -55,7 +55,7 @@ class _Part(NamedTuple):
 
 
 class _Way:
-    def __init__(self, question: Question, over: Mapping[str | None, Any]) -> None:
+    def __init__(self, question: SeriesQuestion, over: Mapping[str | None, Any]) -> None:
         self.question = question
         values = question.bindings()
         leaves = {name: points(values[name]) for name in question.wrt}

@@ -16,7 +16,7 @@ from gradcli.language.equations import Equations, read_equations
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models.results import MAY_BE_NULL, Watcher
 from gradcli.models.root_search import Candidate, judged, search, sizes_of
-from gradcli.models.sign_changes import Crossing, Curve, all_crossings, root_between
+from gradcli.models.sign_changes import Crossing, ScalarEquation, all_crossings, root_between
 from gradcli.models.systems import System
 from gradcli.run import converted
 from gradcli.run.evaluated import check_digits, in_namespace
@@ -48,7 +48,7 @@ class Roots:
     message: str
 
 
-class Question(NamedTuple):
+class RootQuestion(NamedTuple):
     """Equations, starts of the unknowns or a range of the one that there is, the values of all other names, those of them
     to differentiate the root by (all, where that is None), and the order of derivatives."""
 
@@ -60,10 +60,10 @@ class Question(NamedTuple):
     range: tuple[float, float] | None = None
     all: bool = False
     seed: int = 0
-    proof: Proof | None = None
+    proof: ProofOptions | None = None
 
 
-class Proof(NamedTuple):
+class ProofOptions(NamedTuple):
     """How many digits are to be proved, with how many at most to compute with, and what gives the constants in balls."""
 
     digits: int
@@ -115,16 +115,16 @@ def solve(
         if twice is not None:
             raise BindingError(f"'{twice}' has a value and is unknown", hint="give it one of them")
         check_digits(digits, max_precision)
-        proof = None if digits is None else Proof(digits, max_precision, partial(in_namespace, constants))
+        proof = None if digits is None else ProofOptions(digits, max_precision, partial(in_namespace, constants))
         known = in_namespace(constants)
         found = in_namespace(starts)
-        question = Question(
+        question = RootQuestion(
             read_equations(equations, [*starts, *known]), found, known, wrt, order, ends, all, seed, proof
         )
         return solved(question)
 
 
-def solved(question: Question, watch: Watcher = lambda _: None) -> Roots:
+def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
     """What a question asks for, within the limits of a run; see `solve`."""
     _check(question)
     system = System(question.equations, question.starts, question.constants)
@@ -134,7 +134,7 @@ def solved(question: Question, watch: Watcher = lambda _: None) -> Roots:
         found = search(system, start, question.seed, watch)
         return _of_search(question, system, found)
     system.check_count(start)
-    curve = Curve(system)
+    curve = ScalarEquation(system)
     if question.all:
         return _of_all(question, system, all_crossings(curve, *question.range))
     crossing = root_between(curve, *question.range)
@@ -145,7 +145,7 @@ def solved(question: Question, watch: Watcher = lambda _: None) -> Roots:
     return replace(roots, message=message)
 
 
-def _check(question: Question) -> None:
+def _check(question: RootQuestion) -> None:
     program, starts = question.equations.program, question.starts
     names = {*starts, *question.constants}
     reads = scope.outer_reads(program)
@@ -170,7 +170,7 @@ def _check(question: Question) -> None:
         raise UsageError(f"there is no number in the bracket from {low:g} to {high:g}", hint="write x=0..5")
 
 
-def _of_search(question: Question, system: System, found: Candidate) -> Roots:
+def _of_search(question: RootQuestion, system: System, found: Candidate) -> Roots:
     if not found.is_root:
         point = Root(system.packing.named(found.point), found.residual, None)
         return Roots(
@@ -182,7 +182,7 @@ def _of_search(question: Question, system: System, found: Candidate) -> Roots:
     return Roots([_root(question, system, found)], True, message)
 
 
-def _of_all(question: Question, system: System, crossings: Sequence[Crossing]) -> Roots:
+def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing]) -> Roots:
     xp = arrays.numpy_namespace()
     roots, others, double = [], {"pole": 0, "jump": 0}, 0
     for point, kind in crossings:
@@ -199,7 +199,7 @@ def _of_all(question: Question, system: System, crossings: Sequence[Crossing]) -
     return Roots(roots, bool(roots), ", ".join(parts))
 
 
-def _root(question: Question, system: System, found: Candidate) -> Root:
+def _root(question: RootQuestion, system: System, found: Candidate) -> Root:
     if question.proof is not None:
         return _proved(question, question.proof, system, found)
     named = system.packing.named(found.point)
@@ -217,7 +217,7 @@ def _root(question: Question, system: System, found: Candidate) -> Root:
     return Root(named, found.residual, condition, derivatives)
 
 
-def _proved(question: Question, proof: Proof, system: System, found: Candidate) -> Root:
+def _proved(question: RootQuestion, proof: ProofOptions, system: System, found: Candidate) -> Root:
     # Who asks for no digits does without FLINT.
     from gradcli.models.proved_roots import prove
 
@@ -229,7 +229,7 @@ def _proved(question: Question, proof: Proof, system: System, found: Candidate) 
     return Root(proved.point, "0", condition, derivatives)
 
 
-def _by(question: Question) -> list[str]:
+def _by(question: RootQuestion) -> list[str]:
     """The constants to differentiate by."""
     if question.wrt is None:
         return [name for name, value in question.constants.items() if arrays.is_floating(value)]

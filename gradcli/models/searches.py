@@ -10,7 +10,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import UsageError
 from gradcli.models.constraints import Constraints
-from gradcli.models.newton import Search
+from gradcli.models.newton import SearchEnd
 from gradcli.models.objectives import Objective, is_sparse
 from gradcli.models.results import Iteration, Watcher
 
@@ -38,7 +38,7 @@ def search(
     high: Any,
     most: int,
     watch: Watcher,
-) -> Search:
+) -> SearchEnd:
     """Minimise by one of METHODS. Raises UsageError where there are bounds or constraints that it does not take, and
     where it takes Hessians and there are none."""
     from scipy.optimize import Bounds, minimize
@@ -76,7 +76,7 @@ def search(
         )
     x = np.clip(found.x, low, high) if np.isfinite(found.x).all() else followed.best
     value, gradient = objective.value_and_gradient(x)
-    return Search(x, value, gradient, int(found.nit), bool(found.success), str(found.message).strip())
+    return SearchEnd(x, value, gradient, int(found.nit), bool(found.success), str(found.message).strip())
 
 
 class _Followed:

@@ -29,7 +29,7 @@ class Crossing(NamedTuple):
     kind: str
 
 
-class Curve:
+class ScalarEquation:
     """One equation of one unknown: the difference of its sides, and its derivative."""
 
     def __init__(self, system: System) -> None:
@@ -61,7 +61,7 @@ class Curve:
             return points, xp.asarray([*map(self.value, points)]), xp.asarray([*map(self.slope, points)])
 
 
-def root_between(curve: Curve, low: float, high: float) -> Crossing:
+def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
     """Where the sign changes between two numbers. Raises EvaluationError where it does not."""
     with arrays.quiet():
         ends = curve.value(low), curve.value(high)
@@ -76,7 +76,7 @@ def root_between(curve: Curve, low: float, high: float) -> Crossing:
         return _between(curve, low, high, *ends)
 
 
-def all_crossings(curve: Curve, low: float, high: float) -> list[Crossing]:
+def all_crossings(curve: ScalarEquation, low: float, high: float) -> list[Crossing]:
     """Every change of sign that points of a range show, and every touch of 0 between them."""
     with arrays.quiet():
         points, values, slopes = curve.sampled(low, high)
@@ -90,7 +90,9 @@ def all_crossings(curve: Curve, low: float, high: float) -> list[Crossing]:
         return sorted(set(found))
 
 
-def _turning(curve: Curve, left: tuple[float, float], right: tuple[float, float], size: float) -> Iterator[Crossing]:
+def _turning(
+    curve: ScalarEquation, left: tuple[float, float], right: tuple[float, float], size: float
+) -> Iterator[Crossing]:
     """The roots between two points of one sign, between which the function turns back from 0."""
     (a, fa), (b, fb) = left, right
     inner, outer = a, b
@@ -111,7 +113,7 @@ def _turning(curve: Curve, left: tuple[float, float], right: tuple[float, float]
         yield Crossing(turn, "double root")
 
 
-def _between(curve: Curve, low: float, high: float, at_low: float, at_high: float) -> Crossing:
+def _between(curve: ScalarEquation, low: float, high: float, at_low: float, at_high: float) -> Crossing:
     """Where the sign changes, by Newton steps where these stay in the bracket and make it smaller by half, else by
     halving it, down to neighbouring floats."""
     largest = max(abs(at_low), abs(at_high))
@@ -144,7 +146,7 @@ def _between(curve: Curve, low: float, high: float, at_low: float, at_high: floa
     return _kind(curve, min((low, at_low), (high, at_high), key=lambda end: abs(end[1])), largest)
 
 
-def _kind(curve: Curve, nearest: tuple[float, float], largest: float) -> Crossing:
+def _kind(curve: ScalarEquation, nearest: tuple[float, float], largest: float) -> Crossing:
     x, value = nearest
     slope = curve.slope(x)
     if abs(value) <= max(_FALL * largest, _ULPS * _EPSILON * abs(x * slope)) and not abs(value) > largest:

@@ -30,7 +30,7 @@ _FLOAT, _MOST = 17, 100
 Powers = tuple[int, ...]
 
 
-class Number(NamedTuple):
+class TaylorNumber(NamedTuple):
     """A float, or a text where digits were asked for, and the fraction that it is, where that is proved."""
 
     value: Any
@@ -41,12 +41,12 @@ class Expansion(NamedTuple):
     """The numbers of the centre by what they are called, and the coefficients by powers, in the order of their degree;
     what there is to say of the run."""
 
-    center: Mapping[str, Number]
-    coefficients: Mapping[Powers, Number]
+    center: Mapping[str, TaylorNumber]
+    coefficients: Mapping[Powers, TaylorNumber]
     warnings: Sequence[Warning]
 
 
-class Question(NamedTuple):
+class SeriesQuestion(NamedTuple):
     """A program, what gives the values of the names that it reads, in balls other ones at each precision, and the names
     that the series is in."""
 
@@ -56,7 +56,7 @@ class Question(NamedTuple):
     order: int
 
 
-def in_balls(question: Question, digits: int | None, most: int = _MOST) -> Expansion:
+def in_balls(question: SeriesQuestion, digits: int | None, most: int = _MOST) -> Expansion:
     """The coefficients in so many digits, or as the floats next to them where no digits are asked for, within the balls
     of FLINT; `most` are the digits to compute with.
 
@@ -70,14 +70,14 @@ def in_balls(question: Question, digits: int | None, most: int = _MOST) -> Expan
         from gradcli.arrays.balls import exact, is_exact, precise, to_float
         from gradcli.arrays.flint_numbers import fraction, is_finite
 
-        def number(found: Any) -> Number:
+        def number(found: Any) -> TaylorNumber:
             found = exact(found)
             value = fraction(found) if is_exact(found) and is_finite(found) else None
             exactly = None if value is None else Fraction(int(value.p), int(value.q))
             if digits is not None:
-                return Number(proved.text_of(found, digits, most), exactly)
+                return TaylorNumber(proved.text_of(found, digits, most), exactly)
             told = exactly is not None or proved.have_digits([found], 1)
-            return Number(to_float(found) if told else 0.0, exactly)
+            return TaylorNumber(to_float(found) if told else 0.0, exactly)
 
         def enough(found: _Found) -> bool:
             return proved.have_digits(map(exact, found.numbers()), wanted)
@@ -87,13 +87,13 @@ def in_balls(question: Question, digits: int | None, most: int = _MOST) -> Expan
             return found.expansion(number)
 
 
-def in_floats(question: Question) -> Expansion:
+def in_floats(question: SeriesQuestion) -> Expansion:
     """The coefficients in float64, none of which is known to be a fraction.
 
     Raises DifferentiationError for a value that is no scalar, EvaluationError where there is no Taylor series, LimitError
     past order 170, or 16 in several numbers.
     """
-    return _found(question).expansion(lambda found: Number(float(found)))
+    return _found(question).expansion(lambda found: TaylorNumber(float(found)))
 
 
 class _Found(NamedTuple):
@@ -107,12 +107,12 @@ class _Found(NamedTuple):
         yield from self.center.values()
         yield from self.coefficients.values()
 
-    def expansion(self, number: Callable[[Any], Number]) -> Expansion:
+    def expansion(self, number: Callable[[Any], TaylorNumber]) -> Expansion:
         center = {label: number(found) for label, found in self.center.items()}
         return Expansion(center, {p: number(found) for p, found in self.coefficients.items()}, self.warnings)
 
 
-def _found(question: Question) -> _Found:
+def _found(question: SeriesQuestion) -> _Found:
     program, order = question.program, question.order
     bindings = {name: arrays.placed(value) for name, value in question.bindings().items()}
     request = session.EvaluationRequest(program, bindings, question.wrt, gradient=False, executor="eager")
@@ -159,7 +159,7 @@ _WITH_POLES = frozenset(
 _COMPARISONS = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 
 
-def _check_regular(question: Question, result: session.Result) -> None:
+def _check_regular(question: SeriesQuestion, result: session.Result) -> None:
     """Raise EvaluationError where the program has no Taylor series at its centre."""
     kinds = ("nonfinite", "nonsmooth") if question.order else ("nonfinite",)
     found = [w for w in result.warnings if w.code in kinds]
@@ -178,7 +178,7 @@ def _singularity(warning: Warning) -> str:
     return "at a pole" if is_pole else "at a branch point or a pole"
 
 
-def check_comparisons(question: Question) -> None:
+def check_comparisons(question: SeriesQuestion) -> None:
     """Raise EvaluationError where numbers are compared that vary and are equal at the centre: on its sides the program may
     go other ways, of which derivatives know nothing."""
 
@@ -195,7 +195,7 @@ def check_comparisons(question: Question) -> None:
         evaluate(question.program, leaves, observe=observe)
 
 
-def _no_series(question: Question, where: str, span: Span) -> EvaluationError:
+def _no_series(question: SeriesQuestion, where: str, span: Span) -> EvaluationError:
     return EvaluationError(
         f"there is no Taylor series {where}",
         hint="expand around another centre",
@@ -205,7 +205,7 @@ def _no_series(question: Question, where: str, span: Span) -> EvaluationError:
 
 
 def _coefficients(
-    question: Question, leaves: Mapping[str, Any], result: session.Result
+    question: SeriesQuestion, leaves: Mapping[str, Any], result: session.Result
 ) -> Iterator[tuple[Powers, Any]]:
     """The coefficients by powers, by degree and then in the order of the names."""
     sizes = {name: arrays.size(leaf) for name, leaf in leaves.items()}

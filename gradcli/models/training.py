@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import UsageError
-from gradcli.models.newton import Search
-from gradcli.models.posing import Posed
+from gradcli.models.newton import SearchEnd
+from gradcli.models.posing import PosedObjective
 from gradcli.models.results import Iteration, Watcher
 from gradcli.optim.adam import Adam
 from gradcli.optim.optimizer import Optimizer
@@ -72,7 +72,7 @@ class Training(NamedTuple):
         return STOCHASTIC[self.method](parameters.values(), **options)
 
 
-def train(posed: Posed, training: Training, watch: Watcher) -> Search:
+def train(posed: PosedObjective, training: Training, watch: Watcher) -> SearchEnd:
     """Take all steps that are asked for; the point is the last one, or the start where that is no worse, and `converged`
     says that it is better. A step to where there is no number ends the training.
 
@@ -113,11 +113,11 @@ def train(posed: Posed, training: Training, watch: Watcher) -> Search:
         reason = (
             message if not math.isfinite(value) else f"the objective is greater after {steps:,} steps: try another --lr"
         )
-        return Search(posed.start, start_value, start_gradient, taken + 1, False, reason)
-    return Search(last, value, gradient, taken + 1, True, message)
+        return SearchEnd(posed.start, start_value, start_gradient, taken + 1, False, reason)
+    return SearchEnd(last, value, gradient, taken + 1, True, message)
 
 
-def _batches(posed: Posed, batch: int, seed: int) -> Iterator[Any]:
+def _batches(posed: PosedObjective, batch: int, seed: int) -> Iterator[Any]:
     """The rows of one batch after the other, all of them, in another order each time, and again."""
     generator = arrays.numpy_namespace().random.default_rng(seed)
     while True:

@@ -109,7 +109,7 @@ def propagate(
         if mapping is not None:
             expect(mapping, Mapping, f"'{name}' is a mapping")
     samples = None if samples is None else _real(samples, "samples")
-    asked = Asked(
+    asked = PropagateRequest(
         {key: _real(number, "correlation") for key, number in (correlation or {}).items()},
         {key: _real(number, "dof") for key, number in (dof or {}).items()},
         _real(level, "level"),
@@ -130,7 +130,7 @@ def _real(value: Any, name: str) -> float:
         raise UsageError(f"'{name}' is a number, not {type(value).__name__}") from None
 
 
-class Asked(NamedTuple):
+class PropagateRequest(NamedTuple):
     """What `propagate` is asked for beside a program and its inputs."""
 
     correlation: Mapping[str | tuple[str, str], float]
@@ -143,14 +143,16 @@ class Asked(NamedTuple):
     max_precision: int = MAX_PRECISION
 
 
-class Answer(NamedTuple):
+class PropagationAnswer(NamedTuple):
     """A propagation, and whether each number of it has the digits that were asked for."""
 
     propagation: Propagation
     complete: bool
 
 
-def propagated(program: str, values: Mapping[str, Any], asked: Asked, most: tuple[int, int]) -> Answer:
+def propagated(
+    program: str, values: Mapping[str, Any], asked: PropagateRequest, most: tuple[int, int]
+) -> PropagationAnswer:
     """What `propagate` gives; `most` are the limits of steps and elements."""
     _check(asked)
     limits.check(max_steps=most[0], max_elements=most[1])
@@ -163,16 +165,18 @@ def propagated(program: str, values: Mapping[str, Any], asked: Asked, most: tupl
         with arrays.quiet():
             found = _in_floats(module, inputs, linear, asked, most)
         if asked.digits is None:
-            return Answer(found, True)
+            return PropagationAnswer(found, True)
         labels = linear.labels if linear.several else None
         with proved_digits.computing():
             # Who asks for none does without FLINT.
             from gradcli.models.proved_uncertainties import in_digits
 
-            return Answer(*in_digits(module, values, inputs, found, labels, asked.digits, asked.max_precision))
+            return PropagationAnswer(
+                *in_digits(module, values, inputs, found, labels, asked.digits, asked.max_precision)
+            )
 
 
-def _check(asked: Asked) -> None:
+def _check(asked: PropagateRequest) -> None:
     """Raise UsageError for a level, samples, a seed or digits that are none."""
     if type(asked.seed) is not int or asked.seed < 0:
         raise UsageError("'seed' is a whole number from 0 on")
@@ -190,7 +194,7 @@ def _check(asked: Asked) -> None:
 
 
 def _in_floats(
-    module: tree.Module, inputs: Quantities, linear: _Linear, asked: Asked, most: tuple[int, int]
+    module: tree.Module, inputs: Quantities, linear: _Linear, asked: PropagateRequest, most: tuple[int, int]
 ) -> Propagation:
     second = second_order(module, inputs, linear.value, linear.scaled) if linear.is_finite else None
     factors = [(found, coverage_factor(asked.level, found)) for found in effective_dofs(inputs, linear.scaled)]
@@ -236,7 +240,7 @@ def whole_samples(samples: float) -> int:
     return int(samples)
 
 
-def _inputs(module: tree.Module, values: Mapping[str, Any], asked: Asked) -> Quantities:
+def _inputs(module: tree.Module, values: Mapping[str, Any], asked: PropagateRequest) -> Quantities:
     reads = scope.outer_reads(module)
     scope.check(module, values)
     for name in values:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from gradcli.models import optimality
 from gradcli.models.constrained import lagrangian_hessian
-from gradcli.models.newton import UNBOUNDED, Search
+from gradcli.models.newton import UNBOUNDED, SearchEnd
 from gradcli.models.optimality import Active
-from gradcli.models.posing import Posed
+from gradcli.models.posing import PosedObjective
 
 _ENDS = {
     None: "the gradient vanishes",
@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
     message: str
 
 
-def judged(posed: Posed, found: Search) -> Verdict:
+def judged(posed: PosedObjective, found: SearchEnd) -> Verdict:
     """What the exact derivatives say of a point, whatever the search that led to it says."""
     objective, constraints, x = posed.objective, posed.constraints, found.point
     there = optimality.active(found.gradient, constraints, x, posed.low, posed.high)

@@ -12,7 +12,7 @@ from typing import Any
 from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, EvaluationError, expect, expect_callable
-from gradcli.optim.line_search import Point, strong_wolfe
+from gradcli.optim.line_search import TrialStep, strong_wolfe
 from gradcli.optim.optimizer import Closure, Optimizer, Parameters
 from gradcli.primitives.arithmetic import absolute, zeros_like
 from gradcli.primitives.conversions import reshape
@@ -101,7 +101,7 @@ class _Step:
             is_last = number == group["max_iter"]
             if group["line_search_fn"] is not None:
                 loss, gradient, spent = self._searched(
-                    Point(0.0, loss, gradient, slope), direction, group["max_eval"] - evaluations
+                    TrialStep(0.0, loss, gradient, slope), direction, group["max_eval"] - evaluations
                 )
             else:
                 self._move(state["t"], direction)
@@ -144,17 +144,17 @@ class _Step:
             q = q + (weight - _dot(change, q) * inverse) * moved
         return q
 
-    def _searched(self, start: Point, direction: Any, most: int) -> tuple[float, Any, int]:
+    def _searched(self, start: TrialStep, direction: Any, most: int) -> tuple[float, Any, int]:
         if self._group["line_search_fn"] != "strong_wolfe":
             raise EvaluationError("only 'strong_wolfe' is supported")
         here = [p.clone() for p in self._parameters]
 
-        def at(length: float) -> Point:
+        def at(length: float) -> TrialStep:
             self._move(length, direction)
             _, loss, gradient = self._evaluated()
             for parameter, value in zip(self._parameters, here):
                 parameter.copy_(value)
-            return Point(length, loss, gradient, _dot(gradient, direction))
+            return TrialStep(length, loss, gradient, _dot(gradient, direction))
 
         found, spent = strong_wolfe(
             at, start, self._state["t"], _steepest(direction), self._group["tolerance_change"], most

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 _FALL, _SLOPE = 1e-4, 0.9
 
 
-class Point(NamedTuple):
+class TrialStep(NamedTuple):
     """A step length, the loss and the gradient after the step, and the slope of the loss along it."""
 
     length: float
@@ -24,16 +24,16 @@ class Point(NamedTuple):
 
 
 def strong_wolfe(
-    at: Callable[[float], Point], start: Point, length: float, size: float, tolerance: float, most: int
-) -> tuple[Point, int]:
+    at: Callable[[float], TrialStep], start: TrialStep, length: float, size: float, tolerance: float, most: int
+) -> tuple[TrialStep, int]:
     """A point that meets the conditions, the lowest that was found where none does, and how many were looked at: `most`,
     or one more. `size` is the greatest component of the direction, and a bracket in which no parameter changes by more
     than `tolerance` is not divided."""
 
-    def too_high(point: Point) -> bool:
+    def too_high(point: TrialStep) -> bool:
         return point.loss > start.loss + _FALL * point.length * start.slope
 
-    def is_flat(point: Point) -> bool:
+    def is_flat(point: TrialStep) -> bool:
         return abs(point.slope) <= -_SLOPE * start.slope
 
     before, now = start, at(length)
@@ -84,7 +84,7 @@ def _aside(length: float, first: float, last: float, stalled: bool) -> tuple[flo
     return length, True
 
 
-def _lowest(one: Point, other: Point, low: float, high: float) -> float:
+def _lowest(one: TrialStep, other: TrialStep, low: float, high: float) -> float:
     """Where the cubic through two points with their slopes is lowest, between two lengths."""
     left, right = (one, other) if one.length <= other.length else (other, one)
     apart = right.length - left.length

@@ -9,7 +9,7 @@ from gradcli.arrays.shapes import Shape
 from gradcli.errors import BindingError, Span
 
 
-class Part(NamedTuple):
+class NestedText(NamedTuple):
     """The text of one value, and where it starts in the whole."""
 
     text: str
@@ -20,7 +20,7 @@ class NestedParts(NamedTuple):
     """The values of a tensor, one after the other."""
 
     shape: Shape
-    parts: tuple[Part, ...]
+    parts: tuple[NestedText, ...]
 
 
 def nested(text: str, offset: int, whole: str, what: str, hint: str) -> NestedParts:
@@ -29,7 +29,7 @@ def nested(text: str, offset: int, whole: str, what: str, hint: str) -> NestedPa
     Raises BindingError, with the place and the hint, where a list does not end, or its rows have different lengths.
     """
     if not text.lstrip().startswith("["):
-        return NestedParts((), (Part(text, offset),))
+        return NestedParts((), (NestedText(text, offset),))
     inner = text.strip()
     start = offset + text.index("[") + 1
     if not inner.endswith("]"):
