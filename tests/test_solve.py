@@ -242,3 +242,10 @@ def test_digits_of_roots_are_proved(run: Any) -> None:
     assert vector.point["x"].tolist() == ["1.8973665961010275992", "0.63245553203367586640"]
     with pytest.raises(EvaluationError, match="no root can be proved"):
         solve("(x - 1)**2", start={"x": 3}, digits=20)
+
+
+@pytest.mark.parametrize(("equation", "bracket"), [("cosh(x) = 0", "x=-40..41"), ("1e-200*(x**2 + 1) = 0", "x=-1..2")])
+def test_what_turns_back_far_from_0_is_no_root(run, equation, bracket):
+    result = run("solve", equation, bracket, "--all", "--json")
+    assert result.status == 1
+    assert result.json["roots"] == []

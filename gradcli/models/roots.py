@@ -189,9 +189,11 @@ def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing
         if kind in others:
             others[kind] += 1
             continue
-        double += kind == "double root"
         vector = xp.asarray([point])
         found = judged(system, vector, vector)
+        if kind == "double root" and not found.is_root:
+            continue
+        double += kind == "double root"
         roots.append(_root(question, system, found._replace(is_singular=found.is_singular or kind == "double root")))
     parts = [f"{len(roots)} root{'s' * (len(roots) != 1)}"]
     parts += [f"of which {double} only touch{'es' * (double == 1)} 0"] * bool(double)

@@ -65,7 +65,7 @@ def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
     """Where the sign changes between two numbers. Raises EvaluationError where it does not."""
     with arrays.quiet():
         ends = curve.value(low), curve.value(high)
-        if math.isnan(ends[0]) or math.isnan(ends[1]) or ends[0] * ends[1] > 0.0:
+        if math.isnan(ends[0]) or math.isnan(ends[1]) or _are_opposite(ends[0], -ends[1]):
             raise EvaluationError(
                 f"there is no change of sign between {curve.name}={low:g} and {curve.name}={high:g}: "
                 f"left - right is {ends[0]:.6g} and {ends[1]:.6g}",
@@ -81,18 +81,20 @@ def all_crossings(curve: ScalarEquation, low: float, high: float) -> list[Crossi
     with arrays.quiet():
         points, values, slopes = curve.sampled(low, high)
         found = [Crossing(float(x), "root") for x, v in zip(points, values) if v == 0.0]
-        size = float(max(abs(v) for v in values if math.isfinite(v))) if any(map(math.isfinite, values)) else 0.0
         for (a, fa, da), (b, fb, db) in pairwise(zip(points.tolist(), values.tolist(), slopes.tolist())):
-            if fa * fb < 0.0:
+            if _are_opposite(fa, fb):
                 found.append(_between(curve, a, b, fa, fb))
-            elif fa * fb > 0.0 and fa * da < 0.0 < fb * db:
-                found += _turning(curve, (a, fa), (b, fb), size)
+            elif _are_opposite(fa, -fb) and _are_opposite(fa, da) and _are_opposite(fb, -db):
+                found += _turning(curve, (a, fa), (b, fb))
         return sorted(set(found))
 
 
-def _turning(
-    curve: ScalarEquation, left: tuple[float, float], right: tuple[float, float], size: float
-) -> Iterator[Crossing]:
+def _are_opposite(a: float, b: float) -> bool:
+    """Whether one is above 0 and the other below: their product could be too small for a float."""
+    return a < 0.0 < b or b < 0.0 < a
+
+
+def _turning(curve: ScalarEquation, left: tuple[float, float], right: tuple[float, float]) -> Iterator[Crossing]:
     """The roots between two points of one sign, between which the function turns back from 0."""
     (a, fa), (b, fb) = left, right
     inner, outer = a, b
@@ -100,16 +102,16 @@ def _turning(
         middle = _middle(inner, outer)
         if middle in (inner, outer):
             break
-        if fa * curve.slope(middle) < 0.0:
+        if _are_opposite(fa, curve.slope(middle)):
             inner = middle
         else:
             outer = middle
     turn = min(inner, outer, key=lambda x: abs(curve.value(x)))
     value = curve.value(turn)
-    if value * fa < 0.0:
+    if _are_opposite(value, fa):
         yield _between(curve, a, turn, fa, value)
         yield _between(curve, turn, b, value, fb)
-    elif abs(value) <= _TOUCHING * _EPSILON * size:
+    elif abs(value) <= _TOUCHING * _EPSILON * max(abs(fa), abs(fb)):
         yield Crossing(turn, "double root")
 
 
