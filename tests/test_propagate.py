@@ -373,3 +373,30 @@ def test_whatever_is_given_is_a_result_or_an_error(wrong):
     ]:
         with contextlib.suppress(GradcliError):
             gradcli.propagate(*words, **more)
+
+
+def test_a_number_in_parentheses_is_no_uncertainty(run):
+    result = run("propagate", "x*y", "x=(5)", "y=3±0.1", "--json")
+    assert result.json["value"] == 15
+    assert result.json["u"] == pytest.approx(0.5)
+
+
+def test_the_interval_of_samples_has_its_power_of_10(run):
+    result = run("propagate", "x", "x=1.2345e-9±1e-11", "--samples", "1000")
+    assert result.out.count("e-09") >= 4
+
+
+def test_samples_without_a_value_are_an_error(run):
+    result = run("propagate", "log(x)", "x=-1±0.001", "--samples", "1000")
+    assert result.status == 1
+    assert "internal" not in result.err
+
+
+def test_infinite_observations_are_an_error(run, tmp_path):
+    (tmp_path / "d.csv").write_text("x\n1\ninf\n2\n")
+    assert run("propagate", "x", f"x=@{tmp_path}/d.csv:x").status == 2
+
+
+def test_means_of_observations_have_no_proved_digits(run, tmp_path):
+    (tmp_path / "d.csv").write_text("x\n1\n2\n2\n")
+    assert run("propagate", "x", f"x=@{tmp_path}/d.csv:x", "--digits", "20").status == 2

@@ -204,7 +204,9 @@ def _brief(number: Any) -> str:
 
 def _to_place(number: float, u: float) -> str:
     """A number to the place to which a value with this uncertainty is stated."""
-    return stated(number, u).split(" ± ")[0].lstrip("(")
+    shown, _, rest = stated(number, u).partition(" ± ")
+    # In parentheses where a power of 10 stands behind both.
+    return shown[1:] + rest.partition(")")[2] if shown.startswith("(") else shown
 
 
 COMMAND = Command(PropagateOptions, run, _HELP)

@@ -42,6 +42,10 @@ def given(options: Any, environment: Environment) -> UncertainWords:
     sources = inputs.sources(options._replace(words=words), environment, "float64", reading)
     of_files = [variables.split_binding(word).name for word in words if _of_file(word)]
     values = {name: value() for name, value in sources.values.items()}
+    if of_files and options.digits is not None:
+        raise UsageError(
+            f"the mean of the observations of '{of_files[0]}' has no proved digits", hint="leave out --digits"
+        )
     for name in of_files:
         values[name], left_out = observed(values[name], name)
         if left_out and not options.quiet:

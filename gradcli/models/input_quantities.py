@@ -83,7 +83,7 @@ def observed(observations: Any, name: str) -> tuple[Quantity, int]:
     `[n, k]` the means of its columns, with their covariance (GUM, 5.2.3). Rows in which a number is missing are left out,
     and how many are is the second of what comes back.
 
-    Raises BindingError where there are fewer than 2 rows.
+    Raises BindingError where there are fewer than 2 rows, and for an infinite number.
     """
     np = arrays.numpy_namespace()
     table = np.asarray(observations, "float64")
@@ -99,6 +99,8 @@ def observed(observations: Any, name: str) -> tuple[Quantity, int]:
             f"'{name}' has {'one observation' if count else 'no observations'}, whose scatter says nothing",
             hint=f"say its uncertainty, as in {name}=5.0±0.1",
         )
+    if not np.isfinite(table).all():
+        raise BindingError(f"'{name}' has an infinite observation", hint="leave its row out")
     mean = table.mean(0)
     u = table.std(0, ddof=1) / math.sqrt(count)
     correlation = None

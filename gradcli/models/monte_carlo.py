@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, GradcliError, ShapeError
+from gradcli.errors import BindingError, EvaluationError, GradcliError, ShapeError
 from gradcli.language.syntax.tree import Module
 from gradcli.models.input_quantities import Quantities
 from gradcli.run.row_programs import RowProgram
@@ -79,6 +79,10 @@ def drawn(program: Module, quantities: Quantities, samples: int, seed: int, most
     values = np.concatenate(parts)
     finite = np.isfinite(values).all(1)
     kept = values if finite.all() else values[finite]
+    if len(kept) < 2:
+        raise error or EvaluationError(
+            f"{len(kept)} of {samples:,} samples have a finite value", hint="gradcli eval shows where it comes from"
+        )
     return Drawn(kept, samples - len(kept), error)
 
 

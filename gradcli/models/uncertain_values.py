@@ -18,7 +18,7 @@ from gradcli.run.nested_texts import nested, unreadable
 _MARK = re.compile(r"±|\+-|\+/-")
 # The digits in parentheses are in the last places of those before them; with a point they are the number itself
 # (GUM, 7.2.2).
-_CONCISE = re.compile(r"\s*([-+]?)(\d*)(?:\.(\d*))?\((\d+|\d+\.\d*|\d*\.\d+)\)([eE][-+]?\d+)?\s*")
+_CONCISE = re.compile(r"\s*([-+]?)(?=\.?\d)(\d*)(?:\.(\d*))?\((\d+|\d+\.\d*|\d*\.\d+)\)([eE][-+]?\d+)?\s*")
 HINT = "write x=5.0±0.1, x=5.0+-0.1, x=5.0(1) or x=5.0±2%, or a list of them"
 
 # The value of an expression that starts at an offset of a whole text.
