@@ -126,9 +126,33 @@ def test_bounds_hold_and_others_are_best_within_them():
 
 def test_a_prior_counts_as_a_row():
     data = {"x": [1.0, 2, 3], "y": [1.0, 2, 3.5]}
-    fit = gradcli.fit("y ~ a*x", data, prior={"a": "1.0±0.1"})
+    fit = gradcli.fit("y ~ a*x", data, prior={"a": "1.0±0.1"}, sigma=1.0, absolute_sigma=True)
     x, y = np.array(data["x"]), np.array(data["y"])
     assert fit.estimates["a"].value == pytest.approx((x @ y + 1.0 / 0.01) / (x @ x + 1 / 0.01))
+
+
+def test_a_prior_weighs_the_same_whatever_the_unit_of_the_response():
+    x, y = np.array([0.0, 1, 2, 3, 4]), np.array([0.1, 2.2, 3.8, 6.3, 7.9])
+    fits = [
+        gradcli.fit("y ~ a + b*x", {"x": x, "y": unit * y}, prior={"b": (1.5 * unit, 0.05 * unit)})
+        for unit in (1, 1e3, 1e-3)
+    ]
+    slopes = [fit.estimates["b"].value / unit for fit, unit in zip(fits, (1, 1e3, 1e-3))]
+    assert slopes == pytest.approx([slopes[0]] * 3, rel=1e-8)
+    assert 1.5 < slopes[0] < 1.96
+    # The standard deviation of the rows is the one that is estimated.
+    a, b = (e.value for e in fits[0].estimates.values())
+    s = fits[0].s
+    assert (y - a - b * x) @ x / s**2 == pytest.approx((b - 1.5) / 0.05**2)
+
+
+def test_what_only_a_prior_says_has_its_error():
+    x = np.array([1.0, 2, 3, 4])
+    fit = gradcli.fit("y ~ a*x + 0*b", {"x": x, "y": [1.1, 1.9, 3.2, 3.9]}, prior={"b": "5±1"})
+    assert fit.estimates["b"].value == pytest.approx(5)
+    assert fit.estimates["b"].error == pytest.approx(1)
+    robust = gradcli.fit("y ~ a*x + 0*b", {"x": x, "y": [1.1, 1.9, 3.2, 3.9]}, prior={"b": "5±1"}, loss="huber")
+    assert robust.estimates["b"].error == pytest.approx(1, rel=0.5)
 
 
 @pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy"])

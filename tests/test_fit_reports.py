@@ -264,3 +264,26 @@ def test_what_cannot_be_asked_is_an_error(run: Run, words: list[str], message: s
     result = run("fit", MODEL, str(PUROMYCIN), "V=200", "K=0.05", *words)
     assert result.status == 2
     assert message in result.err
+
+
+def test_no_result_takes_the_place_of_a_column(tmp_path, run):
+    data = tmp_path / "d.csv"
+    data.write_text(
+        "s,value,y\n"
+        + "".join(f"{g},{x},{k * x + 0.1 * (-1) ** x}\n" for g, k in (("u", 2), ("v", 3)) for x in range(1, 6))
+    )
+    table = run("fit", "y ~ n*value", str(data), "--by", "s").out.splitlines()
+    assert table[0] == "s,n,n_,n_error,rss,s_,r2,converged"
+    assert [line[:3] for line in table[1:]] == ["u,5", "v,5"]
+    assert run("fit", "y ~ n*value", str(data), "--residuals", str(tmp_path / "r.csv")).status == 0
+    assert (tmp_path / "r.csv").read_text().splitlines()[0].startswith("row,value,y,value_,residual")
+
+
+def test_what_is_read_is_not_written(tmp_path, run):
+    for name in ("in1.csv", "in2.csv"):
+        (tmp_path / name).write_text("x,y\n1,2\n2,3.9\n3,6.1\n")
+    read = str(tmp_path / "in2.csv")
+    for words in ([str(tmp_path / "in*.csv")], [f"x=@{read}:x", f"y=@{read}:y"]):
+        found = run("fit", "y ~ a*x", *words, "--residuals", read)
+        assert found.status == 2
+        assert "is read and would be written" in found.err

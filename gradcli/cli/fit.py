@@ -13,7 +13,7 @@ from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, ExitStatus, Span, UsageError
-from gradcli.io import system, variables
+from gradcli.io import variables
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import uncertain_values
 from gradcli.models.data import DataTable, table_of
@@ -162,8 +162,8 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         options.profile,
         (options.max_steps, options.max_elements),
     )
-    _check_outputs(options)
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save)
+    files.check(_value_files(options))
     with model_report.watched(environment, options.quiet) as watch:
         found = performed(request, SearchOptions(options.starts, options.seed, watch), files)
     if options.json:
@@ -178,12 +178,10 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     return ExitStatus.SUCCESS if all(fit.converged for fit in found.fits) else ExitStatus.FAILURE
 
 
-def _check_outputs(options: FitOptions) -> None:
-    """Raise UsageError for a file that is read and would be written."""
-    read = {system.real_path(word) for word in options.words or () if system.exists(word)}
-    for path in (options.residuals, options.predict, options.plot):
-        if path is not None and system.real_path(path) in read:
-            raise UsageError(f"'{path}' is read and would be written", hint="give what is written another name")
+def _value_files(options: FitOptions) -> list[str]:
+    """The files of which values are read, `x=@PATH:column` and --vars."""
+    named = [word.partition("=@")[2] for word in options.words or () if "=@" in word]
+    return [*named, *(path.rpartition(":")[0] for path in named), *([options.vars] if options.vars else [])]
 
 
 def _sigma(text: str, table: DataTable, option: str) -> str | float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from gradcli.cli.environment import Environment
 from gradcli.cli.model_report import members
@@ -77,14 +78,15 @@ def _six(value: float) -> str:
 
 def tell_groups(fits: Sequence[Fit], by: str, environment: Environment) -> None:
     """Write a table with a row for each group: for people on a terminal, as CSV elsewhere."""
-    columns: dict[str, list[object]] = {by: [fit.group for fit in fits], "n": [fit.n for fit in fits]}
+    columns: Mapping[str, list[object]] = {by: [fit.group for fit in fits]}
+    columns = new_tables.beside(columns, {"n": [fit.n for fit in fits]})
     for name in fits[0].estimates if fits else ():
-        columns[name] = [fit.estimates[name].value for fit in fits]
+        of_one = {name: [fit.estimates[name].value for fit in fits]}
         if not fits[0].estimates[name].fixed:
-            columns[f"{name}_error"] = [fit.estimates[name].error for fit in fits]
-    for name in ("rss", "s", "r2"):
-        columns[name] = [getattr(fit, name) for fit in fits]
-    columns["converged"] = [fit.converged for fit in fits]
+            of_one[f"{name}_error"] = [fit.estimates[name].error for fit in fits]
+        columns = new_tables.beside(columns, of_one)
+    whole = {name: [getattr(fit, name) for fit in fits] for name in ("rss", "s", "r2", "converged")}
+    columns = new_tables.beside(columns, whole)
     if environment.for_terminal:
         show([Table(tuple(columns), [tuple(map(number_text, row)) for row in zip(*columns.values())])], environment)
         return
@@ -98,9 +100,9 @@ def complain(found: Performed, environment: Environment) -> None:
     if found.left_out:
         rows = "row was" if found.left_out == 1 else "rows were"
         environment.complain(f"warning: {found.left_out:,} {rows} left out, as a number is missing there")
-    if len(found.fits) == 1:
-        for warning in found.fits[0].warnings:
-            environment.complain(f"warning: {warning}")
+    counts = Counter(warning for fit in found.fits for warning in fit.warnings)
+    for warning, times in counts.items():
+        environment.complain(f"warning: {warning}" + (f" (in {times:,} groups)" if len(found.fits) > 1 else ""))
     open_ends = [fit for fit in found.fits if not fit.converged]
     if open_ends and open_ends[0].group is None:
         environment.complain(f"error: {open_ends[0].message}")

@@ -65,8 +65,10 @@ _Reader = Callable[[Sequence[str], Sequence[str]], _Read]
 class DataTable:
     """A table, the rows of which are read when they are asked for: once, where it is a stream."""
 
-    def __init__(self, columns: Sequence[str], read: _Reader | None) -> None:
+    def __init__(self, columns: Sequence[str], read: _Reader | None, sources: Sequence[str] = ()) -> None:
         self._read = read
+        # The paths of its files.
+        self.sources = sources
         self._titles = {column: column for column in columns}
         self._vectors: dict[str, Any] = {}
 
@@ -78,7 +80,7 @@ class DataTable:
     def with_names(self, titles: Mapping[str, str]) -> DataTable:
         """The table, where names stand for columns that are called otherwise. Raises BindingError for a column that is
         not there."""
-        found = DataTable([], self._read)
+        found = DataTable([], self._read, self.sources)
         for name, title in titles.items():
             if title not in self._titles:
                 hint = did_you_mean(title, self._titles, self._listed())
@@ -189,7 +191,7 @@ def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) 
         }
         return _Read(count, found, {name: [t for b in blocks for t in b.texts[name]] for name in texts})
 
-    return DataTable(together.columns or [], read)
+    return DataTable(together.columns or [], read, [] if sources == [STDIN] else sources)
 
 
 def _check(name: str, column: Column, before: int) -> None:

@@ -30,11 +30,16 @@ class FitFiles(NamedTuple):
     plot: str | None = None
     save: new_tables.Save = write_atomically
 
-    def check(self) -> None:
-        """Raise UsageError for a name that does not say what to write, and for one that is given twice."""
-        paths = [system.real_path(path) for path in (self.residuals, self.predict, self.plot) if path is not None]
-        if len({*paths}) < len(paths):
+    def check(self, read: Sequence[str]) -> None:
+        """Raise UsageError for a name that does not say what to write, for one that is given twice, and for one of the
+        files that are `read`."""
+        written = [path for path in (self.residuals, self.predict, self.plot) if path is not None]
+        if len({*map(system.real_path, written)}) < len(written):
             raise UsageError("two files would be written to one place", hint="give them different names")
+        taken = {system.real_path(path) for path in read}
+        for output in written:
+            if system.real_path(output) in taken:
+                raise UsageError(f"'{output}' is read and would be written", hint="give what is written another name")
         for path in (self.residuals, self.predict):
             if path is not None:
                 new_tables.check_path(path)
@@ -88,14 +93,15 @@ def _nothing(names: Sequence[str], count: int) -> dict[str, Any]:
 def _residuals(found: Concluded, rows: Any, question: PosedFit, request: FitRequest, data: Data) -> dict[str, Any]:
     """The rows of a fit by their numbers in the table, what the model reads of them, and what is said of them."""
     problem = question.problem.with_rows(rows)
-    table = {"row": data.rows[rows] + 1, **_named(request, found.fit.group, len(rows)), **problem.columns}
-    table[question.response_name] = problem.response
+    table = {**_named(request, found.fit.group, len(rows)), **problem.columns, question.response_name: problem.response}
+    table = {new_tables.free("row", table): data.rows[rows] + 1, **table}
     if found.solved is None:
-        return table | _nothing(("value", "residual", "standardized", "leverage"), len(rows))
+        return new_tables.beside(table, _nothing(("value", "residual", "standardized", "leverage"), len(rows)))
     ending, statistics, place = found.solved
     value, first = problem.rows(ending.point)
     first = first[:, ending.free]
-    return table | residuals(value, first, problem.response, problem.sigma, statistics, place, problem.known)
+    said = residuals(value, first, problem.response, problem.sigma, statistics, place, problem.known)
+    return new_tables.beside(table, said)
 
 
 def _predicted(found: Concluded, question: PosedFit, request: FitRequest, everything: Data) -> dict[str, Any]:
@@ -109,8 +115,9 @@ def _predicted(found: Concluded, question: PosedFit, request: FitRequest, everyt
     count = len(next(iter(columns.values()), question.problem.response))
     table = {**_named(request, found.fit.group, count), **columns}
     if found.solved is None:
-        return table | _nothing(("value", "error", "low", "high", "low_response", "high_response"), count)
-    return table | _bands(question.problem, found.solved, columns, count, sigma)
+        ends = ("low_response", "high_response") if request.known.family == "gaussian" else ()
+        return new_tables.beside(table, _nothing(("value", "error", "low", "high", *ends), count))
+    return new_tables.beside(table, _bands(question.problem, found.solved, columns, count, sigma))
 
 
 def _bands(problem: Problem, solved: Solved, columns: Mapping[str, Any], count: int, sigma: Any) -> dict[str, Any]:

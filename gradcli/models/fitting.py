@@ -22,6 +22,9 @@ from gradcli.models.model_texts import read_model
 from gradcli.models.problems import Problem
 from gradcli.models.profiles import profile
 
+# How often a fit is done again with another scale of its rows, and when that is settled.
+_ROUNDS, _SETTLED = 100, 1e-12
+
 
 def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Performed:
     """Fit as asked, and write the files that are asked for.
@@ -29,7 +32,7 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
     Raises BindingError for names and data that do not fit together, UsageError for what cannot be asked together, and
     EvaluationError where the model has no finite value at the start.
     """
-    files.check()
+    files.check(request.table.sources)
     _check(request, files)
     with limits.within(*request.limits):
         text = read_model(request.model, request.response)
@@ -61,6 +64,10 @@ def _check(request: FitRequest, files: FitFiles) -> None:
         raise UsageError("errors of the predictors cannot stand beside a prior", hint="leave out one of them")
     if request.x_sigma and request.profile:
         raise UsageError("there is no profile with errors of the predictors", hint="leave out one of them")
+    if known.family != "gaussian" and (request.sigma is not None or known.absolute):
+        raise UsageError(f"the family {known.family} has no standard deviation", hint="leave out --sigma")
+    if known.absolute and request.sigma is None:
+        raise UsageError("--absolute-sigma takes standard deviations as they stand", hint="give them by --sigma")
     if request.by is not None and request.by not in request.table.columns:
         columns = request.table.columns
         hint = did_you_mean(request.by, columns, f"they have {', '.join(columns) or 'none'}")
@@ -91,16 +98,45 @@ def _concluded(
 ) -> Concluded:
     """The fit of all rows, or of some."""
     problem = question.problem if rows is None else question.problem.with_rows(rows)
-    ending = estimated(problem, question.start, search)
     if request.x_sigma:
+        ending = estimated(problem, question.start, search)
         deviations = {name: _sigma(said, data) for name, said in request.x_sigma.items()}
         if rows is not None:
             deviations = {name: s[rows] if np.ndim(s) else s for name, s in deviations.items()}
         check_predictors(problem, deviations)
         ending, found = _of_distances(problem, distance_fit(problem, deviations, ending.point), ending)
     else:
-        found = _statistics(problem, ending)
+        problem, ending, found = _of_rows(problem, question.start, search)
     return _told(question, request, problem, Solved(ending, found), group)
+
+
+def _has_unscaled_priors(problem: Problem) -> bool:
+    """Whether what is known of parameters is in their units, while the rows' deviations are known up to a factor alone."""
+    return problem.known.is_least_squares and problem.known.is_scaled and bool(np.isfinite(problem.priors[1]).any())
+
+
+def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Ending, Statistics]:
+    """The problem that is solved, where that ended, and what can be said of it. A prior is weighed against rows whose
+    standard deviation is the one that is estimated, again and again until that stays."""
+    ending = estimated(problem, start, search)
+    found = _statistics(problem, ending)
+    solved = problem
+    if not _has_unscaled_priors(problem):
+        return solved, ending, found
+    scale = 1.0
+    for _ in range(_ROUNDS):
+        before, scale = scale, float(found.s[0])
+        if not (np.isfinite(scale) and scale > 0) or abs(scale - before) <= _SETTLED * scale:
+            break
+        solved = problem.with_scaled_priors(scale)
+        again = estimated(solved, ending.point, search)
+        ending = again._replace(
+            iterations=ending.iterations + again.iterations,
+            evaluations=ending.evaluations + again.evaluations,
+            starts=ending.starts,
+        )
+        found = _statistics(solved, ending)
+    return solved, ending, found
 
 
 def _told(question: PosedFit, request: FitRequest, problem: Problem, solved: Solved, group: str | None) -> Concluded:
@@ -108,7 +144,10 @@ def _told(question: PosedFit, request: FitRequest, problem: Problem, solved: Sol
     fixed = problem.fixed
     intervals = None
     if request.profile:
-        ends = _profiled(problem, solved)
+        ends, is_lower = _profiled(problem, solved)
+        if is_lower:
+            reason = "the profile of the likelihood meets a lower minimum"
+            solved = solved._replace(ending=solved.ending._replace(converged=False, message=message_of(reason)))
         varied = [name not in fixed for name in question.names]
         every = np.array([fixed.get(name, np.nan) for name in question.names])
         intervals = every[None].copy(), every[None].copy()
@@ -120,13 +159,14 @@ def _told(question: PosedFit, request: FitRequest, problem: Problem, solved: Sol
     return Concluded(fits[0], solved)
 
 
-def _profiled(problem: Problem, solved: Solved) -> tuple[Any, Any]:
+def _profiled(problem: Problem, solved: Solved) -> tuple[tuple[Any, Any], bool]:
+    """The ends of the intervals, and whether there is a lower minimum on the way to them."""
     ending, found, index = solved
     errors = np.zeros(len(ending.point))
     errors[ending.free] = np.sqrt(np.diagonal(found.covariance[index]))
     scale = float(found.s[index]) if problem.known.is_scaled else 1.0
     ends = profile(problem, ending.point, errors, scale, float(found.quantile[index]))
-    return ends.low, ends.high
+    return (ends.low, ends.high), ends.lower_found
 
 
 def _statistics(problem: Problem, ending: Ending) -> Statistics:
@@ -178,7 +218,7 @@ def _of_groups(
 ) -> list[Concluded]:
     """A fit for each group: of all that can be together, and of the others one by one."""
     found: dict[str | None, Concluded] = {}
-    if not request.x_sigma:
+    if not request.x_sigma and not _has_unscaled_priors(question.problem):
         found = _together(question, request, groups, search)
     for group, rows in groups.items():
         if group not in found:

@@ -180,9 +180,10 @@ def _covariances(rows: Rows, known: Assumptions, variance: Any) -> tuple[Informa
     found = information(factor_of_matrix(observed), n)
     if known.family != "gaussian":
         return found, found.covariance
-    bread = _factor(slopes) @ found.covariance
-    count = rows.real.sum(axis=1)
-    return found, np.swapaxes(bread, 1, 2) @ bread * (count / (count - p))[:, None, None]
+    bread = _factor([*slopes, *before]) @ found.covariance
+    count = rows.real.sum(axis=1) + (0 if rows.priors is None else np.isfinite(rows.priors[1]).sum(axis=1))
+    enlarged = np.where(count > p, count / np.maximum(count - p, 1), np.nan)
+    return found, np.swapaxes(bread, 1, 2) @ bread * enlarged[:, None, None]
 
 
 def _factor(factors: Sequence[Any]) -> Any:
@@ -228,4 +229,7 @@ def _share(rows: Rows, known: Assumptions, rss: Any) -> Any:
 def _dispersion(rows: Rows, known: Assumptions, dof: Any) -> Any:
     """Pearson's: squares of residuals over the variances that a family has, by degrees of freedom."""
     variances = rows.value if known.family == "poisson" else rows.value * (1 - rows.value)
-    return (rows.real * (rows.response - rows.value) ** 2 / variances).sum(axis=1) / dof
+    squared = (rows.response - rows.value) ** 2
+    # A count of 0 where the mean is 0 is as it is expected.
+    off = rows.real & (squared > 0)
+    return np.where(off, squared / np.where(off, variances, 1.0), 0.0).sum(axis=1) / dof

@@ -76,6 +76,14 @@ class Problem:
         found.sigma = self.sigma[rows] if np.ndim(self.sigma) else self.sigma
         return found
 
+    def with_scaled_priors(self, scale: float) -> Problem:
+        """The same, where the standard deviations of the rows are `scale` times `sigma`: what is known of parameters
+        counts for as much more or less."""
+        found: Problem = object.__new__(Problem)
+        found.__dict__.update(self.__dict__)
+        found.priors = self.priors[0], self.priors[1] / scale
+        return found
+
     def sampled(self, most: int) -> Problem:
         """The same with `most` of the rows, one of each stretch of them, where there are far more; else itself."""
         np = arrays.numpy_namespace()

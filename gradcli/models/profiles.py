@@ -85,7 +85,9 @@ class _Ends:
         done = np.abs(root - self._quantile) <= _NEAR * self._quantile
         done |= np.isfinite(self._beyond[k]) & (self._beyond[k] - self._near[k] <= 1e-12 * self._beyond[k])
         done |= beyond & good
-        self.found[k[done]] = np.where(np.isfinite(newton[done]) & ~beyond[done], at[done], self._limit[k][done])
+        # Where the model has no value further out, the last place at which it has one.
+        last = np.where(np.isfinite(newton), at, self._center[k] + self._sign[k] * self._near[k])
+        self.found[k[done]] = np.where(beyond & good, self._limit[k], last)[done]
         endless = ~done & (distance > _FAR * self._quantile * self._width[k]) & good
         self.found[k[endless]] = self._sign[k[endless]] * np.inf
         between = np.where(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import IO, Any
 
 from gradcli.errors import BindingError, UsageError
@@ -13,6 +13,21 @@ from gradcli.rows.targets import compressing
 
 # Writes a file at a path by what is given a stream.
 Save = Callable[[str, Callable[[IO[bytes]], object]], None]
+
+
+def beside(columns: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns and further ones behind them, of which none takes the place of another."""
+    found = dict(columns)
+    for name, column in further.items():
+        found[free(name, found)] = column
+    return found
+
+
+def free(name: str, taken: Collection[str]) -> str:
+    """A name, with as many `_` behind it as keep it apart from those that are taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def check_path(path: str) -> None:
