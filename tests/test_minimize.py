@@ -259,3 +259,14 @@ def test_names_may_be_those_of_options() -> None:
 def test_wrong_arguments(options: dict[str, Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         gradcli.minimize("x**2", x=1, **options)
+
+
+def test_an_inflection_is_no_minimum(run):
+    assert run("minimize", "x**3", "x=1", "--json").json["kind"] == "flat"
+
+
+@pytest.mark.parametrize("program", ["exp(-x)", "atan(x)"])
+def test_what_falls_on_and_on_has_no_minimum(run, program):
+    result = run("minimize", program, "x=0", "--json")
+    assert result.status == 1
+    assert not result.json["converged"]

@@ -24,6 +24,8 @@ _FALLEN, _CANCELLED = 1e-10, 1e-9
 _GAIN = 1e-9
 # Of a symmetric matrix with ones on its diagonal, what counts as no curvature for each row.
 _FLAT = 1e-13
+# The curvature at the end of a step is that at its start up to this part of it, where a quadratic model holds.
+_SIMILAR = 0.1
 # Lanczos's method ends when an eigenvalue is known to this share, or is given up: many that are close take long.
 _EXACT, _RESTARTS = 1e-10, 20
 # Variables up to which eigenvalues are those of a matrix of all numbers.
@@ -136,6 +138,19 @@ def kind(value: float, x: Any, hessian: Any, fixed: Any, normals: Any, extremum:
     if fixed.any():
         return "bound"
     return "flat" if found == "none" else extremum
+
+
+def weakest_step(objective: Objective, x: Any, gradient: Any, hessian: Any) -> tuple[float, bool]:
+    """How far the minimum of the quadratic model is along the direction of least curvature, and whether the Hessian is
+    nearly the same there: else it says nothing of the point, as at 0 for `x**3` and `exp(-x)` far out."""
+    np = arrays.numpy_namespace()
+    values, vectors = np.linalg.eigh(hessian)
+    least, direction = values[0], vectors[:, 0]
+    length = float(direction @ gradient) / float(least) if least > 0 else math.inf
+    if not math.isfinite(length):
+        return length, False
+    there = objective.hessian(x - length * direction)
+    return abs(length), there is not None and bool(abs(direction @ there @ direction - least) <= _SIMILAR * least)
 
 
 def _curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
+from gradcli import arrays
 from gradcli.models import optimality
 from gradcli.models.constrained import lagrangian_hessian
 from gradcli.models.newton import UNBOUNDED, SearchEnd
@@ -17,6 +19,8 @@ _ENDS = {
 }
 # A search that is so far away, or has come so deep, does not end.
 _FAR = 1e20
+# Where the next step is not as small as this beside the point, or 1, the search is under way.
+_SMALL = 1e-3
 
 
 class Verdict(NamedTuple):
@@ -32,6 +36,7 @@ class Verdict(NamedTuple):
 
 def judged(posed: PosedObjective, found: SearchEnd) -> Verdict:
     """What the exact derivatives say of a point, whatever the search that led to it says."""
+    np = arrays.numpy_namespace()
     objective, constraints, x = posed.objective, posed.constraints, found.point
     there = optimality.active(found.gradient, constraints, x, posed.low, posed.high)
     hessian = lagrangian_hessian(objective, constraints, x, there)
@@ -55,4 +60,10 @@ def judged(posed: PosedObjective, found: SearchEnd) -> Verdict:
         return Verdict(there, hessian, None, False, kink if found.converged else found.message)
     if kind == "saddle":
         return Verdict(there, hessian, kind, False, "the gradient vanishes, but the point is a saddle")
+    if kind in ("flat", "minimum", "maximum") and not len(constraints) and isinstance(hessian, np.ndarray):
+        step, is_similar = optimality.weakest_step(objective, x, found.gradient, hessian)
+        if not is_similar:
+            kind = "flat"
+        if not is_similar and _SMALL * max(1.0, float(abs(x).max())) < step < math.inf:
+            return Verdict(there, hessian, None, False, "the objective falls on and on, ever more slowly")
     return Verdict(there, hessian, kind, True, _ENDS.get(kind, f"a {kind}"))
