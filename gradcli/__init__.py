@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from gradcli.calculus.functional import hessian, jacobian
     from gradcli.calculus.gradient import grad
     from gradcli.errors import AccuracyWarning, GradcliError
-    from gradcli.models.fits import fit
-    from gradcli.models.minima import minimize
-    from gradcli.models.pictures import plot
-    from gradcli.models.power_series import series
-    from gradcli.models.uncertainties import propagate
+    from gradcli.models.expansions.power_series import series
+    from gradcli.models.fitting.fits import fit
+    from gradcli.models.optima.minima import minimize
+    from gradcli.models.plotting.pictures import plot
+    from gradcli.models.uncertainty.uncertainties import propagate
     from gradcli.primitives.pasting import c_, r_
     from gradcli.run.check import gradcheck
     from gradcli.run.programs import CompiledProgram, compile
@@ -47,7 +47,7 @@ _HOMES = {
     "checkpoint": "gradcli.utils.checkpoint",
     "compile": "gradcli.run.programs",
     "enable_grad": "gradcli.autograd.modes",
-    "fit": "gradcli.models.fits",
+    "fit": "gradcli.models.fitting.fits",
     "from_dlpack": "gradcli.autograd.factory",
     "grad": "gradcli.calculus.gradient",
     "gradcheck": "gradcli.run.check",
@@ -57,12 +57,12 @@ _HOMES = {
     "is_inference": "gradcli.autograd.factory",
     "is_inference_mode_enabled": "gradcli.autograd.modes",
     "jacobian": "gradcli.calculus.functional",
-    "minimize": "gradcli.models.minima",
+    "minimize": "gradcli.models.optima.minima",
     "no_grad": "gradcli.autograd.modes",
-    "plot": "gradcli.models.pictures",
-    "propagate": "gradcli.models.uncertainties",
+    "plot": "gradcli.models.plotting.pictures",
+    "propagate": "gradcli.models.uncertainty.uncertainties",
     "r_": "gradcli.primitives.pasting",
-    "series": "gradcli.models.power_series",
+    "series": "gradcli.models.expansions.power_series",
     "set_grad_enabled": "gradcli.autograd.modes",
     "tensor": "gradcli.autograd.factory",
 }

@@ -9,8 +9,8 @@ import pytest
 
 from gradcli import installing
 from gradcli.errors import BackendError, UsageError
-from gradcli.models import by_matplotlib, charts
-from gradcli.models.charts import Arrows, Band, Chart, Field, Points, Polyline
+from gradcli.models.plotting import by_matplotlib, charts
+from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline
 
 X = np.linspace(0.0, 4.0, 9)
 

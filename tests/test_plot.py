@@ -10,8 +10,8 @@ import pytest
 
 import gradcli
 from gradcli.errors import BindingError, EvaluationError, GradcliError, ShapeError, UsageError
-from gradcli.models import by_matplotlib, by_plotext
-from gradcli.models.refinement import MOST_EVALUATIONS
+from gradcli.models.plotting import by_matplotlib, by_plotext
+from gradcli.models.plotting.refinement import MOST_EVALUATIONS
 
 
 def curve_of(program, over, **options):

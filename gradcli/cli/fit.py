@@ -15,15 +15,15 @@ from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, ExitStatus, Span, UsageError
 from gradcli.io import variables
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models import uncertain_values
 from gradcli.models.data import DataTable, table_of
-from gradcli.models.estimation import SearchOptions
-from gradcli.models.fit_files import FitFiles
-from gradcli.models.fit_problems import Parameters
-from gradcli.models.fit_requests import FitRequest
-from gradcli.models.fitting import performed
-from gradcli.models.inference import Assumptions
-from gradcli.models.likelihoods import FAMILIES, LOSSES, likelihood
+from gradcli.models.fitting.estimation import SearchOptions
+from gradcli.models.fitting.fit_files import FitFiles
+from gradcli.models.fitting.fit_problems import Parameters
+from gradcli.models.fitting.fit_requests import FitRequest
+from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, likelihood
+from gradcli.models.fitting.requested_fits import performed
+from gradcli.models.uncertainty import uncertain_values
 from gradcli.run.constant_expressions import constant
 
 _EXAMPLE = "gradcli fit 'y ~ b1*(1 - exp(-b2*x))' misra.csv b1=500 b2=0.0001"

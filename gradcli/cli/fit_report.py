@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from gradcli.cli.environment import Environment
 from gradcli.cli.model_report import members
 from gradcli.cli.render import Table, number_text, show
-from gradcli.models.fit_requests import Performed
-from gradcli.models.fitted import Fit
+from gradcli.models.fitting.fit_requests import Performed
+from gradcli.models.fitting.fitted import Fit
 from gradcli.rows import new_tables
 
 

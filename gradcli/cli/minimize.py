@@ -15,11 +15,11 @@ from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, number_text
 from gradcli.errors import EvaluationError, ExitStatus
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
-from gradcli.models import histories
-from gradcli.models.minima import METHODS, Minimum, minimize
+from gradcli.models.optima import histories
+from gradcli.models.optima.minima import METHODS, Minimum, minimize
+from gradcli.models.optima.training import SCHEDULES
 from gradcli.models.packing import Packing
 from gradcli.models.results import Iteration
-from gradcli.models.training import SCHEDULES
 
 _HELP = """\
 NAME=START says what is varied, and where the search begins; --const c=… are

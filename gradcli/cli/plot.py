@@ -81,7 +81,7 @@ class PlotOptions(NamedTuple):
 def run(options: PlotOptions, environment: Environment) -> ExitStatus:
     """Sample, draw, print; see `gradcli plot --help`."""
     # Loaded by who plots.
-    from gradcli.models import by_matplotlib, pictures, ranges
+    from gradcli.models.plotting import by_matplotlib, pictures, ranges
 
     if options.output is not None:
         by_matplotlib.format_of(options.output)
@@ -105,8 +105,8 @@ def run(options: PlotOptions, environment: Environment) -> ExitStatus:
 def _data(options: PlotOptions, environment: Environment) -> Any:
     if options.data is None:
         return None
-    from gradcli.models import pictures
     from gradcli.models.data import table_of
+    from gradcli.models.plotting import pictures
     from gradcli.rows.targets import STDIN
 
     path, columns = pictures.columns_of(options.data)
@@ -119,7 +119,7 @@ def _data(options: PlotOptions, environment: Environment) -> Any:
 
 def _draw(chart: Any, environment: Environment) -> None:
     """Draw on standard output, as wide as the terminal is."""
-    from gradcli.models import by_plotext
+    from gradcli.models.plotting import by_plotext
 
     style = by_plotext.Style(_columns(environment), environment.for_terminal, is_unicode(environment.stdout))
     environment.write(by_plotext.text(chart, style))

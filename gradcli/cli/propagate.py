@@ -18,8 +18,8 @@ from gradcli.cli.render import Table
 from gradcli.errors import ExitStatus, UsageError
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models.results import as_json
-from gradcli.models.significant_digits import stated
-from gradcli.models.uncertainties import PropagateRequest, Propagation, propagated
+from gradcli.models.uncertainty.significant_digits import stated
+from gradcli.models.uncertainty.uncertainties import PropagateRequest, Propagation, propagated
 
 # The rows of a budget for people: those that contribute most.
 _MOST_ROWS = 50

@@ -15,9 +15,9 @@ from gradcli.cli.notices import warning_json, warning_text
 from gradcli.cli.render import Table
 from gradcli.errors import ExitStatus, UsageError, did_you_mean
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
-from gradcli.models.power_series import LANGUAGES, ORDER, SeriesAnswer, expanded
+from gradcli.models.expansions.power_series import LANGUAGES, ORDER, SeriesAnswer, expanded
+from gradcli.models.expansions.taylor_coefficients import SeriesQuestion
 from gradcli.models.results import as_json
-from gradcli.models.taylor_coefficients import SeriesQuestion
 
 _HELP = """\
 Around the values of its names. What is rational there has fractions as its coefficients, which are

@@ -18,7 +18,7 @@ from gradcli.errors import BindingError, ExitStatus, Span
 from gradcli.io import variables
 from gradcli.language.equations import read_equations
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
-from gradcli.models.roots import START, ProofOptions, Root, RootQuestion, Roots, solved
+from gradcli.models.equations.roots import START, ProofOptions, Root, RootQuestion, Roots, solved
 from gradcli.run.constant_expressions import constant
 
 _EXAMPLE = "gradcli solve 'x**3 + a*x = b' x~1 a=2 b=5"

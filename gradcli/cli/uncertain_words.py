@@ -11,9 +11,9 @@ from gradcli.cli.environment import Environment
 from gradcli.errors import UsageError
 from gradcli.io import variables
 from gradcli.language.syntax.tree import Module
-from gradcli.models.assigned_distributions import is_distribution
-from gradcli.models.input_quantities import observed, quantity
-from gradcli.models.uncertain_values import in_floats, is_uncertain
+from gradcli.models.uncertainty.assigned_distributions import is_distribution
+from gradcli.models.uncertainty.input_quantities import observed, quantity
+from gradcli.models.uncertainty.uncertain_values import in_floats, is_uncertain
 from gradcli.run.constant_expressions import constant
 from gradcli.run.nested_texts import items
 

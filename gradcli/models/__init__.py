@@ -6,12 +6,12 @@ from typing import Any
 
 # Loaded when first asked for: SciPy and its like take longer to load than a formula to evaluate.
 _HOMES: dict[str, str] = {
-    "fit": "gradcli.models.fits",
-    "minimize": "gradcli.models.minima",
-    "propagate": "gradcli.models.uncertainties",
-    "plot": "gradcli.models.pictures",
-    "series": "gradcli.models.power_series",
-    "solve": "gradcli.models.roots",
+    "fit": "gradcli.models.fitting.fits",
+    "minimize": "gradcli.models.optima.minima",
+    "propagate": "gradcli.models.uncertainty.uncertainties",
+    "plot": "gradcli.models.plotting.pictures",
+    "series": "gradcli.models.expansions.power_series",
+    "solve": "gradcli.models.equations.roots",
 }
 
 

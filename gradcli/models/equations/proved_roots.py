@@ -1,0 +1,212 @@
+"""Roots with digits that are proved: a point is improved by Newton steps, and that a root is next to it follows from
+Krawczyk's operator (R. Krawczyk, Computing 4 (1969) 187; R. E. Moore, R. B. Kearfott, M. J. Cloud, Introduction to
+Interval Analysis, 2009, section 8.2): where it maps a box into its inside, there is one root in the box, and one alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from flint import arb, arb_mat, fmpq
+
+from gradcli import arrays
+from gradcli.arrays import intervals
+from gradcli.arrays.balls import Balls, Number, UndecidedError, exact, precise, precision
+from gradcli.arrays.intervals import Bounds
+from gradcli.calculus.implicit import implicit_derivatives, square_jacobian
+from gradcli.errors import EvaluationError
+from gradcli.models.equations.systems import System
+from gradcli.run import digits as proving
+from gradcli.run.boxes import Boxed
+
+_MOST_STEPS, _MOST_WIDENINGS = 40, 6
+# Of the precision at hand so many bits are lost to roundings, and a box is wider than the last step by so much.
+_LOST, _WIDER = 16, 4
+# The largest denominator of a fraction that is tried as a root.
+_SIMPLE = 1_000
+
+# By name, each a number or an array.
+Numbers = dict[str, Any]
+
+
+class ProvedRoot(NamedTuple):
+    """Unknowns as balls that hold a root, and its derivatives."""
+
+    point: Numbers
+    derivatives: Mapping[str, Mapping[str, Any]]
+
+    def numbers(self) -> list[Number]:
+        parts = [*self.point.values(), *(d for by in self.derivatives.values() for d in by.values())]
+        return [n for part in parts for n in _flat(part)]
+
+    def mapped(self, text: Callable[[Number], Any]) -> ProvedRoot:
+        """The same with what a function makes of each number, in object arrays for tensors."""
+
+        def each(part: Any) -> Any:
+            numbers = part.numbers if type(part) is Balls else exact(part)
+            if not getattr(numbers, "shape", ()):
+                return text(numbers)
+            return arrays.numpy_namespace().frompyfunc(text, 1, 1)(numbers)
+
+        return ProvedRoot(
+            {name: each(part) for name, part in self.point.items()},
+            {name: {key: each(part) for key, part in by.items()} for name, by in self.derivatives.items()},
+        )
+
+
+def prove(
+    system: System, point: Any, bindings: Callable[[], Mapping[str, Any]], by: Sequence[str], order: int,
+    digits: int, most: int,
+) -> ProvedRoot:  # fmt: skip
+    """The root next to a point, with derivatives up to an order by the constants `by`, each number in so many digits as a
+    text. `bindings` gives the constants in balls at each precision.
+
+    Raises EvaluationError where no root can be proved with `most` digits, as at one with a singular Jacobian.
+    """
+    with proving.computing():
+        start = [exact(float(x)) for x in point]
+
+        def compute() -> ProvedRoot:
+            nonlocal start
+            constants = {name: arrays.placed(value) for name, value in bindings().items()}
+            root = _Krawczyk(system, constants)
+            start, balls = root.near(start)
+            named = root.named(balls)
+            if not order:
+                return ProvedRoot(named, {})
+            return ProvedRoot(
+                named, implicit_derivatives(_with(system, constants), named, {n: constants[n] for n in by}, order)
+            )
+
+        try:
+            found, bits = proving.refined(compute, lambda f: proving.have_digits(f.numbers(), digits), digits, most)
+        except UndecidedError as error:
+            raise EvaluationError(
+                f"no root can be proved near {_described(system, point)}",
+                hint="its Jacobian is singular or nearly so, or a condition is open there; without --digits it is a float",
+                span=error.span or system.equations.places[0],
+                source=system.equations.program.source,
+            ) from None
+        with precise(bits):
+            return found.mapped(lambda number: proving.text_of(number, digits, most))
+
+
+def _described(system: System, point: Any) -> str:
+    return ", ".join(f"{label}={x:.6g}" for label, x in zip(system.packing.labels(), point))
+
+
+def _with(system: System, constants: Mapping[str, Any]) -> Any:
+    return lambda given: system.function({**constants, **given})
+
+
+class _Krawczyk:
+    """The equations in balls of the precision that holds."""
+
+    def __init__(self, system: System, constants: Mapping[str, Any]) -> None:
+        self.system = system
+        self.constants = constants
+        self.shapes = system.packing.shapes
+        self.size = system.packing.size
+
+    def named(self, numbers: Sequence[Number]) -> Numbers:
+        """The unknowns by name, from their numbers one after another."""
+        np = arrays.numpy_namespace()
+        found: Numbers = {}
+        for name, place in self.system.packing.places().items():
+            if not self.shapes[name]:
+                found[name] = Balls(numbers[place.start])
+                continue
+            array = np.empty(place.stop - place.start, object)
+            array[:] = numbers[place]
+            found[name] = Balls(array.reshape(self.shapes[name]))
+        return found
+
+    def near(self, start: Sequence[Number]) -> tuple[list[Number], list[Number]]:
+        """A point next to a root, and balls that hold it, alone. Raises UndecidedError where that is not found."""
+        point, steps = self._improved(start)
+        tiny = fmpq(1, 2 ** (precision() - _LOST))
+        radii = [_WIDER * abs(s) + abs(x) * tiny + tiny * tiny for x, s in zip(point, steps)]
+        for _ in range(_MOST_WIDENINGS):
+            found = self._mapped(point, radii)
+            if found is not None:
+                return point, self._exact(found) or found
+            radii = [_WIDER * _WIDER * r for r in radii]
+        raise UndecidedError("no root can be proved here")
+
+    def _improved(self, start: Sequence[Number]) -> tuple[list[Number], list[Number]]:
+        """A point after Newton steps, without any radius, and the last one of these."""
+        point, before = [*start], None
+        for _ in range(_MOST_STEPS):
+            steps = [_rounded(s) for s in self._newton(point)]
+            size = max((abs(s) for s in steps), default=fmpq(0))
+            if before is not None and not size < before / 2:
+                break
+            point, before = [_rounded(x - s) for x, s in zip(point, steps)], size
+            if not size:
+                break
+        return point, steps
+
+    def _newton(self, point: Sequence[Number]) -> list[Number]:
+        """What a Newton step takes away."""
+        inverse, residuals = self._inverse(point), self._residuals(point)
+        return (inverse * residuals).entries()  # type: ignore[no-any-return]
+
+    def _residuals(self, point: Sequence[Number]) -> Any:
+        value = self.system.function({**self.constants, **self.named(point)})
+        return arb_mat(self.size, 1, [arb(n) for n in _flat(value)])
+
+    def _inverse(self, point: Sequence[Number]) -> Any:
+        """The inverse of the Jacobian at a point. Raises UndecidedError where it may be singular."""
+        jacobian = square_jacobian(_with(self.system, self.constants), self.named(point), self.constants)
+        try:
+            return arb_mat(self.size, self.size, [arb(n) for n in _flat(jacobian)]).inv()
+        except ZeroDivisionError:
+            raise UndecidedError("the Jacobian may be singular") from None
+
+    def _mapped(self, point: Sequence[Number], radii: Sequence[Number]) -> list[Number] | None:
+        """What Krawczyk's operator makes of a box around a point, where that is inside of it."""
+        middle = [_fraction(x) for x in point]
+        box = tuple(Bounds(x - r, x + r) for x, r in zip(middle, map(_fraction, radii)))
+        boxed = Boxed(self.system.equations.program, self.constants, self.shapes, box)
+        reading = boxed.read(box, 1)
+        if not reading.continuous:
+            return None
+        inverse = self._inverse(point).mid()
+        entries = [reading.found[i, (j,)] for i in range(self.size) for j in range(self.size)]
+        if not all(e.is_finite for e in entries):
+            return None
+        jacobians = arb_mat(self.size, self.size, [intervals.ball(*e) for e in entries])
+        around = arb_mat(self.size, 1, [arb(0, arb(r).abs_upper()) for r in radii])
+        unit = arb_mat(self.size, self.size, [int(i == j) for i in range(self.size) for j in range(self.size)])
+        moved = (unit - inverse * jacobians) * around - inverse * self._residuals(point)
+        found = [arb(x) + m for x, m in zip(point, moved.entries())]
+        inside = all(b.low < f.lower().fmpq() and f.upper().fmpq() < b.high for f, b in zip(found, box))
+        return found if inside else None
+
+    def _exact(self, found: Sequence[Number]) -> list[Number] | None:
+        """The root in balls where it is one of simple fractions, which solve the equations exactly."""
+        simple = [Fraction(float(x)).limit_denominator(_SIMPLE) for x in found]
+        numbers: list[Number] = [fmpq(f.numerator, f.denominator) for f in simple]
+        if not all((x - n).contains(0) for x, n in zip(found, numbers)):
+            return None
+        residuals = _flat(self.system.function({**self.constants, **self.named(numbers)}))
+        return numbers if all(type(r) is fmpq and r == 0 for r in residuals) else None
+
+
+def _flat(part: Any) -> list[Number]:
+    numbers = part.numbers if type(part) is Balls else exact(part)
+    return [*numbers.flat] if getattr(numbers, "shape", ()) else [numbers]
+
+
+def _rounded(number: Number) -> Number:
+    """A number without any radius. Raises UndecidedError for one that is not finite."""
+    ball = arb(number)
+    if not ball.is_finite():
+        raise UndecidedError("a step is not finite")
+    return ball.mid()
+
+
+def _fraction(number: Number) -> fmpq:
+    return number if type(number) is fmpq else arb(number).mid().fmpq()

@@ -1,0 +1,201 @@
+"""Roots of systems of equations: damped Newton steps, SciPy's hybrid and least-squares methods, from several starts.
+
+Steps are judged by how large the next ones would be with the same Jacobian (natural monotonicity: P. Deuflhard, Newton
+Methods for Nonlinear Problems, 2004, section 3.3), so that neither the scales of equations nor their mixtures matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.models.equations.systems import System
+from gradcli.models.results import Iteration, Watcher
+
+_MOST_STEPS = 100
+_SMALLEST_DAMPING = 1e-8
+# A step, beside the sizes of unknowns, behind which a point is a root, and how often it is then improved.
+_SMALL_STEP = 1e-9
+_MOST_POLISHING = 6
+# What residuals are beside those nearby at a root where the Jacobian is singular, and where "nearby" is.
+_TOUCHING = 1e-13
+_NEARBY = 0.1
+# The least singular value of a Jacobian, beside how the equations change nearby, that is not taken for 0.
+_SINGULAR = 1e-6
+# What an unknown counts as at least, as a share of the largest one; of its start, where rounding errors are judged.
+_FLOOR = 1e-6
+# Tried where the start that was given leads nowhere.
+_STARTS = 16
+
+
+class Candidate(NamedTuple):
+    """A point, its residuals, the size of the largest, whether it is a root, and whether the Jacobian is singular there."""
+
+    point: Any
+    residuals: Any
+    residual: float
+    is_root: bool
+    is_singular: bool = False
+
+
+def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: None) -> Candidate:
+    """A root found from a start, or from others around it; else the point of the least residual."""
+    best: Candidate | None = None
+    with arrays.quiet():
+        for point in _starts(start, seed):
+            for method in (_by_newton, _by_hybrid, _by_least_squares):
+                found = judged(system, _polished(system, method(system, point, watch)), start)
+                if found.is_root:
+                    return found
+                if best is None or found.residual < best.residual or best.residual != best.residual:
+                    best = found
+    assert best is not None
+    return best
+
+
+def judged(system: System, point: Any, start: Any) -> Candidate:
+    """What a point is."""
+    xp = arrays.numpy_namespace()
+    residuals = system.residual(point)
+    residual = float(xp.max(xp.abs(residuals)))
+    jacobian = system.jacobian(point)
+    if not xp.isfinite(residual) or not xp.all(xp.isfinite(jacobian)):
+        return Candidate(point, residuals, residual, residual == 0.0, is_singular=True)
+    sizes = xp.maximum(sizes_of(point), _FLOOR * xp.abs(start))
+    changes = _changes(system, point, sizes, residuals)
+    scaled = jacobian * sizes / changes[:, None]
+    # What overflows has no singular values.
+    singular = not xp.all(xp.isfinite(scaled)) or bool(xp.linalg.svd(scaled, compute_uv=False)[-1] < _SINGULAR)
+    touches = bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes))
+    if singular:
+        return Candidate(point, residuals, residual, touches, True)
+    step = _solved(jacobian, -residuals)
+    # A root at 0 has rounding errors that are not small beside it.
+    is_rounding = touches and _norm(step / sizes) <= _SMALL_STEP
+    return Candidate(point, residuals, residual, is_rounding or _norm(step / sizes_of(point)) <= _SMALL_STEP)
+
+
+def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
+    """How much each equation changes at points nearby, by one unknown the less of the changes to its two sides: what grows
+    as an exponential does says little by the other."""
+    xp = arrays.numpy_namespace()
+    largest = xp.abs(residuals)
+    for unknown in range(len(point)):
+        steps = [sign * _NEARBY * sizes[unknown] * (xp.arange(len(point)) == unknown) for sign in (-1.0, 1.0)]
+        sides = [xp.abs(system.residual(point + step)) for step in steps]
+        sides = [xp.where(xp.isfinite(side), side, 0.0) for side in sides]
+        both = (sides[0] > 0.0) & (sides[1] > 0.0)
+        largest = xp.maximum(largest, xp.where(both, xp.minimum(*sides), xp.maximum(*sides)))
+    return xp.where(largest > 0.0, largest, 1.0)
+
+
+def sizes_of(point: Any) -> Any:
+    """How large the unknowns count as: as they are, and not far less than the largest."""
+    xp = arrays.numpy_namespace()
+    return xp.maximum(xp.abs(point), _FLOOR * max(float(xp.max(xp.abs(point))), 1e-290))
+
+
+def _starts(start: Any, seed: int) -> Iterator[Any]:
+    """The start that was given, and others around it, nearer ones first."""
+    yield start
+    xp = arrays.numpy_namespace()
+    generator = xp.random.default_rng(seed)
+    sizes = xp.maximum(xp.abs(start), 0.1 * max(float(xp.max(xp.abs(start))), 1.0))
+    for spread in xp.geomspace(0.1, 100.0, _STARTS):
+        yield start + spread * sizes * generator.uniform(-1.0, 1.0, len(start))
+
+
+Method = Callable[[System, Any, Watcher], Any]
+
+
+def _by_newton(system: System, start: Any, watch: Watcher) -> Any:
+    xp = arrays.numpy_namespace()
+    point, residuals = start, system.residual(start)
+    for number in range(_MOST_STEPS):
+        jacobian = system.jacobian(point)
+        if not xp.all(xp.isfinite(residuals)) or not xp.all(xp.isfinite(jacobian)):
+            return point
+        watch(Iteration(number, float(xp.max(xp.abs(residuals)))))
+        step = _solved(jacobian, -residuals)
+        sizes = sizes_of(point)
+        size = _norm(step / sizes)
+        damping = 1.0
+        while True:
+            tried = point + damping * step
+            found = system.residual(tried)
+            if xp.all(xp.isfinite(found)) and _norm(_solved(jacobian, found) / sizes) <= (1.0 - damping / 4.0) * size:
+                break
+            damping /= 2.0
+            if damping < _SMALLEST_DAMPING:
+                return point
+        point, residuals = tried, found
+        if size <= _SMALL_STEP or not xp.any(residuals):
+            return point
+    return point
+
+
+def _by_hybrid(system: System, start: Any, _: Watcher) -> Any:
+    return _by_scipy(system, start, "hybr")
+
+
+def _by_least_squares(system: System, start: Any, _: Watcher) -> Any:
+    return _by_scipy(system, start, "lm")
+
+
+def _by_scipy(system: System, start: Any, method: str) -> Any:
+    from scipy.optimize import root
+
+    xp = arrays.numpy_namespace()
+    if not xp.all(xp.isfinite(system.residual(start))):
+        return start
+    try:
+        found = root(system.residual, start, jac=system.jacobian, method=method).x
+    except (ValueError, ArithmeticError, xp.linalg.LinAlgError):
+        # It met nan.
+        return start
+    return found if xp.all(xp.isfinite(found)) else start
+
+
+def _polished(system: System, point: Any) -> Any:
+    """A point after full Newton steps as long as these become smaller."""
+    xp = arrays.numpy_namespace()
+    smallest = xp.inf
+    for _ in range(_MOST_POLISHING):
+        jacobian, residuals = system.jacobian(point), system.residual(point)
+        if not xp.all(xp.isfinite(jacobian)) or not xp.all(xp.isfinite(residuals)) or not xp.any(residuals):
+            break
+        try:
+            step = xp.linalg.solve(jacobian, -residuals)
+        except xp.linalg.LinAlgError:
+            break
+        size = _norm(step / sizes_of(point))
+        if not size < smallest / 2.0 or size > _FLOOR:
+            break
+        tried = point + step
+        found = system.residual(tried)
+        if not xp.all(xp.isfinite(found)):
+            break
+        point, smallest = tried, size
+    return point
+
+
+def _solved(jacobian: Any, right: Any) -> Any:
+    """The solution of a linear system, the least one of least residual where it is singular."""
+    xp = arrays.numpy_namespace()
+    try:
+        found = xp.linalg.solve(jacobian, right)
+        if xp.all(xp.isfinite(found)):
+            return found
+    except xp.linalg.LinAlgError:
+        pass
+    try:
+        return xp.linalg.lstsq(jacobian, right)[0]
+    except xp.linalg.LinAlgError:
+        # Numbers that are too large for it.
+        return xp.zeros(len(right))
+
+
+def _norm(vector: Any) -> float:
+    xp = arrays.numpy_namespace()
+    return float(xp.max(xp.abs(vector)))

@@ -1,0 +1,247 @@
+"""Roots of equations, and how they change with the constants that stand in these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.calculus.implicit import implicit_derivatives
+from gradcli.errors import BindingError, UsageError, did_you_mean, expect
+from gradcli.language import scope
+from gradcli.language.equations import Equations, read_equations
+from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.models.equations.root_search import Candidate, judged, search, sizes_of
+from gradcli.models.equations.sign_changes import Crossing, ScalarEquation, all_crossings, root_between
+from gradcli.models.equations.systems import System
+from gradcli.models.results import MAY_BE_NULL, Watcher
+from gradcli.run import converted
+from gradcli.run.evaluated import check_digits, in_namespace
+
+# The start of an unknown that is given none.
+START = 1.0
+_ORDERS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Root:
+    """A root: the unknowns, the largest difference of the sides of an equation there, the condition number of the Jacobian
+    with its rows and its unknowns scaled, and the derivatives of each unknown by names joined with commas; None where the
+    Jacobian is singular."""
+
+    point: dict[str, Any]
+    residual: Any
+    condition: float | None = field(metadata=MAY_BE_NULL)
+    derivatives: dict[str, dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Roots:
+    """The roots that were found, in a bracket or from a start one; where `converged` is false, the point of the least
+    residual instead, and why in `message`."""
+
+    roots: list[Root]
+    converged: bool
+    message: str
+
+
+class RootQuestion(NamedTuple):
+    """Equations, starts of the unknowns or a range of the one that there is, the values of all other names, those of them
+    to differentiate the root by (all, where that is None), and the order of derivatives."""
+
+    equations: Equations
+    starts: Mapping[str, Any]
+    constants: Mapping[str, Any]
+    wrt: Sequence[str] | None = None
+    order: int = 1
+    range: tuple[float, float] | None = None
+    all: bool = False
+    seed: int = 0
+    proof: ProofOptions | None = None
+
+
+class ProofOptions(NamedTuple):
+    """How many digits are to be proved, with how many at most to compute with, and what gives the constants in balls."""
+
+    digits: int
+    most: int
+    bindings: Callable[[], Mapping[str, Any]]
+
+
+def solve(
+    equations: str,
+    values: Mapping[str, Any] | None = None,
+    /,
+    *,
+    start: Mapping[str, Any] | None = None,
+    bracket: Mapping[str, tuple[float, float]] | None = None,
+    unknowns: Sequence[str] = (),
+    all: bool = False,
+    wrt: Sequence[str] | None = None,
+    order: int = 1,
+    seed: int = 0,
+    digits: int | None = None,
+    max_precision: int = MAX_PRECISION,
+    max_steps: int = MAX_STEPS,
+    max_elements: int = MAX_ELEMENTS,
+    **named: Any,
+) -> Roots:
+    """A root of equations, `solve("x**3 + a*x = b", start={"x": 1}, a=2, b=5)`, and its derivatives by the constants.
+
+    Equations are `left = right`, `left == right` or expressions that are to be 0, separated by `;`; `name = …` is a
+    definition where the name is neither unknown nor given. The unknowns are the names with a `start`, a number or an
+    array, those in `unknowns`, which start at 1, or the one with a `bracket`: its root there is certain where the sign
+    changes, and with `all` every change of sign is found. Derivatives are those by `wrt`, all constants where that is
+    None, up to `order`, at most 2, by the implicit function theorem.
+
+    With `digits` the numbers of a root are texts of so many digits, which are proved, the constants being the decimals
+    that texts are and the binary numbers that floats are.
+
+    Where no root is found, `converged` is false. Raises ProgramSyntaxError for what is no equation, UsageError for more or
+    fewer equations than unknowns, EvaluationError where there is no value at the start, or no change of sign in the
+    bracket.
+    """
+    with limits.within(max_steps, max_elements):
+        expect(equations, str, "equations are a text")
+        constants = {**(values or {}), **named}
+        starts = {**dict.fromkeys(unknowns, START), **(start or {})}
+        ends: tuple[float, float] | None = None
+        for name, (low, high) in (bracket or {}).items():
+            starts[name], ends = low, (float(low), float(high))
+        twice = next((name for name in starts if name in constants), None)
+        if twice is not None:
+            raise BindingError(f"'{twice}' has a value and is unknown", hint="give it one of them")
+        check_digits(digits, max_precision)
+        proof = None if digits is None else ProofOptions(digits, max_precision, partial(in_namespace, constants))
+        known = in_namespace(constants)
+        found = in_namespace(starts)
+        question = RootQuestion(
+            read_equations(equations, [*starts, *known]), found, known, wrt, order, ends, all, seed, proof
+        )
+        return solved(question)
+
+
+def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
+    """What a question asks for, within the limits of a run; see `solve`."""
+    _check(question)
+    system = System(question.equations, question.starts, question.constants)
+    start = system.packing.flat(question.starts)
+    if question.range is None:
+        system.check(start)
+        found = search(system, start, question.seed, watch)
+        return _of_search(question, system, found)
+    system.check_count(start)
+    curve = ScalarEquation(system)
+    if question.all:
+        return _of_all(question, system, all_crossings(curve, *question.range))
+    crossing = root_between(curve, *question.range)
+    roots = _of_all(question, system, [crossing])
+    message = (
+        "a root in the bracket" if roots.converged else f"the sign changes at a {crossing.kind}, and not at a root"
+    )
+    return replace(roots, message=message)
+
+
+def _check(question: RootQuestion) -> None:
+    program, starts = question.equations.program, question.starts
+    names = {*starts, *question.constants}
+    reads = scope.outer_reads(program)
+    scope.check(program, names)
+    for name in names:
+        if name not in reads:
+            hint = did_you_mean(name, reads, f"they read {', '.join(reads) or 'no names'}")
+            raise BindingError(f"the equations do not read '{name}'", hint=hint)
+    if not sum(map(arrays.size, starts.values())):
+        free = [n for n in reads if n not in scope.CONSTANTS]
+        raise UsageError("there is no unknown", hint=f"give one a start, as in {free[0] if free else 'x'}~1")
+    if question.order not in _ORDERS:
+        raise UsageError("the order of the derivatives of a root is 0, 1 or 2")
+    if question.range is None:
+        if question.all:
+            raise UsageError("all roots are those in a range", hint=f"give one, as in {next(iter(starts))}=0..5")
+        return
+    low, high = question.range
+    if len(starts) > 1 or arrays.shape(next(iter(starts.values()))):
+        raise UsageError("a bracket is for one unknown number", hint="give the unknowns starts, as in x~1 y~1")
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise UsageError(f"there is no number in the bracket from {low:g} to {high:g}", hint="write x=0..5")
+
+
+def _of_search(question: RootQuestion, system: System, found: Candidate) -> Roots:
+    if not found.is_root:
+        point = Root(system.packing.named(found.point), found.residual, None)
+        return Roots(
+            [point], False, f"no root was found: the smallest residual that was, {found.residual:.6g}, is at this point"
+        )
+    message = "a root"
+    if found.is_singular:
+        message = "a root at which the Jacobian is singular: it has no derivatives, and few digits are right"
+    return Roots([_root(question, system, found)], True, message)
+
+
+def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing]) -> Roots:
+    xp = arrays.numpy_namespace()
+    roots, others, double = [], {"pole": 0, "jump": 0}, 0
+    for point, kind in crossings:
+        if kind in others:
+            others[kind] += 1
+            continue
+        vector = xp.asarray([point])
+        found = judged(system, vector, vector)
+        if kind == "double root" and not found.is_root:
+            continue
+        double += kind == "double root"
+        roots.append(_root(question, system, found._replace(is_singular=found.is_singular or kind == "double root")))
+    parts = [f"{len(roots)} root{'s' * (len(roots) != 1)}"]
+    parts += [f"of which {double} only touch{'es' * (double == 1)} 0"] * bool(double)
+    parts += [f"{n} change{'s' * (n != 1)} of sign at {kind}s" for kind, n in others.items() if n]
+    return Roots(roots, bool(roots), ", ".join(parts))
+
+
+def _root(question: RootQuestion, system: System, found: Candidate) -> Root:
+    if question.proof is not None:
+        return _proved(question, question.proof, system, found)
+    named = system.packing.named(found.point)
+    condition = math.inf if found.is_singular else _condition(system, found.point)
+    derivatives = None
+    if question.order:
+        names = system.depends(found.point, _by(question))
+        by = {name: question.constants[name] for name in names}
+        missing = {name: dict.fromkeys(_by(question)) for name in named}
+        if found.is_singular:
+            derivatives = missing
+        else:
+            made = implicit_derivatives(system.function, named, by, question.order)
+            derivatives = {n: missing[n] | {key: converted.plain(d, {}) for key, d in made[n].items()} for n in named}
+    return Root(named, found.residual, condition, derivatives)
+
+
+def _proved(question: RootQuestion, proof: ProofOptions, system: System, found: Candidate) -> Root:
+    # Who asks for no digits does without FLINT.
+    from gradcli.models.equations.proved_roots import prove
+
+    by = _by(question)
+    names = system.depends(found.point, by) if question.order else []
+    proved = prove(system, found.point, proof.bindings, names, question.order, proof.digits, proof.most)
+    condition = _condition(system, found.point)
+    derivatives = {name: {**dict.fromkeys(by), **proved.derivatives[name]} for name in proved.derivatives} or None
+    return Root(proved.point, "0", condition, derivatives)
+
+
+def _by(question: RootQuestion) -> list[str]:
+    """The constants to differentiate by."""
+    if question.wrt is None:
+        return [name for name, value in question.constants.items() if arrays.is_floating(value)]
+    for name in question.wrt:
+        if name not in question.constants:
+            raise BindingError(f"cannot differentiate by '{name}', which is no constant with a value")
+    return list(question.wrt)
+
+
+def _condition(system: System, point: Any) -> float:
+    xp = arrays.numpy_namespace()
+    jacobian = system.jacobian(point) * sizes_of(point)
+    return float(xp.linalg.cond(jacobian / xp.max(xp.abs(jacobian), axis=1, keepdims=True)))

@@ -1,0 +1,1 @@
+"""Taylor polynomials: coefficients, remainder, radius."""

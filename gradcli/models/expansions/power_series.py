@@ -1,0 +1,183 @@
+"""Taylor polynomials of programs, with exact fractions where the coefficients are fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from gradcli import limits
+from gradcli.errors import (
+    BackendError,
+    BindingError,
+    GradcliError,
+    LimitError,
+    UndecidedError,
+    UsageError,
+    did_you_mean,
+    expect,
+)
+from gradcli.formulas.taylor_polynomials import FORMULAS, FUNCTIONS, TaylorTerm, formula, polynomial
+from gradcli.language import scope
+from gradcli.language.reading import read
+from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.models.expansions.convergence import ENOUGH, Radius, suggested_radius
+from gradcli.models.expansions.taylor_coefficients import (
+    Expansion,
+    SeriesQuestion,
+    check_comparisons,
+    in_balls,
+    in_floats,
+)
+from gradcli.models.results import MAY_BE_NULL
+from gradcli.run import converted
+from gradcli.run.derivation import example
+from gradcli.run.diagnose import Warning
+from gradcli.run.evaluated import check_digits, in_namespace
+from gradcli.run.symbolic import recorded_formula
+
+ORDER = 6
+LANGUAGES = (*FORMULAS, *FUNCTIONS)
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """That of a product of powers, which stand in the order of the centre's numbers. The value is a float, or with digits
+    a text; `exact` is the fraction that it is, as a text, where that is proved."""
+
+    powers: list[int]
+    value: Any
+    exact: str | None = field(metadata=MAY_BE_NULL)
+
+
+@dataclass(frozen=True)
+class PowerSeries:
+    """A Taylor polynomial, of total degree `order` around `center`. `remainder` bounds how far it is from the program
+    where that was asked for; `radius` is that of convergence as the coefficients suggest it by `radius_method`, None where
+    they do not."""
+
+    center: dict[str, Any]
+    order: int
+    coefficients: list[Coefficient]
+    text: str
+    remainder: float | None
+    radius: float | None = field(metadata=MAY_BE_NULL)
+    radius_method: str | None
+
+    def to(self, language: str, *, name: str = "taylor", doc: str = "A Taylor polynomial.") -> str:
+        """The polynomial in `text`, `latex`, or as a function of this name in `python` or `c`. Raises UsageError for
+        another language."""
+        if language not in LANGUAGES:
+            hint = did_you_mean(language, LANGUAGES, f"there are {', '.join(LANGUAGES)}")
+            raise UsageError(f"there is no language {language!r} to write a series in", hint=hint)
+        if language == "text":
+            return self.text
+        program = recorded_formula(self.text, dict.fromkeys(self.center, example((), 0)))
+        return formula(program, language, name=name, doc=doc)
+
+
+def series(
+    program: str,
+    values: Mapping[str, Any] | None = None,
+    /,
+    *,
+    order: int = ORDER,
+    wrt: Sequence[str] | None = None,
+    over: Any = None,
+    digits: int | None = None,
+    max_precision: int = MAX_PRECISION,
+    max_steps: int = MAX_STEPS,
+    max_elements: int = MAX_ELEMENTS,
+    **named: Any,
+) -> PowerSeries:
+    """The Taylor polynomial of a scalar program to total degree `order`, in the names `wrt`, all inputs where that is None,
+    around their values: `series("sin(x)", x=0, order=7)`.
+
+    Values are numbers or arrays by name; texts of them are decimals, which are exact. With `over`, an interval as
+    `(-0.5, 0.5)` or "-0.5..0.5", or such by name, `remainder` is a proved bound of the distance from the program. With
+    `digits` each number is a text of so many digits that are proved. Fractions are found, and bounds proved, where
+    python-flint is installed.
+
+    Raises EvaluationError where there is no Taylor series, as at a pole, DifferentiationError for a value that is no
+    scalar, BindingError for a name without a value, and BackendError for digits or bounds without python-flint.
+    """
+    with limits.within(max_steps, max_elements):
+        expect(program, str, "a program is a text")
+        tree = read(program)
+        given = {**(values or {}), **named}
+        reads = scope.outer_reads(tree)
+        unknown = next((name for name in given if name not in reads), None)
+        if unknown is not None:
+            hint = did_you_mean(unknown, reads, f"it reads {', '.join(reads) or 'no names'}")
+            raise BindingError(f"the program does not read '{unknown}'", hint=hint)
+        scope.check(tree, given)
+        names = [*given] if wrt is None else [*converted.listed(wrt)]
+        missing = next((name for name in names if name not in given), None)
+        if missing is not None:
+            raise BindingError(f"a series is around a point, and '{missing}' has no value", hint=f"give {missing}=0")
+        question = SeriesQuestion(tree, partial(in_namespace, given), names, order)
+        return expanded(question, over=over, digits=digits, max_precision=max_precision).series
+
+
+class SeriesAnswer(NamedTuple):
+    """A series, whether each number of it has the digits that were asked for, and what there is to say of the run."""
+
+    series: PowerSeries
+    complete: bool
+    warnings: Sequence[Warning]
+
+
+def expanded(
+    question: SeriesQuestion, *, over: Any = None, digits: int | None = None, max_precision: int = MAX_PRECISION
+) -> SeriesAnswer:
+    """What a question asks for, within the limits of a run; see `series`."""
+    if type(question.order) is not int or question.order < 0:
+        raise UsageError("the order of a series is a whole number from 0 on", hint="order 6 ends with x**6")
+    check_digits(digits, max_precision)
+    if question.order:
+        check_comparisons(question)
+    found = _expansion(question, digits, max_precision)
+    labels, terms = [*found.center], [TaylorTerm(p, n.value, n.fraction) for p, n in found.coefficients.items()]
+    center = {label: n.value if n.fraction is None else n.fraction for label, n in found.center.items()}
+    radius = Radius(None, None)
+    if len(labels) == 1 and question.order:
+        radius = suggested_radius(_further(question, terms))
+    remainder = None
+    if over is not None:
+        # Who asks for none does without FLINT.
+        from gradcli.models.expansions.remainders import remainder_over
+
+        remainder = remainder_over(question, over if isinstance(over, Mapping) else {None: over})
+    made = PowerSeries(
+        {label: n.value for label, n in found.center.items()},
+        question.order,
+        [Coefficient([*t.powers], t.value, None if t.fraction is None else str(t.fraction)) for t in terms],
+        polynomial(terms, center),
+        remainder,
+        radius.value,
+        radius.method,
+    )
+    return SeriesAnswer(made, all(t.is_told for t in terms), found.warnings)
+
+
+def _expansion(question: SeriesQuestion, digits: int | None, max_precision: int) -> Expansion:
+    """In balls, and in floats where these cannot be and no digits were asked for."""
+    if digits is not None:
+        return in_balls(question, digits, max_precision)
+    try:
+        with limits.attempt():
+            return in_balls(question, None)
+    except (BackendError, UndecidedError, LimitError):
+        return in_floats(question)
+
+
+def _further(question: SeriesQuestion, terms: Sequence[TaylorTerm]) -> Sequence[float]:
+    """As many coefficients as show a trend; none where there are not so many."""
+    if question.order >= ENOUGH:
+        return [float(t.value) if t.is_told else 0.0 for t in terms]
+    with suppress(GradcliError), limits.attempt():
+        longer = in_floats(question._replace(order=ENOUGH))
+        return [n.value for n in longer.coefficients.values()]
+    return ()

@@ -1,0 +1,157 @@
+"""Proved bounds of how far a Taylor polynomial is from its program over an interval, or a box."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
+
+from flint import fmpq
+
+from gradcli.arrays import intervals
+from gradcli.arrays.balls import INFINITY, Number, UndecidedError, precise
+from gradcli.arrays.intervals import Bounds
+from gradcli.errors import BindingError, LimitError, UsageError, did_you_mean
+from gradcli.models.expansions.taylor_coefficients import SeriesQuestion
+from gradcli.run import digits as proved
+from gradcli.run.boxes import Box, Boxed
+from gradcli.run.enclosures import UnboundedError
+from gradcli.run.interval_inputs import given, points
+
+_BITS = 128
+# Of a bound, rounded up.
+_DIGITS = 6
+# The way from the centre is cut into so many parts at most, and into no more where a part of the bound gained less than
+# this share of it.
+_MOST_PARTS = 96
+_GAIN = fmpq(1, 1000)
+
+
+def remainder_over(question: SeriesQuestion, over: Mapping[str | None, Any]) -> float:
+    """An upper bound of the distance of a program from its Taylor polynomial where its inputs are in intervals by name,
+    that of None being the only input's. An interval is a tuple of its ends, or a text as "-0.5..0.5".
+
+    The remainder is an integral of the derivatives of the next order along the way from the centre:
+    R(c + h) = ∫ (N+1) (1-t)^N Σ f_α(c + t h) h^α/α! dt over t from 0 to 1, which is bounded by parts of that way.
+
+    Raises UnboundedError where there is no bound, BindingError for a range of what is no input or that does not say
+    which, and BackendError where FLINT is not installed.
+    """
+    with proved.computing(), precise(_BITS):
+        way = _Way(question, over)
+        bound = max(map(way.bound, way.sides()))
+        value = float(intervals.text(bound, _DIGITS, upward=True))
+        return value if fmpq(*value.as_integer_ratio()) >= bound else math.nextafter(value, math.inf)
+
+
+class _Part(NamedTuple):
+    """A part of the way from `start` to `end`, both from 0 to 1, and its share of the bound; what kept it from one."""
+
+    start: fmpq
+    end: fmpq
+    share: Number
+    why: UndecidedError | None
+
+
+class _Way:
+    def __init__(self, question: SeriesQuestion, over: Mapping[str | None, Any]) -> None:
+        self.question = question
+        values = question.bindings()
+        leaves = {name: points(values[name]) for name in question.wrt}
+        self.center = tuple(part.low for leaf in leaves.values() for part in leaf.parts)
+        self.range = self._range(over, {name: leaf.shape for name, leaf in leaves.items()})
+        fixed = {name: value for name, value in values.items() if name not in leaves}
+        shapes = {name: leaf.shape for name, leaf in leaves.items()}
+        self.boxed = Boxed(question.program, fixed, shapes, self.range)
+        variables = range(len(self.center))
+        self.entries = [*combinations_with_replacement(variables, question.order + 1)]
+
+    def _range(self, over: Mapping[str | None, Any], shapes: Mapping[str, Any]) -> Box:
+        named: dict[str, Any] = {}
+        for name, interval in over.items():
+            if name is None and len(shapes) > 1:
+                raise BindingError("a range says which input it is of", hint=f"write {next(iter(shapes))}=-1..1")
+            if name is not None and name not in shapes:
+                hint = did_you_mean(name, shapes, f"the series is in {', '.join(shapes)}")
+                raise BindingError(f"there is a range of '{name}', in which the series is not", hint=hint)
+            named[name or next(iter(shapes))] = given(interval, name or next(iter(shapes)))
+        parts: list[Bounds] = []
+        for name, shape in shapes.items():
+            count = math.prod(shape)
+            center = self.center[len(parts) : len(parts) + count]
+            found = named[name].parts if name in named else [Bounds(c, c) for c in center]
+            found = [*found] * count if len(found) == 1 else [*found]
+            if len(found) != count:
+                raise BindingError(f"the range of '{name}' has {len(found)} intervals for {count} numbers")
+            parts += [Bounds(min(b.low, c), max(b.high, c)) for b, c in zip(found, center)]
+        if not parts:
+            raise UsageError("the series is in no number, so that it has no remainder")
+        return tuple(parts)
+
+    def sides(self) -> Sequence[Box]:
+        """The boxes of steps from the centre, of one number one to each side."""
+        steps = tuple(Bounds(b.low - c, b.high - c) for b, c in zip(self.range, self.center))
+        if len(steps) > 1:
+            return [steps]
+        return [(Bounds(fmpq(0), steps[0].high),), (Bounds(steps[0].low, fmpq(0)),)]
+
+    def bound(self, side: Box) -> Number:
+        """Of the remainder for all steps to a side."""
+        sizes = [max(abs(s.low), abs(s.high)) for s in side]
+        if not any(sizes):
+            return fmpq(0)
+        parts = [self._part(side, sizes, fmpq(0), fmpq(1))]
+        gained, total = INFINITY, parts[0].share
+        while len(parts) < _MOST_PARTS and (not total < INFINITY or gained > _GAIN * total):
+            worst = max(parts, key=lambda p: p.share)
+            middle = (worst.start + worst.end) / 2
+            try:
+                halves = [self._part(side, sizes, worst.start, middle), self._part(side, sizes, middle, worst.end)]
+            except LimitError:
+                break
+            parts.remove(worst)
+            parts += halves
+            gained = worst.share - sum(h.share for h in halves) if worst.share < INFINITY else INFINITY
+            total = sum((p.share for p in parts), fmpq(0))
+        if not total < INFINITY:
+            raise self._unbounded(next(p for p in parts if not p.share < INFINITY))
+        return total
+
+    def _part(self, side: Box, sizes: Sequence[fmpq], start: fmpq, end: fmpq) -> _Part:
+        order = self.question.order + 1
+        weight = (1 - start) ** order - (1 - end) ** order
+        try:
+            reading = self.boxed.read(self._box(side, start, end), order)
+        except UndecidedError as error:
+            return _Part(start, end, INFINITY, error)
+        if not reading.continuous:
+            return _Part(start, end, INFINITY, None)
+        share: Number = fmpq(0)
+        for by in self.entries:
+            found = reading.found[0, by]
+            if not found.is_finite:
+                return _Part(start, end, INFINITY, None)
+            ways = math.prod(math.factorial(by.count(i)) for i in set(by))
+            step = math.prod((sizes[i] for i in by), start=fmpq(1))
+            share += max(abs(found.low), abs(found.high)) * step / ways
+        return _Part(start, end, share * weight, None)
+
+    def _box(self, side: Box, start: fmpq, end: fmpq) -> Box:
+        """All points of the way between two places on it."""
+        if len(side) > 1:
+            return tuple(Bounds(c + end * s.low, c + end * s.high) for c, s in zip(self.center, side))
+        step = side[0].high or side[0].low
+        ends = sorted(self.center[0] + t * step for t in (start, end))
+        return (Bounds(*ends),)
+
+    def _unbounded(self, part: _Part) -> UnboundedError:
+        last, source = self.question.program.body[-1], self.question.program.source
+        box = self._box(self.sides()[0], part.start, part.end)
+        span = part.why.span if part.why is not None and part.why.span is not None else last.span
+        return UnboundedError(
+            f"the remainder has no bound, or the program no value, at some point{self.boxed.described(box)}",
+            hint="give a narrower range: this may be a pole, a kink, a jump or the end of a domain",
+            span=span,
+            source=source,
+        )

@@ -1,0 +1,255 @@
+"""The search for estimates: from a point that was given, or from several that are found, to a minimum that is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, ExitStatus, LimitError
+from gradcli.models.fitting.descent import Descended, descend
+from gradcli.models.fitting.fitted import Ending, Starts
+from gradcli.models.fitting.linear_parameters import linear_parameters
+from gradcli.models.fitting.linearisations import linearised
+from gradcli.models.fitting.polish import Polished, polished
+from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.start_values import start_values
+from gradcli.models.results import Watcher
+
+# D. M. Bates and D. G. Watts, Technometrics 23 (1981) 179.
+CONVERGED = 1e-6
+# Of the root mean square of the model's values: what rounding makes of a residual.
+ROUNDING = 4 * 2.0**-52
+# Costs that differ by so little, as parts of them, are of the same minimum.
+_SAME = 1e-6
+# So many rows tell from where to go on, where there are far more: for one point, and for each of several.
+_ROWS_OF_ONE, _ROWS_OF_MANY = 2**14, 2**11
+# Steps of one search, and of each of many.
+_MOST_STEPS, _LEAST_STEPS = 400, 100
+# The first steps, beside the points, from points that are found.
+_REACH = 1.0
+# Points of which the lowest are brought to full precision, where several are tried.
+_POLISHED = 4
+
+
+class SearchOptions(NamedTuple):
+    """How to search: from so many `starts` where parameters have none, chosen by a `seed`; `watch` is told of it."""
+
+    starts: int = 32
+    seed: int = 0
+    watch: Watcher | None = None
+
+
+class _Way(NamedTuple):
+    """How to descend: with linear parameters projected out or not, with first steps so long beside the point."""
+
+    projected: bool
+    reach: float
+
+
+# One after the other, until one comes to a minimum.
+_WAYS = (_Way(False, 1.0), _Way(True, 0.3), _Way(False, 0.3), _Way(False, 100.0), _Way(True, 100.0))
+
+
+class _Found(NamedTuple):
+    best: Polished
+    reason: str | None
+    iterations: int
+    evaluations: int
+    tried: int
+    agreed: int
+
+
+def estimated(problem: Problem, start: Any, search: SearchOptions | None = None) -> Ending:
+    """The estimates of the parameters, from a start `[p]`, which is nan for those without one.
+
+    Raises EvaluationError, with the place, where the model has no finite value at a start that was given.
+    """
+    np = arrays.numpy_namespace()
+    search = search or SearchOptions()
+    for failed in problem.with_rows(slice(0, 1)).results(np.where(np.isnan(start), 1.0, start)).failures:
+        if failed.error.exit_status is ExitStatus.USAGE or isinstance(failed.error, LimitError):
+            # It is the program's, not the numbers', and would be that of every row at every point.
+            raise failed.error
+    linear = _projectable(problem, np.where(np.isnan(start), 1.0, start))
+    unknown = [i for i in np.flatnonzero(np.isnan(start)) if i not in linear]
+    if unknown:
+        found = _from_many(problem, start, linear, search)
+        return _ending(found, [])
+    point = np.clip(np.where(np.isnan(start), 0.0, start), problem.low, problem.high)
+    failure = problem.failure(point)
+    if failure is not None:
+        raise failure
+    given = not np.isnan(start).any()
+    found = _from_one(problem, point, linear, [way for way in _WAYS if given or way.projected], search)
+    if found.reason is None:
+        return _ending(found, [])
+    try:
+        others = _from_many(problem, np.full(len(start), np.nan), linear, search)
+    except EvaluationError:
+        return _ending(found, [])
+    both = others._replace(
+        iterations=found.iterations + others.iterations,
+        evaluations=found.evaluations + others.evaluations,
+        tried=1 + others.tried,
+    )
+    if others.reason is not None and not others.best.cost < found.best.cost:
+        return _ending(both._replace(best=found.best, reason=found.reason, agreed=0), [])
+    return _ending(both, [f"from the start that was given the search did not converge: {found.reason}"])
+
+
+def local(problem: Problem, point: Any) -> Ending:
+    """The minimum near a point `[p]`, from there alone."""
+    return _ending(_from_one(problem, point, [], _WAYS[:1], SearchOptions()), [])
+
+
+def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
+    best = found.best
+    return Ending(
+        best.point,
+        best.free,
+        found.reason is None,
+        message_of(found.reason),
+        found.iterations,
+        found.evaluations,
+        Starts(found.tried, found.agreed),
+        warnings,
+    )
+
+
+def message_of(reason: str | None) -> str:
+    """How a search ended, in words; the reason is why it is not known to be at a minimum."""
+    if reason is not None:
+        return f"not converged: {reason}"
+    return f"converged: relative offset below {CONVERGED:.0e}, positive-definite Hessian"
+
+
+def _projectable(problem: Problem, point: Any) -> list[int]:
+    """The linear parameters that least squares gives: none under other likelihoods, nor between bounds."""
+    np = arrays.numpy_namespace()
+    if not problem.known.is_least_squares:
+        return []
+    unbounded = np.isinf(problem.low) & np.isinf(problem.high)
+    return [i for i in linear_parameters(problem, point) if unbounded[i]]
+
+
+def _from_one(
+    problem: Problem, point: Any, linear: Sequence[int], ways: Sequence[_Way], search: SearchOptions
+) -> _Found:
+    """From one point, by several ways until one comes to a minimum."""
+    best, iterations, evaluations = None, 0, 0
+    for way in ways:
+        if way.projected and not linear:
+            continue
+        settled = _settled(problem, point, linear if way.projected else (), way.reach, search)
+        iterations += settled.iterations
+        evaluations += settled.evaluations
+        reason = _reason(problem, settled)
+        if best is None or reason is None or settled.cost < best[0].cost:
+            best = settled, reason
+        if reason is None:
+            break
+    if best is None:
+        # No parameter is linear, and there is nothing to vary without a start.
+        return _from_one(problem, point, linear, _WAYS[:1], search)
+    return _Found(*best, iterations, evaluations, 1, int(best[1] is None))
+
+
+def _settled(problem: Problem, point: Any, linear: Sequence[int], reach: float, search: SearchOptions) -> Polished:
+    """The minimum near a point: where there are very many rows, some of them come near it."""
+    np = arrays.numpy_namespace()
+    iterations = evaluations = 0
+    for some in dict.fromkeys((problem.sampled(_ROWS_OF_ONE), problem)):
+        descended = _descended(some, point[None], linear, reach, search)
+        iterations += int(descended.iterations[0])
+        evaluations += int(descended.evaluations[0])
+        if np.isfinite(descended.costs[0]):
+            point = descended.points[0]
+    last = polished(problem, point, problem.dof)
+    return last._replace(iterations=iterations + last.iterations, evaluations=evaluations + last.evaluations)
+
+
+def _descended(problem: Problem, points: Any, linear: Sequence[int], reach: float, search: SearchOptions) -> Descended:
+    return descend(
+        lambda at, _: linearised(problem, at),
+        points,
+        problem.dof,
+        linear=linear,
+        low=problem.low,
+        high=problem.high,
+        reach=reach,
+        most=_MOST_STEPS // len(points) + _LEAST_STEPS,
+        watch=search.watch,
+    )
+
+
+def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: SearchOptions) -> _Found:
+    """The lowest minimum that is found from several points; where there are many rows, some of them tell which."""
+    np = arrays.numpy_namespace()
+    points = start_values(problem, start, linear, search.starts, search.seed)
+    descended = _descended(problem.sampled(_ROWS_OF_MANY), points, linear, _REACH, search)
+    iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())
+    best: tuple[Polished, str | None] | None = None
+    agreed = 0
+    for i in _lowest(problem, descended, linear):
+        settled = _settled(problem, descended.points[i], linear, _REACH, search)
+        iterations += settled.iterations
+        evaluations += settled.evaluations
+        reason = _reason(problem, settled)
+        if np.isfinite(settled.cost) and (
+            best is None or (reason is None, -settled.cost) > (best[1] is None, -best[0].cost)
+        ):
+            best = settled, reason
+            agreed = int(_same(problem, descended.costs, descended.costs[i]).sum())
+    if best is None:
+        raise EvaluationError(
+            f"the model has no finite value at any of {len(points)} starts that were tried",
+            hint="give start values, as in b1=1",
+        )
+    return _Found(*best, iterations, evaluations, len(points), agreed)
+
+
+def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> list[int]:
+    """Where searches ended lowest, one for each cost. Of several with the same, which exchange parameters or turn their
+    signs, that with the fewest below 0, and the first in the order of those that are not linear."""
+    np = arrays.numpy_namespace()
+    others = [i for i in range(descended.points.shape[1]) if i not in linear]
+    found: list[int] = []
+    costs = np.where(np.isfinite(descended.costs), descended.costs, np.inf)
+    left = np.isfinite(costs)
+    while left.any() and len(found) < _POLISHED:
+        same = np.flatnonzero(left & _same(problem, costs, costs[left].min()))
+        # Rounding must not tell which comes first.
+        points = {int(i): [float(f"{number:.4g}") for number in descended.points[i]] for i in same}
+        found.append(min(points, key=lambda i: (sum(b < 0 for b in points[i]), *(points[i][k] for k in others))))
+        left[same] = False
+    return found
+
+
+def _same(problem: Problem, costs: Any, cost: float) -> Any:
+    """Which costs are those of the same minimum as another, by all that rounding lets tell."""
+    np = arrays.numpy_namespace()
+    hidden = ROUNDING * np.sqrt(np.sum((problem.response / problem.sigma) ** 2))
+    with np.errstate(invalid="ignore"):
+        return np.abs(np.sqrt(np.abs(costs)) - np.sqrt(abs(cost))) <= _SAME * np.sqrt(abs(cost)) + hidden
+
+
+def _reason(problem: Problem, found: Polished) -> str | None:
+    """Why a point is not known to be a minimum; None where it is."""
+    np = arrays.numpy_namespace()
+    value, first = problem.rows(found.point)
+    with np.errstate(all="ignore"):
+        size = np.sqrt(np.mean((value / problem.sigma) ** 2))
+        effects = np.sqrt(np.mean((first.T / problem.sigma) ** 2, axis=-1)) * np.maximum(np.abs(found.point), 1)
+    lost = [name for name, effect in zip(problem.parameters, effects) if not effect > ROUNDING * size]
+    if lost and not np.isfinite(problem.priors[1]).any():
+        return f"the model does not depend on {' and '.join(lost)} any more there"
+    if not found.determined:
+        return "the data do not determine all parameters there"
+    if not found.least_eigenvalue > 0:
+        return "the Hessian is not positive definite there"
+    residual = np.sqrt(2 * found.cost / max(problem.dof, 1))
+    hidden = ROUNDING * size / residual if residual > 0 else np.inf
+    if not found.offset < max(CONVERGED, hidden):
+        return f"the relative offset is {found.offset:.1e}, which is not below {CONVERGED:.0e}"
+    return None

@@ -1,0 +1,152 @@
+"""The files of a fit: residuals and predictions as tables, and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.errors import UsageError
+from gradcli.io import system
+from gradcli.io.output import write_atomically
+from gradcli.models.data import Data
+from gradcli.models.fitting.fit_problems import PosedFit
+from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Solved
+from gradcli.models.fitting.fit_tables import prediction, residuals
+from gradcli.models.fitting.problems import Problem
+from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline
+from gradcli.rows import new_tables
+
+# Points of the curve in a picture.
+_CURVE = 400
+
+
+class FitFiles(NamedTuple):
+    """The paths of the files that are asked for, and what writes them."""
+
+    residuals: str | None = None
+    predict: str | None = None
+    plot: str | None = None
+    save: new_tables.Save = write_atomically
+
+    def check(self, read: Sequence[str]) -> None:
+        """Raise UsageError for a name that does not say what to write, for one that is given twice, and for one of the
+        files that are `read`."""
+        written = [path for path in (self.residuals, self.predict, self.plot) if path is not None]
+        if len({*map(system.real_path, written)}) < len(written):
+            raise UsageError("two files would be written to one place", hint="give them different names")
+        taken = {system.real_path(path) for path in read}
+        for output in written:
+            if system.real_path(output) in taken:
+                raise UsageError(f"'{output}' is read and would be written", hint="give what is written another name")
+        for path in (self.residuals, self.predict):
+            if path is not None:
+                new_tables.check_path(path)
+        if self.plot is not None:
+            from gradcli.models.plotting.by_matplotlib import format_of
+
+            format_of(self.plot)
+
+
+def write(
+    files: FitFiles,
+    concluded: Sequence[Concluded],
+    groups: Sequence[Any],
+    question: PosedFit,
+    request: FitRequest,
+    everything: Data,
+    data: Data,
+) -> None:
+    """Write what is asked for of fits, each to the rows `groups` of the `data`; `everything` has the rows without a
+    response too."""
+    if files.residuals is not None:
+        tables = [_residuals(each, rows, question, request, data) for each, rows in zip(concluded, groups)]
+        new_tables.save(_joined(tables), files.residuals, files.save)
+    if files.predict is not None:
+        tables = [_predicted(each, question, request, everything) for each in concluded]
+        new_tables.save(_joined(tables), files.predict, files.save)
+    if files.plot is not None:
+        _draw(files.plot, concluded[0], question, request, files.save)
+
+
+def _joined(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    first = tables[0]
+    if len(tables) == 1:
+        return dict(first)
+    return {
+        name: np.concatenate([t[name] for t in tables])
+        if isinstance(column, np.ndarray)
+        else [item for t in tables for item in t[name]]
+        for name, column in first.items()
+    }
+
+
+def _named(request: FitRequest, group: Any, count: int) -> dict[str, Any]:
+    return {} if request.by is None else {request.by: [group] * count}
+
+
+def _nothing(names: Sequence[str], count: int) -> dict[str, Any]:
+    return {name: np.full(count, np.nan) for name in names}
+
+
+def _residuals(found: Concluded, rows: Any, question: PosedFit, request: FitRequest, data: Data) -> dict[str, Any]:
+    """The rows of a fit by their numbers in the table, what the model reads of them, and what is said of them."""
+    problem = question.problem.with_rows(rows)
+    table = {**_named(request, found.fit.group, len(rows)), **problem.columns, question.response_name: problem.response}
+    table = {new_tables.free("row", table): data.rows[rows] + 1, **table}
+    if found.solved is None:
+        return new_tables.beside(table, _nothing(("value", "residual", "standardized", "leverage"), len(rows)))
+    ending, statistics, place = found.solved
+    value, first = problem.rows(ending.point)
+    first = first[:, ending.free]
+    said = residuals(value, first, problem.response, problem.sigma, statistics, place, problem.known)
+    return new_tables.beside(table, said)
+
+
+def _predicted(found: Concluded, question: PosedFit, request: FitRequest, everything: Data) -> dict[str, Any]:
+    """The rows of the table that have all predictors, and what the model says of them."""
+    columns = {name: everything.columns[name] for name in question.problem.columns}
+    sigma: Any = everything.columns[request.sigma] if isinstance(request.sigma, str) else question.problem.sigma
+    if request.by is not None:
+        own = np.array([key == found.fit.group for key in everything.texts[request.by]])
+        columns = {name: column[own] for name, column in columns.items()}
+        sigma = sigma[own] if np.ndim(sigma) else sigma
+    count = len(next(iter(columns.values()), question.problem.response))
+    table = {**_named(request, found.fit.group, count), **columns}
+    if found.solved is None:
+        ends = ("low_response", "high_response") if request.known.family == "gaussian" else ()
+        return new_tables.beside(table, _nothing(("value", "error", "low", "high", *ends), count))
+    return new_tables.beside(table, _bands(question.problem, found.solved, columns, count, sigma))
+
+
+def _bands(problem: Problem, solved: Solved, columns: Mapping[str, Any], count: int, sigma: Any) -> dict[str, Any]:
+    """What is predicted for rows with these columns."""
+    ending, statistics, place = solved
+    value, first = problem.at(columns, count, ending.point)
+    return prediction(value, first[:, ending.free], sigma, statistics, place, problem.known)
+
+
+def _draw(path: str, found: Concluded, question: PosedFit, request: FitRequest, save: Callable[..., None]) -> None:
+    """The data with the curve and its band, over the one predictor; where there are several, what was observed over what
+    the model says."""
+    from gradcli.models.plotting.by_matplotlib import save as save_picture
+
+    if found.solved is None:
+        return
+    layers: Sequence[Layer]
+    problem = question.problem
+    error = problem.sigma if request.sigma is not None else None
+    if len(problem.columns) == 1:
+        ((across, column),) = problem.columns.items()
+        x = np.linspace(column.min(), column.max(), _CURVE)
+        curve = _bands(problem, found.solved, {across: x}, len(x), 1.0)
+        points = Points("data", column, problem.response, error)
+        band = Band(f"{100 * problem.known.level:g} % confidence", x, curve["low"], curve["high"])
+        layers = (points, Polyline("fit", x, curve["value"]), band)
+    else:
+        across = "fitted"
+        value, _ = problem.rows(found.solved.ending.point)
+        ends = np.array([value.min(), value.max()])
+        layers = (Points("data", value, problem.response, error), Polyline("where they agree", ends, ends))
+    save_picture(Chart(layers, x=across, y=question.response_name, title=request.model), path, save)

@@ -1,0 +1,194 @@
+"""From a model, data and what is said of the parameters to a problem, and to where its search begins."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import BindingError, Span, UsageError, did_you_mean
+from gradcli.language import scope
+from gradcli.language.syntax import tree
+from gradcli.models.data import Data, DataTable
+from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import check_response
+from gradcli.models.fitting.model_texts import ModelText
+from gradcli.models.fitting.problems import Problem
+from gradcli.models.packing import Packing
+from gradcli.run.row_programs import RowProgram
+
+
+class Parameters(NamedTuple):
+    """What is said of the parameters, by name: the numbers to `start` from, those `fixed` there, the `bounds`, and the
+    means and standard deviations that are known before."""
+
+    start: Mapping[str, float]
+    fixed: Collection[str] = ()
+    bounds: Mapping[str, tuple[float, float]] = {}
+    priors: Mapping[str, tuple[float, float]] = {}
+
+
+class ModelNames(NamedTuple):
+    """The names of a model: the `predictors`, columns of the data that it reads, `columns`, those that its response reads
+    too, and `parameters`, in the order of the text; `needed` are all columns that must have numbers."""
+
+    predictors: tuple[str, ...]
+    columns: tuple[str, ...]
+    parameters: tuple[str, ...]
+    needed: tuple[str, ...]
+
+
+class PosedFit(NamedTuple):
+    """A problem, the `names` of all parameters, those that are fixed among them, where the search for the others begins
+    `[p]`: nan where nothing is said, and what the response is called."""
+
+    problem: Problem
+    names: Sequence[str]
+    start: Any
+    response_name: str
+
+
+def names_of(text: ModelText, table: DataTable, given: Parameters, others: Sequence[str] = ()) -> ModelNames:
+    """The names of a model for a table; `others` are columns that are needed too.
+
+    Raises BindingError for a name in the response that is no column, for what is said of a parameter that the model has
+    not, and for a model without parameters.
+    """
+    columns, parameters = [], []
+    reads = scope.outer_reads(text.model)
+    scope.check(text.model, [*table.columns, *reads])
+    # A parameter may be called as a function is, `gamma` or `t`, unless functions are given to functions.
+    calls = {node.name for node in tree.everything(text.model) if isinstance(node, tree.Call)}
+    applied = {name for name in reads if scope.is_function(name, ())} if calls & scope.TRANSFORMS else set()
+    for name, read in reads.items():
+        if name in table.columns:
+            columns.append(name)
+        elif name in given.start or not (name in scope.CONSTANTS or read.maybe_assigned or name in applied):
+            parameters.append(name)
+    predictors = tuple(columns)
+    for name, read in scope.outer_reads(text.response).items():
+        if name in table.columns:
+            columns.append(name)
+        elif name not in scope.CONSTANTS:
+            hint = did_you_mean(name, table.columns, f"the data have {', '.join(table.columns) or 'no columns'}")
+            raise BindingError(
+                f"the response '{name}' is no column of the data",
+                hint=hint,
+                span=read.span,
+                source=text.response.source,
+            )
+    for what, said in (("a start", given.start), ("bounds", given.bounds), ("a prior", given.priors)):
+        for name in said:
+            _check_known(name, what, parameters, table.columns)
+    for name in given.fixed:
+        _check_known(name, "a fixed value", parameters, table.columns)
+        if name not in given.start:
+            raise BindingError(f"'{name}' is to be fixed, and has no value", hint=f"give it one: {name}=1")
+    if not [name for name in parameters if name not in given.fixed]:
+        raise BindingError(
+            "the model has no parameters to fit",
+            hint="every name that it reads is a column of the data" + (" or fixed" if given.fixed else ""),
+        )
+    return ModelNames(
+        predictors, tuple(dict.fromkeys(columns)), tuple(parameters), tuple(dict.fromkeys([*columns, *others]))
+    )
+
+
+def _check_known(name: str, what: str, parameters: Sequence[str], columns: Sequence[str]) -> None:
+    if name in parameters:
+        return
+    if name in columns:
+        raise BindingError(f"'{name}' is given {what} and is a column of the data", hint="leave out one of them")
+    hint = did_you_mean(name, parameters, f"its parameters are {', '.join(parameters) or 'none'}")
+    raise BindingError(f"'{name}' is given {what}, and the model does not use it", hint=hint)
+
+
+def posed(
+    text: ModelText,
+    names: ModelNames,
+    data: Data,
+    given: Parameters,
+    known: Assumptions,
+    sigma: Any,
+    limits: tuple[int, int],
+) -> PosedFit:
+    """The problem for some data, with standard deviations `sigma`, `[n]` or one.
+
+    Raises BindingError for too few data, for standard deviations that are none, and for a start outside its bounds.
+    """
+    np = arrays.numpy_namespace()
+    free = [name for name in names.parameters if name not in given.fixed]
+    n = len(data.rows)
+    if n + len(given.priors) < len(free):
+        raise BindingError(
+            f"there are too few data: {n:,} rows for {len(free)} parameters"
+            + (f"; {data.left_out:,} were left out, as a number is missing there" if data.left_out else ""),
+            hint="--fix keeps a parameter at its value",
+        )
+    if not n:
+        raise BindingError("there are too few data: none", hint="a row counts where all numbers are there")
+    _check_sigma(sigma)
+    start = np.array([given.start.get(name, np.nan) for name in free])
+    own = Packing.of(dict.fromkeys(free, 0.0))
+    low, high = own.bounds(given.bounds)
+    for i, name in enumerate(free):
+        value = given.start.get(name, np.nan)
+        if value < low[i] or value > high[i]:
+            raise BindingError(
+                f"the start {name}={value:g} is outside its bounds, {low[i]:g} to {high[i]:g}",
+                hint="give a start between them, or none",
+            )
+    mean, u = np.zeros(len(free)), np.full(len(free), np.inf)
+    for name, (center, deviation) in given.priors.items():
+        if not deviation > 0:
+            raise BindingError(
+                f"the prior of '{name}' has the uncertainty {deviation:g}", hint="--fix fixes a parameter"
+            )
+        mean[free.index(name)], u[free.index(name)] = center, deviation
+    response = _response(text.response, data, limits)
+    check_response(known.family, response, text.response_name)
+    problem = Problem(
+        text.model,
+        {name: data.columns[name] for name in scope.outer_reads(text.model) if name in data.columns},
+        response,
+        free,
+        known,
+        sigma=sigma,
+        fixed={name: float(given.start[name]) for name in given.fixed},
+        priors=(mean, u),
+        bounds=(low, high),
+        limits=limits,
+    )
+    return PosedFit(problem, names.parameters, start, text.response_name)
+
+
+def _check_sigma(sigma: Any) -> None:
+    np = arrays.numpy_namespace()
+    values = np.atleast_1d(sigma)
+    bad = ~((values > 0) & np.isfinite(values))
+    if bad.any():
+        where = f" in row {int(bad.argmax()) + 1}" if len(values) > 1 else ""
+        raise BindingError(
+            f"sigma is {values[bad.argmax()]:g}{where}, and a standard deviation is above 0",
+            hint="leave such rows out, or give a number for all of them",
+        )
+
+
+def _response(response: tree.Module, data: Data, limits: tuple[int, int]) -> Any:
+    """The response of each row. Raises BindingError where it is not finite, and the error of the first row that has one."""
+    np = arrays.numpy_namespace()
+    reads = {name: data.columns[name] for name in scope.outer_reads(response) if name in data.columns}
+    if not reads:
+        raise UsageError(
+            "the response is no column of the data", span=Span(0, len(response.source)), source=response.source
+        )
+    name = response.source.strip()
+    if name in reads:
+        return reads[name]
+    found = RowProgram(response, (), 0, max_steps=limits[0], max_elements=limits[1]).run(reads, {})
+    for failed in found.failures:
+        raise failed.error
+    bad = ~np.isfinite(found.value)
+    if bad.any():
+        raise BindingError(f"the response is not finite in row {int(bad.argmax()) + 1} of the data")
+    return np.asarray(found.value, "float64")

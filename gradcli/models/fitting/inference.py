@@ -1,0 +1,235 @@
+"""What a fit says beside its estimates: standard errors, intervals, goodness, and how far all that can be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.models.fitting.curvatures import Curvatures, curvatures
+from gradcli.models.fitting.information import Information, factor_of_matrix, factor_of_rows, information
+from gradcli.models.fitting.likelihoods import Likelihood, likelihood
+
+# Rows of a block, which stays in the caches.
+_BLOCK = 2**15
+
+
+class Assumptions(NamedTuple):
+    """What is known of the rows: how they are distributed, whether `sigma` is their standard deviation as it stands or
+    up to a factor, which is estimated then, and how sure an interval is to be."""
+
+    family: str = "gaussian"
+    loss: str = "linear"
+    absolute: bool = False
+    level: float = 0.95
+
+    @property
+    def likelihood(self) -> Likelihood:
+        return likelihood(self.family, self.loss)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the standard deviation is estimated."""
+        return self.family == "gaussian" and not self.absolute
+
+    @property
+    def is_least_squares(self) -> bool:
+        return self.family == "gaussian" and self.loss == "linear"
+
+    def quantile(self, dof: Any) -> Any:
+        """How many standard errors an interval goes to each side, with so many degrees of freedom."""
+        from scipy.special import ndtri, stdtrit
+
+        if not self.is_scaled:
+            return np.broadcast_to(ndtri((1 + self.level) / 2), np.shape(dof))
+        with np.errstate(all="ignore"):
+            return np.where(dof > 0, stdtrit(np.maximum(dof, 1), (1 + self.level) / 2), np.nan)
+
+
+class Rows(NamedTuple):
+    """The rows of g fits, up to n in each: arrays `[g, n]` of the model's values, of the responses and their standard
+    deviations, and of which are there at all; the model's derivatives by the p parameters that were estimated,
+    `[g, n, p]`, and those of order 2 by `pairs` of them, `[g, n, k]`, where they are known.
+
+    `priors` are what was known of the parameters before, `[g, p]` for their means' distances and the standard deviations,
+    which are infinite where nothing was.
+    """
+
+    value: Any
+    response: Any
+    sigma: Any
+    real: Any
+    first: Any
+    second: Any = None
+    priors: tuple[Any, Any] | None = None
+
+    def parts(self) -> Iterator[_Part]:
+        """The rows, block by block."""
+        for start in range(0, self.real.shape[1], _BLOCK):
+            part = slice(start, start + _BLOCK)
+            weight = self.real[:, part] / self.sigma[:, part]
+            residual = (self.response[:, part] - self.value[:, part]) * weight
+            second = None if self.second is None else self.second[:, part]
+            yield _Part(part, weight, residual, self.first[:, part], second)
+
+
+class _Part(NamedTuple):
+    """A block of rows: which they are, one over their standard deviations, which is 0 for those that are not there, their
+    residuals times that, and the model's derivatives."""
+
+    place: slice
+    weight: Any
+    residual: Any
+    first: Any
+    second: Any
+
+    @property
+    def weighted(self) -> Any:
+        return self.first * self.weight[:, :, None]
+
+
+class Statistics(NamedTuple):
+    """Of g fits; arrays `[g]` where nothing else is said."""
+
+    n: Any
+    dof: Any
+    information: Information
+    covariance: Any
+    """`[g, p, p]`, of the estimates."""
+    quantile: Any
+    """How many standard errors an interval has on each side."""
+    rss: Any
+    s: Any
+    reduced_chi2: Any
+    r2: Any
+    loglik: Any
+    aic: Any
+    bic: Any
+    curvature: Curvatures | None
+
+    def chosen(self, index: int) -> Statistics:
+        """Those of one fit alone."""
+        one = slice(index, index + 1)
+        information = Information(*(part[one] for part in self.information))
+        curvature = None if self.curvature is None else Curvatures(*(part[one] for part in self.curvature))
+        rest = {name: getattr(self, name)[one] for name in self._fields if name not in ("information", "curvature")}
+        return Statistics(information=information, curvature=curvature, **rest)
+
+
+def statistics(rows: Rows, known: Assumptions) -> Statistics:
+    """Those of fits that are at their minima.
+
+    Standard errors are from the Jacobian for least squares, from the observed information for other families, and for a
+    robust loss from the sandwich of both (P. J. Huber, Robust Statistics, 1981, 6.3).
+    """
+    n = rows.real.sum(axis=1)
+    p = rows.first.shape[-1]
+    with np.errstate(all="ignore"):
+        dof = n - p + (0 if rows.priors is None else np.isfinite(rows.priors[1]).sum(axis=1))
+        rss = sum((part.residual**2).sum(axis=1) for part in rows.parts())
+        beyond = 0.0 if rows.priors is None else (np.square(rows.priors[0] / rows.priors[1])).sum(axis=1)
+        variance = np.where(dof > 0, (rss + beyond) / dof, np.nan)
+        found, covariance = _covariances(rows, known, variance)
+        loglik = _loglik(rows, known, rss, n)
+        count = p + known.is_scaled
+        curvature = None
+        if known.is_least_squares and rows.second is not None:
+            blocks = ((part.weighted, part.second * part.weight[:, :, None]) for part in rows.parts())
+            curvature = curvatures([*blocks], found.axes, _radius(known, p, dof, variance))
+        return Statistics(
+            n,
+            dof,
+            found,
+            covariance,
+            known.quantile(dof),
+            rss,
+            np.sqrt(variance),
+            variance if known.family == "gaussian" else _dispersion(rows, known, dof),
+            1 - _share(rows, known, rss),
+            loglik,
+            2 * count - 2 * loglik,
+            count * np.log(n) - 2 * loglik,
+            curvature,
+        )
+
+
+def _covariances(rows: Rows, known: Assumptions, variance: Any) -> tuple[Information, Any]:
+    """What the rows say of the parameters, and the covariances of the estimates."""
+    g, n, p = rows.first.shape
+    # What was known before is as a row for each parameter.
+    before = [] if rows.priors is None else [np.eye(p) / rows.priors[1][:, None, :]]
+    if known.is_least_squares:
+        found = information(_factor([*(factor_of_rows(part.weighted) for part in rows.parts()), *before]), n)
+        return found, found.covariance * (1.0 if known.absolute else variance[:, None, None])
+    i, j = np.triu_indices(p)
+    observed, slopes = np.zeros((g, p, p)), []
+    for part in rows.parts():
+        own = part.place
+        cost = known.likelihood(rows.value[:, own], rows.response[:, own], rows.sigma[:, own])
+        first, second = cost.first * rows.real[:, own], cost.second * rows.real[:, own]
+        observed += np.swapaxes(part.first, 1, 2) @ (second[:, :, None] * part.first)
+        if part.second is not None:
+            bent = (first[:, None, :] @ part.second)[:, 0]
+            observed[:, i, j] += bent
+            observed[:, j, i] += np.where(i == j, 0.0, bent)
+        slopes.append(factor_of_rows(part.first * first[:, :, None]))
+    if rows.priors is not None:
+        observed[:, range(p), range(p)] += rows.priors[1] ** -2.0
+    found = information(factor_of_matrix(observed), n)
+    if known.family != "gaussian":
+        return found, found.covariance
+    bread = _factor([*slopes, *before]) @ found.covariance
+    count = rows.real.sum(axis=1) + (0 if rows.priors is None else np.isfinite(rows.priors[1]).sum(axis=1))
+    enlarged = np.where(count > p, count / np.maximum(count - p, 1), np.nan)
+    return found, np.swapaxes(bread, 1, 2) @ bread * enlarged[:, None, None]
+
+
+def _factor(factors: Sequence[Any]) -> Any:
+    """That of rows of which some have these."""
+    return factors[0] if len(factors) == 1 else factor_of_rows(np.concatenate(factors, axis=1))
+
+
+def _radius(known: Assumptions, p: int, dof: Any, variance: Any) -> Any:
+    """That of the region in which the values of the model lie."""
+    from scipy.special import chdtri, fdtri
+
+    if known.absolute:
+        return np.broadcast_to(np.sqrt(chdtri(p, 1 - known.level)), np.shape(dof))
+    return np.sqrt(variance * p * np.where(dof > 0, fdtri(p, np.maximum(dof, 1), known.level), np.nan))
+
+
+def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
+    """Minus infinity where a row cannot be, nan for a loss, which is no likelihood."""
+    if known.loss != "linear":
+        return np.full(len(n), np.nan)
+    if known.family != "gaussian":
+        cost = known.likelihood(rows.value, rows.response, rows.sigma).value
+        return -(cost * rows.real).sum(axis=1)
+    weights = (np.log(rows.sigma) * rows.real).sum(axis=1)
+    if known.absolute:
+        return -rss / 2 - n / 2 * math.log(2 * math.pi) - weights
+    return -n / 2 * (np.log(2 * math.pi * rss / n) + 1) - weights
+
+
+def _share(rows: Rows, known: Assumptions, rss: Any) -> Any:
+    """What the model leaves of what the mean response leaves: of squares, of deviances for other families."""
+    weights = rows.real * (rows.sigma**-2.0 if known.family == "gaussian" else 1.0)
+    mean = (weights * rows.response).sum(axis=1, keepdims=True) / weights.sum(axis=1, keepdims=True)
+    if known.family == "gaussian":
+        return rss / (weights * (rows.response - mean) ** 2).sum(axis=1)
+    of_model, of_mean, least = (
+        (rows.real * known.likelihood(value, rows.response, rows.sigma).value).sum(axis=1)
+        for value in (rows.value, mean + 0 * rows.response, rows.response)
+    )
+    return (of_model - least) / (of_mean - least)
+
+
+def _dispersion(rows: Rows, known: Assumptions, dof: Any) -> Any:
+    """Pearson's: squares of residuals over the variances that a family has, by degrees of freedom."""
+    variances = rows.value if known.family == "poisson" else rows.value * (1 - rows.value)
+    squared = (rows.response - rows.value) ** 2
+    # A count of 0 where the mean is 0 is as it is expected.
+    off = rows.real & (squared > 0)
+    return np.where(off, squared / np.where(off, variances, 1.0), 0.0).sum(axis=1) / dof

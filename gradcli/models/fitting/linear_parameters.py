@@ -1,0 +1,51 @@
+"""Which parameters enter a model linearly, as its program says: the derivative by one of them does not depend on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli import arrays, limits
+from gradcli.errors import GradcliError
+from gradcli.models.fitting.problems import Problem
+from gradcli.program.ir import Program, Variable
+from gradcli.program.passes import needed_variables, optimise
+from gradcli.run.trace import row_derivatives
+
+
+def linear_parameters(problem: Problem, point: Sequence[float]) -> list[int]:
+    """The places of parameters by all of which together the model is linear, as many as there are; none where the course
+    of the program depends on one of them.
+
+    `point` is one at which the program is recorded.
+    """
+    names = problem.parameters
+    row = {name: column[0] for name, column in problem.columns.items()}
+    inputs = {**row, **problem.fixed, **dict(zip(names, map(float, point)))}
+    try:
+        with limits.attempt(), arrays.using_namespace(None):
+            trace = row_derivatives(problem.model, inputs, {}, names, 1, apart=False)
+        program = optimise(trace.program)
+    except GradcliError:
+        return []
+    guarded = _reached(program, program.guards)
+    reached = [
+        _reached(program, () if place is None else (program.outputs[place],))
+        for place in (trace.positions[name] for name in names)
+    ]
+    candidates = [i for i, name in enumerate(names) if name not in reached[i] and name not in guarded]
+    return _largest(candidates, [{k for k in candidates if names[k] in reached[i]} for i in range(len(names))])
+
+
+def _reached(program: Program, outputs: Sequence[object]) -> set[str]:
+    """The names of the inputs that outputs depend on."""
+    needed = needed_variables(program.equations, outputs)
+    return {v.name for v in needed | {o for o in outputs if isinstance(o, Variable)} if v.name is not None}
+
+
+def _largest(candidates: Sequence[int], conflicts: Sequence[set[int]]) -> list[int]:
+    """Candidates that have no conflict with each other: those with the fewest first."""
+    chosen: list[int] = []
+    for i in sorted(candidates, key=lambda i: (len(conflicts[i]), i)):
+        if not conflicts[i] & set(chosen):
+            chosen.append(i)
+    return sorted(chosen)

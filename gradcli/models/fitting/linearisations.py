@@ -1,0 +1,157 @@
+"""A problem near points, as triangular factors of its derivatives: all that a step to lower costs needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.executors.row_blocks import over_blocks
+from gradcli.executors.team import cores
+from gradcli.models.fitting.likelihoods import Cost
+from gradcli.models.fitting.problems import Problem
+
+# So many numbers of derivatives are in memory at a time where there are several points.
+_MOST = 2**22
+# Rows that are weighted together, and that are factorised together, while they are in the caches.
+_WEIGHTED, _FACTORISED = 2**15, 2**12
+# Numbers whose squares are finite.
+_LARGEST = 1e150
+# From so many rows on scalar products of the columns are enough, which take a fifth of the time, unless these are nearly
+# dependent: the least eigenvalue of the products of columns of length 1 is the square of what rounding is enlarged by.
+_MANY, _APART = 2**17, 1e-5
+
+
+class Linearised(NamedTuple):
+    """At each of g points: the cost, and the upper triangular factor `[p + 1, p + 1]` of the derivatives with the
+    residuals as their last column, both weighted so that the gradient of the cost is `RᵀRe`: the first p columns of the
+    factor, transposed, times the last. Where there is no finite value, or none that can be
+    squared, the cost is infinite and the factor 0."""
+
+    cost: Any
+    factor: Any
+
+
+def linearised(problem: Problem, points: Any) -> Linearised:
+    """At points `[g, p]`.
+
+    The weights are those of iteratively reweighted least squares, the slope of a row's cost over the residual: for a
+    Poisson or binomial family they give the expected information (P. J. Green, J. R. Stat. Soc. B 46 (1984) 149).
+    """
+    np = arrays.numpy_namespace()
+    g, p = points.shape
+    at_once = max(1, _MOST // (problem.count * (p + 1) or 1))
+    parts = [linearised_at_once(problem, points[i : i + at_once]) for i in range(0, g, at_once)]
+    return parts[0] if len(parts) == 1 else Linearised(*map(np.concatenate, zip(*parts)))
+
+
+def linearised_at_once(problem: Problem, points: Any) -> Linearised:
+    """As `linearised`, whatever memory it takes."""
+    np = arrays.numpy_namespace()
+    with np.errstate(all="ignore"):
+        value, derivatives = problem.columns_of(points)
+        prior = problem.prior_residuals(points)
+        known = _known(problem, prior)
+
+        def weighted(rows: slice) -> tuple[Any, Any]:
+            return _weighted(problem, rows, value[:, rows], [d[:, rows] for d in derivatives])
+
+        cost, factor = _of_blocks(weighted, known, problem.count)
+        total = cost + (prior * prior).sum(-1) / 2
+        finite = np.isfinite(total) & (np.abs(factor) < _LARGEST).all((-1, -2))
+    return Linearised(np.where(finite, total, np.inf), np.where(finite[:, None, None], factor, 0))
+
+
+def _of_blocks(weighted: Callable[[slice], tuple[Any, Any]], known: Any, count: int) -> tuple[Any, Any]:
+    """The sum of the costs of all rows, and their factor; `weighted` gives both for some rows, and `known` are more."""
+    np = arrays.numpy_namespace()
+    if count <= _WEIGHTED:
+        cost, block = weighted(slice(0, count))
+        return cost, triangular(np.concatenate([block, known], axis=-1))
+    found: dict[int, tuple[Any, Any]] = {}
+
+    def by(reduced: Callable[[Any], Any]) -> list[Any]:
+        def compute(start: int, stop: int) -> bool:
+            cost, block = weighted(slice(start, stop))
+            found[start] = cost, reduced(block)
+            return True
+
+        over_blocks(compute, count, _WEIGHTED, cores())
+        # Always summed in the same order.
+        return [found[start] for start in sorted(found)]
+
+    if count >= _MANY:
+        parts = by(lambda block: block @ block.mT)
+        factor = _cholesky(sum(product for _, product in parts) + known @ known.mT)
+        if factor is not None:
+            return sum(cost for cost, _ in parts), factor
+    parts = by(triangular)
+    return sum(cost for cost, _ in parts), triangular(np.concatenate([*(f.mT for _, f in parts), known], axis=-1))
+
+
+def _cholesky(products: Any) -> Any:
+    """The triangular factors of matrices of scalar products `[g, k, k]`; None where too many digits would be lost."""
+    np = arrays.numpy_namespace()
+    lengths = np.sqrt(products.diagonal(axis1=-2, axis2=-1))
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        return None
+    scaled = products / lengths[:, :, None] / lengths[:, None, :]
+    if not np.linalg.eigvalsh(scaled[:, :-1, :-1])[:, 0].min() > _APART:
+        return None
+    try:
+        return np.linalg.cholesky(scaled, upper=True) * lengths[:, None, :]
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[Any]) -> tuple[Any, Any]:
+    """The cost of some rows `[g]`, and their derivatives and residuals, weighted, `[g, p + 1, n]`."""
+    np = arrays.numpy_namespace()
+    some = problem.with_rows(rows)
+    off = value - some.response
+    stacked = np.empty((len(value), len(derivatives) + 1, value.shape[1]))
+    if problem.known.is_least_squares:
+        root = 1 / some.sigma
+        stacked[:, -1] = off * root
+        cost = (stacked[:, -1] * stacked[:, -1]).sum(-1) / 2
+    else:
+        costs = some.cost(value)
+        root = np.sqrt(weights(some, value, costs))
+        stacked[:, -1] = np.copysign(np.sqrt(np.maximum(costs.first * off, 0)), off)
+        cost = costs.value.sum(-1)
+    for i, derivative in enumerate(derivatives):
+        np.multiply(derivative, root, out=stacked[:, i])
+    if not np.isfinite(cost).all():
+        stacked[~np.isfinite(cost)] = 0
+    return cost, stacked
+
+
+def _known(problem: Problem, prior: Any) -> Any:
+    """The rows of what is known before, `[g, p + 1, k]`, k of them."""
+    np = arrays.numpy_namespace()
+    told = np.isfinite(problem.priors[1])
+    slopes = np.broadcast_to(np.diag(1 / problem.priors[1])[:, told], (*prior.shape, told.sum()))
+    return np.concatenate([slopes, prior[:, None, told]], axis=-2)
+
+
+def weights(problem: Problem, value: Any, cost: Cost) -> Any:
+    """The weights of the squares of rows, `[…, n]` as the model's values."""
+    np = arrays.numpy_namespace()
+    off = value - problem.response
+    return np.maximum(np.where(off == 0, cost.second, cost.first / np.where(off == 0, 1, off)), 0)
+
+
+def triangular(columns: Any) -> Any:
+    """The upper triangular factors `[…, k, k]` of matrices that have k columns, `[…, k, n]`, block by block where these
+    are long."""
+    np = arrays.numpy_namespace()
+    k, n = columns.shape[-2:]
+    while n >= 2 * _FACTORISED > 4 * k:
+        whole = n // _FACTORISED * _FACTORISED
+        blocks = np.moveaxis(columns[..., :whole].reshape(*columns.shape[:-1], -1, _FACTORISED), -3, -1)
+        factors = np.linalg.qr(blocks, mode="r").reshape(*columns.shape[:-2], -1, k).mT
+        columns = np.concatenate([factors, columns[..., whole:]], axis=-1)
+        n = columns.shape[-1]
+    if n < k:
+        columns = np.concatenate([columns, np.zeros((*columns.shape[:-1], k - n))], axis=-1)
+    return np.linalg.qr(columns.mT, mode="r")

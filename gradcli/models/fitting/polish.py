@@ -1,0 +1,134 @@
+"""A least cost to full precision: Newton's method with the exact Hessian, in coordinates in which the Gauss-Newton matrix
+is the unit matrix, so that only the square root of its condition is lost."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.models.fitting.descent import relative_offset
+from gradcli.models.fitting.linearisations import Linearised, linearised, weights
+from gradcli.models.fitting.problems import Problem
+
+# Rises of the cost, as parts of it, that rounding may make.
+_HIDDEN = 1e-9
+# Columns of the scaled Jacobian that are shorter than this beside the longest are rounding alone.
+NOTHING = 1e-13
+# A point is polished where the relative offset is below this: then the error by it is so much of a standard error.
+_DONE = 1e-10
+# So many rows have their second derivatives in memory at a time.
+_ROWS = 2**16
+# Halvings of a step that does not bring the cost down.
+_HALVINGS = 30
+
+
+class Polished(NamedTuple):
+    """A point `[p]`, its cost and relative offset, which parameters `[p]` are free, that is not held by a bound, the
+    smallest eigenvalue of the Hessian of these over that of Gauss and Newton, whether the Jacobian is of full rank, and
+    how many iterations and evaluations it took."""
+
+    point: Any
+    cost: float
+    offset: float
+    free: Any
+    least_eigenvalue: float
+    determined: bool
+    iterations: int
+    evaluations: int
+
+
+class _Newton(NamedTuple):
+    """A step to the minimum of the quadratic model, and what else is known there."""
+
+    step: Any
+    offset: float
+    free: Any
+    least_eigenvalue: float
+    determined: bool
+
+
+def polished(problem: Problem, point: Any, dof: int, most: int = 50) -> Polished:
+    """The least cost near a point `[p]`, at which the cost is finite."""
+    here = linearised(problem, point[None])
+    newton = _newton(problem, point, here, dof)
+    iterations, evaluations = 0, 2
+    while iterations < most and not _is_done(newton):
+        iterations += 1
+        moved, there, tried = _lower(problem, point, here, newton.step)
+        evaluations += tried
+        if there is None:
+            break
+        further = _newton(problem, moved, there, dof)
+        evaluations += 1
+        # Where rounding hides whether the cost falls, the offset still tells.
+        if there.cost[0] >= here.cost[0] and further.offset >= newton.offset / 2:
+            break
+        point, here, newton = moved, there, further
+    return Polished(
+        point,
+        float(here.cost[0]),
+        newton.offset,
+        newton.free,
+        newton.least_eigenvalue,
+        newton.determined,
+        iterations,
+        evaluations,
+    )
+
+
+def _is_done(newton: _Newton) -> bool:
+    return not newton.step.any() or (newton.offset <= _DONE and newton.least_eigenvalue > 0)
+
+
+def _lower(problem: Problem, point: Any, here: Linearised, step: Any) -> tuple[Any, Linearised | None, int]:
+    """A point along a step, all of it or a part, at which the cost is not higher."""
+    np = arrays.numpy_namespace()
+    for halved in range(_HALVINGS):
+        moved = np.clip(point + step * 0.5**halved, problem.low, problem.high)
+        if (moved == point).all():
+            return point, None, halved
+        there = linearised(problem, moved[None])
+        if there.cost[0] <= here.cost[0] * (1 + _HIDDEN):
+            return moved, there, halved + 1
+    return point, None, _HALVINGS
+
+
+def _newton(problem: Problem, point: Any, here: Linearised, dof: int) -> _Newton:
+    """The Newton step; where the Hessian is not positive definite, away from the saddle."""
+    np = arrays.numpy_namespace()
+    factor, q, rest = here.factor[0, :-1, :-1], here.factor[0, :-1, -1], here.factor[0, -1, -1]
+    gradient = factor.T @ q
+    free = ~(((point <= problem.low) & (gradient > 0)) | ((point >= problem.high) & (gradient < 0)))
+    own = factor[:, free]
+    scales = np.sqrt((own * own).sum(0))
+    scales = np.where(scales > 0, scales, 1)
+    u, s, vt = np.linalg.svd(own / scales, full_matrices=False)
+    kept = s > NOTHING * s.max(initial=0)
+    inside = u[:, kept].T @ q
+    outside = q - u[:, kept] @ inside
+    offset = relative_offset(np.sqrt(inside @ inside), np.hypot(rest, np.sqrt(outside @ outside)), int(kept.sum()), dof)
+    # Columns are directions of the parameters along which Gauss and Newton's matrix is the unit matrix.
+    basis = (vt[kept] / s[kept, None]).T / scales[:, None]
+    hessian = np.eye(int(kept.sum())) + basis.T @ _beyond(problem, point)[np.ix_(free, free)] @ basis
+    values, vectors = np.linalg.eigh(hessian)
+    step = np.zeros(len(point))
+    step[free] = -basis @ (vectors @ ((vectors.T @ inside) / np.maximum(np.abs(values), 1e-3)))
+    return _Newton(step, float(offset), free, float(values.min(initial=np.inf)), bool(kept.all()))
+
+
+def _beyond(problem: Problem, point: Any) -> Any:
+    """The Hessian of the cost `[p, p]` less that of Gauss and Newton."""
+    np = arrays.numpy_namespace()
+    p = len(point)
+    total, pairs = np.zeros((p, p)), np.zeros(p * (p + 1) // 2)
+    for start in range(0, problem.count, _ROWS):
+        some = problem.with_rows(slice(start, start + _ROWS))
+        value, first, second = some.second(point)
+        cost = some.cost(value)
+        pairs += cost.first @ second
+        if not problem.known.is_least_squares:
+            further = cost.second - weights(some, value, cost)
+            total += (first * further[:, None]).T @ first
+    bent = np.zeros((p, p))
+    bent[np.triu_indices(p)] = pairs
+    return total + bent + np.triu(bent, 1).T

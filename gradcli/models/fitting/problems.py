@@ -1,0 +1,195 @@
+"""What is to be fitted: a model's values and their exact derivatives at the rows of some data, and what these cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, GradcliError
+from gradcli.language.syntax.tree import Module
+from gradcli.models.fitting.inference import Assumptions
+from gradcli.models.fitting.likelihoods import Cost
+from gradcli.run import session
+from gradcli.run.row_programs import RowProgram
+from gradcli.run.row_results import RowResults
+
+
+class Problem:
+    """A model with p free `parameters`, and n rows of data: `columns` of shape `[n]` by name, the `response` `[n]`, its
+    standard deviations `sigma`, numbers `[n]` or one, and `fixed` numbers by name. `known` says how the rows are
+    distributed, `priors` are the means and standard deviations `[p]` of what is known of the parameters before, infinite
+    ones where nothing is; `low` and `high` `[p]` their bounds.
+    """
+
+    def __init__(
+        self,
+        model: Module,
+        columns: Mapping[str, Any],
+        response: Any,
+        parameters: Sequence[str],
+        known: Assumptions,
+        *,
+        sigma: Any = 1.0,
+        fixed: Mapping[str, float] | None = None,
+        priors: tuple[Any, Any] | None = None,
+        bounds: tuple[Any, Any] | None = None,
+        limits: tuple[int, int] | None = None,
+    ) -> None:
+        np = arrays.numpy_namespace()
+        p = len(parameters)
+        self.model = model
+        self.columns = columns
+        self.response = response
+        self.parameters = tuple(parameters)
+        self.known = known
+        self.likelihood = known.likelihood
+        self.sigma = sigma
+        self.fixed = dict(fixed or {})
+        self.priors = priors or (np.zeros(p), np.full(p, np.inf))
+        self.low, self.high = bounds or (np.full(p, -np.inf), np.full(p, np.inf))
+        self._limits = {} if limits is None else {"max_steps": limits[0], "max_elements": limits[1]}
+        self._first = self.program(self.parameters, 1)
+        self._second = self.program(self.parameters, 2)
+
+    def program(self, wrt: Sequence[str], order: int) -> RowProgram:
+        """The model with its derivatives by `wrt`, parameters and columns."""
+        return RowProgram(self.model, wrt, order, **self._limits)
+
+    @property
+    def count(self) -> int:
+        """The number n of rows."""
+        return len(self.response)
+
+    @property
+    def dof(self) -> int:
+        """Degrees of freedom; what was known before counts as a row each."""
+        return self.count + int(arrays.numpy_namespace().isfinite(self.priors[1]).sum()) - len(self.parameters)
+
+    def with_rows(self, rows: Any) -> Problem:
+        """The same with some of the rows."""
+        np = arrays.numpy_namespace()
+        found: Problem = object.__new__(Problem)
+        found.__dict__.update(self.__dict__)
+        found.columns = {name: column[rows] for name, column in self.columns.items()}
+        found.response = self.response[rows]
+        found.sigma = self.sigma[rows] if np.ndim(self.sigma) else self.sigma
+        return found
+
+    def with_scaled_priors(self, scale: float) -> Problem:
+        """The same, where the standard deviations of the rows are `scale` times `sigma`: what is known of parameters
+        counts for as much more or less."""
+        found: Problem = object.__new__(Problem)
+        found.__dict__.update(self.__dict__)
+        found.priors = self.priors[0], self.priors[1] / scale
+        return found
+
+    def sampled(self, most: int) -> Problem:
+        """The same with `most` of the rows, one of each stretch of them, where there are far more; else itself."""
+        np = arrays.numpy_namespace()
+        if self.count <= 8 * most:
+            return self
+        chosen = (np.arange(most) + np.random.default_rng(0).random(most)) * (self.count / most)
+        return self.with_rows(chosen.astype(int))
+
+    def results(self, point: Any) -> RowResults:
+        """The model's values and derivatives by row, with the rows that failed."""
+        shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
+        return self._first.run(self.columns, shared, rows=self.count)
+
+    def rows(self, point: Any) -> tuple[Any, Any]:
+        """The model's values `[n]` at a point `[p]`, and their derivatives by the parameters `[n, p]`; nan where it has no
+        value."""
+        found = self.results(point)
+        return self._values(found), self.stacked(found, self.parameters, self.count)
+
+    def at(self, columns: Mapping[str, Any], count: int, point: Any) -> tuple[Any, Any]:
+        """As `rows`, at other rows, `count` of them, with these columns."""
+        shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
+        found = self._first.run(columns, shared, rows=count)
+        return self._values(found), self.stacked(found, self.parameters, count)
+
+    def columns_of(self, points: Any) -> tuple[Any, list[Any]]:
+        """The values `[g, n]` at several points `[g, p]`, and the derivatives by each parameter, `[g, n]` too."""
+        np = arrays.numpy_namespace()
+        g, n = len(points), self.count
+        if g == 1:
+            found = self.results(points[0])
+        else:
+            columns = {name: np.tile(column, g) for name, column in self.columns.items()}
+            columns |= {name: np.repeat(points[:, i], n) for i, name in enumerate(self.parameters)}
+            found = self._first.run(columns, self.fixed, rows=g * n)
+        derivatives = [_derivative(found, name) for name in self.parameters]
+        nothing = np.zeros((g, n)) if any(d is None for d in derivatives) else None
+        return self._values(found).reshape(g, n), [nothing if d is None else d.reshape(g, n) for d in derivatives]
+
+    def second(self, point: Any) -> tuple[Any, Any, Any]:
+        """As `rows`, and the second derivatives `[n, k]`, by each pair of parameters once, as `numpy.triu_indices` has
+        them."""
+        shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
+        found = self._second.run(self.columns, shared, rows=self.count)
+        keys = [key for key in self._second.keys if "," in key]
+        first = self.stacked(found, self.parameters, self.count)
+        return self._values(found), first, self.stacked(found, keys, self.count)
+
+    def failure(self, point: Any) -> GradcliError | None:
+        """The error, with the place, that the model has no finite value in some row at a point, or none that can be
+        differentiated; None where it has one in all."""
+        np = arrays.numpy_namespace()
+        found = self.results(point)
+        for failed in found.failures:
+            return _in_row(failed.index, failed.error)
+        bad = ~np.isfinite(self._values(found))
+        bad |= ~np.isfinite(self.stacked(found, self.parameters, self.count)).all(-1)
+        if not bad.any():
+            return None
+        row = int(bad.argmax())
+        given = {name: float(column[row]) for name, column in self.columns.items()}
+        given |= {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
+        seen = session.run(session.EvaluationRequest(self.model, given, self.parameters)).warnings
+        warning = next((w for w in seen if w.code == "nonfinite"), None)
+        error = EvaluationError(
+            "the model is not finite" if warning is None else warning.message,
+            hint="give other start values, or bounds that keep the model where it has a value",
+        )
+        error.locate(None if warning is None else warning.span, self.model.source)
+        return _in_row(row, error)
+
+    def cost(self, value: Any) -> Cost:
+        """What the rows cost where the model has these values `[…, n]`."""
+        with arrays.numpy_namespace().errstate(all="ignore"):
+            return self.likelihood(value, self.response, self.sigma)
+
+    def prior_residuals(self, points: Any) -> Any:
+        """How far points `[…, p]` are from what is known before, in standard deviations."""
+        mean, u = self.priors
+        return (points - mean) / u
+
+    def _values(self, found: RowResults) -> Any:
+        np = arrays.numpy_namespace()
+        return np.asarray(found.value, "float64")
+
+    def stacked(self, found: RowResults, keys: Sequence[str], rows: int) -> Any:
+        np = arrays.numpy_namespace()
+        stacked = np.zeros((rows, len(keys)))
+        for i, key in enumerate(keys):
+            derivative = _derivative(found, key)
+            if derivative is not None:
+                stacked[:, i] = derivative
+        return stacked
+
+
+def _derivative(found: RowResults, key: str) -> Any:
+    """The derivative `[n]` that a key has, 0 in rows that do not depend on the parameter while others do; None where no
+    row does."""
+    derivative = found.derivatives[key]
+    if derivative is not None and key in found.absent:
+        return arrays.numpy_namespace().where(found.absent[key], 0.0, derivative)
+    return derivative
+
+
+def _in_row(row: int, error: GradcliError) -> GradcliError:
+    """An error that says that it was met at the start, and in which row."""
+    error.message = f"at the start, in row {row + 1} of the data: {error.message}"
+    error.args = (error.message,)
+    return error

@@ -1,0 +1,120 @@
+"""Confidence intervals by the profile of the likelihood: as far as a parameter can go, the others following, until the fit is
+too bad."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.models.fitting.descent import descend
+from gradcli.models.fitting.linearisations import Linearised, linearised
+from gradcli.models.fitting.problems import Problem
+
+# So near an end is to be found, in units of the signed root of the likelihood ratio.
+_NEAR = 1e-9
+_STEPS = 60
+# A parameter that has gone so many times its linear interval, and the fit is still good, has no end there.
+_FAR = 1e4
+
+
+class Profile(NamedTuple):
+    """The ends of the intervals of p parameters, `[p]` each, infinite where there is none, and whether a lower minimum was
+    met on the way."""
+
+    low: Any
+    high: Any
+    lower_found: bool
+
+
+def profile(problem: Problem, point: Any, errors: Any, scale: float, quantile: float) -> Profile:
+    """The intervals around the minimum `point` `[p]` whose parameters have these standard errors, 0 for what is
+    at a bound.
+
+    An end is where the root of twice the rise of the cost, over `scale`, is the `quantile`. Source: D. M. Bates and
+    D. G. Watts, Nonlinear Regression Analysis, 1988, 6.1.2. Newton's method finds it: the slope of the least cost by the
+    parameter is that of the cost.
+    """
+    p = len(point)
+    ends = _Ends(problem, point, errors, scale, quantile)
+    for _ in range(_STEPS):
+        if not ends.step():
+            break
+    return Profile(ends.found[:p], ends.found[p:], ends.lower_found)
+
+
+class _Ends:
+    """2p searches at once: the first half goes down, the other up."""
+
+    def __init__(self, problem: Problem, point: Any, errors: Any, scale: float, quantile: float) -> None:
+        p = len(point)
+        self._problem, self._scale, self._quantile = problem, scale, quantile
+        self._which = np.tile(np.arange(p), 2)
+        self._sign = np.repeat([-1.0, 1.0], p)
+        self._limit = np.concatenate([problem.low, problem.high])
+        self._center = np.tile(point, 2)
+        self._least = linearised(problem, point[None]).cost[0]
+        self._width = np.tile(errors, 2)
+        self._points = np.tile(point, (2 * p, 1))
+        # How far each has gone, between where the fit is good and where it is too bad.
+        self._near, self._beyond = np.zeros(2 * p), np.full(2 * p, np.inf)
+        self._next = np.where(np.isfinite(self._width), quantile * self._width, np.nan)
+        self.found = np.full(2 * p, np.nan)
+        endless = ~np.isfinite(self._width)
+        self.found[endless] = self._sign[endless] * np.inf
+        # At a bound.
+        self.found[self._width == 0] = self._center[self._width == 0]
+        self.lower_found = False
+
+    def step(self) -> bool:
+        """Take every search that is not done to the next place of its parameter; False where all are."""
+        k = np.flatnonzero(np.isnan(self.found))
+        if not len(k):
+            return False
+        at = self._center[k] + self._sign[k] * self._next[k]
+        beyond = self._sign[k] * (at - self._limit[k]) >= 0
+        at = np.where(beyond, self._limit[k], at)
+        distance = np.abs(at - self._center[k])
+        points, root, slope = self._profiled(k, at)
+        good = root < self._quantile
+        self._points[k[good]] = points[good]
+        self._near[k] = np.where(good, distance, self._near[k])
+        self._beyond[k] = np.where(good, self._beyond[k], distance)
+        with np.errstate(all="ignore"):
+            newton = distance + (self._quantile - root) / slope
+        done = np.abs(root - self._quantile) <= _NEAR * self._quantile
+        done |= np.isfinite(self._beyond[k]) & (self._beyond[k] - self._near[k] <= 1e-12 * self._beyond[k])
+        done |= beyond & good
+        # Where the model has no value further out, the last place at which it has one.
+        last = np.where(np.isfinite(newton), at, self._center[k] + self._sign[k] * self._near[k])
+        self.found[k[done]] = np.where(beyond & good, self._limit[k], last)[done]
+        endless = ~done & (distance > _FAR * self._quantile * self._width[k]) & good
+        self.found[k[endless]] = self._sign[k[endless]] * np.inf
+        between = np.where(
+            np.isfinite(self._beyond[k]), (self._near[k] + self._beyond[k]) / 2, 4 * np.maximum(distance, 1e-300)
+        )
+        fits = (newton > self._near[k]) & (newton < np.minimum(self._beyond[k], 4 * distance))
+        self._next[k] = np.where(fits, newton, between)
+        return True
+
+    def _profiled(self, k: Any, at: Any) -> tuple[Any, Any, Any]:
+        """The least points of some searches with their parameter at `at`, and the root of the likelihood ratio there with
+        its slope."""
+        held = self._which[k]
+        start = self._points[k].copy()
+        start[np.arange(len(k)), held] = at
+
+        def linearise(points: Any, which: Any) -> Linearised:
+            found = linearised(self._problem, points)
+            found.factor[np.arange(len(which)), :, held[which]] = 0.0
+            return found
+
+        ended = descend(linearise, start, self._problem.dof, low=self._problem.low, high=self._problem.high, reach=1.0)
+        found = linearised(self._problem, ended.points)
+        gradient = (found.factor[:, :, :-1].mT @ found.factor[:, :, -1:])[:, :, 0]
+        rise = 2 * (ended.costs - self._least) / self._scale**2
+        self.lower_found |= bool((rise < -1e-6).any())
+        with np.errstate(all="ignore"):
+            root = np.where(np.isfinite(rise), np.copysign(np.sqrt(np.abs(rise)), rise), np.inf)
+            slope = self._sign[k] * gradient[np.arange(len(k)), held] / (root * self._scale**2)
+        return ended.points, root, slope

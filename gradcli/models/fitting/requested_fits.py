@@ -1,0 +1,267 @@
+"""A fit from what is asked of it to what is said of it, for all rows or for each group of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli import limits
+from gradcli.errors import BindingError, GradcliError, UsageError, did_you_mean
+from gradcli.models.data import Data
+from gradcli.models.fitting.distance_fits import DistanceFit, check_predictors, distance_fit
+from gradcli.models.fitting.estimation import CONVERGED, SearchOptions, estimated, message_of
+from gradcli.models.fitting.fit_files import FitFiles, write
+from gradcli.models.fitting.fit_problems import PosedFit, names_of, posed
+from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Performed, Solved
+from gradcli.models.fitting.fitted import Ending, Starts, failed, fitted
+from gradcli.models.fitting.group_fits import Stacked, by_size, fit_stacked
+from gradcli.models.fitting.inference import Rows, Statistics, statistics
+from gradcli.models.fitting.model_texts import read_model
+from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.profiles import profile
+
+# How often a fit is done again with another scale of its rows, and when that is settled.
+_ROUNDS, _SETTLED = 100, 1e-12
+
+
+def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Performed:
+    """Fit as asked, and write the files that are asked for.
+
+    Raises BindingError for names and data that do not fit together, UsageError for what cannot be asked together, and
+    EvaluationError where the model has no finite value at the start.
+    """
+    files.check(request.table.sources)
+    _check(request, files)
+    with limits.within(*request.limits):
+        text = read_model(request.model, request.response)
+        columns = [s for s in (request.sigma, *request.x_sigma.values()) if isinstance(s, str)]
+        names = names_of(text, request.table, request.parameters, columns)
+    # A row without a response is no data, but the model has a value there.
+    optional = [n for n in names.needed if n not in names.predictors] if files.predict is not None else []
+    everything = request.table.taken(names.needed, [request.by] if request.by else [], optional)
+    data = everything.complete()
+    question = posed(text, names, data, request.parameters, request.known, _sigma(request.sigma, data), request.limits)
+    if request.by is None:
+        concluded = [_concluded(question, request, data, search)]
+        groups = [np.arange(len(data.rows))]
+    else:
+        found = _grouped(data.texts[request.by])
+        groups = [*found.values()]
+        concluded = _of_groups(question, request, data, found, search)
+    write(files, concluded, groups, question, request, everything, data)
+    return Performed([each.fit for each in concluded], data.left_out)
+
+
+def _check(request: FitRequest, files: FitFiles) -> None:
+    known = request.known
+    if request.profile and known.loss != "linear":
+        raise UsageError("a robust loss has no likelihood, and so no profile", hint="leave out one of them")
+    if request.x_sigma and not known.is_least_squares:
+        raise UsageError("errors of the predictors are for least squares", hint="leave out the loss, or the family")
+    if request.x_sigma and request.parameters.priors:
+        raise UsageError("errors of the predictors cannot stand beside a prior", hint="leave out one of them")
+    if request.x_sigma and request.profile:
+        raise UsageError("there is no profile with errors of the predictors", hint="leave out one of them")
+    if known.family != "gaussian" and (request.sigma is not None or known.absolute):
+        raise UsageError(f"the family {known.family} has no standard deviation", hint="leave out --sigma")
+    if known.absolute and request.sigma is None:
+        raise UsageError("--absolute-sigma takes standard deviations as they stand", hint="give them by --sigma")
+    if request.by is not None and request.by not in request.table.columns:
+        columns = request.table.columns
+        hint = did_you_mean(request.by, columns, f"they have {', '.join(columns) or 'none'}")
+        raise BindingError(f"the data have no column '{request.by}' of groups", hint=hint)
+    if request.by is not None and files.plot is not None:
+        raise UsageError("a picture shows one fit, not those of groups", hint="leave out one of them")
+
+
+def _sigma(said: str | float | None, data: Data) -> Any:
+    return data.columns[said] if isinstance(said, str) else 1.0 if said is None else float(said)
+
+
+def _grouped(keys: Sequence[str | None]) -> dict[str | None, Any]:
+    """The places of the rows of each group, in the order in which the groups come."""
+    codes: dict[str | None, int] = {}
+    numbers = np.array([codes.setdefault(key, len(codes)) for key in keys], int)
+    order = np.argsort(numbers, kind="stable")
+    return dict(zip(codes, np.split(order, np.cumsum(np.bincount(numbers))[:-1])))
+
+
+def _concluded(
+    question: PosedFit,
+    request: FitRequest,
+    data: Data,
+    search: SearchOptions,
+    rows: Any = None,
+    group: str | None = None,
+) -> Concluded:
+    """The fit of all rows, or of some."""
+    problem = question.problem if rows is None else question.problem.with_rows(rows)
+    if request.x_sigma:
+        ending = estimated(problem, question.start, search)
+        deviations = {name: _sigma(said, data) for name, said in request.x_sigma.items()}
+        if rows is not None:
+            deviations = {name: s[rows] if np.ndim(s) else s for name, s in deviations.items()}
+        check_predictors(problem, deviations)
+        ending, found = _of_distances(problem, distance_fit(problem, deviations, ending.point), ending)
+    else:
+        problem, ending, found = _of_rows(problem, question.start, search)
+    return _told(question, request, problem, Solved(ending, found), group)
+
+
+def _has_unscaled_priors(problem: Problem) -> bool:
+    """Whether what is known of parameters is in their units, while the rows' deviations are known up to a factor alone."""
+    return problem.known.is_least_squares and problem.known.is_scaled and bool(np.isfinite(problem.priors[1]).any())
+
+
+def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Ending, Statistics]:
+    """The problem that is solved, where that ended, and what can be said of it. A prior is weighed against rows whose
+    standard deviation is the one that is estimated, again and again until that stays."""
+    ending = estimated(problem, start, search)
+    found = _statistics(problem, ending)
+    solved = problem
+    if not _has_unscaled_priors(problem):
+        return solved, ending, found
+    scale = 1.0
+    for _ in range(_ROUNDS):
+        before, scale = scale, float(found.s[0])
+        if not (np.isfinite(scale) and scale > 0) or abs(scale - before) <= _SETTLED * scale:
+            break
+        solved = problem.with_scaled_priors(scale)
+        again = estimated(solved, ending.point, search)
+        ending = again._replace(
+            iterations=ending.iterations + again.iterations,
+            evaluations=ending.evaluations + again.evaluations,
+            starts=ending.starts,
+        )
+        found = _statistics(solved, ending)
+    return solved, ending, found
+
+
+def _told(question: PosedFit, request: FitRequest, problem: Problem, solved: Solved, group: str | None) -> Concluded:
+    """With the fit, whose intervals are by the profile where that is asked for."""
+    fixed = problem.fixed
+    intervals = None
+    if request.profile:
+        ends, is_lower = _profiled(problem, solved)
+        if is_lower:
+            reason = "the profile of the likelihood meets a lower minimum"
+            solved = solved._replace(ending=solved.ending._replace(converged=False, message=message_of(reason)))
+        varied = [name not in fixed for name in question.names]
+        every = np.array([fixed.get(name, np.nan) for name in question.names])
+        intervals = every[None].copy(), every[None].copy()
+        for interval, end in zip(intervals, ends):
+            interval[0, varied] = end
+    one = solved.statistics.chosen(solved.place)
+    groups = None if group is None else [group]
+    fits = fitted(question.names, fixed, [solved.ending], one, intervals=intervals, groups=groups)
+    return Concluded(fits[0], solved)
+
+
+def _profiled(problem: Problem, solved: Solved) -> tuple[tuple[Any, Any], bool]:
+    """The ends of the intervals, and whether there is a lower minimum on the way to them."""
+    ending, found, index = solved
+    errors = np.zeros(len(ending.point))
+    errors[ending.free] = np.sqrt(np.diagonal(found.covariance[index]))
+    scale = float(found.s[index]) if problem.known.is_scaled else 1.0
+    ends = profile(problem, ending.point, errors, scale, float(found.quantile[index]))
+    return (ends.low, ends.high), ends.lower_found
+
+
+def _statistics(problem: Problem, ending: Ending) -> Statistics:
+    """What can be said of estimates."""
+    free = ending.free
+    value, first, second = problem.second(ending.point)
+    if not free.all():
+        i, j = np.triu_indices(len(free))
+        first, second = first[:, free], second[:, free[i] & free[j]]
+    mean, u = problem.priors
+    rows = Rows(
+        value[None],
+        problem.response[None],
+        np.broadcast_to(np.asarray(problem.sigma, "float64"), value.shape)[None],
+        np.ones((1, len(value)), "bool"),
+        first[None],
+        second[None],
+        ((ending.point - mean)[None, free], u[None, free]) if np.isfinite(u).any() else None,
+    )
+    return statistics(rows, problem.known)
+
+
+def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> tuple[Ending, Statistics]:
+    """Where a fit with errors of the predictors ended, which began where one without them did."""
+    rows = Rows(
+        found.value[None],
+        problem.response[None],
+        found.sigma[None],
+        np.ones((1, problem.count), "bool"),
+        found.first[None][..., found.free],
+    )
+    ending = Ending(
+        found.point,
+        found.free,
+        found.reason is None,
+        message_of(found.reason),
+        before.iterations + found.iterations,
+        before.evaluations + found.evaluations,
+        before.starts,
+        (),
+    )
+    # The density of a response about a tangent is none of the data.
+    unknown = np.full(1, np.nan)
+    return ending, statistics(rows, problem.known)._replace(loglik=unknown, aic=unknown, bic=unknown)
+
+
+def _of_groups(
+    question: PosedFit, request: FitRequest, data: Data, groups: Mapping[str | None, Any], search: SearchOptions
+) -> list[Concluded]:
+    """A fit for each group: of all that can be together, and of the others one by one."""
+    found: dict[str | None, Concluded] = {}
+    if not request.x_sigma and not _has_unscaled_priors(question.problem):
+        found = _together(question, request, groups, search)
+    for group, rows in groups.items():
+        if group not in found:
+            problem = question.problem.with_rows(rows)
+            try:
+                if problem.dof < 0:
+                    raise BindingError(f"{len(rows)} rows are too few for {len(question.start)} parameters")
+                found[group] = _concluded(question, request, data, search, rows, group)
+            except GradcliError as error:
+                names = question.names
+                found[group] = Concluded(failed(names, problem.fixed, len(rows), error.message, group), None)
+    return [found[group] for group in groups]
+
+
+def _together(
+    question: PosedFit, request: FitRequest, groups: Mapping[str | None, Any], search: SearchOptions
+) -> dict[str | None, Concluded]:
+    """The fits of groups that come to a minimum from the start that is given, or else from where all rows are fitted
+    best."""
+    problem, start = question.problem, question.start
+    if np.isnan(start).any():
+        try:
+            start = estimated(problem, start, search).point
+        except GradcliError:
+            return {}
+    found: dict[str | None, Concluded] = {}
+    least = problem.count - problem.dof
+    enough = {group: rows for group, rows in groups.items() if len(rows) >= least}
+    every = [*enough]
+    for places in by_size([*enough.values()]):
+        names = [every[place] for place in places]
+        stacked = Stacked.of(problem, [enough[name] for name in names])
+        fits = fit_stacked(stacked, start, CONVERGED)
+        free = np.ones(len(start), "bool")
+        endings = [
+            Ending(point, free, True, message_of(None), iterations, evaluations, Starts(1, 1))
+            for point, iterations, evaluations in zip(fits.points, fits.iterations.tolist(), fits.evaluations.tolist())
+        ]
+        told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=names)
+        for place, name in enumerate(names):
+            if fits.converged[place]:
+                solved = Solved(endings[place], fits.statistics, place)
+                found[name] = Concluded(told[place], solved)
+                if request.profile:
+                    found[name] = _told(question, request, problem.with_rows(enough[name]), solved, name)
+    return found

@@ -1,0 +1,1 @@
+"""The least or greatest value of a program, with and without constraints."""

@@ -1,0 +1,202 @@
+"""Minima under constraints: a search by SciPy, polished by Newton's method on the equations that hold at a minimum.
+
+J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 2006), chapter 18.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays
+from gradcli.models.optima import searches
+from gradcli.models.optima.constraints import Constraints
+from gradcli.models.optima.newton import SearchEnd
+from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
+from gradcli.models.optima.optimality import Active, active, infeasible, is_stationary
+from gradcli.models.results import Watcher
+
+_MOST_POLISHING = 30
+# How near to its bound a variable is on it.
+_NEAR = 1e-9
+# Where a search is begun again beside a start that leads nowhere, in shares of it.
+_ASIDE = (0.0, 0.01, 0.3)
+# Iterations of the method that is slow and sure.
+_SLOW = 1_000
+
+
+def constrained(
+    objective: Objective, constraints: Constraints, start: Any, low: Any, high: Any, most: int, watch: Watcher
+) -> SearchEnd:
+    """Minimise under constraints, from `start` and, where that leads nowhere, from places beside it. What is found need
+    neither be a minimum nor meet the constraints: the best of all is given, the first where several are alike."""
+    np = arrays.numpy_namespace()
+    generator = np.random.default_rng(0)
+    best: SearchEnd | None = None
+    for method, share in (*(("slsqp", share) for share in _ASIDE), ("trust-constr", 0.0)):
+        moved = start + share * generator.standard_normal(len(start)) * np.maximum(1.0, abs(start))
+        begin = np.clip(moved if share else start, low, high)
+        if not math.isfinite(objective.value_and_gradient(begin)[0]):
+            continue
+        limit = most if method == "slsqp" else min(most, _SLOW)
+        found = searches.search(method, objective, constraints, begin, low, high, limit, watch)
+        found = polished(objective, constraints, found, low, high)
+        better, is_minimum = _better(objective, constraints, found, best, low, high)
+        best = better
+        if is_minimum:
+            break
+    assert best is not None
+    if infeasible(constraints, best.point).any():
+        return _feasible(objective, constraints, best, low, high, most, watch)
+    return best
+
+
+def _better(
+    objective: Objective, constraints: Constraints, found: SearchEnd, best: SearchEnd | None, low: Any, high: Any
+) -> tuple[SearchEnd, bool]:
+    """The better of two, and whether what was found is a minimum."""
+    violated = _violation(constraints, found.point)
+    is_feasible = not infeasible(constraints, found.point).any()
+    holds = is_feasible and math.isfinite(found.value) and _is_minimum(objective, constraints, found, low, high)
+    if best is None or holds:
+        return found, holds
+    before = _violation(constraints, best.point)
+    was_feasible = not infeasible(constraints, best.point).any()
+    if is_feasible != was_feasible:
+        return (found if is_feasible else best), False
+    if is_feasible:
+        return (found if found.value < best.value else best), False
+    return (found if violated < before else best), False
+
+
+def _violation(constraints: Constraints, x: Any) -> float:
+    found = float(constraints.violation(constraints.residuals(x)).sum())
+    return math.inf if math.isnan(found) else found
+
+
+def _is_minimum(objective: Objective, constraints: Constraints, found: SearchEnd, low: Any, high: Any) -> bool:
+    from gradcli.models.optima.optimality import kind
+
+    there = active(found.gradient, constraints, found.point, low, high)
+    hessian = lagrangian_hessian(objective, constraints, found.point, there)
+    if not is_stationary(objective, found, there.slope, None):
+        return False
+    return kind(found.value, found.point, hessian, there.fixed, there.normals[there.holding], "minimum") != "saddle"
+
+
+def lagrangian_hessian(objective: Objective, constraints: Constraints, x: Any, there: Active) -> Any:
+    """The second derivatives of the objective and of the constraints times their multipliers; None where there are
+    none."""
+    np = arrays.numpy_namespace()
+    found = objective.hessian(x)
+    if found is None or not len(there.numbers):
+        return found
+    weights = np.zeros(len(constraints))
+    weights[there.numbers] = there.multipliers
+    total = (found.toarray() if is_sparse(found) else found) + constraints.hessian(x, weights)
+    return total if np.isfinite(total).all() else None
+
+
+def polished(objective: Objective, constraints: Constraints, found: SearchEnd, low: Any, high: Any) -> SearchEnd:
+    """The point with all its digits: Newton's method on the equations of a minimum, with what is active held active, as
+    long as they are met better and better."""
+    np = arrays.numpy_namespace()
+    if len(found.point) > MOST_DENSE or not math.isfinite(found.value):
+        return found
+    best, before = _snapped(objective, found, low, high), math.inf
+    broken = int(infeasible(constraints, best.point).sum())
+    for _ in range(_MOST_POLISHING):
+        there = active(best.gradient, constraints, best.point, low, high)
+        now = _distance(constraints, best, there)
+        hessian = lagrangian_hessian(objective, constraints, best.point, there)
+        if hessian is None or not now < before:
+            break
+        before = now
+        step = _newton_step(constraints, best, there, hessian)
+        trial = np.clip(best.point + step, low, high)
+        value, gradient = objective.value_and_gradient(trial)
+        further = best._replace(point=trial, value=value, gradient=gradient)
+        if not math.isfinite(value) or int(infeasible(constraints, trial).sum()) > broken:
+            break
+        if not _distance(constraints, further, active(gradient, constraints, trial, low, high)) < now:
+            break
+        best = further
+    return best
+
+
+def _snapped(objective: Objective, found: SearchEnd, low: Any, high: Any) -> SearchEnd:
+    """What was found, with variables that are on a bound but for rounding right there."""
+    np = arrays.numpy_namespace()
+    point = found.point
+    for bound in (low, high):
+        with np.errstate(invalid="ignore"):
+            point = np.where(abs(point - bound) <= _NEAR * (1.0 + abs(point)), bound, point)
+    value, gradient = objective.value_and_gradient(point)
+    return found._replace(point=point, value=value, gradient=gradient) if math.isfinite(value) else found
+
+
+def _distance(constraints: Constraints, found: SearchEnd, there: Active) -> float:
+    """How far the equations of a minimum are from being met."""
+    np = arrays.numpy_namespace()
+    violated = constraints.violation(constraints.residuals(found.point))
+    off = np.zeros(len(violated))
+    off[there.numbers[there.holding]] = abs(constraints.residuals(found.point))[there.numbers[there.holding]]
+    return float(np.linalg.norm(there.slope) + np.linalg.norm(np.maximum(violated, off)))
+
+
+def _newton_step(constraints: Constraints, found: SearchEnd, there: Active, hessian: Any) -> Any:
+    np = arrays.numpy_namespace()
+    free = ~there.fixed
+    dense = hessian.toarray() if is_sparse(hessian) else hessian
+    needed = there.holding
+    rows = there.normals[needed][:, free]
+    count = len(rows)
+    matrix = np.block([[dense[np.ix_(free, free)], rows.T], [rows, np.zeros((count, count))]])
+    residuals = constraints.residuals(found.point)[there.numbers[needed]]
+    step = np.zeros(len(found.point))
+    right = -np.concatenate([there.slope[free], residuals])
+    step[free] = np.linalg.lstsq(matrix, right, rcond=1e-14)[0][: int(free.sum())]
+    return step
+
+
+def _feasible(
+    objective: Objective,
+    constraints: Constraints,
+    best: SearchEnd,
+    low: Any,
+    high: Any,
+    most: int,
+    watch: Watcher,
+) -> SearchEnd:
+    """A minimum from a point where the constraints hold, which is searched for first; where there is none, the point that
+    violates them least."""
+    from scipy.optimize import least_squares
+
+    np = arrays.numpy_namespace()
+
+    def violation(x: Any) -> Any:
+        return np.nan_to_num(constraints.violation(constraints.residuals(x)), nan=1e100)
+
+    def slopes(x: Any) -> Any:
+        residuals = constraints.residuals(x)
+        signs = np.where(constraints.is_equation, np.sign(residuals), residuals > 0)
+        return signs[:, None] * np.nan_to_num(constraints.jacobian(x))
+
+    begin = best.point
+    # Inside of its bounds by what the method asks for, which takes no variable without room.
+    gap = np.where(high > low, 1e-10 * np.maximum(1.0, abs(begin)), 0.0)
+    inner = (low - gap, high + gap)
+    near = least_squares(violation, begin, slopes, inner, ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=1_000)
+    point = np.clip(near.x, low, high)
+    if _violation(constraints, point) >= _violation(constraints, best.point):
+        return best
+    value, gradient = objective.value_and_gradient(point)
+    if infeasible(constraints, point).any() or not math.isfinite(value):
+        return best._replace(point=point, value=value, gradient=gradient) if math.isfinite(value) else best
+    found = searches.search("slsqp", objective, constraints, point, low, high, most, watch)
+    found = polished(objective, constraints, found, low, high)
+    return (
+        best._replace(point=point, value=value, gradient=gradient)
+        if infeasible(constraints, found.point).any()
+        else found
+    )

@@ -1,0 +1,179 @@
+"""Constraints on what is varied, as functions of one vector that are to be 0, or at most 0, with exact derivatives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError, LimitError, ProgramSyntaxError, Span
+from gradcli.models.optima.objectives import matrix
+from gradcli.models.packing import Packing
+from gradcli.run.programs import CompiledProgram
+
+_RELATION = re.compile(r"<=|>=|==|!=|<|>|=")
+_OPENING, _CLOSING = "([{", ")]}"
+
+# Compiles a text with the limits of a run.
+Compile = Callable[[str], CompiledProgram]
+
+
+class Relation(NamedTuple):
+    """A constraint as it is written: `left <= right`, or `left = right` where it is an equation."""
+
+    text: str
+    left: str
+    right: str
+    is_equation: bool
+
+    @property
+    def residual(self) -> str:
+        """What is at most 0, or 0."""
+        return f"({self.left}) - ({self.right})"
+
+
+def relations(text: str) -> list[Relation]:
+    """The constraints that a text such as `x**2 + y <= 1` or `0 <= x <= y` says. Raises ProgramSyntaxError for a text
+    that says none."""
+    parts, signs = [], []
+    begin = 0
+    for place, sign in _signs(text):
+        if sign in ("<", ">", "!="):
+            raise ProgramSyntaxError(
+                f"a constraint has no '{sign}'",
+                hint="write <= or >=, or = for an equation",
+                span=Span(place, place + len(sign)),
+                source=text,
+            )
+        parts.append(text[begin:place].strip())
+        signs.append(sign)
+        begin = place + len(sign)
+    parts.append(text[begin:].strip())
+    if not signs or not all(parts):
+        raise ProgramSyntaxError(
+            "a constraint compares two expressions",
+            hint="as in 'x**2 + y <= 1', also with >= and =",
+            span=Span(0, len(text)),
+            source=text,
+        )
+    found = []
+    for left, sign, right in zip(parts, signs, parts[1:]):
+        whole = " ".join(text.split()) if len(signs) == 1 else f"{left} {sign} {right}"
+        first, second = (right, left) if sign == ">=" else (left, right)
+        found.append(Relation(whole, first, second, sign in ("=", "==")))
+    return found
+
+
+def _signs(text: str) -> Iterator[tuple[int, str]]:
+    """The comparisons outside of all brackets, with their places."""
+    depth = 0
+    place = 0
+    while place < len(text):
+        depth += (text[place] in _OPENING) - (text[place] in _CLOSING)
+        found = _RELATION.match(text, place) if not depth else None
+        if found is not None:
+            yield place, found[0]
+        place += len(found[0]) if found is not None else 1
+
+
+class _Constraint:
+    def __init__(self, relation: Relation, compile: Compile) -> None:
+        self.relation = relation
+        for side in (relation.left, relation.right):
+            # What is wrong with it is shown as it was written.
+            compile(side)
+        self.program = compile(relation.residual)
+        self.weights = "weight"
+        while self.weights in self.program.inputs:
+            self.weights += "_"
+        self.weighted = compile(f"sum({self.weights} * ({relation.residual}))")
+
+
+class Constraints:
+    """All constraints together: their residuals `[m]` are 0 where `is_equation`, and at most 0 elsewhere."""
+
+    def __init__(
+        self, given: Sequence[Relation], packing: Packing, constants: Mapping[str, Any], compile: Compile
+    ) -> None:
+        self._all = [_Constraint(relation, compile) for relation in given]
+        self.packing, self.constants = packing, constants
+        self.labels: list[str] = []
+        self.is_equation: Any = arrays.numpy_namespace().zeros(0, "bool")
+        self._sizes: list[int] = []
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names that they read."""
+        return [*dict.fromkeys(name for each in self._all for name in each.program.inputs)]
+
+    def begin(self, x: Any) -> Any:
+        """The residuals at the start, from which it is known how many there are. Raises what is wrong with them."""
+        np = arrays.numpy_namespace()
+        found = [np.asarray(each.program(**self._values(x, each))) for each in self._all]
+        self._sizes = [value.size for value in found]
+        self.is_equation = np.repeat(np.array([each.relation.is_equation for each in self._all], "bool"), self._sizes)
+        self.labels = [
+            f"{each.relation.text} {list(key)}" if value.shape else each.relation.text
+            for each, value in zip(self._all, found)
+            for key in np.ndindex(*value.shape)
+        ]
+        return np.concatenate([value.ravel() for value in found]) if found else np.zeros(0)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def residuals(self, x: Any) -> Any:
+        """The residuals `[m]`, nan where they have no value."""
+        np = arrays.numpy_namespace()
+        parts = [np.zeros(0)]
+        for each, size in zip(self._all, self._sizes):
+            try:
+                parts.append(np.ravel(each.program(**self._values(x, each))))
+            except LimitError:
+                raise
+            except EvaluationError:
+                parts.append(np.full(size, np.nan))
+        return np.concatenate(parts)
+
+    def jacobian(self, x: Any, packing: Packing | None = None) -> Any:
+        """The derivatives `[m, n]` of the residuals by what is varied, or by the constants of another packing."""
+        np = arrays.numpy_namespace()
+        packing = packing or self.packing
+        places = packing.places()
+        rows = [np.zeros((0, packing.size))]
+        for each, size in zip(self._all, self._sizes):
+            values = self._values(x, each)
+            part = np.zeros((size, packing.size))
+            for name, found in each.program.jacobian(values, [n for n in packing.shapes if n in values]).items():
+                if found is not None:
+                    place = places[name]
+                    part[:, place] = np.reshape(found, (size, place.stop - place.start))
+            rows.append(part)
+        return np.concatenate(rows)
+
+    def hessian(self, x: Any, weights: Any, packing: Packing | None = None) -> Any:
+        """The second derivatives `[n, n]` of the residuals, in a sum with `weights`."""
+        np = arrays.numpy_namespace()
+        packing = packing or self.packing
+        total = np.zeros((packing.size, packing.size))
+        first = 0
+        for each, size in zip(self._all, self._sizes):
+            own, first = weights[first : first + size], first + size
+            if not own.any():
+                continue
+            values = self._values(x, each)
+            names = [name for name in packing.shapes if name in values]
+            shape = np.shape(each.program(**values))
+            values[each.weights] = own.reshape(shape) if shape else float(own[0])
+            total += matrix(packing, each.weighted.hessian(values, names))
+        return total
+
+    def violation(self, residuals: Any) -> Any:
+        """How far each residual `[m]` is from what it may be."""
+        np = arrays.numpy_namespace()
+        return np.where(self.is_equation, abs(residuals), np.maximum(residuals, 0.0))
+
+    def _values(self, x: Any, each: _Constraint) -> dict[str, Any]:
+        known = {**self.constants, **self.packing.named(x)}
+        return {name: known[name] for name in each.program.inputs if name in known}

@@ -1,0 +1,70 @@
+"""What a search went through, kept for a table and a picture of it."""
+
+from __future__ import annotations
+
+from types import NoneType
+from typing import Any
+
+from gradcli.errors import expect
+from gradcli.io import output
+from gradcli.models.packing import Packing
+from gradcli.models.results import Iteration
+
+# Iterates of many variables are kept no longer than so many numbers take: 800 MB.
+_MOST_NUMBERS = 100_000_000
+
+
+class History:
+    """The iterations that it is told of, with their points where those are `kept`."""
+
+    def __init__(self, kept: bool) -> None:
+        self._kept = kept
+        self.iterations: list[Iteration] = []
+
+    def __call__(self, iteration: Iteration) -> None:
+        point = iteration.point
+        fits = point is not None and len(point) * (len(self.iterations) + 1) <= _MOST_NUMBERS
+        kept = point.copy() if self._kept and fits else None
+        self.iterations.append(iteration._replace(point=kept))
+
+    def columns(self, packing: Packing) -> dict[str, Any]:
+        """A column of n iterations for their numbers, objectives and gradient norms, and for each number that is varied."""
+        found: dict[str, Any] = {
+            "iteration": [i.number for i in self.iterations],
+            "objective": [i.objective for i in self.iterations],
+            "gradient_norm": [i.gradient_norm for i in self.iterations],
+        }
+        nowhere = [None] * packing.size
+        points = [nowhere if i.point is None else i.point.tolist() for i in self.iterations]
+        return found | {label: [p[k] for p in points] for k, label in enumerate(packing.labels())}
+
+    def save_table(self, path: str, packing: Packing, save: output.Save = output.write_atomically) -> None:
+        """Write every iterate to a file, which is a table by the ending of its name."""
+        from gradcli.rows import new_tables
+
+        new_tables.save(self.columns(packing), path, save)
+
+    def save_curve(self, path: str, title: str, save: output.Save = output.write_atomically) -> None:
+        """Draw the objective by the iterations, on a logarithmic axis where it is above 0 throughout."""
+        from gradcli.models.plotting import by_matplotlib
+        from gradcli.models.plotting.charts import Chart, Polyline
+
+        numbers = [i.number for i in self.iterations]
+        values = [i.objective for i in self.iterations]
+        log = "y" if values and min(values) > 0 else ""
+        chart = Chart([Polyline("objective", numbers, values)], x="iteration", y="objective", title=title, log=log)
+        by_matplotlib.save(chart, path, save)
+
+
+def check_paths(trace: str | None, plot: str | None) -> None:
+    """Raise UsageError where the ending of a name does not say what to write."""
+    for path in (trace, plot):
+        expect(path, (str, NoneType), "the path of a file is a text")
+    if trace is not None:
+        from gradcli.rows import new_tables
+
+        new_tables.check_path(trace)
+    if plot is not None:
+        from gradcli.models.plotting import by_matplotlib
+
+        by_matplotlib.format_of(plot)

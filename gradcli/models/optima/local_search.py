@@ -1,0 +1,51 @@
+"""Which method searches for a minimum, where nobody says it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import LimitError, UsageError
+from gradcli.models.optima import searches
+from gradcli.models.optima.constrained import constrained, polished
+from gradcli.models.optima.newton import NoHessianError, SearchEnd, newton
+from gradcli.models.optima.objectives import MOST_DENSE
+from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.results import Watcher
+
+
+def search(posed: PosedObjective, start: Any, method: str, most: int, watch: Watcher) -> SearchEnd:
+    """Minimise from `start` by a method, or by the one that suits: Newton's with exact Hessians, where these are no larger
+    than can be solved with or are sparse; else one of products of the Hessian with vectors, or of gradients alone."""
+    given = (posed.objective, posed.constraints, start, posed.low, posed.high)
+    if len(posed.constraints) and len(start) > MOST_DENSE:
+        raise LimitError(
+            f"there are constraints on {len(start):,} variables, and at most {MOST_DENSE:,} are solved for together",
+            hint="--bounds may be on any number of them",
+        )
+    if method == "newton" and len(posed.constraints):
+        raise UsageError("the method newton takes no constraints", hint="--method auto does")
+    if method in searches.METHODS:
+        found = searches.search(method, *given, most, watch)
+        if method in searches.WITH_CONSTRAINTS:
+            return polished(posed.objective, posed.constraints, found, posed.low, posed.high)
+        return found
+    if len(posed.constraints):
+        return constrained(*given, most, watch)
+    try:
+        return newton(posed.objective, start, posed.low, posed.high, most, watch)
+    except NoHessianError as error:
+        if method == "newton":
+            raise UsageError(
+                "there is no Hessian, or it is too large a matrix", hint="--method trust-krylov or l-bfgs takes none"
+            ) from None
+        at = error.point
+    np = arrays.numpy_namespace()
+    bounded = bool(np.isfinite(posed.low).any() or np.isfinite(posed.high).any())
+    by_products = not bounded and posed.objective.has_products(at)
+    chosen = "trust-krylov" if by_products else "l-bfgs"
+    found = searches.search(chosen, posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)
+    if math.isfinite(found.value) or chosen == "l-bfgs":
+        return found
+    return searches.search("l-bfgs", posed.objective, posed.constraints, at, posed.low, posed.high, most, watch)

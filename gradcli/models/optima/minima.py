@@ -1,0 +1,205 @@
+"""Minima of programs: `minimize`, its result, and which method serves which program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import BindingError, UsageError, did_you_mean, expect, expect_callable, flag
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models.data import DataTable, table_of
+from gradcli.models.optima import histories, optimality, searches
+from gradcli.models.optima.global_search import search_globally
+from gradcli.models.optima.local_search import search
+from gradcli.models.optima.newton import SearchEnd
+from gradcli.models.optima.posing import MinimizeRequest, PosedObjective, posed
+from gradcli.models.optima.sensitivities import Sensitivity, sensitivities
+from gradcli.models.optima.training import STOCHASTIC, Training, train
+from gradcli.models.optima.verdicts import judged
+from gradcli.models.packing import Bounds
+from gradcli.models.results import Iteration, Watcher
+from gradcli.run import converted
+from gradcli.run.programs import CompiledProgram, compile
+
+METHODS = ("auto", "newton", *searches.METHODS, *STOCHASTIC)
+# Iterations, where nobody says how many.
+_MOST = 1_000
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The lowest point that was found, as `gradcli minimize --json` has it.
+
+    `point` is by name, `gradient_norm` that of what bounds and constraints leave of the gradient, and `eigenvalues` have
+    the smallest (`min`) and the largest (`max`) of the Hessian, of the Lagrangian where constraints are active; None for
+    one that is unknown. `kind` is "minimum", "saddle", "flat" or "bound", with `max=True` "maximum" for the first, and None
+    where the gradient does not vanish.
+    `multipliers` are by the text of each constraint and bound that is active, `sensitivity` by constant, `minima` how
+    many different ones a global search has found, and `left_out` how many rows of data lack a number. What nobody asked
+    for is None.
+    """
+
+    value: float
+    point: dict[str, Any]
+    gradient_norm: float
+    eigenvalues: dict[str, float | None] | None
+    kind: str | None
+    multipliers: dict[str, float] | None
+    sensitivity: dict[str, Sensitivity] | None
+    minima: int | None
+    left_out: int | None
+    iterations: int
+    evaluations: int
+    converged: bool
+    message: str
+
+
+def minimize(
+    program: str,
+    values: Mapping[str, Any] | None = None,
+    /,
+    *,
+    data: Any = None,
+    wrt: Sequence[str] | None = None,
+    const: Sequence[str] | None = None,
+    method: str = "auto",
+    max: bool = False,
+    bounds: Mapping[str, Bounds] | Sequence[str] | str | None = None,
+    subject_to: Sequence[str] | str = (),
+    global_: bool = False,
+    seed: int = 0,
+    sensitivity: Sequence[str] | str = (),
+    steps: int | None = None,
+    lr: float | None = None,
+    momentum: float | None = None,
+    batch: int | None = None,
+    epochs: int | None = None,
+    schedule: str | None = None,
+    trace: str | None = None,
+    plot: str | None = None,
+    watch: Watcher | None = None,
+    max_steps: int = MAX_STEPS,
+    max_elements: int = MAX_ELEMENTS,
+    **named: Any,
+) -> Minimum:
+    """The minimum of a scalar program from a start, or with `max` its maximum: what `gradcli minimize` finds.
+
+    The start and the constants are given by name, in `values` or as further arguments; what is varied are `wrt`, or all
+    names but those in `const` and `sensitivity` and the columns of `data`, which is a table as `gradcli.fit` takes it.
+    `bounds` are texts such as "x=0:1,y=0:" or pairs by name, `subject_to` texts such as "x**2 + y <= 1", also with `>=`
+    and `=`. With `global_` many starts are tried, drawn by `seed`. `watch` is called with each iteration; `trace` and
+    `plot` are paths of a table of them, and of a picture of the objective.
+
+    `steps` is the most iterations; for "adam", "sgd" and "rmsprop" their number, or `epochs` passes over rows of the
+    data, `batch` of them at a time, with the learning rate `lr` that follows a `schedule`, and `momentum`.
+
+    A search that fails gives the best point too, `converged` being False, and why in `message`. Each evaluation may take
+    `max_steps` and compute `max_elements`. Raises what compiling and evaluating raise, BindingError for a name without a
+    value and for a start outside of its bounds, EvaluationError where there is no number at the start, and UsageError
+    for options that contradict each other.
+    """
+    if watch is not None:
+        expect_callable(watch, "what watches the iterations is a function")
+    histories.check_paths(trace, plot)
+    history = histories.History(kept=trace is not None)
+
+    def watched(iteration: Iteration) -> None:
+        if trace is not None or plot is not None:
+            history(iteration)
+        if watch is not None:
+            watch(iteration)
+
+    def compiled(text: str) -> CompiledProgram:
+        return compile(text, max_steps=max_steps, max_elements=max_elements)
+
+    expect(program, str, "a program is a text")
+    expect(values or {}, Mapping, "the values of a program are a mapping of names to numbers and arrays")
+    training = Training(method, steps, lr, momentum, batch, epochs, schedule, seed)
+    if method not in METHODS:
+        raise UsageError(f"there is no method {method!r}", hint=f"--method {', '.join(METHODS)}")
+    training.check()
+    if flag(global_, "global_") and method in STOCHASTIC:
+        raise UsageError(f"--global and --method {method} contradict each other", hint="leave out one of them")
+    constants = _listed(sensitivity)
+    asked = MinimizeRequest(
+        program,
+        {**(values or {}), **named},
+        None if wrt is None else _listed(wrt),
+        [*_listed(const or ()), *(name for name in constants if name not in _listed(const or ()))],
+        data if isinstance(data, DataTable) else table_of(data),
+        bounds,
+        _listed(subject_to),
+        flag(max, "max"),
+    )
+    problem = posed(asked, compiled, (max_steps, max_elements))
+    for name in constants:
+        if name not in asked.values:
+            hint = did_you_mean(name, asked.values, f"give it a value, as in {name}=1")
+            raise BindingError(f"the sensitivity to '{name}' is asked for, which has no value", hint=hint)
+    minima = None
+    if method in STOCHASTIC:
+        found = train(problem, training, watched)
+    elif global_:
+        found, minima = search_globally(problem, method, steps or _MOST, seed, watched)
+    else:
+        found = search(problem, problem.start, method, steps or _MOST, watched)
+    result = _result(problem, found, constants, minima, training)
+    if trace is not None:
+        history.save_table(trace, problem.objective.packing)
+    if plot is not None:
+        history.save_curve(plot, program)
+    return result
+
+
+def _listed(names: Sequence[str] | str) -> list[str]:
+    return [names] if isinstance(names, str) else [*converted.listed(names)]
+
+
+def _result(
+    problem: PosedObjective, found: SearchEnd, constants: Sequence[str], minima: int | None, training: Training
+) -> Minimum:
+    """What is to be said of the point that was found."""
+    np = arrays.numpy_namespace()
+    objective, constraints, x = problem.objective, problem.constraints, found.point
+    evaluations = objective.evaluations
+    verdict = judged(problem, found)
+    there = verdict.active
+    converged, message = verdict.converged, verdict.message
+    if training.method in STOCHASTIC:
+        converged, message = found.converged, found.message
+    eigenvalues = optimality.eigenvalues(verdict.hessian, None if len(constraints) else objective, x)
+    if objective.sign < 0:
+        least, most = eigenvalues["min"], eigenvalues["max"]
+        eigenvalues = {"min": None if most is None else -most, "max": None if least is None else -least}
+    moved = sensitivities(objective, constraints, x, there, constants) if constants and converged else None
+    return Minimum(
+        objective.sign * found.value,
+        objective.packing.named(x),
+        float(np.linalg.norm(there.slope)),
+        eigenvalues,
+        verdict.kind,
+        _multipliers(problem, there, x),
+        moved,
+        minima,
+        problem.left_out or None,
+        found.iterations,
+        evaluations,
+        converged,
+        message,
+    )
+
+
+def _multipliers(problem: PosedObjective, there: optimality.Active, x: Any) -> dict[str, float] | None:
+    """By the text of each constraint and bound that is active; None where there are none to be active."""
+    np = arrays.numpy_namespace()
+    if not len(problem.constraints) and not (np.isfinite(problem.low) | np.isfinite(problem.high)).any():
+        return None
+    found = {problem.constraints.labels[n]: float(m) for n, m in zip(there.numbers, there.multipliers)}
+    labels = problem.objective.packing.labels() if there.fixed.any() else []
+    for place in np.flatnonzero(there.fixed):
+        at_low = x[place] <= problem.low[place]
+        bound = f"{'>=' if at_low else '<='} {float(problem.low[place] if at_low else problem.high[place])}"
+        found[f"{labels[place]} {bound}"] = float(there.of_bounds[place])
+    return found

@@ -1,0 +1,151 @@
+"""Newton's method within a trust region, and within bounds, with exact Hessians.
+
+A. R. Conn, N. I. M. Gould and P. L. Toint, "Trust-Region Methods" (SIAM 2000), chapters 6 and 12. Variables that their
+bounds hold stay where they are; the others take the step of the model, cut off at their bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
+from gradcli.models.optima.subproblems import step
+from gradcli.models.results import Iteration, Watcher
+
+# The objective that cannot be improved by a greater share is at its minimum, as far as floats can tell, and so is one
+# that can be improved by no more than this.
+_SHARE, _NOTHING = 1e-15, 1e-30
+# Rounding of differences of the objective, beside it.
+_ROUNDING = 1e-13
+# Below this, or where a variable is beyond it, there is no minimum.
+_DEEP, _FAR = -1e30, 1e30
+
+
+class SearchEnd(NamedTuple):
+    """Where a search ended, and how: `converged` says that the method saw a minimum, not that there is one."""
+
+    point: Any
+    value: float
+    gradient: Any
+    iterations: int
+    converged: bool
+    message: str
+
+
+class NoHessianError(Exception):
+    """There is no Hessian at the point to which a search came, or it is too large a matrix."""
+
+    def __init__(self, point: Any) -> None:
+        self.point = point
+
+
+def held(x: Any, gradient: Any, low: Any, high: Any) -> Any:
+    """Which variables their bounds hold: on a bound, beyond which the objective falls."""
+    return ((x <= low) & (gradient > 0)) | ((x >= high) & (gradient < 0)) | (low == high)
+
+
+def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, watch: Watcher) -> SearchEnd:
+    """Minimise from `start` between `low` and `high`, vectors of length n, in at most `most` iterations; the objective
+    is finite at the start. Raises NoHessianError.
+
+    The variables are measured by their curvatures, which makes the search blind to their units. Where that leads nowhere,
+    along a valley without an end, it is tried again with the variables as they are.
+    """
+    found = _newton(objective, start, low, high, most, watch, by_curvature=True)
+    if found.converged or found.message in (_STUCK, UNBOUNDED) or len(start) > MOST_DENSE:
+        return found
+    other = _newton(objective, start, low, high, most, watch, by_curvature=False)
+    return other if other.value < found.value else found
+
+
+def _newton(
+    objective: Objective, start: Any, low: Any, high: Any, most: int, watch: Watcher, *, by_curvature: bool
+) -> SearchEnd:
+    np = arrays.numpy_namespace()
+    x = start
+    value, gradient = objective.value_and_gradient(x)
+    hessian = _hessian(objective, x)
+    radius = -1.0
+    for number in range(most):
+        free = ~held(x, gradient, low, high)
+        watch(Iteration(number, objective.sign * value, float(np.linalg.norm(gradient[free])), x))
+        if not free.any():
+            return SearchEnd(x, value, gradient, number, True, "every variable is held by a bound")
+        scales = np.sqrt(abs(hessian.diagonal())) if by_curvature else np.ones(len(x))
+        units = np.where(scales > 0, scales, 1.0)[free]
+        reduced, slope = _scaled(hessian, free, units), gradient[free] / units
+        if radius < 0:
+            radius = max(1.0, float(np.linalg.norm(x[free] * units)))
+        moved = False
+        while not moved:
+            found = step(slope, reduced, radius)
+            trial = x.copy()
+            trial[free] = np.clip(x[free] + found.direction / units, low[free], high[free])
+            change = trial - x
+            expected = -float(gradient @ change + change @ (hessian @ change) / 2)
+            norm = float(np.linalg.norm(change[free] * units))
+            inside = float(np.linalg.norm(found.direction)) < 0.9 * radius
+            if inside and expected <= _SHARE * abs(value) + _NOTHING:
+                return _polished(objective, SearchEnd(x, value, gradient, number, True, _MINIMUM), trial, low, high)
+            if norm <= 1e-16 * float(np.linalg.norm(x[free] * units)) or norm < 1e-150:
+                return SearchEnd(x, value, gradient, number, not gradient[free].any(), _STUCK)
+            if expected <= 0:
+                radius = norm / 4
+                continue
+            trial_value, trial_gradient = objective.value_and_gradient(trial)
+            if trial_value < _DEEP * max(1.0, abs(value)) or ((abs(trial) > _FAR).any() and trial_value < value):
+                return SearchEnd(trial, trial_value, trial_gradient, number + 1, False, UNBOUNDED)
+            gained = value - trial_value
+            if expected <= _ROUNDING * abs(value) and abs(gained) <= _ROUNDING * abs(value):
+                # The objective is flat in its digits; its gradient is not.
+                gained = expected if _norm(trial_gradient, free, units) < _norm(gradient, free, units) else -1.0
+            ratio = gained / expected if math.isfinite(gained) else -1.0
+            if ratio < 0.25:
+                radius = norm / 4
+            elif ratio > 0.75 and not inside:
+                radius = max(radius, 3 * norm)
+            moved = ratio > 1e-4
+        x, value, gradient = trial, trial_value, trial_gradient
+        hessian = _hessian(objective, x)
+    return SearchEnd(x, value, gradient, most, False, f"there is no minimum after {most:,} iterations")
+
+
+_MINIMUM = "the gradient vanishes"
+_STUCK = "no step lowers the objective, and its gradient does not vanish: there may be a kink"
+UNBOUNDED = "the objective falls without a bound"
+
+
+def _hessian(objective: Objective, x: Any) -> Any:
+    found = objective.hessian(x)
+    if found is None:
+        raise NoHessianError(x)
+    return found
+
+
+def _norm(gradient: Any, free: Any, units: Any) -> float:
+    return float(arrays.numpy_namespace().linalg.norm(gradient[free] / units))
+
+
+def _polished(objective: Objective, found: SearchEnd, trial: Any, low: Any, high: Any) -> SearchEnd:
+    """What a last step gives, where the gradient is smaller there: it has more digits of the point."""
+    np = arrays.numpy_namespace()
+    value, gradient = objective.value_and_gradient(trial)
+    before = np.where(held(found.point, found.gradient, low, high), 0.0, found.gradient)
+    after = np.where(held(trial, gradient, low, high), 0.0, gradient)
+    if math.isfinite(value) and np.linalg.norm(after) < np.linalg.norm(before):
+        return found._replace(point=trial, value=value, gradient=gradient)
+    return found
+
+
+def _scaled(hessian: Any, free: Any, units: Any) -> Any:
+    """The second derivatives by the free variables in their units."""
+    np = arrays.numpy_namespace()
+    if not is_sparse(hessian):
+        return hessian[np.ix_(free, free)] / units[:, None] / units
+    from scipy.sparse import diags_array
+
+    scaling = diags_array(1 / units)
+    part = hessian if free.all() else hessian[free][:, free]
+    return (scaling @ part @ scaling).tocsc()

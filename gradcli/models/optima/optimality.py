@@ -1,0 +1,218 @@
+"""Whether a point is a minimum: multipliers of what is active there, and the curvature in the directions left free.
+
+J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 2006), chapter 12.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.models.optima.constraints import Constraints
+from gradcli.models.optima.newton import SearchEnd, held
+from gradcli.models.optima.objectives import Objective, is_sparse
+from gradcli.models.optima.subproblems import is_definite
+
+# Beside what it is made of, a gradient that is no more is 0, and so is a residual of a constraint.
+SLOPE, RESIDUAL = 1e-6, 1e-8
+# An inequality whose residual is no more is met as an equation.
+_NEAR = 1e-6
+# So is one of this share of the first one, and a sum of gradients of this share of them.
+_FALLEN, _CANCELLED = 1e-10, 1e-9
+# The share of an objective by which a minimum may lie lower.
+_GAIN = 1e-9
+# Of a symmetric matrix with ones on its diagonal, what counts as no curvature for each row.
+_FLAT = 1e-13
+# The curvature at the end of a step is that at its start up to this part of it, where a quadratic model holds.
+_SIMILAR = 0.1
+# Lanczos's method ends when an eigenvalue is known to this share, or is given up: many that are close take long.
+_EXACT, _RESTARTS = 1e-10, 20
+# Variables up to which eigenvalues are those of a matrix of all numbers.
+_MOST = 1_000
+
+
+class Active(NamedTuple):
+    """What holds a point: constraints by their `numbers`, with multipliers λ and the `normals` `[a, n]` that are their
+    gradients, and the variables that are `fixed` by a bound, with multipliers in `of_bounds` `[n]`. The gradient of the
+    objective and λ times the normals add up to `slope` `[n]`, 0 for variables that are fixed, and at a minimum for all.
+    The constraints that are `holding` are the equations and those without which the point would move: others are touched
+    alone."""
+
+    numbers: Any
+    multipliers: Any
+    normals: Any
+    fixed: Any
+    of_bounds: Any
+    slope: Any
+    holding: Any
+
+
+def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any) -> Active:
+    """What is active at a point, where the objective has this gradient. The multipliers are those, of inequalities from
+    0 on, that leave the least slope."""
+    np = arrays.numpy_namespace()
+    if not len(constraints):
+        fixed = held(x, gradient, low, high)
+        none = np.zeros(0)
+        of_bounds, slope = np.where(fixed, abs(gradient), 0.0), np.where(fixed, 0.0, gradient)
+        return Active(none.astype(int), none, np.zeros((0, len(x))), fixed, of_bounds, slope, none.astype(bool))
+    from scipy.optimize import lsq_linear
+
+    jacobian = constraints.jacobian(x)
+    near = constraints.is_equation | (abs(constraints.residuals(x)) <= _tolerances(jacobian, x, _NEAR))
+    numbers = np.flatnonzero(near)
+    at = np.flatnonzero((x <= low) | (x >= high))
+    sides = np.zeros((len(at), len(x)))
+    sides[np.arange(len(at)), at] = np.where(x[at] >= high[at], 1.0, -1.0)
+    rows = np.concatenate([jacobian[numbers], sides])
+    found = np.zeros(len(rows))
+    if len(rows):
+        # Rows of one length: which combination of dependent ones is taken hangs on nothing else.
+        lengths = np.linalg.norm(rows, axis=1)
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        any_sign = np.concatenate([constraints.is_equation[numbers], low[at] == high[at]])
+        least = np.where(any_sign, -np.inf, 0.0)
+        found = lsq_linear((rows / lengths[:, None]).T, -gradient, (least, np.inf), method="bvls").x / lengths
+    of_bounds = np.zeros(len(x))
+    of_bounds[at] = found[len(numbers) :]
+    slope = gradient + rows.T @ found
+    fixed = (of_bounds != 0.0) | (low == high)
+    multipliers = found[: len(numbers)]
+    holding = (multipliers != 0.0) | constraints.is_equation[numbers]
+    return Active(numbers, multipliers, jacobian[numbers], fixed, of_bounds, np.where(fixed, 0.0, slope), holding)
+
+
+def _tolerances(jacobian: Any, x: Any, share: float) -> Any:
+    """What counts as 0 of each residual: its terms round as the variables do."""
+    return share * (1.0 + abs(jacobian) @ abs(x))
+
+
+def infeasible(constraints: Constraints, x: Any) -> Any:
+    """Which constraints do not hold at a point, `[m]`."""
+    residuals = constraints.residuals(x)
+    return ~(constraints.violation(residuals) <= _tolerances(constraints.jacobian(x), x, RESIDUAL))
+
+
+def is_stationary(objective: Objective, found: SearchEnd, slope: Any, hessian: Any) -> bool:
+    """Whether a slope is 0 as far as floats tell: beside the gradients that it is the sum of, and that at the start,
+    beside the rounding of the variables, or because a Newton step would gain nothing."""
+    np = arrays.numpy_namespace()
+    if not math.isfinite(found.value):
+        return False
+    value, x, steepest = found.value, found.point, float(abs(slope).max(initial=0.0))
+    small = max(SLOPE * min(1.0, abs(value)), _FALLEN * min(1.0, objective.steepest))
+    if steepest <= small or steepest <= _CANCELLED * float(abs(found.gradient).max(initial=0.0)):
+        return True
+    if hessian is None:
+        return steepest <= SLOPE * max(1.0, abs(value))
+    if (abs(slope) <= 1e-14 * (abs(hessian) @ abs(x))).all():
+        return True
+    if is_sparse(hessian):
+        return steepest <= SLOPE * max(1.0, abs(value))
+    units = _units(hessian.diagonal())
+    bends, vectors = np.linalg.eigh(hessian / units[:, None] / units)
+    along = vectors.T @ (slope / units)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = float(np.sum(np.where(along == 0, 0.0, along**2 / np.maximum(bends, 0.0)))) / 2
+    return gain <= _GAIN * abs(value) + 1e-20
+
+
+def _units(diagonal: Any) -> Any:
+    np = arrays.numpy_namespace()
+    sizes = np.sqrt(abs(diagonal))
+    return np.where(sizes > 0, sizes, 1.0)
+
+
+def kind(value: float, x: Any, hessian: Any, fixed: Any, normals: Any, extremum: str) -> str | None:
+    """What a stationary point is: `extremum`, "saddle", "flat", or "bound" where a bound holds it; None where the Hessian
+    is not known. Directions are free where no variable that is `fixed` and no constraint with one of the `normals`
+    `[a, n]` holds them."""
+    if hessian is None:
+        return None
+    if fixed.all():
+        return "bound"
+    found = _curvature(value, x, hessian, ~fixed, normals[:, ~fixed])
+    if found == "down":
+        return "saddle"
+    if fixed.any():
+        return "bound"
+    return "flat" if found == "none" else extremum
+
+
+def weakest_step(objective: Objective, x: Any, gradient: Any, hessian: Any) -> tuple[float, bool]:
+    """How far the minimum of the quadratic model is along the direction of least curvature, and whether the Hessian is
+    nearly the same there: else it says nothing of the point, as at 0 for `x**3` and `exp(-x)` far out."""
+    np = arrays.numpy_namespace()
+    values, vectors = np.linalg.eigh(hessian)
+    least, direction = values[0], vectors[:, 0]
+    length = float(direction @ gradient) / float(least) if least > 0 else math.inf
+    if not math.isfinite(length):
+        return length, False
+    there = objective.hessian(x - length * direction)
+    return abs(length), there is not None and bool(abs(direction @ there @ direction - least) <= _SIMILAR * least)
+
+
+def _curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> str:
+    """Whether the objective bends "up" along all free directions, "down" along one, or along one has "none"."""
+    np = arrays.numpy_namespace()
+    part = hessian[free][:, free] if is_sparse(hessian) else hessian[np.ix_(free, free)]
+    units = _units(part.diagonal())
+    reach = float(np.max(abs(x), initial=1.0)) ** 2
+    nothing = 1e-20 * max(abs(value), 1.0) / reach
+    if is_sparse(part):
+        from scipy.sparse import diags_array, eye_array
+
+        scaled = (diags_array(1 / units) @ part @ diags_array(1 / units)).tocsc()
+        slack = _FLAT * 10 * eye_array(part.shape[0], format="csc")
+        if is_definite((scaled - slack).tocsc()):
+            return "up"
+        return "none" if is_definite((scaled + slack).tocsc()) else "down"
+    basis = np.diag(1 / units)
+    if len(normals):
+        rows = normals / units
+        _, sizes, directions = np.linalg.svd(rows)
+        rank = int((sizes > 1e-10 * sizes[0]).sum()) if len(sizes) and sizes[0] else 0
+        basis = basis @ directions[rank:].T
+        if not basis.shape[1]:
+            return "up"
+    bends = np.linalg.eigvalsh(basis.T @ part @ basis)
+    size = max(abs(bends[0]), abs(bends[-1]))
+    slack = max(_FLAT * len(bends) * max(size, 1.0) if size else 0.0, nothing)
+    if bends[0] > slack and float(abs(part).max()) > nothing:
+        return "up"
+    return "down" if bends[0] < -slack else "none"
+
+
+def eigenvalues(hessian: Any, objective: Objective | None, x: Any) -> dict[str, float | None]:
+    """The smallest and the largest eigenvalue of the Hessian, by products with vectors where there is no matrix; None
+    for one that is not found."""
+    np = arrays.numpy_namespace()
+    if hessian is not None and len(x) <= _MOST:
+        bends = np.linalg.eigvalsh(hessian.toarray() if is_sparse(hessian) else hessian)
+        return {"min": float(bends[0]), "max": float(bends[-1])}
+    from scipy.sparse.linalg import LinearOperator
+
+    if hessian is None:
+        if len(x) <= _MOST or objective is None or not objective.has_products(x):
+            return {"min": None, "max": None}
+        size = len(x)
+        hessian = LinearOperator((size, size), matvec=lambda v: objective.hessian_product(x, np.ravel(v)), dtype=float)
+        return {"min": _extreme(hessian, "SA"), "max": _extreme(hessian, "LA")}
+    # Where all are above 0, the smallest is that which is nearest to it.
+    least = _extreme(hessian, "LM", sigma=0.0) if is_definite(hessian) else _extreme(hessian, "SA")
+    return {"min": least, "max": _extreme(hessian, "LA")}
+
+
+def _extreme(hessian: Any, which: str, **options: Any) -> float | None:
+    """An eigenvalue by Lanczos's method; None where it does not converge."""
+    np = arrays.numpy_namespace()
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    try:
+        start = np.random.default_rng(0).standard_normal(hessian.shape[0])
+        limits = {"maxiter": _RESTARTS, "tol": _EXACT}
+        found = eigsh(hessian, 1, which=which, v0=start, return_eigenvectors=False, **limits, **options)
+    except (ArpackError, RuntimeError):
+        return None
+    return float(found[0])

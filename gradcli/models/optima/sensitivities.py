@@ -1,0 +1,131 @@
+"""How a minimum changes with constants, by the implicit function theorem.
+
+Where a small change of a constant leaves the same constraints active, the equations of the minimum hold on: their
+derivative is a linear system for that of the point and of the multipliers, and the value changes as the Lagrangian does
+(A. V. Fiacco, "Introduction to Sensitivity and Stability Analysis in Nonlinear Programming", 1983, chapter 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import EvaluationError
+from gradcli.models.optima.constrained import lagrangian_hessian
+from gradcli.models.optima.constraints import Constraints
+from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
+from gradcli.models.optima.optimality import Active
+from gradcli.models.packing import Packing
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The derivatives by a constant: of the value, a number or an array of the constant's shape, and of each name that is
+    varied, of its shape and the constant's joined."""
+
+    value: Any
+    point: dict[str, Any]
+
+
+def sensitivities(
+    objective: Objective, constraints: Constraints, x: Any, there: Active, names: Sequence[str]
+) -> dict[str, Sensitivity]:
+    """The derivatives of a minimum by the constants of these names. Raises EvaluationError where the minimum is not one
+    point that moves smoothly: its equations are singular, or the second derivatives are not known."""
+    np = arrays.numpy_namespace()
+    varied = objective.packing
+    constants = Packing.of({name: constraints.constants[name] for name in names})
+    together = Packing({**varied.shapes, **constants.shapes})
+    weights = np.zeros(len(constraints))
+    weights[there.numbers] = there.multipliers
+    first, mixed = _by_constants(objective, varied, constants, x)
+    if len(there.numbers):
+        first = first + weights @ constraints.jacobian(x, constants)
+        mixed = mixed + constraints.hessian(x, weights, together)[: varied.size, varied.size :]
+    moved = _moved(objective, constraints, x, there, mixed, constants)
+    places = constants.places()
+    return {
+        name: Sensitivity(
+            _shaped(objective.sign * first[places[name]], shape),
+            {
+                one: _shaped(moved[place, places[name]], (*varied.shapes[one], *shape))
+                for one, place in varied.places().items()
+            },
+        )
+        for name, shape in constants.shapes.items()
+    }
+
+
+def _shaped(numbers: Any, shape: tuple[int, ...]) -> Any:
+    # No zero has a sign that means anything.
+    return numbers.reshape(shape) + 0.0 if shape else float(numbers.ravel()[0]) + 0.0
+
+
+def _by_constants(objective: Objective, varied: Packing, constants: Packing, x: Any) -> tuple[Any, Any]:
+    """The gradient `[c]` of the objective by the constants, and its second derivatives `[n, c]` by what is varied and
+    them."""
+    np = arrays.numpy_namespace()
+    values, known = objective.values(x), objective.program.inputs
+    names = [name for name in constants.shapes if name in known]
+    given = {name: value for name, value in values.items() if name in known}
+    _, found = objective.program.value_and_grad(given, names)
+    first = objective.sign * constants.flat({name: found.get(name) for name in constants.shapes})
+    mixed = np.zeros((varied.size, constants.size))
+    if names:
+        rows, columns = varied.places(), constants.places()
+        both = [*(name for name in varied.shapes if name in known), *names]
+        # A dense matrix of the others would be as large as theirs squared.
+        sparse = varied.size > MOST_DENSE
+        for key, block in objective.program.hessian(given, both, sparse=sparse).items():
+            one, other = key.split(",")
+            if block is None or one not in rows or other not in columns:
+                continue
+            place, along = rows[one], columns[other]
+            if sparse:
+                mixed[place.start + block.row, along.start + block.column] = block.value
+            else:
+                mixed[place, along] = np.reshape(block, (place.stop - place.start, along.stop - along.start))
+    return first, objective.sign * mixed
+
+
+def _moved(
+    objective: Objective, constraints: Constraints, x: Any, there: Active, mixed: Any, constants: Packing
+) -> Any:
+    """The derivatives `[n, c]` of the point."""
+    np = arrays.numpy_namespace()
+    hessian = lagrangian_hessian(objective, constraints, x, there)
+    if hessian is None:
+        raise EvaluationError("the second derivatives are not known, and with them how the minimum moves")
+    free, needed = ~there.fixed, there.holding
+    moved = np.zeros_like(mixed)
+    if is_sparse(hessian):
+        from scipy.sparse.linalg import splu
+
+        try:
+            moved[free] = -splu(hessian[free][:, free].tocsc()).solve(mixed[free])
+        except RuntimeError:
+            raise _singular() from None
+        return moved
+    rows = there.normals[needed][:, free]
+    count = len(rows)
+    matrix = np.block([[hessian[np.ix_(free, free)], rows.T], [rows, np.zeros((count, count))]])
+    shifted = constraints.jacobian(x, constants)[there.numbers[needed]] if count else np.zeros((0, constants.size))
+    right = -np.concatenate([mixed[free], shifted])
+    if not len(matrix):
+        return moved
+    # In units of its own diagonal, so that those of the variables do not decide what is singular.
+    sizes = np.sqrt(np.maximum(abs(matrix).max(axis=0), 1e-300))
+    scaled = matrix / sizes[:, None] / sizes
+    if np.linalg.cond(scaled) > 1e13:
+        raise _singular()
+    moved[free] = (np.linalg.solve(scaled, right / sizes[:, None]) / sizes[:, None])[: int(free.sum())]
+    return moved
+
+
+def _singular() -> EvaluationError:
+    return EvaluationError(
+        "the minimum is not one point that moves smoothly with the constants: the Hessian is singular there",
+        hint="leave out --sensitivity, or what the program does not determine",
+    )

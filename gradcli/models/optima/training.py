@@ -1,0 +1,126 @@
+"""Parameters trained by steps along gradients, of all rows or of a batch of them at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import UsageError
+from gradcli.models.optima.newton import SearchEnd
+from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.results import Iteration, Watcher
+from gradcli.optim.adam import Adam
+from gradcli.optim.optimizer import Optimizer
+from gradcli.optim.rmsprop import RMSprop
+from gradcli.optim.sgd import SGD
+
+STOCHASTIC: dict[str, type[Optimizer]] = {"adam": Adam, "sgd": SGD, "rmsprop": RMSprop}
+# By what the learning rate is multiplied after a share of all steps.
+SCHEDULES: dict[str, Callable[[float], float]] = {
+    "constant": lambda share: 1.0,
+    "linear": lambda share: 1.0 - share,
+    "cosine": lambda share: (1.0 + math.cos(math.pi * share)) / 2,
+}
+# Where nobody says how many steps, or passes over the rows in batches.
+_STEPS, _EPOCHS = 1_000, 10
+
+
+class Training(NamedTuple):
+    """How steps are taken: `batch` rows in each, for so many `steps` or `epochs`, passes over all rows; None for what
+    nobody said. The rows are shuffled by `seed`."""
+
+    method: str
+    steps: int | None = None
+    lr: float | None = None
+    momentum: float | None = None
+    batch: int | None = None
+    epochs: int | None = None
+    schedule: str | None = None
+    seed: int = 0
+
+    def check(self) -> None:
+        """Raise UsageError for options that are none, or that the method does not have."""
+        given = {name: getattr(self, name) for name in ("lr", "momentum", "batch", "epochs", "schedule")}
+        asked = [name for name, value in given.items() if value is not None]
+        if self.method not in STOCHASTIC and asked:
+            raise UsageError(
+                f"--{asked[0]} is for the methods {', '.join(STOCHASTIC)}", hint="add --method adam, or leave it out"
+            )
+        if self.schedule is not None and self.schedule not in SCHEDULES:
+            raise UsageError(f"there is no schedule {self.schedule!r}", hint=f"--schedule {' or '.join(SCHEDULES)}")
+        if self.steps is not None and self.epochs is not None:
+            raise UsageError("--steps and --epochs contradict each other", hint="leave out one of them")
+        for name in ("steps", "batch", "epochs"):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or value < 1):
+                raise UsageError(f"--{name} is a whole number of 1 or more")
+        if type(self.seed) is not int or self.seed < 0:
+            raise UsageError("--seed is a whole number of 0 or more")
+        if self.lr is not None and not (isinstance(self.lr, (int, float)) and 0 < self.lr < math.inf):
+            raise UsageError("--lr is a number above 0")
+        if self.momentum is not None and not (isinstance(self.momentum, (int, float)) and 0 <= self.momentum < 1):
+            raise UsageError("--momentum is a number from 0 to below 1")
+
+    def optimizer(self, parameters: Mapping[str, Tensor]) -> Optimizer:
+        """That of the method, with what was asked for, and its own defaults else."""
+        options: dict[str, Any] = {} if self.lr is None else {"lr": self.lr}
+        if self.momentum is not None:
+            options |= {"betas": (self.momentum, 0.999)} if self.method == "adam" else {"momentum": self.momentum}
+        return STOCHASTIC[self.method](parameters.values(), **options)
+
+
+def train(posed: PosedObjective, training: Training, watch: Watcher) -> SearchEnd:
+    """Take all steps that are asked for; the point is the last one, or the start where that is no worse, and `converged`
+    says that it is better. A step to where there is no number ends the training.
+
+    Raises UsageError for bounds and constraints, which no step knows of, and for batches where there are no rows.
+    """
+    np, objective = arrays.numpy_namespace(), posed.objective
+    if len(posed.constraints) or np.isfinite(posed.low).any() or np.isfinite(posed.high).any():
+        raise UsageError(f"the method {training.method} takes no bounds and no constraints", hint="--method auto does")
+    if training.batch is not None and not posed.by_row:
+        raise UsageError("there are no rows to take a batch of", hint="give a file of data, or constants with rows")
+    batch = min(training.batch or posed.rows, posed.rows)
+    each = -(-posed.rows // batch) if batch else 1
+    epochs = training.epochs or (_EPOCHS if training.batch is not None else _STEPS)
+    steps = training.steps or epochs * each
+    packing = objective.packing
+    parameters = {name: Tensor(arrays.asarray(v)).requires_grad_() for name, v in packing.named(posed.start).items()}
+    optimizer = training.optimizer(parameters)
+    rate, schedule = optimizer.param_groups[0]["lr"], SCHEDULES[training.schedule or "constant"]
+    last, message = posed.start, f"{steps:,} steps"
+    taken = 0
+    for taken, rows in zip(range(steps), _batches(posed, batch, training.seed)):
+        optimizer.param_groups[0]["lr"] = rate * schedule(taken / steps)
+        constants = (
+            {n: v[rows] if n in posed.by_row else v for n, v in objective.constants.items()} if each > 1 else None
+        )
+        value, gradient = objective.value_and_gradient(last, constants)
+        watch(Iteration(taken, objective.sign * value, float(np.linalg.norm(gradient)), last))
+        if not math.isfinite(value):
+            message = f"there is no number after {taken:,} steps: a smaller --lr may help"
+            break
+        for name, part in packing.named(gradient).items():
+            parameters[name].grad = Tensor(arrays.asarray(part))
+        optimizer.step()
+        last = packing.flat({name: arrays.to_numpy(p.inner) for name, p in parameters.items()})
+    start_value, start_gradient = objective.value_and_gradient(posed.start)
+    value, gradient = objective.value_and_gradient(last)
+    if not math.isfinite(value) or value > start_value:
+        reason = (
+            message if not math.isfinite(value) else f"the objective is greater after {steps:,} steps: try another --lr"
+        )
+        return SearchEnd(posed.start, start_value, start_gradient, taken + 1, False, reason)
+    return SearchEnd(last, value, gradient, taken + 1, True, message)
+
+
+def _batches(posed: PosedObjective, batch: int, seed: int) -> Iterator[Any]:
+    """The rows of one batch after the other, all of them, in another order each time, and again."""
+    generator = arrays.numpy_namespace().random.default_rng(seed)
+    while True:
+        order: Any = generator.permutation(posed.rows) if batch < posed.rows else slice(None)
+        for first in range(0, max(posed.rows, 1), max(batch, 1)):
+            yield order[first : first + batch] if batch < posed.rows else order

@@ -1,0 +1,330 @@
+"""The door to plotext, which draws charts as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from gradcli import arrays, installing
+from gradcli.errors import BackendError
+from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Layer, Points, Polyline
+from gradcli.models.plotting.tick_marks import Axis
+from gradcli.timing import phase
+
+# Characters of a picture in width, at least and at most, and in height, by its width.
+_WIDTH = (32, 300)
+_HEIGHT = (12, 0.3, 40)
+# More points than this are drawn by how many there are at each character.
+_MOST_POINTS = 5_000
+# Curves are told apart by colours, or by characters where there are none.
+_COLORS = ("blue+", "orange+", "green+", "red+", "magenta+", "cyan+")
+_CHARACTERS = "*+ox#%@="
+_SHADES = ".:-=+*#%@"
+# Of the same number of colours, from dark to bright, among the 256 of a terminal.
+_HEIGHTS = (53, 60, 24, 30, 36, 41, 77, 148, 220)
+# Arrows to the right, and on from there against the clock.
+_ARROWS, _PLAIN_ARROWS = "→↗↑↖←↙↓↘", ">/^\\</v\\"
+# One character among so many columns and rows is an arrow.
+_EVERY = (8, 4)
+_TICKS = 6
+_LONGEST_LABEL = 40
+
+
+class Style(NamedTuple):
+    """What a terminal can show: so many columns, colours, and characters beyond ASCII."""
+
+    columns: int = 80
+    colors: bool = False
+    unicode: bool = True
+
+
+def _needed() -> Any:
+    """plotext. Raises BackendError where it is not installed."""
+    with phase("import"):
+        try:
+            import plotext
+        except ImportError:
+            raise BackendError(
+                "a picture on a terminal needs plotext, which is not installed", hint=installing.command("plot")
+            ) from None
+    return plotext
+
+
+def text(chart: Chart, style: Style) -> str:
+    """A chart as lines of text, no longer than a style says. Raises BackendError where plotext is not installed."""
+    return _Drawing(chart, style).text()
+
+
+class _Drawing:
+    def __init__(self, chart: Chart, style: Style) -> None:
+        self.plotext = _needed()
+        self.chart = chart
+        self.style = style
+        least, part, most = _HEIGHT
+        self.columns = min(max(_WIDTH[0], style.columns), _WIDTH[1])
+        self.rows = min(max(least, round(self.columns * part)), most)
+        self.x, self.y = self._axis("x"), self._axis("y")
+        # What each layer is drawn with.
+        self.keys: list[tuple[str, str, Any]] = []
+        lines = sum(isinstance(layer, Polyline) for layer in chart.layers)
+        self.fine = style.unicode and (style.colors or lines < 2)
+
+    def text(self) -> str:
+        figure = self.figure = self.plotext.figure
+        self.plotext.terminal.limit(False, False)
+        figure.clear()
+        try:
+            figure.theme("colorless")
+            figure.plot_size(self.columns, self.rows)
+            self._frame()
+            for layer in self.chart.layers:
+                self._layer(layer)
+            drawn = figure.build().string(colorless=not self.style.colors)
+        finally:
+            figure.clear()
+        lines = [line.rstrip() for line in drawn.rstrip("\n").split("\n")]
+        return "\n".join([*lines, *self._legend()]) + "\n"
+
+    def _frame(self) -> None:
+        self.figure.title(_plain(self.chart.title, self.columns) or None)
+        for name, axis, title in (("x", self.x, self.chart.x), ("y", self.y, self.chart.y)):
+            self.figure.label(_plain(title) or None, name)
+            ruler = self.figure.ruler(name)
+            ruler.lim(0.0, 1.0)
+            ruler.ticks(*axis.ticks(_TICKS))
+
+    def _axis(self, name: str) -> Axis:
+        """The axis of all that is drawn, or of a field."""
+        fields = [layer for layer in self.chart.layers if isinstance(layer, Field)]
+        log, limits = name in self.chart.log, self.chart.y_limits
+        if name == "y" and limits is not None:
+            return Axis.over([arrays.numpy_namespace().asarray(limits)], log)
+        ticks = _TICKS if name == "y" and not fields else None
+        return Axis.over(_numbers(fields or self.chart.layers, name), log, ticks)
+
+    # --- layers
+
+    def _layer(self, layer: Layer) -> None:
+        if isinstance(layer, Polyline):
+            self._line(layer)
+        elif isinstance(layer, Points):
+            self._points(layer)
+        elif isinstance(layer, Band):
+            self._line(Polyline(layer.label, layer.x, layer.low), "." if not self.style.unicode else "·")
+            self._put(layer.x, layer.high, self.keys[-1][1], self.keys[-1][2], connected=True)
+        else:
+            self._field(layer)
+
+    def _next(self, character: str | None) -> tuple[str, Any]:
+        number = len(self.keys)
+        pixel = self.plotext.pixel(_COLORS[number % len(_COLORS)]) if self.style.colors else None
+        return character or ("braille" if self.fine else _CHARACTERS[number % len(_CHARACTERS)]), pixel
+
+    def _line(self, line: Polyline, character: str | None = None) -> None:
+        symbol, pixel = self._next(character)
+        self.keys.append((line.label, symbol, pixel))
+        self._put(line.x, line.y, symbol, pixel, connected=True)
+
+    def _points(self, points: Points) -> None:
+        if len(points.x) > _MOST_POINTS:
+            self._density(points)
+            return
+        symbol, pixel = self._next("•" if self.style.unicode else "o")
+        self.keys.append((points.label, symbol, pixel))
+        self._put(points.x, points.y, symbol, pixel, connected=False)
+
+    def _put(self, x: Any, y: Any, symbol: str, pixel: Any, *, connected: bool) -> None:
+        """Draw what is seen of points and of the lines between them. The library must be given no others."""
+        np = arrays.numpy_namespace()
+        x, y = self.x.placed(x), self.y.placed(y)
+        x = np.where((x >= 0) & (x <= 1), x, np.nan)
+        begins: Sequence[int] = ()
+        if connected:
+            x, y, begins = thinned(*clipped(x, y), 2 * self.columns)
+        else:
+            inside = np.isfinite(x) & (y >= 0) & (y <= 1)
+            x, y = x[inside], y[inside]
+        if not len(x):
+            return
+        signal = self.figure.signal(x.tolist(), y.tolist(), marker=self.plotext.marker(symbol, pixel))
+        if connected:
+            signal.lines()
+            signal.density("full")
+            for place in begins:
+                signal.line(place, False)
+        self.figure.draw(signal)
+
+    def _cells(self) -> tuple[int, int]:
+        """How many characters there are within the frame."""
+        _, labels = self.y.ticks(_TICKS)
+        beside = max(map(len, labels), default=0) + 2
+        below = 4 + bool(self.chart.title)
+        return max(4, self.columns - beside), max(4, self.rows - below)
+
+    def _density(self, points: Points) -> None:
+        """Draw how many points there are at each character."""
+        np = arrays.numpy_namespace()
+        _, pixel = self._next(None)
+        cells = self._cells()
+        places = [
+            axis.placed(numbers) * (count - 1)
+            for axis, numbers, count in zip((self.x, self.y), (points.x, points.y), cells)
+        ]
+        seen = np.isfinite(places[0]) & np.isfinite(places[1])
+        for place, count in zip(places, cells):
+            seen[seen] &= (place[seen] > -0.5) & (place[seen] < count - 0.5)
+        columns, rows = (np.rint(place[seen]).astype(int) for place in places)
+        counts = np.bincount(rows * cells[0] + columns, minlength=cells[0] * cells[1]).reshape(cells[::-1])
+        most = int(counts.max())
+        shade = np.ceil(np.log1p(counts) / math.log1p(most or 1) * len(_SHADES)).astype(int) - 1
+        self._shades(shade, [pixel] * len(_SHADES), _SHADES)
+        self.keys.append((f"{points.label}: 1 to {most:,} of {len(points.x):,} points", _SHADES, pixel))
+
+    def _shades(self, shade: Any, pixels: Sequence[Any], symbols: str) -> None:
+        """Draw a symbol at each character that has the number of one, `[rows, columns]`."""
+        np = arrays.numpy_namespace()
+        x, y = np.meshgrid(np.linspace(0, 1, shade.shape[1]), np.linspace(0, 1, shade.shape[0]))
+        for number, (symbol, pixel) in enumerate(zip(symbols, pixels)):
+            taken = shade == number
+            if taken.any():
+                marker = self.plotext.marker(symbol, pixel)
+                self.figure.draw(self.figure.signal(x[taken].tolist(), y[taken].tolist(), marker=marker))
+
+    def _field(self, field: Field) -> None:
+        np = arrays.numpy_namespace()
+        columns, rows = self._cells()
+        finite = field.z[np.isfinite(field.z)]
+        low, high = field.limits or (float(finite.min()), float(finite.max()))
+        places = [np.rint(np.linspace(0, size - 1, n)).astype(int) for size, n in zip(field.z.shape, (rows, columns))]
+        shade = _levels(field.z[np.ix_(*places)], low, high)
+        pixels = [self.plotext.pixel(color) if self.style.colors else None for color in _HEIGHTS]
+        symbols = "█" * len(_SHADES) if self.style.colors and self.style.unicode else _SHADES
+        self._shades(shade, pixels, symbols)
+        if field.arrows is not None:
+            self._arrows(field.arrows, shade)
+        self.keys.append((f"{field.label}: {low:.4g} to {high:.4g}", symbols, pixels))
+
+    def _arrows(self, arrows_: Arrows, shade: Any) -> None:
+        """Draw arrows uphill as it is seen, where a character is twice as high as it is wide."""
+        np = arrays.numpy_namespace()
+        rows, columns = shade.shape
+        x, y = self.x.placed(arrows_.x), self.y.placed(arrows_.y)
+        with arrays.quiet():
+            dx = arrows_.dx * (self.x.high - self.x.low) / columns
+            dy = arrows_.dy * (self.y.high - self.y.low) / rows / 2
+        seen = (
+            np.isfinite(dx) & np.isfinite(dy) & ((dx != 0) | (dy != 0)) & (abs(x - 0.5) <= 0.5) & (abs(y - 0.5) <= 0.5)
+        )
+        for numbers, count, every in ((x, columns, _EVERY[0]), (y, rows, _EVERY[1])):
+            places = np.unique(numbers)
+            seen &= np.isin(numbers, places[:: max(1, math.ceil(places.size * every / count))])
+        if not seen.any():
+            return
+        eighth = np.rint(np.arctan2(dy, dx)[seen] / (math.pi / 4)).astype(int) % 8
+        level = shade[np.rint(y[seen] * (rows - 1)).astype(int), np.rint(x[seen] * (columns - 1)).astype(int)]
+        for number, symbol in enumerate(_ARROWS if self.style.unicode else _PLAIN_ARROWS):
+            for height in np.unique(level):
+                taken = np.flatnonzero(seen)[(eighth == number) & (level == height)]
+                self._put(arrows_.x[taken], arrows_.y[taken], symbol, self._on(int(height)), connected=False)
+
+    def _on(self, level: int) -> Any:
+        """The colour of an arrow, and behind it that of a height."""
+        return self.plotext.pixel("white", _HEIGHTS[level]) if self.style.colors and level >= 0 else None
+
+    def _legend(self) -> Iterator[str]:
+        """Lines that say what is drawn with what, where that is not plain."""
+        if len(self.keys) < 2 and not any(len(symbol) > 1 and symbol != "braille" for _, symbol, _ in self.keys):
+            return
+        line, length = "", 0
+        for text_, symbol, pixel in self.keys:
+            label, shown = _plain(text_), "──" if symbol == "braille" else symbol
+            width = len(shown) + 1 + len(label)
+            if line and length + 3 + width > self.columns:
+                yield line
+                line, length = "", 0
+            line += f"{'   ' if line else '  '}{self._painted(shown, pixel)} {label}"
+            length += 3 + width
+        yield line
+
+    def _painted(self, shown: str, pixel: Any) -> str:
+        """A text in its colour, or each of its characters in one of several."""
+        if not self.style.colors or pixel is None:
+            return shown
+        if isinstance(pixel, list):
+            return "".join(map(self._painted, shown, pixel))
+        return str(self.plotext.colorize(shown).fill(pixel).string())
+
+
+def _levels(z: Any, low: float, high: float) -> Any:
+    """Which of the shades each number has, -1 where it is nan."""
+    np = arrays.numpy_namespace()
+    with arrays.quiet():
+        level = np.floor((z / 2 - low / 2) / ((high / 2 - low / 2) or 1.0) * len(_SHADES))
+    return np.where(np.isfinite(z), np.clip(np.nan_to_num(level), 0, len(_SHADES) - 1), -1).astype(int)
+
+
+def _numbers(layers: Sequence[Layer], name: str) -> Iterator[Any]:
+    for layer in layers:
+        if name == "x" or not isinstance(layer, Band):
+            yield getattr(layer, name)
+        else:
+            yield layer.low
+            yield layer.high
+
+
+def _plain(label: str, most: int = _LONGEST_LABEL) -> str:
+    """A text of a user or of a file on one line, without what moves a cursor."""
+    line = "".join(c if c.isprintable() else " " for c in label)
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def clipped(x: Any, y: Any) -> tuple[Any, Any, Sequence[int]]:
+    """The parts of a line through points that lie between the heights 0 and 1, and where each part begins; nan is a gap."""
+    np = arrays.numpy_namespace()
+    found: list[tuple[float, float]] = []
+    begins: list[int] = []
+    last: tuple[float, float] | None = None
+    for start, end in pairwise(zip(x.tolist(), y.tolist())):
+        piece = _within(start, end)
+        if piece is None:
+            last = None
+            continue
+        if piece[0] != last:
+            begins.append(len(found))
+            found.append(piece[0])
+        found.append(piece[1])
+        last = piece[1]
+    made = np.asarray(found, "float64").reshape(-1, 2)
+    return made[:, 0], made[:, 1], begins
+
+
+def thinned(x: Any, y: Any, begins: Sequence[int], columns: int) -> tuple[Any, Any, Sequence[int]]:
+    """The points of lines that are seen in so many columns: of those of a line in one the first, the last, the lowest
+    and the highest (Jugel, Jerzak, Hackenbroich, Markl, M4, 2014)."""
+    np = arrays.numpy_namespace()
+    if len(x) <= 4 * columns:
+        return x, y, begins
+    line = np.searchsorted(np.asarray(begins), np.arange(len(x)), side="right")
+    group = line * (columns + 1) + np.floor(x * columns).astype(int)
+    order = np.lexsort((y, group))
+    found = []
+    for places, groups in ((np.arange(len(x)), group), (order, group[order])):
+        new = np.diff(groups) != 0
+        found += [places[np.r_[True, new]], places[np.r_[new, True]]]
+    kept = np.unique(np.concatenate(found))
+    return x[kept], y[kept], np.searchsorted(kept, np.asarray(begins)).tolist()
+
+
+def _within(start: tuple[float, float], end: tuple[float, float]) -> Any:
+    """The part of a piece of a line between the heights 0 and 1, None where there is none."""
+    (a, f), (b, g) = start, end
+    if not all(map(math.isfinite, (a, b, f, g))) or max(f, g) < 0 or min(f, g) > 1:
+        return None
+
+    def at(height: float) -> tuple[float, float]:
+        return a + (b - a) * ((height - f) / (g - f)), height
+
+    ends = [at(0.0) if h < 0 else at(1.0) if h > 1 else (p, h) for p, h in (start, end)]
+    return ends[0], ends[1]

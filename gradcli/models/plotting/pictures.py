@@ -1,0 +1,236 @@
+"""What is to be seen of a program: its value and its derivatives over a range of a name, or its heights over two."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.errors import (
+    BindingError,
+    UsageError,
+    did_you_mean,
+    expect,
+)
+from gradcli.language import scope
+from gradcli.language.reading import read
+from gradcli.language.syntax.tree import Module
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models.data import DataTable, table_of
+from gradcli.models.plotting import by_matplotlib, ranges
+from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline
+from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, program_label
+from gradcli.models.plotting.ranges import PlotRange, SeveralValues
+from gradcli.run import converted
+
+# How many points of a field have an arrow along both axes: the middles of so many parts.
+_ARROWS = (20, 15)
+# Ends of ranges that are further off are none, nor are those that are closer by their size.
+_GIANT, _NARROW = 1e300, 1e-10
+
+
+@dataclass(frozen=True)
+class PlottedPoints:
+    """Two columns of data, called `x` and `y`, without the rows in which one is missing, of which so many are left out."""
+
+    label: tuple[str, str]
+    x: Any
+    y: Any
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Plot:
+    """The points of a picture: `curves` over one range or a `field` over two, and the `points` of data."""
+
+    program: str
+    ranges: Mapping[str, PlotRange]
+    log: str
+    curves: Sequence[PlottedCurve] | None
+    field: PlottedField | None
+    points: PlottedPoints | None
+    # The ends of the upright axis, or of the colours, where those of the numbers hide what there is beside a pole.
+    view: tuple[float, float] | None
+
+    def chart(self) -> Chart:
+        """What is drawn of it."""
+        x, *others = self.ranges
+        layers: list[Layer] = []
+        if self.field is not None:
+            layers.append(_field_layer(self.field, self.label, self.view))
+        if self.points is not None:
+            layers.append(Points(", ".join(self.points.label), self.points.x, self.points.y))
+        layers += [Polyline(curve.label, curve.x, curve.y) for curve in self.curves or ()]
+        y = others[0] if others else "value" if all(c.order == 0 for c in self.curves or ()) else "value, derivatives"
+        return Chart(layers, x, y, "" if others else self.label, self.log, None if others else self._limits())
+
+    def save(self, path: str) -> None:
+        """Save the picture as `.png`, `.svg` or `.pdf`. Raises BackendError where Matplotlib is not installed, and
+        OutputError where the file cannot be written."""
+        by_matplotlib.save(self.chart(), path)
+
+    @property
+    def label(self) -> str:
+        """The program, on one line and not too long."""
+        return program_label(self.program)
+
+    def _limits(self) -> tuple[float, float] | None:
+        """The view, with the points of data in it."""
+        if self.view is None or self.points is None or not len(self.points.y):
+            return self.view
+        return min(self.view[0], float(self.points.y.min())), max(self.view[1], float(self.points.y.max()))
+
+
+def plot(
+    program: str,
+    values: Mapping[str, Any] | None = None,
+    /,
+    *,
+    order: int = 0,
+    data: Any = None,
+    log: str = "",
+    output: str | None = None,
+    max_steps: int = MAX_STEPS,
+    max_elements: int = MAX_ELEMENTS,
+    **named: Any,
+) -> Plot:
+    """The picture of `program` over the ranges among its values, a mapping or keywords, which is saved where `output`
+    names a file.
+
+    A range is a tuple of two numbers or a text, `"0..20"`: of one name for curves, of two for a field with its
+    gradients. A text such as `"0.1,0.2,0.5"` has several values, with a curve for each; other values are numbers and
+    arrays. `order` adds the derivatives up to it, `log` names the axes that are logarithmic, `"x"`, `"y"` or `"x,y"`, and
+    `data` are the points of two columns of a table (a path, `"PATH:X,Y"`, a data frame or a mapping of columns).
+
+    Raises UsageError where there is no range, or more than two, ShapeError for a value that is no number, and
+    EvaluationError where there is nothing to be seen.
+    """
+    limits.check(max_steps=max_steps, max_elements=max_elements)
+    expect(program, str, "a program is a text")
+    expect(log, str, "the names of axes are a text")
+    if output is not None:
+        expect(output, str, "the path of a picture is a text")
+        by_matplotlib.format_of(output)
+    with limits.within(max_steps, max_elements):
+        given = {name: _given(name, value) for name, value in {**(values or {}), **named}.items()}
+        parsed = read(program)
+        reads = scope.outer_reads(parsed)
+        unknown = next((name for name in given if name not in reads), None)
+        if unknown is not None:
+            hint = did_you_mean(unknown, reads, f"it reads {', '.join(reads) or 'no names'}")
+            raise BindingError(f"the program does not read '{unknown}'", hint=hint)
+        scope.check(parsed, given)
+        made = plotted(parsed, given, PlotRequest(order, log, _data(data), max_steps, max_elements))
+    if output is not None:
+        made.save(output)
+    return made
+
+
+class PlotRequest(NamedTuple):
+    """What is to be plotted beside a program and its values; `data` are a table and the names of two of its columns,
+    None where the table is to say them."""
+
+    order: int = 0
+    log: str = ""
+    data: tuple[DataTable, Sequence[str] | None] | None = None
+    max_steps: int = MAX_STEPS
+    max_elements: int = MAX_ELEMENTS
+
+
+def plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> Plot:
+    """The plot of a program over the Ranges among its values. Raises what `plot` does."""
+    over = {name: value for name, value in values.items() if isinstance(value, PlotRange)}
+    log = _axes(asked.log)
+    _check(over, values, asked, log)
+    sampler = Sampler(program, values, (asked.max_steps, asked.max_elements))
+    points = None if asked.data is None else _points(*asked.data, [*over])
+    if len(over) == 2:
+        field, view = sampler.field(over)
+        return Plot(program.source, over, log, None, field, points, view)
+    curves, view = sampler.curves(*next(iter(over.items())), asked.order, log)
+    return Plot(program.source, over, log, curves, None, points, view)
+
+
+def columns_of(text: str) -> tuple[str, Sequence[str] | None]:
+    """A path and the columns that are named behind it, as in `data.csv:t,y`."""
+    path, colon, columns = text.rpartition(":")
+    names = [name.strip() for name in columns.split(",")]
+    if colon and len(names) == 2 and all(names) and not os.path.exists(text):
+        return path, names
+    return text, None
+
+
+def _given(name: str, value: Any) -> Any:
+    """A value of Python's as a Range, Several values, or an array."""
+    if type(value) is tuple and len(value) == 2:
+        value = f"{value[0]}..{value[1]}"
+    if isinstance(value, str):
+        word = f"{name}={value}"
+        return ranges.value(value, "float64", word, len(word) - len(value))
+    return value if isinstance(value, (PlotRange, SeveralValues)) else converted.value(value)
+
+
+def _data(data: Any) -> tuple[DataTable, Sequence[str] | None] | None:
+    if data is None:
+        return None
+    path, columns = columns_of(data) if isinstance(data, str) else (data, None)
+    return table_of(path), columns
+
+
+def _axes(log: str) -> str:
+    names = [name.strip() for name in log.split(",") if name.strip()]
+    for name in names:
+        if name not in ("x", "y") or names.count(name) > 1:
+            raise UsageError(f"there is no logarithmic axis {name!r}", hint="--log x, --log y or --log x,y")
+    return "".join(sorted(names))
+
+
+def _check(over: Mapping[str, PlotRange], values: Mapping[str, Any], asked: PlotRequest, log: str) -> None:
+    if not over:
+        name = next(iter(values), "x")
+        raise UsageError("there is no range to plot over", hint=f"give one name a range, as in {name}=0..20")
+    if len(over) > 2:
+        raise UsageError(f"there are {len(over)} ranges: {', '.join(over)}", hint="one for curves, or two for a field")
+    if type(asked.order) is not int or asked.order < 0:
+        raise UsageError("the order is a whole number from 0 on", hint="--order 1 adds the first derivative")
+    if len(over) == 2:
+        for what, is_given in (("--order", asked.order > 0), ("--log", bool(log))):
+            if is_given:
+                raise UsageError(f"{what} is for one range", hint="over two there are heights and gradients")
+        if any(isinstance(value, SeveralValues) for value in values.values()):
+            raise UsageError("a list of values is for one range", hint="over two ranges give each name one value")
+    for name, (low, high) in over.items():
+        if max(-low, high) > _GIANT or high - low < max(1 / _GIANT, _NARROW * max(abs(low), abs(high))):
+            raise BindingError(
+                f"the range of '{name}' is too wide or too narrow to draw",
+                hint=f"its ends are up to {_GIANT:g}, and differ by more than {_NARROW:g} of their size",
+            )
+    if "x" in log and next(iter(over.values())).low <= 0:
+        raise UsageError("a logarithmic axis begins above 0", hint=f"{next(iter(over))}=0.001..20")
+
+
+def _points(table: DataTable, names: Sequence[str] | None, over: Sequence[str]) -> PlottedPoints:
+    x, y = names or _two_columns(table.columns, over)
+    found = table.taken([x, y])
+    return PlottedPoints((x, y), found.columns[x], found.columns[y], found.left_out)
+
+
+def _two_columns(columns: Sequence[str], over: Sequence[str]) -> tuple[str, str]:
+    """The columns that are called as the ranges are; else the first, and for a curve the one behind that."""
+    if len(columns) < 2:
+        raise BindingError("points have two columns, and the data have one", hint="a table has a line of names first")
+    x = over[0] if over[0] in columns else columns[0]
+    wanted = over[1] if len(over) > 1 else "y"
+    behind = columns[(columns.index(x) + 1) % len(columns)]
+    return x, wanted if wanted in columns and wanted != x else behind
+
+
+def _field_layer(field: PlottedField, label: str, view: tuple[float, float] | None) -> Field:
+    np = arrays.numpy_namespace()
+    columns, rows = ((np.arange(n) * 2 + 1) * size // (2 * n) for n, size in zip(_ARROWS, (field.x.size, field.y.size)))
+    x, y = np.meshgrid(field.x[columns], field.y[rows])
+    at = np.ix_(rows, columns)
+    arrows = Arrows(x.ravel(), y.ravel(), field.dx[at].ravel(), field.dy[at].ravel())
+    return Field(label, field.x, field.y, np.where(np.isfinite(field.value), field.value, np.nan), arrows, view)

@@ -1,0 +1,238 @@
+"""What is computed of a program for a picture: the points of curves over a range, or heights over two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from gradcli import arrays
+from gradcli.errors import DifferentiationError, EvaluationError, LimitError, ShapeError, UsageError
+from gradcli.language.syntax.tree import Module
+from gradcli.models.plotting.ranges import PlotRange, SeveralValues
+from gradcli.models.plotting.refinement import MOST_EVALUATIONS, Evaluate, refined
+from gradcli.run.row_programs import RowProgram
+from gradcli.run.row_results import RowResults
+
+# Curves in one picture, and evaluations for all of them.
+_MOST_CURVES = 50
+_MOST_POINTS = 8 * MOST_EVALUATIONS
+# Points of a field along both axes.
+_GRID = (241, 181)
+# Colours of a field with a pole are for this part of its numbers.
+_USUAL = (0.02, 0.98)
+_LONGEST_LABEL = 60
+
+
+@dataclass(frozen=True)
+class PlottedCurve:
+    """The points of a curve, `[n]`, nan in its gaps: the derivative of an `order` by the name of the range, 0 for the
+    value, for one choice of the `values` that there are several of."""
+
+    label: str
+    order: int
+    values: Mapping[str, Any] | None
+    x: Any
+    y: Any
+
+
+@dataclass(frozen=True)
+class PlottedField:
+    """The value, `[m, n]`, at the places `x`, `[n]`, and `y`, `[m]`, and its derivatives by both names."""
+
+    x: Any
+    y: Any
+    value: Any
+    dx: Any
+    dy: Any
+
+
+class Sampler:
+    """A program with the values of all names but those of ranges."""
+
+    def __init__(self, program: Module, values: Mapping[str, Any], limits: tuple[int, int]) -> None:
+        self.program = program
+        self.limits = limits
+        self.fixed = {n: v for n, v in values.items() if not isinstance(v, (PlotRange, SeveralValues))}
+        # Whether the program has been run.
+        self.tried = False
+        self.several = {n: v.values for n, v in values.items() if isinstance(v, SeveralValues)}
+
+    def curves(self, name: str, over: PlotRange, order: int, log: str) -> tuple[list[PlottedCurve], Any]:
+        """The curves over a range, and the ends of the upright axis where they have poles."""
+        count = (order + 1) * max(1, len([*self._choices()]))
+        if count > _MOST_CURVES:
+            raise UsageError(f"there are {count} curves, more than {_MOST_CURVES}", hint="give fewer values or orders")
+        made, views, ends = [], [], []
+        for choice in self._choices():
+            for k in range(order + 1):
+                low, high = _scaled(over, log)
+                evaluate = _on_axes(self._evaluate({**self.fixed, **choice}, name, k), log)
+                curve = refined(evaluate, low, high, min(MOST_EVALUATIONS, _MOST_POINTS // count))
+                x, y = _unscaled(curve.x, curve.y, over, log)
+                made.append(PlottedCurve(self._label(name, k, choice), k, choice or None, x, y))
+                seen = curve.y[arrays.numpy_namespace().isfinite(curve.y)]
+                if seen.size:
+                    ends.append(curve.view or (float(seen.min()), float(seen.max())))
+                    views.append(curve.view)
+        if not ends:
+            raise EvaluationError(
+                f"there is nothing to be seen: the value is nowhere finite for {name}={over.low:g}..{over.high:g}",
+                hint="gradcli eval shows where it comes from"
+                if "y" not in log
+                else "a logarithmic axis has what is above 0",
+            )
+        view = min(low for low, _ in ends), max(high for _, high in ends)
+        return made, None if not any(views) else tuple(10**e for e in view) if "y" in log else view
+
+    def _choices(self) -> Iterator[Mapping[str, Any]]:
+        for values in product(*self.several.values()):
+            yield dict(zip(self.several, values))
+
+    def _label(self, name: str, order: int, choice: Mapping[str, Any]) -> str:
+        derivative = f"d/d{name}" if order == 1 else f"d{order}/d{name}{order}"
+        parts = [*([derivative] if order else []), *(f"{n}={_number(v)}" for n, v in choice.items())]
+        return ", ".join(parts) or program_label(self.program.source)
+
+    def _evaluate(self, fixed: Mapping[str, Any], name: str, order: int) -> Evaluate:
+        """The derivative of an order, 0 for the value, and the next two."""
+        np = arrays.numpy_namespace()
+        keys = [",".join([name] * k) for k in range(order, order + 3)]
+        run = self._runner((name,), order + 2, order)
+
+        def evaluate(x: Any) -> tuple[Any, Any, Any]:
+            value, derivatives = run({name: x}, fixed)
+            first, second, third = (value if not key else derivatives.get(key) for key in keys)
+            unknown = np.full(x.shape, np.nan)
+            return first, unknown if second is None else second, unknown if third is None else third
+
+        return evaluate
+
+    def _runner(self, wrt: tuple[str, ...], most: int, needed: int) -> Callable[..., tuple[Any, Mapping[str, Any]]]:
+        """Runs the program for columns and what they share, with its derivatives up to the order `most`, or `needed`,
+        where there are no more; rows that fail are nan."""
+        max_steps, max_elements = self.limits
+        programs = [
+            RowProgram(self.program, wrt if n else (), n, max_steps=max_steps, max_elements=max_elements)
+            for n in dict.fromkeys((most, needed))
+        ]
+
+        def run(columns: Mapping[str, Any], shared: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+            count = len(next(iter(columns.values())))
+            if not self.tried:
+                # What goes on and on does so once.
+                self.tried = True
+                _within_limits(programs[-1].run({name: c[count // 2 :][:1] for name, c in columns.items()}, shared))
+            while True:
+                with arrays.quiet():
+                    found = programs[0].run(columns, shared)
+                _within_limits(found)
+                if len(found.failures) < count:
+                    return self._filled(found, count)
+                error = found.failures[0].error
+                if not isinstance(error, DifferentiationError) or len(programs) == 1:
+                    raise error
+                programs.pop(0)
+
+        return run
+
+    def _filled(self, found: RowResults, count: int) -> tuple[Any, Mapping[str, Any]]:
+        """Results as arrays of numbers: a derivative is 0 where the value does not depend on the name."""
+        np = arrays.numpy_namespace()
+        if found.value.shape != (count,) or found.value.dtype == object:
+            shape = list(found.value.shape[1:])
+            raise ShapeError(f"a curve is of numbers, and the value has shape {shape}", hint="sum(…) of it is a number")
+        derivatives = {}
+        for key, derivative in found.derivatives.items():
+            derivatives[key] = np.zeros(count) if derivative is None else np.asarray(derivative, "float64")
+            if key in found.absent:
+                derivatives[key] = np.where(found.absent[key], 0.0, derivatives[key])
+        return np.asarray(found.value, "float64"), derivatives
+
+    # --- over two ranges
+
+    def field(self, over: Mapping[str, PlotRange]) -> tuple[PlottedField, Any]:
+        """The field over two ranges, and the numbers between which its colours are, where it has poles."""
+        np = arrays.numpy_namespace()
+        names = (*over,)
+        x, y = (np.linspace(*ends, count) for ends, count in zip(over.values(), _GRID))
+        columns = dict(zip(names, (part.ravel() for part in np.meshgrid(x, y))))
+        value, derivatives = self._runner(names, 1, 0)(columns, self.fixed)
+        shape = (y.size, x.size)
+        unknown = np.full(value.shape, np.nan)
+        parts = (derivatives.get(name, unknown).reshape(shape) for name in names)
+        field = PlottedField(x, y, value.reshape(shape), *parts)
+        finite = value[np.isfinite(value)]
+        if not finite.size:
+            raise EvaluationError("there is nothing to be seen: the value is nowhere finite over these ranges")
+        if not self._has_pole(over, columns, value):
+            return field, None
+        return field, tuple(float(np.quantile(finite, part)) for part in _USUAL)
+
+    def _has_pole(self, over: Mapping[str, PlotRange], columns: Mapping[str, Any], value: Any) -> bool:
+        """Whether the value is not bounded along an axis where it is largest."""
+        np = arrays.numpy_namespace()
+        if np.isinf(value).any():
+            return True
+        most = int(np.nanargmax(np.abs(value)))
+        for name, ends in over.items():
+            (other,) = (n for n in over if n != name)
+            fixed = {**self.fixed, other: columns[other][most]}
+            if refined(self._evaluate(fixed, name, 0), *ends).view is not None:
+                return True
+        return False
+
+
+def _within_limits(found: RowResults) -> None:
+    """Raise the error of the first row that went beyond the limits: a gap would say that there is no value."""
+    for failure in found.failures:
+        if isinstance(failure.error, LimitError):
+            raise failure.error
+
+
+# --- logarithmic axes
+
+
+def _scaled(over: PlotRange, log: str) -> PlotRange:
+    np = arrays.numpy_namespace()
+    return PlotRange(float(np.log10(over.low)), float(np.log10(over.high))) if "x" in log else over
+
+
+def _unscaled(x: Any, y: Any, over: PlotRange, log: str) -> tuple[Any, Any]:
+    np = arrays.numpy_namespace()
+    if "x" in log:
+        x = np.clip(10**x, *over)
+    return x, 10**y if "y" in log else y
+
+
+def _on_axes(evaluate: Evaluate, log: str) -> Evaluate:
+    """A function of places along axes, which are logarithms along those in `log`, and its derivatives by the chain rule."""
+    np = arrays.numpy_namespace()
+
+    def on_x(u: Any) -> tuple[Any, Any, Any]:
+        x = 10**u
+        f, f1, f2 = evaluate(x)
+        s = np.log(10) * x
+        return f, f1 * s, f2 * s**2 + f1 * np.log(10) * s
+
+    inner = on_x if "x" in log else evaluate
+
+    def on_y(u: Any) -> tuple[Any, Any, Any]:
+        f, f1, f2 = inner(u)
+        with arrays.quiet():
+            f = np.where(f > 0, f, np.nan)
+            slope = f1 / f
+            return np.log10(f), slope / np.log(10), (f2 / f - slope**2) / np.log(10)
+
+    return on_y if "y" in log else inner
+
+
+def program_label(program: str) -> str:
+    """A program on one line that is not too long."""
+    line = " ".join(program.split())
+    return line if len(line) <= _LONGEST_LABEL else line[: _LONGEST_LABEL - 1] + "…"
+
+
+def _number(value: Any) -> str:
+    return f"{float(value):g}" if not arrays.shape(value) else str(arrays.to_numpy(value).tolist())

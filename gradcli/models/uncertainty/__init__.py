@@ -1,0 +1,1 @@
+"""Uncertain inputs through a program: the combined uncertainty and its budget."""

@@ -1,0 +1,210 @@
+"""Distributions that say what is known of a quantity: `uniform(4.9, 5.1)`, `triangular(0, 1)`, `lognormal(0, 0.1)`.
+
+Those of JCGM 101:2008, table 1, and the lognormal one; each with its mean, its variance, and how it is drawn from.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import did_you_mean
+from gradcli.models.uncertainty.uncertain_values import Read
+from gradcli.run.nested_texts import items, unreadable
+
+HINT = "write x=~uniform(4.9, 5.1), x=~triangular(0, 1) or x=~lognormal(0, 0.1)"
+_CALL = re.compile(r"\s*~\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
+
+
+class Family(NamedTuple):
+    """The distributions of a name: `shown` are its parameters in words, of which the last `optional` may be left out.
+
+    The functions take the parameters one by one: whether they are some, the mean and the variance, also of exact fractions,
+    and numbers drawn, which has a generator of NumPy and how many before them.
+    """
+
+    shown: str
+    valid: Callable[..., bool]
+    mean: Callable[..., float]
+    variance: Callable[..., float]
+    draw: Callable[..., Any]
+    optional: int = 0
+
+
+class Distribution(NamedTuple):
+    """One of a family, by the name of that."""
+
+    name: str
+    parameters: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return FAMILIES[self.name].mean(*self.parameters)
+
+    @property
+    def u(self) -> float:
+        """The standard uncertainty."""
+        return math.sqrt(FAMILIES[self.name].variance(*self.parameters))
+
+    def draw(self, generator: Any, size: int) -> Any:
+        """So many numbers of it, by a generator of NumPy."""
+        return FAMILIES[self.name].draw(generator, size, *self.parameters)
+
+
+def is_distribution(text: str) -> bool:
+    """Whether the text of a value says a distribution."""
+    return text.lstrip().startswith("~")
+
+
+def distribution(text: str, offset: int, whole: str, read: Read) -> Distribution:
+    """The distribution that a text says which starts at `offset` of `whole`, its parameters as `read` has them.
+
+    Raises BindingError, with the place, for a name of none, and for parameters that it does not have.
+    """
+    call = _CALL.fullmatch(text)
+    if call is None:
+        raise unreadable("this is no distribution", text, offset, whole, HINT)
+    name = call[1]
+    if name not in FAMILIES:
+        known = f"there are {', '.join(FAMILIES)}"
+        raise unreadable(
+            f"there is no distribution {name!r}", text, offset, whole, did_you_mean(name, FAMILIES, known) or known
+        )
+    family = FAMILIES[name]
+    parts = [part for part in items(call[2]) if part[1].strip()]
+    numbers = [read(part, offset + call.start(2) + at) for at, part in parts]
+    most = family.shown.count(",") + 1
+    if not most - family.optional <= len(numbers) <= most or any(map(arrays.shape, numbers)):
+        raise unreadable(f"{name!r} has other parameters", text, offset, whole, f"it is {name}({family.shown})")
+    parameters = tuple(map(float, numbers))
+    if not all(map(math.isfinite, parameters)) or not family.valid(*parameters):
+        raise unreadable(
+            f"there is no such {name!r} distribution", text, offset, whole, f"it is {name}({family.shown})"
+        )
+    found = Distribution(name, parameters)
+    try:
+        finite = math.isfinite(found.mean) and math.isfinite(found.u)
+    except OverflowError:
+        finite = False
+    if not finite:
+        raise unreadable(f"this {name!r} distribution is too wide", text, offset, whole, HINT)
+    return found
+
+
+def _ordered(low: float, high: float) -> bool:
+    return low < high
+
+
+def _middle(low: float, high: float, *_: float) -> float:
+    return (low + high) / 2
+
+
+def _mode(low: float, high: float, mode: float | None) -> float:
+    return _middle(low, high) if mode is None else mode
+
+
+def _triangular_variance(low: float, high: float, mode: float | None = None) -> float:
+    top = _mode(low, high, mode)
+    return ((high - low) ** 2 - (top - low) * (high - top)) / 18
+
+
+def _triangular(generator: Any, size: int, low: float, high: float, mode: float | None = None) -> Any:
+    return generator.triangular(low, _mode(low, high, mode), high, size)
+
+
+def _trapezoidal(generator: Any, size: int, low: float, high: float, beta: float) -> Any:
+    first, second = generator.random(size), generator.random(size)
+    return low + (high - low) / 2 * ((1 + beta) * first + (1 - beta) * second)
+
+
+def _curvilinear(generator: Any, size: int, low: float, high: float, inexact: float) -> Any:
+    start = low + inexact * (2 * generator.random(size) - 1)
+    return start + (low + high - 2 * start) * generator.random(size)
+
+
+def _exp(x: Any) -> Any:
+    return math.exp(x) if isinstance(x, float) else _ball(x).exp()
+
+
+def _expm1(x: Any) -> Any:
+    return math.expm1(x) if isinstance(x, float) else _ball(x).expm1()
+
+
+def _ball(fraction: Any) -> Any:
+    # Who asks for no digits does without FLINT.
+    from flint import arb
+
+    return arb(fraction)
+
+
+def _arcsine(generator: Any, size: int, low: float, high: float) -> Any:
+    angles = 2 * math.pi * generator.random(size)
+    return _middle(low, high) + (high - low) / 2 * arrays.numpy_namespace().sin(angles)
+
+
+FAMILIES = {
+    "normal": Family(
+        "mean, u",
+        lambda mean, u: u >= 0,
+        lambda mean, u: mean,
+        lambda mean, u: u**2,
+        lambda generator, size, mean, u: generator.normal(mean, u, size),
+    ),
+    "uniform": Family(
+        "low, high",
+        _ordered,
+        _middle,
+        lambda low, high: (high - low) ** 2 / 12,
+        lambda generator, size, low, high: generator.uniform(low, high, size),
+    ),
+    "triangular": Family(
+        "low, high, mode",
+        lambda low, high, mode=None: low < high and low <= _mode(low, high, mode) <= high,
+        lambda low, high, mode=None: (low + high + _mode(low, high, mode)) / 3,
+        _triangular_variance,
+        _triangular,
+        optional=1,
+    ),
+    # JCGM 101, 6.4.4: beta is the width of the top as a part of that of the base.
+    "trapezoidal": Family(
+        "low, high, beta",
+        lambda low, high, beta: low < high and 0 <= beta <= 1,
+        _middle,
+        lambda low, high, beta: (high - low) ** 2 * (1 + beta**2) / 24,
+        _trapezoidal,
+    ),
+    # JCGM 101, 6.4.3: limits that are known to within d.
+    "curvilinear": Family(
+        "low, high, d",
+        lambda low, high, d: 0 < 2 * d < high - low,
+        _middle,
+        lambda low, high, d: (high - low) ** 2 / 12 + d**2 / 9,
+        _curvilinear,
+    ),
+    # JCGM 101, 6.4.6: what swings between limits as a sine.
+    "arcsine": Family("low, high", _ordered, _middle, lambda low, high: (high - low) ** 2 / 8, _arcsine),
+    "lognormal": Family(
+        "mu, sigma",
+        lambda mu, sigma: sigma >= 0,
+        lambda mu, sigma: _exp(mu + sigma**2 / 2),
+        lambda mu, sigma: _expm1(sigma**2) * _exp(2 * mu + sigma**2),
+        lambda generator, size, mu, sigma: generator.lognormal(mu, sigma, size),
+    ),
+    "exponential": Family(
+        "mean",
+        lambda mean: mean > 0,
+        lambda mean: mean,
+        lambda mean: mean**2,
+        lambda generator, size, mean: generator.exponential(mean, size),
+    ),
+    "gamma": Family(
+        "shape, scale",
+        lambda shape, scale: shape > 0 and scale > 0,
+        lambda shape, scale: shape * scale,
+        lambda shape, scale: shape * scale**2,
+        lambda generator, size, shape, scale: generator.gamma(shape, scale, size),
+    ),
+}

@@ -1,0 +1,242 @@
+"""The input quantities of a measurement: estimates, standard uncertainties, degrees of freedom, and their covariance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.errors import BindingError, did_you_mean
+from gradcli.models.packing import Packing
+from gradcli.models.uncertainty.assigned_distributions import Distribution, distribution, is_distribution
+from gradcli.models.uncertainty.uncertain_values import HINT, Read, given, in_floats, is_uncertain, uncertain
+
+# An eigenvalue of a correlation matrix may be less than 0 by as much, times its size, for rounding.
+_ROUNDING = 1e-12
+
+
+class Quantity(NamedTuple):
+    """What is known of one input: its estimate and the standard uncertainty of each element, of the same shape.
+
+    `correlation` is that of its elements, one after the other, None where they are independent, and `distribution` what
+    it is drawn from, None for the normal one, or Student's where the degrees of freedom are finite.
+    """
+
+    value: Any
+    u: Any
+    dof: float = math.inf
+    distribution: Distribution | None = None
+    correlation: Any = None
+
+
+class Block(NamedTuple):
+    """Numbers that are correlated with one another: their places, and a factor L of their correlation matrix L Lᵀ."""
+
+    places: Any
+    factor: Any
+
+
+class Quantities(NamedTuple):
+    """The uncertain inputs as one vector of n numbers, in the order of `packing`, and the exact ones by name.
+
+    `blocks` are the numbers that are correlated with others, and `correlations` those of each with the others, by their
+    places; all vectors have shape [n].
+    """
+
+    packing: Packing
+    exact: Mapping[str, Any]
+    mean: Any
+    u: Any
+    dof: Any
+    distributions: Mapping[int, Distribution]
+    blocks: Sequence[Block]
+    correlations: Mapping[int, Mapping[int, float]]
+
+    def scaled(self, sensitivities: Any) -> Any:
+        """Sensitivities `[…, n]` by the inputs as those by independent quantities of variance 1, of which the inputs are
+        made; the sum of their squares is the variance."""
+        found = sensitivities * self.u
+        for block in self.blocks:
+            found[..., block.places] = found[..., block.places] @ block.factor
+        return found
+
+    def deviations(self, independent: Any) -> Any:
+        """The deviations `[…, n]` of the inputs that independent quantities of variance 1 make."""
+        found = independent * self.u
+        for block in self.blocks:
+            found[..., block.places] = (independent[..., block.places] @ block.factor.T) * self.u[block.places]
+        return found
+
+
+def quantity(text: str, offset: int, whole: str, read: Read) -> Quantity:
+    """What a text says of an input, which starts at `offset` of `whole`. Raises BindingError, with the place, where it
+    says nothing that can be read."""
+    if is_distribution(text):
+        assigned = distribution(text, offset, whole, read)
+        return Quantity(assigned.mean, assigned.u, distribution=assigned)
+    return Quantity(*uncertain(text, offset, whole, read))
+
+
+def observed(observations: Any, name: str) -> tuple[Quantity, int]:
+    """The mean of n observations and its standard uncertainty, with n - 1 degrees of freedom (GUM, 4.2); of a table
+    `[n, k]` the means of its columns, with their covariance (GUM, 5.2.3). Rows in which a number is missing are left out,
+    and how many are is the second of what comes back.
+
+    Raises BindingError where there are fewer than 2 rows, and for an infinite number.
+    """
+    np = arrays.numpy_namespace()
+    table = np.asarray(observations, "float64")
+    if table.ndim not in (1, 2):
+        raise BindingError(
+            f"'{name}' is no observations, which are a column or a table", hint=f"write {name}=@data.csv:column"
+        )
+    rows = len(table)
+    table = table[~np.isnan(table if table.ndim == 2 else table[:, None]).any(1)]
+    count = len(table)
+    if count < 2:
+        raise BindingError(
+            f"'{name}' has {'one observation' if count else 'no observations'}, whose scatter says nothing",
+            hint=f"say its uncertainty, as in {name}=5.0±0.1",
+        )
+    if not np.isfinite(table).all():
+        raise BindingError(f"'{name}' has an infinite observation", hint="leave its row out")
+    mean = table.mean(0)
+    u = table.std(0, ddof=1) / math.sqrt(count)
+    correlation = None
+    if table.ndim == 2:
+        deviations = table - mean
+        norms = np.sqrt((deviations**2).sum(0))
+        scaled = deviations / np.where(norms > 0, norms, 1.0)
+        correlation = scaled.T @ scaled
+        np.fill_diagonal(correlation, 1.0)
+    return Quantity(mean[()], u[()], float(count - 1), correlation=correlation), rows - count
+
+
+def of_python(value: Any, name: str) -> Any:
+    """An input of Python: a Quantity for a text, or a tuple of value and uncertainty, that says an uncertainty, or an array.
+    Raises BindingError for what is neither."""
+    if isinstance(value, Quantity):
+        return value
+    if isinstance(value, str):
+        read = in_floats(value)
+        said = is_distribution(value) or is_uncertain(value)
+        return quantity(value, 0, value, read) if said else read(value, 0)
+    found = given(value, name)
+    if found is not None:
+        return Quantity(*found)
+    try:
+        return arrays.asarray(value, "float64")
+    except (TypeError, ValueError, OverflowError):
+        raise BindingError(f"'{name}' is neither numbers nor an uncertain value", hint=HINT) from None
+
+
+def quantities(
+    values: Mapping[str, Any], correlation: Mapping[tuple[str, str], float], dof: Mapping[str, float]
+) -> Quantities:
+    """The inputs with what is said of pairs and of names; a pair is of labels as `packing` has them, spaces apart.
+
+    Raises BindingError for names that have no uncertainty, for what is no correlation and for correlations that
+    contradict each other, and for degrees of freedom that are not positive.
+    """
+    np = arrays.numpy_namespace()
+    uncertain = {name: value for name, value in values.items() if isinstance(value, Quantity)}
+    exact = {name: value for name, value in values.items() if name not in uncertain}
+    packing = Packing.of({name: each.value for name, each in uncertain.items()})
+    places = packing.places()
+    freedom, distributions = np.full(packing.size, math.inf), {}
+    for name, each in uncertain.items():
+        freedom[places[name]] = each.dof
+        if each.distribution is not None:
+            distributions[places[name].start] = each.distribution
+    for name, number in dof.items():
+        freedom[places[_known(name, places, "--dof")]] = _freedom(number, name)
+    matrix = _Correlations(packing)
+    for name, each in uncertain.items():
+        if each.correlation is not None:
+            matrix.put_block(places[name].start, each.correlation)
+    for (first, second), number in correlation.items():
+        matrix.put(first, second, number)
+    mean = packing.flat({name: each.value for name, each in uncertain.items()})
+    u = packing.flat({name: each.u for name, each in uncertain.items()})
+    return Quantities(packing, exact, mean, u, freedom, distributions, matrix.blocks(), matrix.of)
+
+
+def _known(name: str, names: Mapping[str, Any], what: str) -> str:
+    if name not in names:
+        hint = did_you_mean(name, names, f"there are {', '.join(names)}" if names else "write x=5.0±0.1")
+        raise BindingError(f"{what} names '{name}', which has no uncertainty", hint=hint)
+    return name
+
+
+def _freedom(number: float, name: str) -> float:
+    if not number > 0:
+        raise BindingError(f"the degrees of freedom of '{name}' are more than 0", hint=f"--dof {name}=9")
+    return number
+
+
+class _Correlations:
+    """The correlations of numbers that have some."""
+
+    def __init__(self, packing: Packing) -> None:
+        self._labels = {label.replace(" ", ""): place for place, label in enumerate(packing.labels())}
+        self.of: dict[int, dict[int, float]] = {}
+
+    def put(self, first: str, second: str, number: float) -> None:
+        places = [
+            self._labels[_known(label.replace(" ", ""), self._labels, "--correlation")] for label in (first, second)
+        ]
+        what = f"the correlation of '{first}' and '{second}'"
+        if places[0] == places[1]:
+            raise BindingError(f"{what} is that of a quantity with itself", hint="which is 1: leave it out")
+        if places[1] in self.of.get(places[0], {}):
+            raise BindingError(f"{what} is given twice", hint="leave out one of them")
+        if not -1 <= number <= 1:
+            raise BindingError(f"{what} is {number:g}", hint="it lies between -1 and 1")
+        self._put(places[0], places[1], number)
+
+    def put_block(self, start: int, matrix: Any) -> None:
+        for i, row in enumerate(matrix.tolist()):
+            for j, number in enumerate(row[:i]):
+                self._put(start + i, start + j, number)
+
+    def _put(self, first: int, second: int, number: float) -> None:
+        self.of.setdefault(first, {})[second] = number
+        self.of.setdefault(second, {})[first] = number
+
+    def blocks(self) -> list[Block]:
+        """Raises BindingError where a block has no factor."""
+        blocks, left = [], dict.fromkeys(sorted(self.of))
+        while left:
+            found = [next(iter(left))]
+            for place in found:
+                left.pop(place, None)
+                found += [other for other, r in self.of[place].items() if r and other in left and other not in found]
+            if len(found) > 1:
+                blocks.append(self._block(sorted(found)))
+        return blocks
+
+    def _block(self, places: list[int]) -> Block:
+        np = arrays.numpy_namespace()
+        matrix = np.asarray([[1.0 if i == j else self.of[i].get(j, 0.0) for j in places] for i in places])
+        smallest = np.linalg.eigvalsh(matrix)[0]
+        if smallest < -_ROUNDING * len(places):
+            names = [label for label, place in self._labels.items() if place in places]
+            raise BindingError(
+                f"the correlations of {', '.join(names)} contradict each other: their matrix has the eigenvalue "
+                f"{smallest:.3g}",
+                hint="no quantities have a correlation matrix with an eigenvalue below 0",
+            )
+        return Block(np.asarray(places), _factor(matrix))
+
+
+def _factor(matrix: Any) -> Any:
+    """A lower triangle L with L Lᵀ the matrix, whose eigenvalues are not negative; columns are 0 where it is singular, so
+    that what is fully correlated cancels without rounding."""
+    np = arrays.numpy_namespace()
+    factor = np.zeros_like(matrix)
+    for j in range(len(matrix)):
+        rest = matrix[j:, j] - factor[j:, :j] @ factor[j, :j]
+        if rest[0] > _ROUNDING * len(matrix):
+            factor[j:, j] = rest / math.sqrt(rest[0])
+    return factor

@@ -1,0 +1,153 @@
+"""Propagation of distributions by Monte Carlo (JCGM 101:2008, the GUM's supplement 1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.errors import BindingError, EvaluationError, GradcliError, ShapeError
+from gradcli.language.syntax.tree import Module
+from gradcli.models.uncertainty.input_quantities import Quantities
+from gradcli.run.row_programs import RowProgram
+
+# So many numbers are drawn at a time.
+_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True)
+class MonteCarlo:
+    """The mean of a result over the samples, their standard deviation, and a coverage interval."""
+
+    mean: float
+    u: float
+    interval: tuple[float, float]
+    samples: int
+    seed: int
+
+
+class Drawn(NamedTuple):
+    """The values `[N, m]` of the program for draws of its inputs; how many of them are no finite numbers, which are left
+    out, and the error of the first that failed."""
+
+    values: Any
+    left_out: int
+    error: GradcliError | None
+
+
+def check_distributions(quantities: Quantities) -> None:
+    """Raise BindingError where there is no joint distribution to draw correlated inputs from."""
+    labels = quantities.packing.labels()
+    for block in quantities.blocks:
+        for place in block.places.tolist():
+            assigned = quantities.distributions.get(place)
+            if assigned is not None and assigned.name != "normal":
+                raise BindingError(
+                    f"'{labels[place]}' is {assigned.name} and correlated with others, which Monte Carlo draws from a "
+                    "normal distribution",
+                    hint=f"leave out its correlation, or write its value and uncertainty: {labels[place]}=5.0±0.1",
+                )
+
+
+def drawn(program: Module, quantities: Quantities, samples: int, seed: int, most: tuple[int, int]) -> Drawn:
+    """Draw the inputs so many times, and evaluate the program for each draw within `most` steps and elements.
+
+    Correlated inputs are drawn from a normal distribution with their covariance, or where all of them have the same finite
+    degrees of freedom from Student's; others from Student's where they have finite ones (JCGM 101, 6.4.9), unless a
+    distribution is assigned to them. Raises the error of the first draw where all of them fail, and ShapeError where the
+    values have different shapes.
+    """
+    np = arrays.numpy_namespace()
+    limits.charge(samples * (quantities.packing.size + 1))
+    generator = np.random.default_rng(seed)
+    run = RowProgram(program, (), 0, max_steps=most[0], max_elements=most[1])
+    at_once = max(1, _AT_ONCE // quantities.packing.size)
+    parts, error = [], None
+    for start in range(0, samples, at_once):
+        rows = min(at_once, samples - start)
+        columns = _columns(quantities, quantities.mean + _deviations(quantities, generator, rows))
+        results = run.run(columns, quantities.exact, rows=rows)
+        if results.failures and error is None:
+            error = results.failures[0].error
+        if len(results.failures) < rows:
+            parts.append(_flat(results.value))
+    if not parts and error is not None:
+        raise error
+    if len({part.shape[1] for part in parts}) > 1:
+        raise ShapeError("the value has other shapes for other draws of the inputs")
+    values = np.concatenate(parts)
+    finite = np.isfinite(values).all(1)
+    kept = values if finite.all() else values[finite]
+    if len(kept) < 2:
+        raise error or EvaluationError(
+            f"{len(kept)} of {samples:,} samples have a finite value", hint="gradcli eval shows where it comes from"
+        )
+    return Drawn(kept, samples - len(kept), error)
+
+
+def _flat(values: Any) -> Any:
+    if values.dtype == object:
+        raise ShapeError("the value has other shapes for other draws of the inputs")
+    return values.reshape(len(values), -1)
+
+
+def _columns(quantities: Quantities, numbers: Any) -> dict[str, Any]:
+    """The columns `[rows, …]` of each input."""
+    shapes = quantities.packing.shapes
+    return {
+        name: numbers[:, place].reshape(len(numbers), *shapes[name])
+        for name, place in quantities.packing.places().items()
+    }
+
+
+def _deviations(quantities: Quantities, generator: Any, rows: int) -> Any:
+    """Draws `[rows, n]` of the inputs, less their means."""
+    np = arrays.numpy_namespace()
+    independent = generator.standard_normal((rows, quantities.packing.size))
+    alone = np.isfinite(quantities.dof)
+    for block in quantities.blocks:
+        alone[block.places] = False
+        dof = quantities.dof[block.places]
+        if math.isfinite(dof[0]) and (dof == dof[0]).all():
+            independent[:, block.places] /= np.sqrt(generator.chisquare(dof[0], (rows, 1)) / dof[0])
+    for place in np.flatnonzero(alone).tolist():
+        if place not in quantities.distributions:
+            independent[:, place] = generator.standard_t(quantities.dof[place], rows)
+    found = quantities.deviations(independent)
+    blocked = {place for block in quantities.blocks for place in block.places.tolist()}
+    for place, assigned in quantities.distributions.items():
+        if place not in blocked:
+            found[:, place] = assigned.draw(generator, rows) - quantities.mean[place]
+    return found
+
+
+def summary(
+    values: Any, level: float, shortest: bool, samples: int, seed: int
+) -> tuple[MonteCarlo, tuple[float, float]]:
+    """What the values `[N]` of a result say, and the standard errors of the ends of the interval: the shortest one, or the
+    one with as much on either side (JCGM 101, 7.5 to 7.7)."""
+    np = arrays.numpy_namespace()
+    ordered = np.sort(values)
+    count = len(ordered)
+    inside = min(count - 1, math.floor(level * count + 0.5))
+    if shortest:
+        first = int(np.argmin(ordered[inside:] - ordered[: count - inside]))
+    else:
+        first = max(0, math.floor((count - inside) / 2 + 0.5) - 1)
+    ends = (first, min(count - 1, first + inside))
+    found = MonteCarlo(
+        float(ordered.mean()),
+        float(ordered.std(ddof=1)),
+        (float(ordered[ends[0]]), float(ordered[ends[1]])),
+        samples,
+        seed,
+    )
+    return found, (_error_of_end(ordered, ends[0]), _error_of_end(ordered, ends[1]))
+
+
+def _error_of_end(ordered: Any, at: int) -> float:
+    """The standard error of the number at a place of those that are drawn and put in order."""
+    count = len(ordered)
+    spread = max(1, round(math.sqrt(count * (at + 0.5) / count * (1 - (at + 0.5) / count))))
+    return float(ordered[min(count - 1, at + spread)] - ordered[max(0, at - spread)]) / 2

@@ -1,0 +1,239 @@
+"""Uncertainties through a formula in digits that are proved: the law of propagation in ball arithmetic."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from flint import arb, fmpq
+
+from gradcli import arrays
+from gradcli.arrays.balls import Balls, Number, exact, from_text, is_exact, to_float
+from gradcli.language.syntax.tree import Module
+from gradcli.models.uncertainty.assigned_distributions import FAMILIES
+from gradcli.models.uncertainty.coverage import coverage_factor, whole_dof
+from gradcli.models.uncertainty.input_quantities import Quantities, Quantity, of_python
+from gradcli.run import digits as proved_digits
+from gradcli.run import session
+
+# From the 16 digits of a float to more than there may be.
+_STEPS = 10
+
+
+def in_digits(
+    module: Module,
+    values: Mapping[str, Any],
+    inputs: Quantities,
+    found: Any,
+    labels: Sequence[str] | None,
+    digits: int,
+    max_precision: int,
+) -> tuple[Any, bool]:
+    """What was `found` in floats, each number as a text of so many digits, and whether all have them, within
+    `gradcli.run.digits.computing`.
+
+    The decimals in `values` are exact, and so are correlations, degrees of freedom and the level as they were typed;
+    `labels` are those of several results, None of one. What is of the next order, or drawn, is not among them.
+
+    Raises what `gradcli.run.digits.run` does.
+    """
+
+    names = [*inputs.packing.shapes]
+
+    def request() -> session.EvaluationRequest:
+        given = {name: of_python(value, name) for name, value in values.items()}
+        bindings = {n: _balls(_estimate(each) if isinstance(each, Quantity) else each) for n, each in given.items()}
+        return session.EvaluationRequest(module, bindings, names, jacobian=True)
+
+    def compute(asked: proved_digits.Request) -> session.Result:
+        result = proved_digits.at_precision(asked)
+        quantities = [of_python(values[name], name) for name in names]
+        result.grad = {key: Balls(number) for key, number in _numbers(result, quantities, inputs, found.level)}
+        result.jacobian = None
+        return result
+
+    texts, complete = proved_digits.run(request, digits, max_precision, compute)
+    grad = texts.grad or {}
+
+    def of(row: int, what: str) -> Any:
+        return grad[f"{row} {what}"]
+
+    def named(what: str) -> Any:
+        return of(0, what) if labels is None else {label: of(row, what) for row, label in enumerate(labels)}
+
+    def budget(row: int, entries: Sequence[Any]) -> list[Any]:
+        keys = ("value", "u", "dof", "sensitivity", "contribution", "share")
+        return [
+            dataclasses.replace(entry, **{key: of(row, f"{key} {i}") for key in keys})
+            for i, entry in enumerate(entries)
+        ]
+
+    budgets = [found.budget] if labels is None else [found.budget[label] for label in labels]
+    replaced = [budget(row, entries) for row, entries in enumerate(budgets)]
+    places = range(len(labels or ()))
+    covariance = [[of(i, f"covariance {j}") for j in places] for i in places]
+    intervals = [(of(row, "low"), of(row, "high")) for row in range(len(budgets))]
+    changed = dataclasses.replace(
+        found,
+        value=named("value"),
+        u=named("u"),
+        relative=named("relative"),
+        budget=replaced[0] if labels is None else dict(zip(labels, replaced)),
+        dof=named("dof"),
+        k=named("k"),
+        interval=intervals[0] if labels is None else dict(zip(labels, intervals)),
+        second_order=None,
+        covariance=None if labels is None else covariance,
+    )
+    return changed, complete
+
+
+def _numbers(
+    result: session.Result, quantities: Sequence[Quantity], inputs: Quantities, level: float
+) -> Iterator[tuple[str, Number]]:
+    """Every number of the results, at the precision that holds, by what it is called."""
+    mean = [number for each in quantities for number in _elements(_estimate(each))]
+    u = [number for each in quantities for number in _elements(_uncertainty(each))]
+    dof = [math.inf if math.isinf(number) else _typed(number) for number in inputs.dof.tolist()]
+    results = list(_elements(result.value))
+    sensitivities = _rows(result, inputs, len(results))
+    scaled = [[c * u_i for c, u_i in zip(row, u)] for row in sensitivities]
+    covariances = [[_with_correlations(row, place, inputs) for place in range(len(u))] for row in scaled]
+    for at, (value, row, own, mixed) in enumerate(zip(results, sensitivities, scaled, covariances)):
+        variance = _sum(a * b for a, b in zip(own, mixed))
+        deviation = _root(variance)
+        nothing = is_exact(variance) and variance == 0
+        yield f"{at} value", value
+        yield f"{at} u", deviation
+        yield f"{at} relative", _quotient(deviation, abs(value))
+        for i, number in enumerate(row):
+            yield f"{at} value {i}", mean[i]
+            yield f"{at} u {i}", u[i]
+            yield f"{at} dof {i}", arb("inf") if dof[i] == math.inf else dof[i]
+            yield f"{at} sensitivity {i}", number
+            yield f"{at} contribution {i}", abs(own[i])
+            yield f"{at} share {i}", fmpq(0) if nothing else own[i] * mixed[i] / variance
+        inverse = fmpq(0) if nothing else _sum(_terms(own, mixed, variance, dof, inputs))
+        freedom = arb("inf") if is_exact(inverse) and inverse == 0 else 1 / inverse
+        k = _factor(level, freedom)
+        yield f"{at} dof", freedom
+        yield f"{at} k", k
+        yield f"{at} low", value - k * deviation
+        yield f"{at} high", value + k * deviation
+        for other, own_other in enumerate(scaled):
+            yield f"{at} covariance {other}", _sum(a * b for a, b in zip(mixed, own_other))
+
+
+def _estimate(each: Quantity) -> Any:
+    if each.distribution is None:
+        return each.value
+    return Balls(FAMILIES[each.distribution.name].mean(*map(_typed, each.distribution.parameters)))
+
+
+def _uncertainty(each: Quantity) -> Any:
+    if each.distribution is None:
+        return each.u
+    return Balls(_root(FAMILIES[each.distribution.name].variance(*map(_typed, each.distribution.parameters))))
+
+
+def _typed(number: float) -> Number:
+    """A float as the decimal that was typed for it: the shortest one."""
+    return from_text(repr(float(number)))
+
+
+def _balls(value: Any) -> Balls:
+    if isinstance(value, Balls):
+        return value
+    found: Balls = arrays.default_namespace().asarray(value, "float64")
+    return found
+
+
+def _elements(value: Any) -> Iterator[Number]:
+    numbers = _balls(value).numbers
+    yield from numbers.flat if getattr(numbers, "shape", ()) else (numbers,)
+
+
+def _rows(result: session.Result, inputs: Quantities, count: int) -> list[list[Number]]:
+    """The sensitivities of each result."""
+    rows: list[list[Number]] = [[] for _ in range(count)]
+    for shape, jacobian in zip(inputs.packing.shapes.values(), (result.jacobian or {}).values()):
+        size = math.prod(shape)
+        numbers = [fmpq(0)] * (size * count) if jacobian is None else [*_elements(jacobian)]
+        for at, row in enumerate(rows):
+            row += numbers[at * size : (at + 1) * size]
+    return rows
+
+
+def _with_correlations(scaled: Sequence[Number], place: int, inputs: Quantities) -> Number:
+    """The sum of what is scaled by its uncertainty, times the correlation with what stands at a place."""
+    others = inputs.correlations.get(place, {})
+    return _sum([scaled[place], *(scaled[other] * _typed(r) for other, r in others.items())])
+
+
+def _terms(
+    own: Sequence[Number], mixed: Sequence[Number], variance: Number, dof: Sequence[Number], inputs: Quantities
+) -> Iterator[Number]:
+    """Those of the formula of Welch and Satterthwaite."""
+    blocks = [block.places.tolist() for block in inputs.blocks]
+    alone = set(range(len(own))).difference(*blocks)
+    for places in (*blocks, *([place] for place in sorted(alone))):
+        least = min((dof[place] for place in places), key=lambda n: n if n == math.inf else to_float(n))
+        if least != math.inf:
+            weight = _sum(own[place] * mixed[place] for place in places) / variance
+            yield weight * weight / least
+
+
+def _factor(level: float, freedom: Number) -> Number:
+    """The coverage factor of a level, as `coverage_factor` has it."""
+    if type(freedom) is not fmpq and not freedom.is_finite():
+        return arb(2).sqrt() * arb(_typed(level)).erfinv()
+    dof = whole_dof(to_float(freedom))
+    return _student(arb(coverage_factor(level, dof)), arb(exact(dof)), _typed(level))
+
+
+def _student(near: Any, dof: Any, level: Number) -> Any:
+    """The k near a number for which so much of Student's distribution lies within ±k: Newton's steps double the digits, and
+    the last one, of a ball around what they found, proves that it is there. A ball without bounds where it does not."""
+    k = near
+    for _ in range(_STEPS):
+        k = arb((k - _excess(k, dof, level) / _density(k, dof)).mid())
+    around = arb(k, 2 * abs(_excess(k, dof, level) / _density(k, dof)).upper())
+    proved = k - _excess(k, dof, level) / _density(around, dof)
+    return proved if around.contains_interior(proved) else arb(0, "inf")
+
+
+def _excess(k: Any, dof: Any, level: Number) -> Any:
+    """How much of Student's distribution lies within ±k beyond the level."""
+    square = k * k
+    return (square / (dof + square)).beta_lower(arb(1) / 2, dof / 2, True) - arb(level)
+
+
+def _density(k: Any, dof: Any) -> Any:
+    """The derivative of that by k: twice the density."""
+    beta = (arb(1) / 2).gamma() * (dof / 2).gamma() / ((dof + 1) / 2).gamma()
+    return 2 * (1 + k * k / dof) ** (-(dof + 1) / 2) / (dof.sqrt() * beta)
+
+
+def _sum(numbers: Any) -> Number:
+    total = fmpq(0)
+    for number in numbers:
+        total = total + number
+    return total
+
+
+def _root(number: Number) -> Number:
+    """The square root of a variance, which is not negative where its ball does not tell it from 0."""
+    if is_exact(number) and number == 0:
+        return number
+    ball = arb(number)
+    return arb(0).union(ball.abs_upper().sqrt()) if ball.contains(0) else ball.sqrt()
+
+
+def _quotient(deviation: Number, value: Number) -> Number:
+    if is_exact(deviation) and deviation == 0:
+        return deviation
+    if is_exact(value) and value == 0:
+        return arb("inf")
+    return deviation / value

@@ -1,0 +1,372 @@
+"""Uncertainties through a formula: the law of propagation of the GUM (JCGM 100:2008), beside it Monte Carlo (JCGM 101:2008).
+
+The sensitivity coefficients are exact derivatives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gradcli import arrays, limits
+from gradcli.errors import BindingError, UsageError, expect, flag
+from gradcli.language import scope
+from gradcli.language.reading import read
+from gradcli.language.syntax import tree
+from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.models.packing import Packing
+from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, size_of
+from gradcli.models.uncertainty.input_quantities import Quantities, of_python, quantities
+from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, check_distributions, drawn, summary
+from gradcli.models.uncertainty.second_order import SecondOrder, second_order
+from gradcli.models.uncertainty.significant_digits import stated, tolerance
+from gradcli.rows.plan import unread
+from gradcli.run import digits as proved_digits
+from gradcli.run import session
+from gradcli.run.diagnose import Warning
+from gradcli.run.nested_texts import items
+
+# A coverage interval of fewer draws says nothing.
+FEWEST_SAMPLES = 100
+# In elements: to make one entry of a budget.
+_ENTRY = 32
+# Of a value, that says nothing of a formula.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What an input contributes to a result: its estimate, standard uncertainty and degrees of freedom; the derivative of
+    the result by it; the uncertainty that it makes, and what part of the variance that is, covariances counted half."""
+
+    name: str
+    value: float
+    u: float
+    dof: float
+    sensitivity: float
+    contribution: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """A result and its combined standard uncertainty; for several results a mapping of each of these by name.
+
+    `dof` are the effective degrees of freedom, `interval` the value ± k times its uncertainty, `second_order` and
+    `monte_carlo` the same by the next order and by sampling, and `covariance` that of several results `[m, m]`, in their
+    order. `warnings` say where the linear propagation cannot be trusted.
+    """
+
+    value: Any
+    u: Any
+    relative: Any
+    budget: Any
+    dof: Any
+    k: Any
+    level: float
+    interval: Any
+    second_order: Any = None
+    monte_carlo: Any = None
+    covariance: Any = None
+    warnings: Sequence[Any] | None = None
+
+
+def propagate(
+    program: str,
+    values: Mapping[str, Any] | None = None,
+    /,
+    *,
+    correlation: Mapping[str | tuple[str, str], float] | None = None,
+    dof: Mapping[str, float] | None = None,
+    level: float = 0.95,
+    samples: float | None = None,
+    seed: int = 0,
+    shortest: bool = False,
+    digits: int | None = None,
+    max_precision: int = MAX_PRECISION,
+    max_steps: int = MAX_STEPS,
+    max_elements: int = MAX_ELEMENTS,
+    **named: Any,
+) -> Propagation:
+    """The value of a program of uncertain inputs, with its combined standard uncertainty: see `Propagation`.
+
+    An input is a text as the command has it, "5.0±0.1", "5.0(1)", "~uniform(4.9, 5.1)", a tuple of value and standard
+    uncertainty, which may be arrays, or without uncertainty a number or an array. `correlation` is of pairs, `{"a,b": 0.3}`
+    or `{("a", "b[0]"): 0.3}`, `dof` the degrees of freedom by name. With `samples` the distributions are propagated too,
+    by so many draws from the generator of `seed`; `shortest` asks for the shortest interval of them.
+
+    With `digits` numbers are texts of so many digits that are proved, and texts of inputs are the decimals that they say;
+    there is then no second order.
+
+    Raises BindingError for inputs that cannot be read, and where none is uncertain; UsageError for a level that is none;
+    BackendError for digits without python-flint; and what evaluating the program raises.
+    """
+    expect(program, str, "a program is a text")
+    said = {"values": values, "correlation": correlation, "dof": dof}
+    for name, mapping in said.items():
+        if mapping is not None:
+            expect(mapping, Mapping, f"'{name}' is a mapping")
+    samples = None if samples is None else _real(samples, "samples")
+    asked = PropagateRequest(
+        {key: _real(number, "correlation") for key, number in (correlation or {}).items()},
+        {key: _real(number, "dof") for key, number in (dof or {}).items()},
+        _real(level, "level"),
+        samples,
+        seed,
+        flag(shortest, "shortest"),
+        digits,
+        max_precision,
+    )
+    return propagated(program, {**(values or {}), **named}, asked, (max_steps, max_elements)).propagation
+
+
+def _real(value: Any, name: str) -> float:
+    """A number that was given. Raises UsageError for what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"'{name}' is a number, not {type(value).__name__}") from None
+
+
+class PropagateRequest(NamedTuple):
+    """What `propagate` is asked for beside a program and its inputs."""
+
+    correlation: Mapping[str | tuple[str, str], float]
+    dof: Mapping[str, float]
+    level: float = 0.95
+    samples: float | None = None
+    seed: int = 0
+    shortest: bool = False
+    digits: int | None = None
+    max_precision: int = MAX_PRECISION
+
+
+class PropagationAnswer(NamedTuple):
+    """A propagation, and whether each number of it has the digits that were asked for."""
+
+    propagation: Propagation
+    complete: bool
+
+
+def propagated(
+    program: str, values: Mapping[str, Any], asked: PropagateRequest, most: tuple[int, int]
+) -> PropagationAnswer:
+    """What `propagate` gives; `most` are the limits of steps and elements."""
+    _check(asked)
+    limits.check(max_steps=most[0], max_elements=most[1])
+    with limits.within(*most), arrays.using_dtype("float64"):
+        module = read(program)
+        inputs = _inputs(module, values, asked)
+        if asked.samples is not None:
+            check_distributions(inputs)
+        linear = _Linear.of(module, inputs)
+        with arrays.quiet():
+            found = _in_floats(module, inputs, linear, asked, most)
+        if asked.digits is None:
+            return PropagationAnswer(found, True)
+        labels = linear.labels if linear.several else None
+        with proved_digits.computing():
+            # Who asks for none does without FLINT.
+            from gradcli.models.uncertainty.proved_uncertainties import in_digits
+
+            return PropagationAnswer(
+                *in_digits(module, values, inputs, found, labels, asked.digits, asked.max_precision)
+            )
+
+
+def _check(asked: PropagateRequest) -> None:
+    """Raise UsageError for a level, samples, a seed or digits that are none."""
+    if type(asked.seed) is not int or asked.seed < 0:
+        raise UsageError("'seed' is a whole number from 0 on")
+    limits.check(max_precision=asked.max_precision)
+    if not 0 < asked.level < 1:
+        raise UsageError(f"there is no level {asked.level!r}", hint="it lies between 0 and 1: 0.95")
+    if asked.samples is not None:
+        whole_samples(asked.samples)
+    if asked.digits is None:
+        return
+    if type(asked.digits) is not int or not 1 <= asked.digits <= min(MAX_DIGITS, asked.max_precision):
+        raise UsageError(f"'digits' is a whole number from 1 to {MAX_DIGITS:,}, and at most 'max_precision'")
+    if asked.samples is not None:
+        raise UsageError("digits are not proved of samples", hint="leave out one of them")
+
+
+def _in_floats(
+    module: tree.Module, inputs: Quantities, linear: _Linear, asked: PropagateRequest, most: tuple[int, int]
+) -> Propagation:
+    second = second_order(module, inputs, linear.value, linear.scaled) if linear.is_finite else None
+    factors = [(found, coverage_factor(asked.level, found)) for found in effective_dofs(inputs, linear.scaled)]
+    numbers = [*zip(linear.value.tolist(), linear.u.tolist())]
+    intervals = [(value - k * u, value + k * u) for (value, u), (_, k) in zip(numbers, factors)]
+    messages = _nonlinear(linear.labels, numbers, second or ())
+    sampled = None
+    if asked.samples is not None:
+        count = whole_samples(asked.samples)
+        draws = drawn(module, inputs, count, asked.seed, most)
+        sampled = [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
+        messages += [*_left_out(draws, count), *_not_validated(linear.labels, numbers, intervals, sampled)]
+    limits.charge(_ENTRY * linear.scaled.size)
+    budgets = [_budget(inputs, *each) for each in zip(linear.sensitivities, linear.scaled)]
+    span = module.body[-1].span
+    warnings = [*linear.warnings, *(Warning(code, "propagation", of, span, text) for code, of, text in messages)]
+
+    def named(parts: Sequence[Any]) -> Any:
+        return dict(zip(linear.labels, parts)) if linear.several else parts[0]
+
+    return Propagation(
+        value=named([value for value, _ in numbers]),
+        u=named([u for _, u in numbers]),
+        relative=named([u / abs(value) if value else math.inf if u else 0.0 for value, u in numbers]),
+        budget=named(budgets),
+        dof=named([found for found, _ in factors]),
+        k=named([k for _, k in factors]),
+        level=asked.level,
+        interval=named(intervals),
+        second_order=None if second is None else named(second),
+        monte_carlo=None if sampled is None else named([found for found, _ in sampled]),
+        covariance=linear.scaled @ linear.scaled.T if linear.several else None,
+        warnings=tuple(warnings) or None,
+    )
+
+
+def whole_samples(samples: float) -> int:
+    """A number of draws. Raises UsageError for one that is none, or too small for an interval."""
+    if isinstance(samples, bool) or samples != samples or math.isinf(samples) or samples != int(samples):
+        raise UsageError(f"{samples!r} is no number of samples", hint="write 1e6")
+    if samples < FEWEST_SAMPLES:
+        raise UsageError(f"{int(samples)} samples are too few", hint=f"there are at least {FEWEST_SAMPLES}")
+    return int(samples)
+
+
+def _inputs(module: tree.Module, values: Mapping[str, Any], asked: PropagateRequest) -> Quantities:
+    reads = scope.outer_reads(module)
+    scope.check(module, values)
+    for name in values:
+        if name not in reads:
+            raise unread(name, reads)
+    found = quantities(
+        {name: of_python(value, name) for name, value in values.items()},
+        {_pair(key): number for key, number in asked.correlation.items()},
+        asked.dof,
+    )
+    if not found.packing.size:
+        raise BindingError("no input has an uncertainty", hint="write x=5.0±0.1, x=5.0(1) or x=~uniform(4.9, 5.1)")
+    return found
+
+
+def _pair(key: str | tuple[str, str]) -> tuple[str, str]:
+    """The two that a correlation is of."""
+    parts: Any = [part.strip() for _, part in items(key)] if isinstance(key, str) else key
+    if type(parts) not in (list, tuple) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise UsageError(f"{key!r} is no pair of inputs", hint="a correlation is of two, as in a,b=0.3")
+    return parts[0], parts[1]
+
+
+class _Linear(NamedTuple):
+    """The results by first derivatives: m values with what they are called, their sensitivities by the n inputs `[m, n]`,
+    and those by independent quantities of variance 1, whose norms are the uncertainties."""
+
+    labels: Sequence[str]
+    several: bool
+    value: Any
+    sensitivities: Any
+    scaled: Any
+    warnings: Sequence[Warning]
+
+    @classmethod
+    def of(cls, module: tree.Module, inputs: Quantities) -> _Linear:
+        np = arrays.numpy_namespace()
+        names = list(inputs.packing.shapes)
+        bindings = {**inputs.exact, **inputs.packing.named(inputs.mean)}
+        bindings = {name: arrays.asarray(bindings[name], "float64") for name in bindings}
+        found = session.run(session.EvaluationRequest(module, bindings, names, jacobian=True))
+        value = np.asarray(found.value, "float64")
+        columns = [
+            np.zeros((value.size, math.prod(shape)))
+            if jacobian is None
+            else np.asarray(jacobian, "float64").reshape(value.size, math.prod(shape))
+            for shape, jacobian in zip(inputs.packing.shapes.values(), (found.jacobian or {}).values())
+        ]
+        sensitivities = np.concatenate(columns, 1)
+        labels = _labels(module, value.shape)
+        return cls(labels, value.ndim > 0, value.ravel(), sensitivities, inputs.scaled(sensitivities), found.warnings)
+
+    @property
+    def u(self) -> Any:
+        np = arrays.numpy_namespace()
+        return np.asarray([norm(row) for row in self.scaled])
+
+    @property
+    def is_finite(self) -> bool:
+        np = arrays.numpy_namespace()
+        return bool(np.isfinite(self.value).all() and np.isfinite(self.scaled).all())
+
+
+def _labels(module: tree.Module, shape: tuple[int, ...]) -> list[str]:
+    """What the results are called: as in a list of names at the end of the program, or by their places."""
+    last = module.body[-1]
+    if isinstance(last, tree.Evaluate) and isinstance(last.value, tree.List):
+        names = [item.id for item in last.value.items if isinstance(item, tree.Name)]
+        if shape == (len(last.value.items),) == (len(set(names)),):
+            return names
+    return Packing({"value": shape}).labels()
+
+
+def _budget(inputs: Quantities, sensitivities: Any, scaled: Any) -> list[Contribution]:
+    size = size_of(scaled)
+    covariances = inputs.deviations(scaled / size)
+    variance = float((scaled / size) @ (scaled / size))
+    shares = sensitivities * (covariances / size) / variance if variance else 0.0 * covariances
+    contributions = abs(sensitivities) * inputs.u
+    columns = (inputs.mean, inputs.u, inputs.dof, sensitivities, contributions, shares)
+    return [Contribution(label, *row) for label, *row in zip(inputs.packing.labels(), *(c.tolist() for c in columns))]
+
+
+# A warning: its code, what result it is of, and what it says.
+_Messages = list[tuple[str, str, str]]
+
+
+def _nonlinear(
+    labels: Sequence[str], numbers: Sequence[tuple[float, float]], second: Sequence[SecondOrder]
+) -> _Messages:
+    """Of the results that have other digits to second order."""
+    found = []
+    for label, (value, u), other in zip(labels, numbers, second):
+        enough = max(tolerance(u), _ROUNDING * abs(value))
+        if not (abs(other.mean - value) <= enough and abs(other.u - u) <= enough):
+            text = (
+                f"the formula bends within the uncertainties: to second order '{label}' is "
+                f"{stated(other.mean, other.u)}, and linearly {stated(value, u)}"
+            )
+            found.append(("nonlinear", label, text))
+    return found
+
+
+def _left_out(draws: Drawn, samples: int) -> _Messages:
+    if not draws.left_out:
+        return []
+    reason = f": {draws.error.message}" if draws.error is not None else ""
+    text = f"{draws.left_out:,} of {samples:,} samples have no finite value and are left out{reason}"
+    return [("samples", "", text)]
+
+
+def _not_validated(
+    labels: Sequence[str],
+    numbers: Sequence[tuple[float, float]],
+    intervals: Sequence[tuple[float, float]],
+    sampled: Sequence[tuple[MonteCarlo, tuple[float, float]]],
+) -> _Messages:
+    """Of the results whose interval by Monte Carlo has other digits (JCGM 101, 8.1), beyond what the draws leave open."""
+    found = []
+    for label, (_, u), interval, (monte_carlo, errors) in zip(labels, numbers, intervals, sampled):
+        apart = [abs(a - b) - 2 * error for a, b, error in zip(interval, monte_carlo.interval, errors)]
+        if max(apart) > tolerance(u):
+            low, high = monte_carlo.interval
+            text = (
+                f"Monte Carlo does not confirm the interval of '{label}': it gives [{low:.6g}, {high:.6g}], and the linear "
+                f"propagation [{interval[0]:.6g}, {interval[1]:.6g}]"
+            )
+            found.append(("not_validated", label, text))
+    return found
