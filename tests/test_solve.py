@@ -249,3 +249,29 @@ def test_what_turns_back_far_from_0_is_no_root(run, equation, bracket):
     result = run("solve", equation, bracket, "--all", "--json")
     assert result.status == 1
     assert result.json["roots"] == []
+
+
+@pytest.mark.parametrize("words", [["x=0..1000"], ["x=0..1000", "--all"], ["x=744..745.1332191019412"], ["x~800"]])
+def test_what_is_too_small_for_a_float_is_no_root(run, words):
+    result = run("solve", "exp(-x) = 0", *words, "--json")
+    assert result.status == 1
+    assert not result.json["converged"]
+    assert "too small for a float" in result.json["message"]
+
+
+@pytest.mark.parametrize(
+    ("equation", "ends"), [("maximum(x, 0) = 0", (-1, 0)), ("floor(x) = 0", (0, 1)), ("x - x = 0", (-1, 2))]
+)
+@pytest.mark.parametrize("words", [["--all"], []])
+def test_a_stretch_of_roots_is_given_by_its_ends(run, equation, ends, words):
+    found = run("solve", equation, "x=-1..2", *words, "--json").json
+    assert found["converged"]
+    assert [root["point"]["x"] for root in found["roots"]] == pytest.approx(ends)
+    assert f"left - right is 0 from x={ends[0]} to x={ends[1]}" in found["message"]
+    assert "beside others" in run("solve", equation, f"x~{sum(ends) / 2}", "--json").json["message"]
+
+
+def test_a_root_of_high_order_is_no_stretch(run):
+    found = run("solve", "(x - 1)**30 = 0", "x=0..2", "--all", "--json").json
+    assert [root["point"]["x"] for root in found["roots"]] == [1.0]
+    assert run("solve", "x**2*1e-300 = 0", "x=0..2", "--json").json["roots"][0]["point"] == {"x": 0.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NamedTuple
@@ -184,7 +185,7 @@ def _tables(found: Roots, question: RootQuestion) -> Iterator[Table]:
         yield model_report.members({"residual": root.residual, "condition": root.condition})
         if root.derivatives:
             yield Table(("of", "by", "derivative"), [*_derivatives(root)])
-    if found.converged and (question.all or "singular" in found.message):
+    if found.converged and (question.all or any(root.condition == math.inf for root in found.roots)):
         yield Table((), [("found", found.message)])
 
 

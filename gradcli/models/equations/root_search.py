@@ -6,11 +6,13 @@ Methods for Nonlinear Problems, 2004, section 3.3), so that neither the scales o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.models.equations.systems import System
+from gradcli.models.equations.zeros import Zeros, zeros_around
 from gradcli.models.results import Iteration, Watcher
 
 _MOST_STEPS = 100
@@ -23,6 +25,10 @@ _TOUCHING = 1e-13
 _NEARBY = 0.1
 # The least singular value of a Jacobian, beside how the equations change nearby, that is not taken for 0.
 _SINGULAR = 1e-6
+# What is smaller may be what has become too small for a float.
+_NOTHING = 1e-290
+# How far it is gone along a line in search of what is not 0, in sizes of the unknowns.
+_DISTANCES = (1e-6, 1e-3, 0.1, 1.0, 1e3, 1e6, 1e12)
 # What an unknown counts as at least, as a share of the largest one; of its start, where rounding errors are judged.
 _FLOOR = 1e-6
 # Tried where the start that was given leads nowhere.
@@ -30,13 +36,17 @@ _STARTS = 16
 
 
 class Candidate(NamedTuple):
-    """A point, its residuals, the size of the largest, whether it is a root, and whether the Jacobian is singular there."""
+    """A point, its residuals, the size of the largest, whether it is a root, whether the Jacobian is singular there, and
+    what is known of other zeros in the direction that it leaves open: whether they `underflow`, and are no roots, or are
+    roots as well, so that this one is not `isolated`."""
 
     point: Any
     residuals: Any
     residual: float
     is_root: bool
     is_singular: bool = False
+    underflow: bool = False
+    is_isolated: bool = True
 
 
 def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: None) -> Candidate:
@@ -68,12 +78,36 @@ def judged(system: System, point: Any, start: Any) -> Candidate:
     # What overflows has no singular values.
     singular = not xp.all(xp.isfinite(scaled)) or bool(xp.linalg.svd(scaled, compute_uv=False)[-1] < _SINGULAR)
     touches = bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes))
+    if singular and touches and residual < _NOTHING:
+        zeros = _zeros_along(system, point, _open_direction(scaled) * xp.where(sizes > _NOTHING, sizes, 1.0))
+        underflow = zeros is not None and zeros.underflow
+        isolated = zeros is not None and zeros.is_point
+        return Candidate(point, residuals, residual, not underflow, True, underflow, isolated)
     if singular:
         return Candidate(point, residuals, residual, touches, True)
     step = _solved(jacobian, -residuals)
     # A root at 0 has rounding errors that are not small beside it.
     is_rounding = touches and _norm(step / sizes) <= _SMALL_STEP
     return Candidate(point, residuals, residual, is_rounding or _norm(step / sizes_of(point)) <= _SMALL_STEP)
+
+
+def _open_direction(scaled: Any) -> Any:
+    """The direction in which a singular Jacobian changes nothing."""
+    xp = arrays.numpy_namespace()
+    return xp.linalg.svd(scaled)[2][-1]
+
+
+def _zeros_along(system: System, point: Any, direction: Any) -> Zeros | None:
+    """Where all residuals are 0, as far as floats tell, along a line through a root, in steps of a direction; None where
+    they are everywhere."""
+    xp = arrays.numpy_namespace()
+
+    def value(step: float) -> float:
+        largest = float(xp.max(xp.abs(system.residual(point + step * direction))))
+        return 0.0 if largest < _NOTHING else largest
+
+    sides = [next((s * d for d in _DISTANCES if math.isfinite(v := value(s * d)) and v), None) for s in (-1.0, 1.0)]
+    return None if sides == [None, None] else zeros_around(value, 0.0, 0.0, *sides)
 
 
 def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:

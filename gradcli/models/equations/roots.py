@@ -24,6 +24,7 @@ from gradcli.run.evaluated import check_digits, in_namespace
 # The start of an unknown that is given none.
 START = 1.0
 _ORDERS = (0, 1, 2)
+_SINGULAR = " at which the Jacobian is singular: it has no derivatives, and few digits are right"
 
 
 @dataclass(frozen=True)
@@ -139,10 +140,12 @@ def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
         return _of_all(question, system, all_crossings(curve, *question.range))
     crossing = root_between(curve, *question.range)
     roots = _of_all(question, system, [crossing])
-    message = (
-        "a root in the bracket" if roots.converged else f"the sign changes at a {crossing.kind}, and not at a root"
-    )
-    return replace(roots, message=message)
+    if crossing.end is not None:
+        return replace(roots, message=_stretch(crossing, curve.name))
+    if not roots.converged:
+        return replace(roots, message=f"the sign changes at a {crossing.kind}, and not at a root")
+    singular = any(root.condition == math.inf for root in roots.roots)
+    return replace(roots, message="a root in the bracket" + _SINGULAR * singular)
 
 
 def _check(question: RootQuestion) -> None:
@@ -172,22 +175,29 @@ def _check(question: RootQuestion) -> None:
 
 def _of_search(question: RootQuestion, system: System, found: Candidate) -> Roots:
     if not found.is_root:
+        small = "at this point left - right is too small for a float, which is no root"
+        reason = f"the smallest residual that was, {found.residual:.6g}, is at this point"
         point = Root(system.packing.named(found.point), found.residual, None)
-        return Roots(
-            [point], False, f"no root was found: the smallest residual that was, {found.residual:.6g}, is at this point"
-        )
+        return Roots([point], False, f"no root was found: {small if found.underflow else reason}")
     message = "a root"
     if found.is_singular:
-        message = "a root at which the Jacobian is singular: it has no derivatives, and few digits are right"
+        message += _SINGULAR
+    if not found.is_isolated:
+        message = "a root beside others, so that it has no derivatives: the Jacobian is singular"
     return Roots([_root(question, system, found)], True, message)
 
 
 def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing]) -> Roots:
     xp = arrays.numpy_namespace()
     roots, others, double = [], {"pole": 0, "jump": 0}, 0
-    for point, kind in crossings:
+    stretches = [c for c in crossings if c.end is not None]
+    for point, kind, end in crossings:
         if kind in others:
             others[kind] += 1
+            continue
+        if end is not None:
+            ends = [xp.asarray([x]) for x in (point, end) if kind == "stretch"]
+            roots += [_root(question, system, Candidate(x, xp.zeros(1), 0.0, True, is_singular=True)) for x in ends]
             continue
         vector = xp.asarray([point])
         found = judged(system, vector, vector)
@@ -198,7 +208,15 @@ def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing
     parts = [f"{len(roots)} root{'s' * (len(roots) != 1)}"]
     parts += [f"of which {double} only touch{'es' * (double == 1)} 0"] * bool(double)
     parts += [f"{n} change{'s' * (n != 1)} of sign at {kind}s" for kind, n in others.items() if n]
+    parts += [_stretch(c, next(iter(question.starts))) for c in stretches]
     return Roots(roots, bool(roots), ", ".join(parts))
+
+
+def _stretch(found: Crossing, name: str) -> str:
+    where = f"from {name}={found.point:.6g} to {name}={found.end:.6g}"
+    if found.kind == "underflow":
+        return f"left - right is too small for a float {where}, which is no root"
+    return f"left - right is 0 {where}, the ends of which are given"
 
 
 def _root(question: RootQuestion, system: System, found: Candidate) -> Root:

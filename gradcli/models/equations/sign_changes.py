@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.models.equations.systems import System
+from gradcli.models.equations.zeros import Zeros, middle, zeros_around
 
 # Points at which signs are looked at.
 _SAMPLES = 2_001
 # The most halvings of a bracket of floats, which are some 2**64.
 _MOST_HALVINGS = 200
 _EPSILON = 2.0**-52
+# Points of a bracket at which it is looked for a value that is not 0.
+_LOOKS = 33
 # By so many units in the last place may a root be off, and by so much has a residual fallen that came from a side of it.
 _ULPS, _FALL = 64.0, 1e-12
 # A value where a function turns that is 0 as far as floats tell, beside what it changes over the range.
@@ -23,10 +26,12 @@ _TOUCHING = 16.0
 
 
 class Crossing(NamedTuple):
-    """Where a sign changes: at a root, or at a pole or a jump, as `kind` says: `root`, `double root`, `pole`, `jump`."""
+    """Where a sign changes: at a root, or at a pole or a jump, as `kind` says: `root`, `double root`, `pole`, `jump`; or
+    from where to which `end` there is a `stretch` of zeros, or of numbers that `underflow` to 0, which are no roots."""
 
     point: float
     kind: str
+    end: float | None = None
 
 
 class ScalarEquation:
@@ -73,20 +78,49 @@ def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
                 span=curve.system.equations.places[0],
                 source=curve.system.equations.program.source,
             )
-        return _between(curve, low, high, *ends)
+        if ends[0] == 0.0:
+            return _at_end(curve, low, high)
+        return _at_end(curve, high, low) if ends[1] == 0.0 else _between(curve, low, high, *ends)
 
 
 def all_crossings(curve: ScalarEquation, low: float, high: float) -> list[Crossing]:
     """Every change of sign that points of a range show, and every touch of 0 between them."""
     with arrays.quiet():
         points, values, slopes = curve.sampled(low, high)
-        found = [Crossing(float(x), "root") for x, v in zip(points, values) if v == 0.0]
+        found = [*_zeros(curve, points, values)]
         for (a, fa, da), (b, fb, db) in pairwise(zip(points.tolist(), values.tolist(), slopes.tolist())):
             if _are_opposite(fa, fb):
                 found.append(_between(curve, a, b, fa, fb))
             elif _are_opposite(fa, -fb) and _are_opposite(fa, da) and _are_opposite(fb, -db):
                 found += _turning(curve, (a, fa), (b, fb))
-        return sorted(set(found))
+        return sorted(set(found), key=lambda crossing: crossing.point)
+
+
+def _zeros(curve: ScalarEquation, points: Any, values: Any) -> Iterator[Crossing]:
+    """What sampled values of 0 are, those that are next to each other together."""
+    xp = arrays.numpy_namespace()
+    padded = xp.concatenate([[False], values == 0.0, [False]]).astype(int)
+    begins, ends = xp.flatnonzero(xp.diff(padded) == 1), xp.flatnonzero(xp.diff(padded) == -1)
+    for begin, end in zip(begins.tolist(), ends.tolist()):
+        low = float(points[begin - 1]) if begin else None
+        high = float(points[end]) if end < len(points) else None
+        yield _of_zeros(zeros_around(curve.value, float(points[begin]), float(points[end - 1]), low, high))
+
+
+def _of_zeros(found: Zeros) -> Crossing:
+    if found.is_point:
+        return Crossing(found.low, "root")
+    return Crossing(found.low, "underflow" if found.underflow else "stretch", found.high)
+
+
+def _at_end(curve: ScalarEquation, end: float, other: float) -> Crossing:
+    """What a value of 0 at an end of a bracket is."""
+    xp = arrays.numpy_namespace()
+    inner = next((x for x in map(float, xp.linspace(end, other, _LOOKS)[1:]) if curve.value(x) != 0.0), None)
+    low, high = (None, inner) if other > end else (inner, None)
+    if inner is None:
+        return Crossing(min(end, other), "stretch", max(end, other))
+    return _of_zeros(zeros_around(curve.value, end, end, low, high))
 
 
 def _are_opposite(a: float, b: float) -> bool:
@@ -99,13 +133,13 @@ def _turning(curve: ScalarEquation, left: tuple[float, float], right: tuple[floa
     (a, fa), (b, fb) = left, right
     inner, outer = a, b
     for _ in range(_MOST_HALVINGS):
-        middle = _middle(inner, outer)
-        if middle in (inner, outer):
+        tried = middle(inner, outer)
+        if tried in (inner, outer):
             break
-        if _are_opposite(fa, curve.slope(middle)):
-            inner = middle
+        if _are_opposite(fa, curve.slope(tried)):
+            inner = tried
         else:
-            outer = middle
+            outer = tried
     turn = min(inner, outer, key=lambda x: abs(curve.value(x)))
     value = curve.value(turn)
     if _are_opposite(value, fa):
@@ -129,7 +163,7 @@ def _between(curve: ScalarEquation, low: float, high: float, at_low: float, at_h
         tried = x - value / slope if slope else math.nan
         step = abs(tried - x)
         if not low < tried < high or not step < before / 2.0:
-            tried = _middle(low, high)
+            tried = middle(low, high)
             if tried in (low, high):
                 break
             step = high - low
@@ -138,7 +172,7 @@ def _between(curve: ScalarEquation, low: float, high: float, at_low: float, at_h
             tried = math.nextafter(tried, high if (value < 0.0) == (at_low < 0.0) else low)
         before, x, value = step, tried, curve.value(tried)
         if value == 0.0:
-            return Crossing(x, "root")
+            return Crossing(x, "root") if curve.slope(x) else _of_zeros(zeros_around(curve.value, x, x, low, high))
         if math.isnan(value):
             return Crossing(x, "jump")
         if (value < 0.0) == (at_low < 0.0):
@@ -154,12 +188,3 @@ def _kind(curve: ScalarEquation, nearest: tuple[float, float], largest: float) -
     if abs(value) <= max(_FALL * largest, _ULPS * _EPSILON * abs(x * slope)) and not abs(value) > largest:
         return Crossing(x, "root")
     return Crossing(x, "pole" if not abs(value) <= largest else "jump")
-
-
-def _middle(low: float, high: float) -> float:
-    """A number between two others, about as many floats from each."""
-    if low < 0.0 < high:
-        return 0.0
-    if abs(low) > 2.0 * abs(high) > 0.0 or abs(high) > 2.0 * abs(low) > 0.0:
-        return math.copysign(math.sqrt(abs(low)) * math.sqrt(abs(high)), low)
-    return low + (high - low) / 2.0
