@@ -287,3 +287,33 @@ def test_what_is_read_is_not_written(tmp_path, run):
         found = run("fit", "y ~ a*x", *words, "--residuals", read)
         assert found.status == 2
         assert "is read and would be written" in found.err
+
+
+def test_residuals_of_distances_are_those_about_the_tangents(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    fit = gradcli.fit("y ~ a + b*x", PEARSON, sigma="dy", x_sigma={"x": "dx"}, residuals=str(path))
+    rows = [{name: float(text) for name, text in row.items()} for row in table(path)]
+    b = fit.estimates["b"].value
+    spread = np.hypot(PEARSON["dy"], b * PEARSON["dx"])
+    residual = np.array([row["residual"] for row in rows])
+    leverage = np.array([row["leverage"] for row in rows])
+    assert ((leverage > 0) & (leverage < 1)).all()
+    assert leverage.sum() == pytest.approx(2)
+    assert np.sum((residual / spread) ** 2) == pytest.approx(fit.rss)
+    assert [row["standardized"] for row in rows] == pytest.approx(residual / spread / fit.s / np.sqrt(1 - leverage))
+
+
+@pytest.mark.parametrize(
+    ("model", "y"), [("a*exp(-k*x)", lambda x: 2 * np.exp(-0.7 * x)), ("a + b*x", lambda x: 1 + 2 * x)]
+)
+def test_distances_of_exact_data_are_a_fit(model: str, y: Callable[..., Any]) -> None:
+    for n in (5, 20):
+        x = np.arange(1.0, n + 1)
+        fit = gradcli.fit(f"y ~ {model}", {"x": x, "y": y(x)}, x_sigma={"x": 0.1})
+        assert (fit.converged, fit.message[:9]) == (True, "converged")
+
+
+def test_a_question_that_is_wrong_stops_the_fits_of_groups(run: Run) -> None:
+    done = run("fit", MODEL, str(PUROMYCIN), "V=200", "K=0.05", "--by", "state", "--x-sigma", "rate=1")
+    assert (done.status, done.out) == (2, "")
+    assert "is no column that the model reads" in done.err

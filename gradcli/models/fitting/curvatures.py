@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.models.fitting.packed_hessians import pairs
+
 
 class Curvatures(NamedTuple):
     """The root mean squares over all directions of the curvature of g fits, `[g]` each, times the radius of the
@@ -14,11 +16,6 @@ class Curvatures(NamedTuple):
 
     intrinsic: Any
     parameter: Any
-
-
-def pairs(p: int) -> tuple[Any, Any]:
-    """The indices of the elements on and above the diagonal of a matrix of p rows, k = p(p + 1)/2 of them."""
-    return np.triu_indices(p)
 
 
 def curvatures(blocks: Sequence[tuple[Any, Any]], axes: Any, radius: Any) -> Curvatures:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.models.fitting.convergence import relative_offset
+from gradcli.models.fitting.information import NOTHING
 from gradcli.models.fitting.linearisations import Linearised
 from gradcli.models.results import Iteration, Watcher
 
@@ -19,7 +21,6 @@ from gradcli.models.results import Iteration, Watcher
 Linearise = Callable[[Any, Any], Linearised]
 
 _EPSILON = 2.0**-52
-_NOTHING = 1e-13
 # A step is taken where the cost falls by so much of what was predicted.
 _ENOUGH = 1e-4
 _HEBDEN_STEPS = 12
@@ -34,16 +35,6 @@ class Descended(NamedTuple):
     iterations: Any
     evaluations: Any
     offsets: Any
-
-
-def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: Any) -> Any:
-    """The length of the residuals' part in the tangent plane over that of the rest, each over the root of its dimension:
-    how far it is to the minimum in units of the confidence region (D. M. Bates and D. G. Watts, Technometrics 23 (1981)
-    179)."""
-    np = arrays.numpy_namespace()
-    with np.errstate(all="ignore"):
-        found = np.abs(gradient_part) / np.sqrt(max(parameters, 1)) / (np.abs(rest) / np.sqrt(np.maximum(dof, 1)))
-    return np.where(gradient_part == 0, 0.0, found)
 
 
 def descend(
@@ -155,7 +146,7 @@ class _Search:
         held = (point <= self._low)[:, self.others] & (gradient > 0)
         held |= (point >= self._high)[:, self.others] & (gradient < 0)
         # What is left of a column when those of linear parameters are eliminated, on which it depends, is rounding.
-        held |= _lengths(matrix) <= _NOTHING * _lengths(factors[:, :-1, count:-1])
+        held |= _lengths(matrix) <= NOTHING * _lengths(factors[:, :-1, count:-1])
         matrix = np.where(held[:, None, :], 0, matrix)
         norms = _norms(matrix)
         self._scale[k] = np.maximum(self._scale[k], np.where(held, 0, norms))

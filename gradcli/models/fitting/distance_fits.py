@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.errors import BackendError, BindingError, did_you_mean
 from gradcli.installing import command
-from gradcli.models.fitting.descent import relative_offset
-from gradcli.models.fitting.estimation import CONVERGED
+from gradcli.models.fitting.convergence import largest_offset, relative_offset
+from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 
 # Of odrpack: iterations, and changes of the sum of squares and of the parameters, as parts of them, that end it.
@@ -21,8 +21,8 @@ _STEPS = 20
 
 
 class DistanceFit(NamedTuple):
-    """Where such a fit ended: the parameters `[p]`, which are not held by a bound, the errors of the m predictors `[n, m]`,
-    the relative offset, why that is not known to be a minimum, None where it is, and what it took.
+    """Where such a fit ended: the parameters `[p]`, which are not held by a bound, why that is not known to be a minimum,
+    None where it is, and what it took.
 
     `value`, `first` and `sigma` are those of an ordinary fit with the same residuals, information and sum of squares: the
     model's values `[n]` on the tangents at the nearest points, its derivatives `[n, p]` there, and the standard deviations
@@ -31,8 +31,6 @@ class DistanceFit(NamedTuple):
 
     point: Any
     free: Any
-    deltas: Any
-    offset: float
     reason: str | None
     iterations: int
     evaluations: int
@@ -128,10 +126,8 @@ class _Distances:
         first = problem.stacked(found, self._wrt, len(self.x))
         second = None
         if order == 2:
-            i, j = np.triu_indices(len(self._wrt))
-            second = np.zeros((len(self.x), len(self._wrt), len(self._wrt)))
-            second[:, i, j] = problem.stacked(found, [key for key in program.keys if "," in key], len(self.x))
-            second[:, j, i] = second[:, i, j]
+            packed = problem.stacked(found, [key for key in program.keys if "," in key], len(self.x))
+            second = unpacked(packed, len(self._wrt))
         return _At(np.asarray(found.value, "float64"), first[:, :p], first[:, p:], second)
 
     def polished(self, point: Any, deltas: Any, iterations: int, evaluations: int) -> DistanceFit:
@@ -187,12 +183,12 @@ class _Distances:
         sigma = np.sqrt(np.asarray(problem.sigma) ** 2.0 + ((slopes * self.deviations) ** 2).sum(axis=1))
         value = here.value - (slopes * deltas).sum(axis=1)
         reason: str | None = "the Hessian is not positive definite there"
-        offset, free = np.inf, np.ones(len(point), "bool")
+        free = np.ones(len(point), "bool")
         if newton is not None and newton.is_convex:
             rest = float(np.sqrt((((problem.response - value) / sigma) ** 2).sum()))
             offset = float(relative_offset(newton.length, rest, len(point), problem.dof))
-            reason = None if offset < CONVERGED else f"the relative offset is {offset:.1e}"
+            size = float(np.sqrt(np.mean((value / sigma) ** 2)))
+            is_minimum = offset <= largest_offset(size, rest, problem.dof)
+            reason = None if is_minimum else f"the relative offset is {offset:.1e}"
             free = newton.free
-        return DistanceFit(
-            point, free, deltas, offset, reason, iterations, evaluations, value, here.by_parameters, sigma
-        )
+        return DistanceFit(point, free, reason, iterations, evaluations, value, here.by_parameters, sigma)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ExitStatus, LimitError
+from gradcli.models.fitting.convergence import CONVERGED, ROUNDING, largest_offset, message_of
 from gradcli.models.fitting.descent import Descended, descend
 from gradcli.models.fitting.fitted import Ending, Starts
 from gradcli.models.fitting.linear_parameters import linear_parameters
@@ -16,10 +17,6 @@ from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.start_values import start_values
 from gradcli.models.results import Watcher
 
-# D. M. Bates and D. G. Watts, Technometrics 23 (1981) 179.
-CONVERGED = 1e-6
-# Of the root mean square of the model's values: what rounding makes of a residual.
-ROUNDING = 4 * 2.0**-52
 # Costs that differ by so little, as parts of them, are of the same minimum.
 _SAME = 1e-6
 # So many rows tell from where to go on, where there are far more: for one point, and for each of several.
@@ -115,13 +112,6 @@ def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
         Starts(found.tried, found.agreed),
         warnings,
     )
-
-
-def message_of(reason: str | None) -> str:
-    """How a search ended, in words; the reason is why it is not known to be at a minimum."""
-    if reason is not None:
-        return f"not converged: {reason}"
-    return f"converged: relative offset below {CONVERGED:.0e}, positive-definite Hessian"
 
 
 def _projectable(problem: Problem, point: Any) -> list[int]:
@@ -248,8 +238,6 @@ def _reason(problem: Problem, found: Polished) -> str | None:
         return "the data do not determine all parameters there"
     if not found.least_eigenvalue > 0:
         return "the Hessian is not positive definite there"
-    residual = np.sqrt(2 * found.cost / max(problem.dof, 1))
-    hidden = ROUNDING * size / residual if residual > 0 else np.inf
-    if not found.offset < max(CONVERGED, hidden):
+    if not found.offset <= largest_offset(size, np.sqrt(2 * found.cost), problem.dof):
         return f"the relative offset is {found.offset:.1e}, which is not below {CONVERGED:.0e}"
     return None

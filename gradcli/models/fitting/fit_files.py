@@ -97,10 +97,8 @@ def _residuals(found: Concluded, rows: Any, question: PosedFit, request: FitRequ
     table = {new_tables.free("row", table): data.rows[rows] + 1, **table}
     if found.solved is None:
         return new_tables.beside(table, _nothing(("value", "residual", "standardized", "leverage"), len(rows)))
-    ending, statistics, place = found.solved
-    value, first = problem.rows(ending.point)
-    first = first[:, ending.free]
-    said = residuals(value, first, problem.response, problem.sigma, statistics, place, problem.known)
+    solved = found.solved
+    said = residuals(solved.rows.chosen(solved.place), solved.statistics, solved.place, problem.known)
     return new_tables.beside(table, said)
 
 
@@ -122,9 +120,8 @@ def _predicted(found: Concluded, question: PosedFit, request: FitRequest, everyt
 
 def _bands(problem: Problem, solved: Solved, columns: Mapping[str, Any], count: int, sigma: Any) -> dict[str, Any]:
     """What is predicted for rows with these columns."""
-    ending, statistics, place = solved
-    value, first = problem.at(columns, count, ending.point)
-    return prediction(value, first[:, ending.free], sigma, statistics, place, problem.known)
+    value, first = problem.at(columns, count, solved.ending.point)
+    return prediction(value, first[:, solved.ending.free], sigma, solved.statistics, solved.place, problem.known)
 
 
 def _draw(path: str, found: Concluded, question: PosedFit, request: FitRequest, save: Callable[..., None]) -> None:

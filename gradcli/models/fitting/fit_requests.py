@@ -9,7 +9,7 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.data import DataTable
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fitted import Ending, Fit
-from gradcli.models.fitting.inference import Assumptions, Statistics
+from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
 
 
 class FitRequest(NamedTuple):
@@ -32,9 +32,10 @@ class FitRequest(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Where a search ended, and the statistics there, which stand at a `place` among some."""
+    """Where a search ended, and there the rows and the statistics, which both stand at a `place` among some."""
 
     ending: Ending
+    rows: Rows
     statistics: Statistics
     place: int = 0
 

@@ -6,28 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.models.fitting.inference import Assumptions, Statistics
+from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
+
+# Leverages that are nearer to 1 are 1: nothing but rounding is left of the residual.
+_ALL = 1e-12
 
 
-def residuals(
-    value: Any, first: Any, response: Any, sigma: Any, found: Statistics, index: int, known: Assumptions
-) -> dict[str, Any]:
-    """Of n rows the model's `value`, the `residual`, that over its standard error, and the leverage: how much of a change
-    of the response its fitted value follows.
+def residuals(rows: Rows, found: Statistics, index: int, known: Assumptions) -> dict[str, Any]:
+    """Of n rows of one fit the model's `value`, the `residual`, that over its standard error, nan where that is 0, and the
+    leverage: how much of a change of the response its fitted value follows.
 
-    `first` are the model's derivatives `[n, p]`, and the statistics those of the fit at `index`. Source: R. D. Cook and
-    S. Weisberg, Residuals and Influence in Regression, 1982, 2.2 and 4.
+    The statistics are those of the fit at `index`. Source: R. D. Cook and S. Weisberg, Residuals and Influence in
+    Regression, 1982, 2.2 and 4.
     """
-    residual = response - value
+    value, sigma, first = rows.value[0], rows.sigma[0], rows.first[0]
+    residual = rows.response[0] - value
     with np.errstate(all="ignore"):
-        deviation = sigma * (found.s[index] if known.is_scaled else 1.0) + 0 * value
+        deviation = sigma * (found.s[index] if known.is_scaled else 1.0)
         if known.family != "gaussian":
             deviation = np.sqrt(value if known.family == "poisson" else value * (1 - value))
         spread = found.information.covariance[index]
-        weights = 1 / np.broadcast_to(sigma, value.shape) if known.family == "gaussian" else 1 / deviation
-        scaled = first * weights[:, None]
-        leverage = np.clip(((scaled @ spread) * scaled).sum(axis=1), 0.0, 1.0)
-        standardized = residual / deviation / np.sqrt(1 - leverage)
+        scaled = first / (sigma if known.family == "gaussian" else deviation)[:, None]
+        leverage = ((scaled @ spread) * scaled).sum(axis=1)
+        left = 1 - leverage
+        standardized = residual / deviation / np.sqrt(np.where(left > _ALL, left, np.nan))
     return {"value": value, "residual": residual, "standardized": standardized, "leverage": leverage}
 
 

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.models.fitting.descent import descend, relative_offset
-from gradcli.models.fitting.estimation import ROUNDING
+from gradcli.models.fitting.convergence import largest_offset, relative_offset
+from gradcli.models.fitting.descent import descend
 from gradcli.models.fitting.inference import Rows, Statistics, statistics
 from gradcli.models.fitting.likelihoods import Cost
 from gradcli.models.fitting.linearisations import Linearised, linearised_at_once
+from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 
 # So many numbers of derivatives are in memory at a time.
@@ -90,18 +91,19 @@ class Stacked(Problem):
 
 
 class GroupFits(NamedTuple):
-    """Of g groups the points `[g, p]`, whether each is a minimum between its bounds, what the search took, and the
-    statistics."""
+    """Of g groups the points `[g, p]`, whether each is a minimum between its bounds, what the search took, the rows
+    there and the statistics."""
 
     points: Any
     converged: Any
     iterations: Any
     evaluations: Any
+    rows: Rows
     statistics: Statistics
 
 
-def fit_stacked(stacked: Stacked, start: Any, enough: float) -> GroupFits:
-    """Fit every group from the point `start` `[p]`; `enough` is the relative offset of a minimum."""
+def fit_stacked(stacked: Stacked, start: Any) -> GroupFits:
+    """Fit every group from the point `start` `[p]`."""
     g, p = len(stacked.real), len(stacked.parameters)
     at_once = max(1, _MOST // (stacked.count * (p + 1)))
 
@@ -121,17 +123,19 @@ def fit_stacked(stacked: Stacked, start: Any, enough: float) -> GroupFits:
     priors = None
     if np.isfinite(stacked.priors[1]).any():
         priors = stacked.prior_residuals(points), np.tile(stacked.priors[1], (g, 1))
-    found = statistics(
-        Rows(value, stacked.response, stacked.deviations, stacked.real, first, second, priors), stacked.known
-    )
+    rows = Rows(value, stacked.response, stacked.deviations, stacked.real, first, second, priors)
+    found = statistics(rows, stacked.known)
     pull, hessian = _gradient_and_hessian(stacked, points, value, first, second)
-    inside = np.sqrt((np.swapaxes(found.information.axes, 1, 2) @ pull[:, :, None])[:, :, 0] ** 2).sum(axis=1)
+    inside = np.linalg.norm((np.swapaxes(found.information.axes, 1, 2) @ pull[:, :, None])[:, :, 0], axis=1)
     costs = stacked.cost(value).value.sum(axis=1) + ((stacked.prior_residuals(points)) ** 2).sum(axis=1) / 2
-    offsets = relative_offset(inside, np.sqrt(2 * costs), p, dof)
     with np.errstate(all="ignore"):
-        minimum = (offsets < np.maximum(enough, _hidden_offset(stacked, value, costs, dof))) & _is_convex(hessian)
+        rest = np.sqrt(2 * costs)
+        size = np.sqrt((np.where(stacked.real, value / stacked.sigma, 0.0) ** 2).sum(axis=1) / rows.real.sum(axis=1))
+        minimum = relative_offset(inside, rest, p, dof) <= largest_offset(size, rest, dof)
+    minimum &= _is_convex(hessian)
     minimum &= ((points > stacked.low) & (points < stacked.high)).all(axis=1)
-    return GroupFits(points, minimum, ended.iterations + _STEPS, ended.evaluations + _STEPS + 1, found)
+    taken = ended.iterations + _STEPS, ended.evaluations + _STEPS + 1
+    return GroupFits(points, minimum, *taken, rows._replace(second=None), found)
 
 
 def _newton(stacked: Stacked, points: Any) -> Any:
@@ -150,23 +154,12 @@ def _gradient_and_hessian(stacked: Stacked, points: Any, value: Any, first: Any,
     """Those of the cost, `[g, p]` and `[g, p, p]`."""
     cost = stacked.cost(value)
     p = first.shape[-1]
-    i, j = np.triu_indices(p)
     with np.errstate(all="ignore"):
         pull = (cost.first[:, None, :] @ first)[:, 0] + stacked.prior_residuals(points) / stacked.priors[1]
         hessian = np.swapaxes(first, 1, 2) @ (cost.second[:, :, None] * first)
-        bent = (cost.first[:, None, :] @ second)[:, 0]
-        hessian[:, i, j] += bent
-        hessian[:, j, i] += np.where(i == j, 0.0, bent)
+        hessian += unpacked((cost.first[:, None, :] @ second)[:, 0], p)
         hessian[:, range(p), range(p)] += stacked.priors[1] ** -2.0
     return pull, hessian
-
-
-def _hidden_offset(stacked: Stacked, value: Any, costs: Any, dof: Any) -> Any:
-    """What rounding of the model's values makes of the relative offsets."""
-    count = stacked.real.sum(axis=1)
-    with np.errstate(all="ignore"):
-        spread = np.sqrt((np.where(stacked.real, value / stacked.sigma, 0.0) ** 2).sum(axis=1) / count)
-        return ROUNDING * spread / np.sqrt(2 * costs / np.maximum(dof, 1))
 
 
 def _is_convex(hessian: Any) -> Any:

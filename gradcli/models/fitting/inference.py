@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.models.fitting.curvatures import Curvatures, curvatures
 from gradcli.models.fitting.information import Information, factor_of_matrix, factor_of_rows, information
 from gradcli.models.fitting.likelihoods import Likelihood, likelihood
+from gradcli.models.fitting.packed_hessians import unpacked
 
 # Rows of a block, which stays in the caches.
 _BLOCK = 2**15
@@ -64,6 +65,14 @@ class Rows(NamedTuple):
     first: Any
     second: Any = None
     priors: tuple[Any, Any] | None = None
+
+    def chosen(self, index: int) -> Rows:
+        """Those of one fit alone that are there."""
+        there = self.real[index]
+        value, response, sigma, real, first = (part[index][there][None] for part in self[:5])
+        second = None if self.second is None else self.second[index][there][None]
+        priors = None if self.priors is None else (self.priors[0][index][None], self.priors[1][index][None])
+        return Rows(value, response, sigma, real, first, second, priors)
 
     def parts(self) -> Iterator[_Part]:
         """The rows, block by block."""
@@ -163,7 +172,6 @@ def _covariances(rows: Rows, known: Assumptions, variance: Any) -> tuple[Informa
     if known.is_least_squares:
         found = information(_factor([*(factor_of_rows(part.weighted) for part in rows.parts()), *before]), n)
         return found, found.covariance * (1.0 if known.absolute else variance[:, None, None])
-    i, j = np.triu_indices(p)
     observed, slopes = np.zeros((g, p, p)), []
     for part in rows.parts():
         own = part.place
@@ -171,9 +179,7 @@ def _covariances(rows: Rows, known: Assumptions, variance: Any) -> tuple[Informa
         first, second = cost.first * rows.real[:, own], cost.second * rows.real[:, own]
         observed += np.swapaxes(part.first, 1, 2) @ (second[:, :, None] * part.first)
         if part.second is not None:
-            bent = (first[:, None, :] @ part.second)[:, 0]
-            observed[:, i, j] += bent
-            observed[:, j, i] += np.where(i == j, 0.0, bent)
+            observed += unpacked((first[:, None, :] @ part.second)[:, 0], p)
         slopes.append(factor_of_rows(part.first * first[:, :, None]))
     if rows.priors is not None:
         observed[:, range(p), range(p)] += rows.priors[1] ** -2.0

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # Directions in which scaled columns are shorter than this, beside the longest, are rounding alone.
-_NOTHING = 1e-13
+NOTHING = 1e-13
 
 
 class Information(NamedTuple):
@@ -49,7 +49,7 @@ def information(factor: Any, rows: int) -> Information:
     """That of fits with the information Rᵀ R, for R as `[g, p, p]`, found from so many rows."""
     scales = _scales(np.linalg.norm(factor, axis=1))
     _, lengths, directions = np.linalg.svd(factor / scales[:, None, :])
-    nothing = lengths <= max(_NOTHING, rows**0.5 * np.finfo(float).eps) * lengths[:, :1]
+    nothing = lengths <= max(NOTHING, rows**0.5 * np.finfo(float).eps) * lengths[:, :1]
     with np.errstate(divide="ignore"):
         condition = lengths[:, 0] / np.where(nothing[:, -1], 0.0, lengths[:, -1])
     weighted = directions / np.where(nothing, np.inf, lengths)[:, :, None] / scales[:, None, :]

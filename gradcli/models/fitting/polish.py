@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.models.fitting.descent import relative_offset
+from gradcli.models.fitting.convergence import relative_offset
+from gradcli.models.fitting.information import NOTHING
 from gradcli.models.fitting.linearisations import Linearised, linearised, weights
+from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 
 # Rises of the cost, as parts of it, that rounding may make.
 _HIDDEN = 1e-9
-# Columns of the scaled Jacobian that are shorter than this beside the longest are rounding alone.
-NOTHING = 1e-13
 # A point is polished where the relative offset is below this: then the error by it is so much of a standard error.
 _DONE = 1e-10
 # So many rows have their second derivatives in memory at a time.
@@ -120,15 +120,13 @@ def _beyond(problem: Problem, point: Any) -> Any:
     """The Hessian of the cost `[p, p]` less that of Gauss and Newton."""
     np = arrays.numpy_namespace()
     p = len(point)
-    total, pairs = np.zeros((p, p)), np.zeros(p * (p + 1) // 2)
+    total, packed = np.zeros((p, p)), np.zeros(p * (p + 1) // 2)
     for start in range(0, problem.count, _ROWS):
         some = problem.with_rows(slice(start, start + _ROWS))
         value, first, second = some.second(point)
         cost = some.cost(value)
-        pairs += cost.first @ second
+        packed += cost.first @ second
         if not problem.known.is_least_squares:
             further = cost.second - weights(some, value, cost)
             total += (first * further[:, None]).T @ first
-    bent = np.zeros((p, p))
-    bent[np.triu_indices(p)] = pairs
-    return total + bent + np.triu(bent, 1).T
+    return total + unpacked(packed, p)

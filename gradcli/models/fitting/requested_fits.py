@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from gradcli import limits
-from gradcli.errors import BindingError, GradcliError, UsageError, did_you_mean
+from gradcli.errors import BindingError, EvaluationError, GradcliError, UsageError, did_you_mean
 from gradcli.models.data import Data
+from gradcli.models.fitting.convergence import message_of
 from gradcli.models.fitting.distance_fits import DistanceFit, check_predictors, distance_fit
-from gradcli.models.fitting.estimation import CONVERGED, SearchOptions, estimated, message_of
+from gradcli.models.fitting.estimation import SearchOptions, estimated
 from gradcli.models.fitting.fit_files import FitFiles, write
 from gradcli.models.fitting.fit_problems import PosedFit, names_of, posed
 from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Performed, Solved
 from gradcli.models.fitting.fitted import Ending, Starts, failed, fitted
 from gradcli.models.fitting.group_fits import Stacked, by_size, fit_stacked
-from gradcli.models.fitting.inference import Rows, Statistics, statistics
+from gradcli.models.fitting.inference import Rows, statistics
 from gradcli.models.fitting.model_texts import read_model
+from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.profiles import profile
 
@@ -43,6 +45,7 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
     everything = request.table.taken(names.needed, [request.by] if request.by else [], optional)
     data = everything.complete()
     question = posed(text, names, data, request.parameters, request.known, _sigma(request.sigma, data), request.limits)
+    check_predictors(question.problem, _deviations(request, data))
     if request.by is None:
         concluded = [_concluded(question, request, data, search)]
         groups = [np.arange(len(data.rows))]
@@ -80,6 +83,11 @@ def _sigma(said: str | float | None, data: Data) -> Any:
     return data.columns[said] if isinstance(said, str) else 1.0 if said is None else float(said)
 
 
+def _deviations(request: FitRequest, data: Data) -> dict[str, Any]:
+    """The standard deviations of the predictors."""
+    return {name: _sigma(said, data) for name, said in request.x_sigma.items()}
+
+
 def _grouped(keys: Sequence[str | None]) -> dict[str | None, Any]:
     """The places of the rows of each group, in the order in which the groups come."""
     codes: dict[str | None, int] = {}
@@ -100,14 +108,13 @@ def _concluded(
     problem = question.problem if rows is None else question.problem.with_rows(rows)
     if request.x_sigma:
         ending = estimated(problem, question.start, search)
-        deviations = {name: _sigma(said, data) for name, said in request.x_sigma.items()}
+        deviations = _deviations(request, data)
         if rows is not None:
             deviations = {name: s[rows] if np.ndim(s) else s for name, s in deviations.items()}
-        check_predictors(problem, deviations)
-        ending, found = _of_distances(problem, distance_fit(problem, deviations, ending.point), ending)
+        solved = _of_distances(problem, distance_fit(problem, deviations, ending.point), ending)
     else:
-        problem, ending, found = _of_rows(problem, question.start, search)
-    return _told(question, request, problem, Solved(ending, found), group)
+        problem, solved = _of_rows(problem, question.start, search)
+    return _told(question, request, problem, solved, group)
 
 
 def _has_unscaled_priors(problem: Problem) -> bool:
@@ -115,28 +122,28 @@ def _has_unscaled_priors(problem: Problem) -> bool:
     return problem.known.is_least_squares and problem.known.is_scaled and bool(np.isfinite(problem.priors[1]).any())
 
 
-def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Ending, Statistics]:
-    """The problem that is solved, where that ended, and what can be said of it. A prior is weighed against rows whose
+def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solved]:
+    """The problem that is solved, and its solution. A prior is weighed against rows whose
     standard deviation is the one that is estimated, again and again until that stays."""
-    ending = estimated(problem, start, search)
-    found = _statistics(problem, ending)
+    found = _solved(problem, estimated(problem, start, search))
     solved = problem
     if not _has_unscaled_priors(problem):
-        return solved, ending, found
+        return solved, found
     scale = 1.0
     for _ in range(_ROUNDS):
-        before, scale = scale, float(found.s[0])
+        before, scale = scale, float(found.statistics.s[0])
         if not (np.isfinite(scale) and scale > 0) or abs(scale - before) <= _SETTLED * scale:
             break
         solved = problem.with_scaled_priors(scale)
+        ending = found.ending
         again = estimated(solved, ending.point, search)
         ending = again._replace(
             iterations=ending.iterations + again.iterations,
             evaluations=ending.evaluations + again.evaluations,
             starts=ending.starts,
         )
-        found = _statistics(solved, ending)
-    return solved, ending, found
+        found = _solved(solved, ending)
+    return solved, found
 
 
 def _told(question: PosedFit, request: FitRequest, problem: Problem, solved: Solved, group: str | None) -> Concluded:
@@ -161,7 +168,7 @@ def _told(question: PosedFit, request: FitRequest, problem: Problem, solved: Sol
 
 def _profiled(problem: Problem, solved: Solved) -> tuple[tuple[Any, Any], bool]:
     """The ends of the intervals, and whether there is a lower minimum on the way to them."""
-    ending, found, index = solved
+    ending, found, index = solved.ending, solved.statistics, solved.place
     errors = np.zeros(len(ending.point))
     errors[ending.free] = np.sqrt(np.diagonal(found.covariance[index]))
     scale = float(found.s[index]) if problem.known.is_scaled else 1.0
@@ -169,12 +176,12 @@ def _profiled(problem: Problem, solved: Solved) -> tuple[tuple[Any, Any], bool]:
     return (ends.low, ends.high), ends.lower_found
 
 
-def _statistics(problem: Problem, ending: Ending) -> Statistics:
-    """What can be said of estimates."""
+def _solved(problem: Problem, ending: Ending) -> Solved:
+    """With what can be said of the estimates."""
     free = ending.free
     value, first, second = problem.second(ending.point)
     if not free.all():
-        i, j = np.triu_indices(len(free))
+        i, j = pairs(len(free))
         first, second = first[:, free], second[:, free[i] & free[j]]
     mean, u = problem.priors
     rows = Rows(
@@ -186,10 +193,10 @@ def _statistics(problem: Problem, ending: Ending) -> Statistics:
         second[None],
         ((ending.point - mean)[None, free], u[None, free]) if np.isfinite(u).any() else None,
     )
-    return statistics(rows, problem.known)
+    return Solved(ending, rows._replace(second=None), statistics(rows, problem.known))
 
 
-def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> tuple[Ending, Statistics]:
+def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> Solved:
     """Where a fit with errors of the predictors ended, which began where one without them did."""
     rows = Rows(
         found.value[None],
@@ -210,7 +217,8 @@ def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> tuple
     )
     # The density of a response about a tangent is none of the data.
     unknown = np.full(1, np.nan)
-    return ending, statistics(rows, problem.known)._replace(loglik=unknown, aic=unknown, bic=unknown)
+    said = statistics(rows, problem.known)._replace(loglik=unknown, aic=unknown, bic=unknown)
+    return Solved(ending, rows, said)
 
 
 def _of_groups(
@@ -222,15 +230,24 @@ def _of_groups(
         found = _together(question, request, groups, search)
     for group, rows in groups.items():
         if group not in found:
-            problem = question.problem.with_rows(rows)
-            try:
-                if problem.dof < 0:
-                    raise BindingError(f"{len(rows)} rows are too few for {len(question.start)} parameters")
-                found[group] = _concluded(question, request, data, search, rows, group)
-            except GradcliError as error:
-                names = question.names
-                found[group] = Concluded(failed(names, problem.fixed, len(rows), error.message, group), None)
+            found[group] = _of_group(question, request, data, search, rows, group)
     return [found[group] for group in groups]
+
+
+def _of_group(
+    question: PosedFit, request: FitRequest, data: Data, search: SearchOptions, rows: Any, group: str | None
+) -> Concluded:
+    """The fit of a group, or why its rows have none; what is wrong with the question is an error."""
+    problem = question.problem
+    least = problem.count - problem.dof
+    if len(rows) >= least:
+        try:
+            return _concluded(question, request, data, search, rows, group)
+        except EvaluationError as error:
+            reason = error.message
+    else:
+        reason = f"{len(rows)} rows are too few for {len(question.start)} parameters"
+    return Concluded(failed(question.names, problem.fixed, len(rows), reason, group), None)
 
 
 def _together(
@@ -251,7 +268,7 @@ def _together(
     for places in by_size([*enough.values()]):
         names = [every[place] for place in places]
         stacked = Stacked.of(problem, [enough[name] for name in names])
-        fits = fit_stacked(stacked, start, CONVERGED)
+        fits = fit_stacked(stacked, start)
         free = np.ones(len(start), "bool")
         endings = [
             Ending(point, free, True, message_of(None), iterations, evaluations, Starts(1, 1))
@@ -260,7 +277,7 @@ def _together(
         told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=names)
         for place, name in enumerate(names):
             if fits.converged[place]:
-                solved = Solved(endings[place], fits.statistics, place)
+                solved = Solved(endings[place], fits.rows, fits.statistics, place)
                 found[name] = Concluded(told[place], solved)
                 if request.profile:
                     found[name] = _told(question, request, problem.with_rows(enough[name]), solved, name)

@@ -1,0 +1,37 @@
+"""When a point is a minimum: the relative offset of Bates and Watts, and what rounding makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli import arrays
+
+# D. M. Bates and D. G. Watts, Technometrics 23 (1981) 179.
+CONVERGED = 1e-6
+# Of the root mean square of the model's values: what rounding makes of a residual.
+ROUNDING = 4 * 2.0**-52
+
+
+def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: Any) -> Any:
+    """The length of the residuals' part in the tangent plane over that of the rest, each over the root of its dimension:
+    how far it is to the minimum in units of the confidence region (D. M. Bates and D. G. Watts, Technometrics 23 (1981)
+    179)."""
+    np = arrays.numpy_namespace()
+    with np.errstate(all="ignore"):
+        found = np.abs(gradient_part) / np.sqrt(max(parameters, 1)) / (np.abs(rest) / np.sqrt(np.maximum(dof, 1)))
+    return np.where(gradient_part == 0, 0.0, found)
+
+
+def largest_offset(size: Any, rest: Any, dof: Any) -> Any:
+    """The largest relative offset of a minimum: where residuals of length `rest` are rounding of the model's
+    values, whose root mean square is `size`, both over the standard deviations, it is what that makes of it."""
+    np = arrays.numpy_namespace()
+    with np.errstate(all="ignore"):
+        return np.fmax(CONVERGED, ROUNDING * size / (np.abs(rest) / np.sqrt(np.maximum(dof, 1))))
+
+
+def message_of(reason: str | None) -> str:
+    """How a search ended, in words; the reason is why it is not known to be at a minimum."""
+    if reason is not None:
+        return f"not converged: {reason}"
+    return f"converged: relative offset below {CONVERGED:.0e}, positive-definite Hessian"
