@@ -59,6 +59,9 @@ class TestValues:
         found = gradcli.propagate("x", {"x": f"~{family}"}, samples=1e5)
         assert found.monte_carlo.mean == pytest.approx(found.value, abs=0.02 * found.u)
         assert found.monte_carlo.u == pytest.approx(found.u, rel=0.02)
+        # To second order the variance of a square has all moments to the fourth, and is exact.
+        found = gradcli.propagate("x**2", {"x": f"~{family}"}, samples=1e5)
+        assert found.monte_carlo.u == pytest.approx(found.second_order.u, rel=0.03)
 
     def test_observations_of_a_file(self, run, tmp_path):
         (tmp_path / "d.csv").write_text("x,y\n1,2\n2,4\n3,3\n4,\n")
@@ -183,6 +186,30 @@ class TestResults:
         # To order 4 in u, of an exponential (GUM, 5.1.2, note).
         found = gradcli.propagate("exp(x)", {"x": (0.0, 0.1)})
         assert found.second_order.u**2 == pytest.approx(0.01 + 1.5e-4)
+
+    @pytest.mark.parametrize(
+        ("value", "mean", "u"),
+        [
+            ("~uniform(-1, 1)", 1 / 3, math.sqrt(4 / 45)),
+            ("~arcsine(-1, 1)", 1 / 2, math.sqrt(1 / 8)),
+            ("~exponential(1)", 2, math.sqrt(20)),
+            ("~triangular(0, 1, 1)", 1 / 2, math.sqrt(1 / 3 - 1 / 4)),
+            ("~lognormal(0, 0.5)", math.exp(0.5), math.sqrt(math.exp(2) - math.exp(1))),
+            ("0±1", 1, math.sqrt(2)),
+        ],
+    )
+    def test_the_second_order_of_a_square_is_exact_for_each_distribution(self, value, mean, u):
+        found = gradcli.models.propagate("x**2", {"x": value}).second_order
+        assert (found.mean, found.u) == (pytest.approx(mean), pytest.approx(u))
+
+    def test_the_second_order_of_correlated_inputs_is_that_of_normal_ones(self):
+        values = {"x": "~uniform(-1, 1)", "y": "0±1"}
+        found = gradcli.models.propagate("x**2 + y", values, correlation={"x,y": 0.5}).second_order
+        assert found.u**2 == pytest.approx(1 + 2 / 9)
+
+    def test_what_has_no_value_has_no_uncertainty(self, run):
+        record = run("propagate", "log(x)", "x=-1±0.1", "--json").json
+        assert (record["value"], record["u"], record["dof"]) == ("NaN", "NaN", "NaN")
 
     def test_warnings(self, run):
         found = run("propagate", "x**2", "x=0±1", "--json").json
@@ -332,6 +359,14 @@ class TestRows:
             pytest.approx(math.hypot(0.2, 0.8)), pytest.approx(0.2 * math.sqrt(14)), None, None
         ]  # fmt: skip
         assert "2 of 4 rows failed" in outcome.err
+
+    def test_squares_out_of_range(self, run, tmp_path):
+        path = tmp_path / "t.csv"
+        path.write_text("x,u_x,y,u_y\n1,3e-170,2,4e-170\n1,3e200,2,4e200\n")
+        outcome = run("map", "x+y", str(path), "--propagate", "--no-grad", "--only")
+        assert [float(line.split(",")[1]) for line in outcome.out.splitlines()[1:]] == pytest.approx(
+            [5e-170, 5e200], rel=1e-12, abs=0
+        )
 
     def test_tables_of_python(self):
         table = {"x": np.array([1.0, 2.0]), "u_x": np.array([0.1, 0.2])}

@@ -62,9 +62,10 @@ def combined(results: RowResults, of_rows: Mapping[str, Any], of_all: Mapping[st
 
 
 def _combined(value: Any, derivatives: Mapping[str, Any], uncertainties: Mapping[str, Any], absent: Any) -> Any:
-    """Those of the `value` `[n, …]`, by derivatives `[n, …, …]` and uncertainties of n rows or of one for all."""
+    """Those of the `value` `[n, …]`, by derivatives `[n, …, …]` and uncertainties of n rows or of one for all; also where
+    squares are out of range."""
     np = arrays.numpy_namespace()
-    variance = np.zeros(value.shape)
+    u_combined = np.zeros(value.shape)
     for name, derivative in derivatives.items():
         u = uncertainties[name]
         if u.ndim > 1 and u.shape[1:] != derivative.shape[value.ndim :]:
@@ -72,8 +73,10 @@ def _combined(value: Any, derivatives: Mapping[str, Any], uncertainties: Mapping
                 f"'{PREFIX}{name}' has the shape {list(u.shape[1:])}, and '{name}' {list(derivative.shape[value.ndim :])}"
             )
         further = derivative.shape[value.ndim :] if u.ndim > 1 else (1,) * (derivative.ndim - value.ndim)
-        squares = (derivative * u.reshape(len(u), *[1] * (value.ndim - 1), *further)) ** 2
+        contributions = derivative * u.reshape(len(u), *[1] * (value.ndim - 1), *further)
         if name in absent:
-            squares[absent[name]] = 0.0
-        variance += squares.sum(tuple(range(value.ndim, derivative.ndim)))
-    return np.sqrt(variance)
+            contributions[absent[name]] = 0.0
+        if derivative.ndim > value.ndim:
+            contributions = np.hypot.reduce(contributions.reshape(*value.shape, -1), axis=-1)
+        np.hypot(u_combined, contributions, out=u_combined)
+    return u_combined

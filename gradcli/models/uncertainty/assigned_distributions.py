@@ -23,13 +23,14 @@ class Family(NamedTuple):
     """The distributions of a name: `shown` are its parameters in words, of which the last `optional` may be left out.
 
     The functions take the parameters one by one: whether they are some, the mean and the variance, also of exact fractions,
-    and numbers drawn, which has a generator of NumPy and how many before them.
+    the skewness and the excess kurtosis, and numbers drawn, which has a generator of NumPy and how many before them.
     """
 
     shown: str
     valid: Callable[..., bool]
     mean: Callable[..., float]
     variance: Callable[..., float]
+    shape: Callable[..., tuple[float, float]]
     draw: Callable[..., Any]
     optional: int = 0
 
@@ -48,6 +49,11 @@ class Distribution(NamedTuple):
     def u(self) -> float:
         """The standard uncertainty."""
         return math.sqrt(FAMILIES[self.name].variance(*self.parameters))
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        """The skewness and the excess kurtosis, both 0 for what is normal."""
+        return FAMILIES[self.name].shape(*self.parameters)
 
     def draw(self, generator: Any, size: int) -> Any:
         """So many numbers of it, by a generator of NumPy."""
@@ -111,6 +117,30 @@ def _triangular_variance(low: float, high: float, mode: float | None = None) -> 
     return ((high - low) ** 2 - (top - low) * (high - top)) / 18
 
 
+def _triangular_shape(low: float, high: float, mode: float | None = None) -> tuple[float, float]:
+    # With the limits at -1 and 1, which changes neither.
+    top = (_mode(low, high, mode) - _middle(low, high)) / ((high - low) / 2)
+    return math.sqrt(2) * 2 * top * (top**2 - 9) / (5 * (3 + top**2) ** 1.5), -0.6
+
+
+def _trapezoidal_shape(low: float, high: float, beta: float) -> tuple[float, float]:
+    # The sum of two uniform quantities, whose fourth cumulants are -1.2 times the squares of their variances.
+    first, second = (1 + beta) ** 2, (1 - beta) ** 2
+    return 0.0, -1.2 * (first**2 + second**2) / (first + second) ** 2
+
+
+def _curvilinear_shape(low: float, high: float, inexact: float) -> tuple[float, float]:
+    # A uniform quantity of half the width w (1 - d v), where v is uniform from -1 to 1.
+    d = inexact / ((high - low) / 2)
+    square, fourth = 1 + d**2 / 3, 1 + 2 * d**2 + d**4 / 5
+    return 0.0, 1.8 * fourth / square**2 - 3
+
+
+def _lognormal_shape(mu: float, sigma: float) -> tuple[float, float]:
+    w = math.exp(sigma**2)
+    return (w + 2) * math.sqrt(math.expm1(sigma**2)), w * w * (w * w + 2 * w + 3) - 6
+
+
 def _triangular(generator: Any, size: int, low: float, high: float, mode: float | None = None) -> Any:
     return generator.triangular(low, _mode(low, high, mode), high, size)
 
@@ -151,6 +181,7 @@ FAMILIES = {
         lambda mean, u: u >= 0,
         lambda mean, u: mean,
         lambda mean, u: u**2,
+        lambda mean, u: (0.0, 0.0),
         lambda generator, size, mean, u: generator.normal(mean, u, size),
     ),
     "uniform": Family(
@@ -158,6 +189,7 @@ FAMILIES = {
         _ordered,
         _middle,
         lambda low, high: (high - low) ** 2 / 12,
+        lambda low, high: (0.0, -1.2),
         lambda generator, size, low, high: generator.uniform(low, high, size),
     ),
     "triangular": Family(
@@ -165,6 +197,7 @@ FAMILIES = {
         lambda low, high, mode=None: low < high and low <= _mode(low, high, mode) <= high,
         lambda low, high, mode=None: (low + high + _mode(low, high, mode)) / 3,
         _triangular_variance,
+        _triangular_shape,
         _triangular,
         optional=1,
     ),
@@ -174,6 +207,7 @@ FAMILIES = {
         lambda low, high, beta: low < high and 0 <= beta <= 1,
         _middle,
         lambda low, high, beta: (high - low) ** 2 * (1 + beta**2) / 24,
+        _trapezoidal_shape,
         _trapezoidal,
     ),
     # JCGM 101, 6.4.3: limits that are known to within d.
@@ -182,15 +216,24 @@ FAMILIES = {
         lambda low, high, d: 0 < 2 * d < high - low,
         _middle,
         lambda low, high, d: (high - low) ** 2 / 12 + d**2 / 9,
+        _curvilinear_shape,
         _curvilinear,
     ),
     # JCGM 101, 6.4.6: what swings between limits as a sine.
-    "arcsine": Family("low, high", _ordered, _middle, lambda low, high: (high - low) ** 2 / 8, _arcsine),
+    "arcsine": Family(
+        "low, high",
+        _ordered,
+        _middle,
+        lambda low, high: (high - low) ** 2 / 8,
+        lambda low, high: (0.0, -1.5),
+        _arcsine,
+    ),
     "lognormal": Family(
         "mu, sigma",
         lambda mu, sigma: sigma >= 0,
         lambda mu, sigma: _exp(mu + sigma**2 / 2),
         lambda mu, sigma: _expm1(sigma**2) * _exp(2 * mu + sigma**2),
+        _lognormal_shape,
         lambda generator, size, mu, sigma: generator.lognormal(mu, sigma, size),
     ),
     "exponential": Family(
@@ -198,6 +241,7 @@ FAMILIES = {
         lambda mean: mean > 0,
         lambda mean: mean,
         lambda mean: mean**2,
+        lambda mean: (2.0, 6.0),
         lambda generator, size, mean: generator.exponential(mean, size),
     ),
     "gamma": Family(
@@ -205,6 +249,7 @@ FAMILIES = {
         lambda shape, scale: shape > 0 and scale > 0,
         lambda shape, scale: shape * scale,
         lambda shape, scale: shape * scale**2,
+        lambda shape, scale: (2 / math.sqrt(shape), 6 / shape),
         lambda generator, size, shape, scale: generator.gamma(shape, scale, size),
     ),
 }

@@ -34,7 +34,7 @@ def norm(numbers: Any) -> float:
 def _effective_dof(quantities: Quantities, squares: Any) -> float:
     total = float(squares.sum())
     if not total > 0:
-        return math.inf
+        return math.nan if math.isnan(total) else math.inf
     weights = squares / total
     inverse = 0.0
     for block in quantities.blocks:
@@ -45,9 +45,12 @@ def _effective_dof(quantities: Quantities, squares: Any) -> float:
 
 
 def coverage_factor(level: float, dof: float) -> float:
-    """The quantile of Student's distribution for an interval on both sides, of the normal one where `dof` is infinite."""
+    """The quantile of Student's distribution for an interval on both sides, of the normal one where `dof` is infinite; nan
+    where it is."""
     from scipy import special
 
+    if math.isnan(dof):
+        return dof
     if math.isinf(dof):
         return float(special.ndtri((1 + level) / 2))
     return float(special.stdtrit(whole_dof(dof), (1 + level) / 2))

@@ -68,6 +68,17 @@ class Quantities(NamedTuple):
             found[..., block.places] = (independent[..., block.places] @ block.factor.T) * self.u[block.places]
         return found
 
+    def moments(self) -> tuple[Any, Any]:
+        """The skewness and the excess kurtosis `[n]` of the independent quantities of which the inputs are made: those of
+        the assigned distributions, and 0, as of what is normal, where none is or where an input is correlated."""
+        np = arrays.numpy_namespace()
+        found = np.zeros((2, self.packing.size))
+        for place, assigned in self.distributions.items():
+            found[:, place] = assigned.shape
+        for block in self.blocks:
+            found[:, block.places] = 0.0
+        return found[0], found[1]
+
 
 def quantity(text: str, offset: int, whole: str, read: Read) -> Quantity:
     """What a text says of an input, which starts at `offset` of `whole`. Raises BindingError, with the place, where it

@@ -29,8 +29,9 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
     """For each result, `value` `[m]`, whose sensitivities by independent quantities of variance 1 are `scaled` `[m, n]`;
     None where something in the program has no series, or it would take more than the limits of the run.
 
-    With H the Hessian and T the third derivative by those quantities z, which are normal, the mean is f + tr H / 2, and the
-    variance |g|² + tr H² / 2 + sum over i, k of g_i T_ikk: the GUM's terms, for correlated inputs too.
+    With H the Hessian and T the third derivative by those quantities z, the mean is f + tr H / 2, and the variance
+    |g|² + tr H² / 2 + sum over i, k of g_i T_ikk, the GUM's terms for what is normal, for correlated inputs too, and, with
+    the skewness s_i and the excess kurtosis e_i of z_i, the sum over i of s_i g_i H_ii + e_i (H_ii² / 4 + g_i T_iii / 3).
     """
     np = arrays.numpy_namespace()
 
@@ -45,15 +46,19 @@ def second_order(program: Module, quantities: Quantities, value: Any, scaled: An
             along = gradients_along(function, quantities.mean, directions[with_numbers], len(value))
     except (LimitError, NotBatchableError, NotImplementedError, NotRecordableError, EvaluationError, ShapeError):
         return None
+    skewness, excess = (numbers[with_numbers] for numbers in quantities.moments())
     found = []
     for f, g, second, third in zip(value.tolist(), scaled[:, with_numbers], along.second, along.third):
         hessian = second @ directions[with_numbers].T
         size = size_of(np.append(g, hessian))
-        step = (g / size) @ directions[with_numbers]
-        variance = ((g / size) ** 2).sum() + 0.5 * ((hessian / size) ** 2).sum() + (third @ step).sum() / size
+        g, hessian = g / size, hessian / size
+        step = g @ directions[with_numbers]
+        own, own_third = np.diagonal(hessian), (third / size * directions[with_numbers]).sum(1)
+        variance = (g**2).sum() + 0.5 * (hessian**2).sum() + (third @ step).sum() / size
+        variance += (skewness * g * own + excess * (own**2 / 4 + g * own_third / 3)).sum()
         # Where the third derivative takes more away than there is, the expansion says nothing.
         u = size * math.sqrt(variance) if variance >= 0 else math.nan
-        found.append(SecondOrder(f + 0.5 * float(np.trace(hessian)), u))
+        found.append(SecondOrder(f + 0.5 * size * float(np.trace(hessian)), u))
     return found
 
 

@@ -290,6 +290,8 @@ class _Linear(NamedTuple):
             for shape, jacobian in zip(inputs.packing.shapes.values(), (found.jacobian or {}).values())
         ]
         sensitivities = np.concatenate(columns, 1)
+        # The formula of a derivative may have a number where the value has none, as that of log(-1) has.
+        sensitivities[np.isnan(value.ravel())] = np.nan
         labels = _labels(module, value.shape)
         return cls(labels, value.ndim > 0, value.ravel(), sensitivities, inputs.scaled(sensitivities), found.warnings)
 
