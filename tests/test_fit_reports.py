@@ -317,3 +317,14 @@ def test_a_question_that_is_wrong_stops_the_fits_of_groups(run: Run) -> None:
     done = run("fit", MODEL, str(PUROMYCIN), "V=200", "K=0.05", "--by", "state", "--x-sigma", "rate=1")
     assert (done.status, done.out) == (2, "")
     assert "is no column that the model reads" in done.err
+
+
+def test_a_group_is_not_kept_in_a_minimum_that_another_has() -> None:
+    draw = np.random.default_rng(4)
+    x = np.tile(np.linspace(0, 6, 40), (6, 1))
+    rates = draw.uniform(1, 9, (6, 1))
+    y = 2 * np.sin(rates * x + 1) + draw.normal(0, 0.1, x.shape)
+    data = {"x": x.ravel(), "y": y.ravel(), "run": np.repeat(range(6), 40)}
+    fits = gradcli.fit("y ~ a*sin(w*x + p)", data, by="run")
+    assert [fit.s for fit in fits] == pytest.approx([0.1] * 6, rel=0.3)
+    assert [fit.estimates["w"].value for fit in fits] == pytest.approx(rates.ravel(), rel=0.02)

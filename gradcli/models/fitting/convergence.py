@@ -10,6 +10,8 @@ from gradcli import arrays
 CONVERGED = 1e-6
 # Of the root mean square of the model's values: what rounding makes of a residual.
 ROUNDING = 4 * 2.0**-52
+# Costs that differ by so little, as parts of them, are of the same minimum.
+_SAME = 1e-6
 
 
 def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: Any) -> Any:
@@ -28,6 +30,15 @@ def largest_offset(size: Any, rest: Any, dof: Any) -> Any:
     np = arrays.numpy_namespace()
     with np.errstate(all="ignore"):
         return np.fmax(CONVERGED, ROUNDING * size / (np.abs(rest) / np.sqrt(np.maximum(dof, 1))))
+
+
+def of_one_minimum(costs: Any, cost: Any, size: Any) -> Any:
+    """Which costs are those of the same minimum as another, by all that rounding lets tell; `size` is the length of the
+    responses over their standard deviations."""
+    np = arrays.numpy_namespace()
+    with np.errstate(invalid="ignore"):
+        root = np.sqrt(np.abs(cost))
+        return np.abs(np.sqrt(np.abs(costs)) - root) <= _SAME * root + ROUNDING * size
 
 
 def message_of(reason: str | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ExitStatus, LimitError
-from gradcli.models.fitting.convergence import CONVERGED, ROUNDING, largest_offset, message_of
+from gradcli.models.fitting.convergence import CONVERGED, ROUNDING, largest_offset, message_of, of_one_minimum
 from gradcli.models.fitting.descent import Descended, descend
 from gradcli.models.fitting.fitted import Ending, Starts
 from gradcli.models.fitting.linear_parameters import linear_parameters
@@ -17,14 +17,12 @@ from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.start_values import start_values
 from gradcli.models.results import Watcher
 
-# Costs that differ by so little, as parts of them, are of the same minimum.
-_SAME = 1e-6
 # So many rows tell from where to go on, where there are far more: for one point, and for each of several.
 _ROWS_OF_ONE, _ROWS_OF_MANY = 2**14, 2**11
 # Steps of one search, and of each of many.
 _MOST_STEPS, _LEAST_STEPS = 400, 100
 # The first steps, beside the points, from points that are found.
-_REACH = 1.0
+REACH = 1.0
 # Points of which the lowest are brought to full precision, where several are tried.
 _POLISHED = 4
 
@@ -45,7 +43,7 @@ class _Way(NamedTuple):
 
 
 # One after the other, until one comes to a minimum.
-_WAYS = (_Way(False, 1.0), _Way(True, 0.3), _Way(False, 0.3), _Way(False, 100.0), _Way(True, 100.0))
+WAYS = (_Way(False, 1.0), _Way(True, 0.3), _Way(False, 0.3), _Way(False, 100.0), _Way(True, 100.0))
 
 
 class _Found(NamedTuple):
@@ -68,7 +66,7 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
         if failed.error.exit_status is ExitStatus.USAGE or isinstance(failed.error, LimitError):
             # It is the program's, not the numbers', and would be that of every row at every point.
             raise failed.error
-    linear = _projectable(problem, np.where(np.isnan(start), 1.0, start))
+    linear = projectable(problem, np.where(np.isnan(start), 1.0, start))
     unknown = [i for i in np.flatnonzero(np.isnan(start)) if i not in linear]
     if unknown:
         found = _from_many(problem, start, linear, search)
@@ -78,7 +76,7 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
     if failure is not None:
         raise failure
     given = not np.isnan(start).any()
-    found = _from_one(problem, point, linear, [way for way in _WAYS if given or way.projected], search)
+    found = _from_one(problem, point, linear, [way for way in WAYS if given or way.projected], search)
     if found.reason is None:
         return _ending(found, [])
     try:
@@ -97,7 +95,7 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
 
 def local(problem: Problem, point: Any) -> Ending:
     """The minimum near a point `[p]`, from there alone."""
-    return _ending(_from_one(problem, point, [], _WAYS[:1], SearchOptions()), [])
+    return _ending(_from_one(problem, point, [], WAYS[:1], SearchOptions()), [])
 
 
 def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
@@ -114,7 +112,7 @@ def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
     )
 
 
-def _projectable(problem: Problem, point: Any) -> list[int]:
+def projectable(problem: Problem, point: Any) -> list[int]:
     """The linear parameters that least squares gives: none under other likelihoods, nor between bounds."""
     np = arrays.numpy_namespace()
     if not problem.known.is_least_squares:
@@ -141,7 +139,7 @@ def _from_one(
             break
     if best is None:
         # No parameter is linear, and there is nothing to vary without a start.
-        return _from_one(problem, point, linear, _WAYS[:1], search)
+        return _from_one(problem, point, linear, WAYS[:1], search)
     return _Found(*best, iterations, evaluations, 1, int(best[1] is None))
 
 
@@ -177,12 +175,12 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
     """The lowest minimum that is found from several points; where there are many rows, some of them tell which."""
     np = arrays.numpy_namespace()
     points = start_values(problem, start, linear, search.starts, search.seed)
-    descended = _descended(problem.sampled(_ROWS_OF_MANY), points, linear, _REACH, search)
+    descended = _descended(problem.sampled(_ROWS_OF_MANY), points, linear, REACH, search)
     iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())
     best: tuple[Polished, str | None] | None = None
     agreed = 0
     for i in _lowest(problem, descended, linear):
-        settled = _settled(problem, descended.points[i], linear, _REACH, search)
+        settled = _settled(problem, descended.points[i], linear, REACH, search)
         iterations += settled.iterations
         evaluations += settled.evaluations
         reason = _reason(problem, settled)
@@ -190,7 +188,7 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
             best is None or (reason is None, -settled.cost) > (best[1] is None, -best[0].cost)
         ):
             best = settled, reason
-            agreed = int(_same(problem, descended.costs, descended.costs[i]).sum())
+            agreed = int(of_one_minimum(descended.costs, descended.costs[i], _size(problem)).sum())
     if best is None:
         raise EvaluationError(
             f"the model has no finite value at any of {len(points)} starts that were tried",
@@ -200,28 +198,31 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
 
 
 def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> list[int]:
-    """Where searches ended lowest, one for each cost. Of several with the same, which exchange parameters or turn their
-    signs, that with the fewest below 0, and the first in the order of those that are not linear."""
+    """Where searches ended lowest, one for each cost."""
     np = arrays.numpy_namespace()
-    others = [i for i in range(descended.points.shape[1]) if i not in linear]
     found: list[int] = []
     costs = np.where(np.isfinite(descended.costs), descended.costs, np.inf)
     left = np.isfinite(costs)
     while left.any() and len(found) < _POLISHED:
-        same = np.flatnonzero(left & _same(problem, costs, costs[left].min()))
-        # Rounding must not tell which comes first.
-        points = {int(i): [float(f"{number:.4g}") for number in descended.points[i]] for i in same}
-        found.append(min(points, key=lambda i: (sum(b < 0 for b in points[i]), *(points[i][k] for k in others))))
+        same = np.flatnonzero(left & of_one_minimum(costs, costs[left].min(), _size(problem)))
+        found.append(int(same[plainest(descended.points[same], linear)]))
         left[same] = False
     return found
 
 
-def _same(problem: Problem, costs: Any, cost: float) -> Any:
-    """Which costs are those of the same minimum as another, by all that rounding lets tell."""
+def plainest(points: Any, linear: Sequence[int]) -> int:
+    """Of points `[k, p]` of one cost, which exchange parameters or turn their signs, that with the fewest below 0, and the
+    first in the order of those that are not `linear`."""
+    others = [i for i in range(points.shape[1]) if i not in linear]
+    # Rounding must not tell which comes first.
+    rounded = [[float(f"{number:.4g}") for number in point] for point in points.tolist()]
+    return min(range(len(points)), key=lambda i: (sum(b < 0 for b in rounded[i]), *(rounded[i][k] for k in others)))
+
+
+def _size(problem: Problem) -> float:
+    """The length of the responses over their standard deviations."""
     np = arrays.numpy_namespace()
-    hidden = ROUNDING * np.sqrt(np.sum((problem.response / problem.sigma) ** 2))
-    with np.errstate(invalid="ignore"):
-        return np.abs(np.sqrt(np.abs(costs)) - np.sqrt(abs(cost))) <= _SAME * np.sqrt(abs(cost)) + hidden
+    return float(np.sqrt(np.sum((problem.response / problem.sigma) ** 2)))
 
 
 def _reason(problem: Problem, found: Polished) -> str | None:

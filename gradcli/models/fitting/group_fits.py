@@ -1,122 +1,103 @@
-"""A fit for each group of rows, of many groups at once: their parameters are columns beside the data."""
+"""A fit for each group of rows, of many groups at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.models.fitting.convergence import largest_offset, relative_offset
+from gradcli.models.fitting.convergence import ROUNDING, largest_offset, of_one_minimum, relative_offset
 from gradcli.models.fitting.descent import descend
+from gradcli.models.fitting.estimation import REACH, WAYS, SearchOptions, plainest, projectable
 from gradcli.models.fitting.inference import Rows, Statistics, statistics
-from gradcli.models.fitting.likelihoods import Cost
-from gradcli.models.fitting.linearisations import Linearised, linearised_at_once
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.stacked_problems import Stacked
+from gradcli.models.fitting.start_values import hypercube, without_linear
 
-# So many numbers of derivatives are in memory at a time.
-_MOST = 2**22
 # A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision.
 _NEAR, _STEPS = 1e-4, 2
-
-
-class Stacked(Problem):
-    """The problems of g groups of a problem's rows, up to m rows in each: columns and responses are `[g, m]`, and `real`
-    `[g, m]` says which of the rows there are; of others `sigma` is infinite, and `deviations` are finite. A point of each group is `[g, p]`."""
-
-    real: Any
-    deviations: Any
-
-    @classmethod
-    def of(cls, problem: Problem, groups: Sequence[Any]) -> Stacked:
-        """That of groups, each of which is the places of its rows."""
-        counts = np.array([len(rows) for rows in groups])
-        m = counts.max()
-        real = np.arange(m) < counts[:, None]
-        # A row that is not there is the last one that is.
-        ends = np.cumsum(counts)
-        places = np.concatenate(groups)[(ends - counts)[:, None] + np.minimum(np.arange(m), counts[:, None] - 1)]
-        found = cls.__new__(cls)
-        found.__dict__.update(problem.with_rows(places).__dict__)
-        found.real = real
-        found.deviations = np.broadcast_to(np.asarray(found.sigma, "float64"), real.shape)
-        found.sigma = np.where(real, found.deviations, np.inf)
-        return found
-
-    @property
-    def count(self) -> int:
-        return int(self.real.shape[1])
-
-    def chosen(self, which: Any) -> Stacked:
-        """Those of some of the groups."""
-        return self._part(which)
-
-    def with_rows(self, rows: Any) -> Stacked:
-        return self._part((slice(None), rows))
-
-    def _part(self, key: Any) -> Stacked:
-        found = Stacked.__new__(Stacked)
-        found.__dict__.update(self.__dict__)
-        found.columns = {name: column[key] for name, column in self.columns.items()}
-        found.response, found.real = self.response[key], self.real[key]
-        found.sigma, found.deviations = self.sigma[key], self.deviations[key]
-        return found
-
-    def columns_of(self, points: Any) -> tuple[Any, list[Any]]:
-        found = self._first.run(*self._inputs(points), rows=self.real.size)
-        first = self._by_group(found, self.parameters)
-        return self._values(found).reshape(self.real.shape), [first[..., i] for i in range(first.shape[-1])]
-
-    def second_of(self, points: Any) -> tuple[Any, Any, Any]:
-        """The values `[g, m]`, the derivatives `[g, m, p]`, and the second derivatives by pairs of parameters `[g, m, k]`."""
-        found = self._second.run(*self._inputs(points), rows=self.real.size)
-        keys = [key for key in self._second.keys if "," in key]
-        return (
-            self._values(found).reshape(self.real.shape),
-            self._by_group(found, self.parameters),
-            self._by_group(found, keys),
-        )
-
-    def cost(self, value: Any) -> Cost:
-        return Cost(*(np.where(self.real, part, 0.0) for part in super().cost(value)))
-
-    def _inputs(self, points: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        columns = {name: column.ravel() for name, column in self.columns.items()}
-        columns |= {name: np.repeat(points[:, i], self.count) for i, name in enumerate(self.parameters)}
-        return columns, self.fixed
-
-    def _by_group(self, found: Any, keys: Sequence[str]) -> Any:
-        return self.stacked(found, keys, self.real.size).reshape(*self.real.shape, len(keys))
+# Eigenvalues that are smaller than this beside the largest are rounding alone.
+_SINGULAR = 1e-15
+# Of points in the order of their costs those from which a group is searched: near to each other and far.
+_RANKS = (0, 1, 2, 4, 8, 16, 32)
+# So many points there are to choose from.
+_CANDIDATES = 256
 
 
 class GroupFits(NamedTuple):
-    """Of g groups the points `[g, p]`, whether each is a minimum between its bounds, what the search took, the rows
-    there and the statistics."""
+    """Of g groups the points `[g, p]`, whether each is a minimum between its bounds that all searches of the group ended
+    at, how many these were, what they took, the rows there and the statistics."""
 
     points: Any
     converged: Any
+    starts: int
     iterations: Any
     evaluations: Any
     rows: Rows
     statistics: Statistics
 
 
-def fit_stacked(stacked: Stacked, start: Any) -> GroupFits:
-    """Fit every group from the point `start` `[p]`."""
-    g, p = len(stacked.real), len(stacked.parameters)
-    at_once = max(1, _MOST // (stacked.count * (p + 1)))
+class GroupSearch(NamedTuple):
+    """How to search each group: from at most so many of the `candidates` `[k, p]`, with the `linear` parameters projected
+    out, and first steps that are `reach` times as long as the point."""
 
-    def linearise(points: Any, which: Any) -> Linearised:
-        parts = [
-            linearised_at_once(stacked.chosen(which[i : i + at_once]), points[i : i + at_once])
-            for i in range(0, len(which), at_once)
-        ]
-        return parts[0] if len(parts) == 1 else Linearised(*map(np.concatenate, zip(*parts)))
+    candidates: Any
+    linear: Sequence[int]
+    reach: float
+    most: int = len(_RANKS)
 
+
+def planned(problem: Problem, start: Any, search: SearchOptions) -> GroupSearch:
+    """The first way in which a group that is alone is searched, from a `start` `[p]` that is nan for parameters without
+    one; where these are not linear, it is from fewer points, which are the same for all groups."""
+    unknown = np.isnan(start)
+    if not unknown.any():
+        return GroupSearch(start[None], (), WAYS[0].reach)
+    linear = projectable(problem, np.where(unknown, 1.0, start))
+    if unknown[[i for i in range(len(start)) if i not in linear]].any():
+        candidates = hypercube(problem, start, linear, _CANDIDATES, search.seed)
+        return GroupSearch(candidates, linear, REACH, min(search.starts, len(_RANKS)))
+    point = np.clip(np.where(unknown, 0.0, start), problem.low, problem.high)
+    return GroupSearch(point[None], linear, WAYS[1].reach)
+
+
+def _starts(stacked: Stacked, plan: GroupSearch) -> Any:
+    """Points `[g, m, p]` to search each group from."""
+    g, k = len(stacked.real), len(plan.candidates)
+    if k == 1:
+        return np.tile(plan.candidates, (g, 1, 1))
+    found = stacked.linearised(np.tile(plan.candidates, (g, 1)), np.repeat(np.arange(g), k))
+    costs = without_linear(found, plan.linear).reshape(g, k)
+    order = np.argsort(np.where(np.isfinite(costs), costs, np.inf), axis=1, kind="stable")
+    return plan.candidates[order[:, _RANKS[: plan.most]]]
+
+
+def fit_stacked(stacked: Stacked, plan: GroupSearch) -> GroupFits:
+    """Fit every group."""
+    starts = _starts(stacked, plan)
+    g, m, p = starts.shape
+    every = np.arange(g)
     dof = stacked.real.sum(axis=1) - p + int(np.isfinite(stacked.priors[1]).sum())
-    ended = descend(linearise, np.tile(start, (g, 1)), dof, low=stacked.low, high=stacked.high, reach=1.0, enough=_NEAR)
-    points = ended.points
+    ended = descend(
+        lambda points, which: stacked.linearised(points, which // m),
+        starts.reshape(-1, p),
+        np.repeat(dof, m),
+        linear=plan.linear,
+        low=stacked.low,
+        high=stacked.high,
+        reach=plan.reach,
+        enough=_NEAR,
+    )
+    ends = np.where(np.isfinite(ended.costs), ended.costs, np.inf).reshape(g, m)
+    lowest = ends.min(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        size = np.sqrt(((stacked.response / stacked.sigma) ** 2).sum(axis=1))
+    agreed = of_one_minimum(ends, lowest, size[:, None]).all(axis=1)
+    points = ended.points.reshape(g, m, p)
+    best = [plainest(own, plan.linear) for own in points] if m > 1 else np.zeros(g, int)
+    points = points[every, best]
     for _ in range(_STEPS):
         points = _newton(stacked, points)
     value, first, second = stacked.second_of(points)
@@ -130,23 +111,32 @@ def fit_stacked(stacked: Stacked, start: Any) -> GroupFits:
     costs = stacked.cost(value).value.sum(axis=1) + ((stacked.prior_residuals(points)) ** 2).sum(axis=1) / 2
     with np.errstate(all="ignore"):
         rest = np.sqrt(2 * costs)
-        size = np.sqrt((np.where(stacked.real, value / stacked.sigma, 0.0) ** 2).sum(axis=1) / rows.real.sum(axis=1))
+        size = np.sqrt((np.where(stacked.real, value / stacked.sigma, 0.0) ** 2).sum(axis=1) / found.n)
         minimum = relative_offset(inside, rest, p, dof) <= largest_offset(size, rest, dof)
-    minimum &= _is_convex(hessian)
+        effects = np.sqrt(((first / stacked.sigma[:, :, None]) ** 2).sum(axis=1) / found.n[:, None])
+        lost = ~(effects * np.maximum(np.abs(points), 1) > ROUNDING * size[:, None]) & np.isinf(stacked.priors[1])
+    minimum &= (
+        agreed & ~lost.any(axis=1) & np.isfinite(found.information.condition) & (_scaled_axes(hessian)[1][:, 0] > 0)
+    )
     minimum &= ((points > stacked.low) & (points < stacked.high)).all(axis=1)
-    taken = ended.iterations + _STEPS, ended.evaluations + _STEPS + 1
-    return GroupFits(points, minimum, *taken, rows._replace(second=None), found)
+    iterations, evaluations = ended.iterations.reshape(g, m).sum(axis=1), ended.evaluations.reshape(g, m).sum(axis=1)
+    taken = iterations + _STEPS, evaluations + _STEPS + 1
+    return GroupFits(points, minimum, m, *taken, rows._replace(second=None), found)
 
 
 def _newton(stacked: Stacked, points: Any) -> Any:
     """The points after a step of Newton's method, where that has a minimum to go to."""
-    pull, hessian = _gradient_and_hessian(stacked, points, *stacked.second_of(points))
-    moved = points.copy()
-    convex = _is_convex(hessian)
     with np.errstate(all="ignore"):
-        lengths = np.sqrt(np.einsum("gii->gi", hessian[convex]))
-        scaled = hessian[convex] / lengths[:, :, None] / lengths[:, None, :]
-        moved[convex] -= np.linalg.solve(scaled, (pull[convex] / lengths)[:, :, None])[:, :, 0] / lengths
+        return _stepped(stacked, points, *_gradient_and_hessian(stacked, points, *stacked.second_of(points)))
+
+
+def _stepped(stacked: Stacked, points: Any, pull: Any, hessian: Any) -> Any:
+    moved = points.copy()
+    lengths, values, vectors = _scaled_axes(hessian)
+    convex = values[:, 0] > 0
+    along = np.swapaxes(vectors, 1, 2) @ (pull / lengths)[:, :, None]
+    step = (vectors @ (along / values[:, :, None]))[:, :, 0] / lengths
+    moved[convex] -= step[convex]
     return np.clip(moved, stacked.low, stacked.high)
 
 
@@ -162,19 +152,14 @@ def _gradient_and_hessian(stacked: Stacked, points: Any, value: Any, first: Any,
     return pull, hessian
 
 
-def _is_convex(hessian: Any) -> Any:
-    """Which matrices are positive definite."""
+def _scaled_axes(hessian: Any) -> tuple[Any, Any, Any]:
+    """The scales `[g, p]` by which the diagonal of matrices is 1, and the eigenvalues, the least first, and eigenvectors
+    of what is left of them; values of 0 where a matrix is not positive definite, as far as rounding lets tell."""
     with np.errstate(all="ignore"):
         lengths = np.sqrt(np.einsum("gii->gi", hessian))
-        hessian = hessian / lengths[:, :, None] / lengths[:, None, :]
-    convex = np.isfinite(hessian).all(axis=(1, 2))
-    convex[convex] = np.linalg.eigvalsh(hessian[convex])[:, 0] > 0
-    return convex
-
-
-def by_size(groups: Sequence[Any]) -> Iterator[list[int]]:
-    """The numbers of groups that are alike in size, up to a factor of 2."""
-    sizes: dict[int, list[int]] = {}
-    for number, rows in enumerate(groups):
-        sizes.setdefault((len(rows) - 1).bit_length(), []).append(number)
-    yield from sizes.values()
+        scaled = hessian / lengths[:, :, None] / lengths[:, None, :]
+    finite = np.isfinite(scaled).all(axis=(1, 2))
+    scaled[~finite] = 0.0
+    values, vectors = np.linalg.eigh(scaled)
+    values[values[:, 0] <= values[:, -1] * _SINGULAR] = 0.0
+    return lengths, values, vectors

@@ -119,9 +119,7 @@ class Problem:
             columns = {name: np.tile(column, g) for name, column in self.columns.items()}
             columns |= {name: np.repeat(points[:, i], n) for i, name in enumerate(self.parameters)}
             found = self._first.run(columns, self.fixed, rows=g * n)
-        derivatives = [_derivative(found, name) for name in self.parameters]
-        nothing = np.zeros((g, n)) if any(d is None for d in derivatives) else None
-        return self._values(found).reshape(g, n), [nothing if d is None else d.reshape(g, n) for d in derivatives]
+        return self._by_row(found, (g, n))
 
     def second(self, point: Any) -> tuple[Any, Any, Any]:
         """As `rows`, and the second derivatives `[n, k]`, by each pair of parameters once, as `numpy.triu_indices` has
@@ -164,6 +162,12 @@ class Problem:
         """How far points `[…, p]` are from what is known before, in standard deviations."""
         mean, u = self.priors
         return (points - mean) / u
+
+    def _by_row(self, found: RowResults, shape: tuple[int, int]) -> tuple[Any, list[Any]]:
+        np = arrays.numpy_namespace()
+        derivatives = [_derivative(found, name) for name in self.parameters]
+        nothing = np.zeros(shape) if any(d is None for d in derivatives) else None
+        return self._values(found).reshape(shape), [nothing if d is None else d.reshape(shape) for d in derivatives]
 
     def _values(self, found: RowResults) -> Any:
         np = arrays.numpy_namespace()

@@ -17,12 +17,13 @@ from gradcli.models.fitting.fit_files import FitFiles, write
 from gradcli.models.fitting.fit_problems import PosedFit, names_of, posed
 from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Performed, Solved
 from gradcli.models.fitting.fitted import Ending, Starts, failed, fitted
-from gradcli.models.fitting.group_fits import Stacked, by_size, fit_stacked
+from gradcli.models.fitting.group_fits import fit_stacked, planned
 from gradcli.models.fitting.inference import Rows, statistics
 from gradcli.models.fitting.model_texts import read_model
 from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.profiles import profile
+from gradcli.models.fitting.stacked_problems import Stacked, by_size
 
 # How often a fit is done again with another scale of its rows, and when that is settled.
 _ROUNDS, _SETTLED = 100, 1e-12
@@ -253,25 +254,24 @@ def _of_group(
 def _together(
     question: PosedFit, request: FitRequest, groups: Mapping[str | None, Any], search: SearchOptions
 ) -> dict[str | None, Concluded]:
-    """The fits of groups that come to a minimum from the start that is given, or else from where all rows are fitted
-    best."""
-    problem, start = question.problem, question.start
-    if np.isnan(start).any():
-        try:
-            start = estimated(problem, start, search).point
-        except GradcliError:
-            return {}
+    """The fits of groups whose searches leave no doubt: from the start that is given, or else from several that all end
+    at one minimum."""
+    problem = question.problem
+    try:
+        plan = planned(problem, question.start, search)
+    except GradcliError:
+        return {}
     found: dict[str | None, Concluded] = {}
     least = problem.count - problem.dof
     enough = {group: rows for group, rows in groups.items() if len(rows) >= least}
     every = [*enough]
     for places in by_size([*enough.values()]):
         names = [every[place] for place in places]
-        stacked = Stacked.of(problem, [enough[name] for name in names])
-        fits = fit_stacked(stacked, start)
-        free = np.ones(len(start), "bool")
+        fits = fit_stacked(Stacked.of(problem, [enough[name] for name in names]), plan)
+        free = np.ones(len(question.start), "bool")
+        starts = Starts(fits.starts, fits.starts)
         endings = [
-            Ending(point, free, True, message_of(None), iterations, evaluations, Starts(1, 1))
+            Ending(point, free, True, message_of(None), iterations, evaluations, starts)
             for point, iterations, evaluations in zip(fits.points, fits.iterations.tolist(), fits.evaluations.tolist())
         ]
         told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=names)

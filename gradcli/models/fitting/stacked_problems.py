@@ -1,0 +1,101 @@
+"""The problems of many groups of rows as one: their parameters are columns beside the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.models.fitting.likelihoods import Cost
+from gradcli.models.fitting.linearisations import Linearised, linearised_at_once
+from gradcli.models.fitting.problems import Problem
+
+# So many numbers of derivatives are in memory at a time.
+_MOST = 2**22
+
+
+class Stacked(Problem):
+    """The problems of g groups of a problem's rows, up to m rows in each: columns and responses are `[g, m]`, and `real`
+    `[g, m]` says which of the rows there are; of others `sigma` is infinite, and `deviations` are finite. A point of each group is `[g, p]`."""
+
+    real: Any
+    deviations: Any
+
+    @classmethod
+    def of(cls, problem: Problem, groups: Sequence[Any]) -> Stacked:
+        """That of groups, each of which is the places of its rows."""
+        counts = np.array([len(rows) for rows in groups])
+        m = counts.max()
+        real = np.arange(m) < counts[:, None]
+        # A row that is not there is the last one that is.
+        ends = np.cumsum(counts)
+        places = np.concatenate(groups)[(ends - counts)[:, None] + np.minimum(np.arange(m), counts[:, None] - 1)]
+        found = cls.__new__(cls)
+        found.__dict__.update(problem.with_rows(places).__dict__)
+        found.real = real
+        found.deviations = np.broadcast_to(np.asarray(found.sigma, "float64"), real.shape)
+        found.sigma = np.where(real, found.deviations, np.inf)
+        return found
+
+    @property
+    def count(self) -> int:
+        return int(self.real.shape[1])
+
+    def chosen(self, which: Any) -> Stacked:
+        """Those of some of the groups."""
+        return self._part(which)
+
+    def with_rows(self, rows: Any) -> Stacked:
+        return self._part((slice(None), rows))
+
+    def _part(self, key: Any) -> Stacked:
+        found = Stacked.__new__(Stacked)
+        found.__dict__.update(self.__dict__)
+        found.columns = {name: column[key] for name, column in self.columns.items()}
+        found.response, found.real = self.response[key], self.real[key]
+        found.sigma, found.deviations = self.sigma[key], self.deviations[key]
+        return found
+
+    def columns_of(self, points: Any) -> tuple[Any, list[Any]]:
+        return self._by_row(self._first.run(*self._inputs(points), rows=self.real.size), self.real.shape)
+
+    def second_of(self, points: Any) -> tuple[Any, Any, Any]:
+        """The values `[g, m]`, the derivatives `[g, m, p]`, and the second derivatives by pairs of parameters `[g, m, k]`."""
+        found = self._second.run(*self._inputs(points), rows=self.real.size)
+        keys = [key for key in self._second.keys if "," in key]
+        return (
+            self._values(found).reshape(self.real.shape),
+            self._by_group(found, self.parameters),
+            self._by_group(found, keys),
+        )
+
+    def cost(self, value: Any) -> Cost:
+        return Cost(*(np.where(self.real, part, 0.0) for part in super().cost(value)))
+
+    def _inputs(self, points: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        columns = {name: column.ravel() for name, column in self.columns.items()}
+        columns |= {name: np.repeat(points[:, i], self.count) for i, name in enumerate(self.parameters)}
+        return columns, self.fixed
+
+    def _by_group(self, found: Any, keys: Sequence[str]) -> Any:
+        return self.stacked(found, keys, self.real.size).reshape(*self.real.shape, len(keys))
+
+    def linearised(self, points: Any, which: Any) -> Linearised:
+        """That of the groups at the places `which` `[k]`, each at its point of `[k, p]`."""
+        at_once = max(1, _MOST // (self.count * (len(self.parameters) + 1)))
+        every, parts = np.arange(len(self.real)), []
+        for start in range(0, len(which), at_once):
+            own = slice(start, start + at_once)
+            # Mostly they are all of them, of which no copy is needed.
+            some = self if np.array_equal(which[own], every) else self.chosen(which[own])
+            parts.append(linearised_at_once(some, points[own]))
+        return parts[0] if len(parts) == 1 else Linearised(*map(np.concatenate, zip(*parts)))
+
+
+def by_size(groups: Sequence[Any]) -> Iterator[list[int]]:
+    """The numbers of groups that are alike in size, up to a factor of 2."""
+    sizes: dict[int, list[int]] = {}
+    for number, rows in enumerate(groups):
+        sizes.setdefault((len(rows) - 1).bit_length(), []).append(number)
+    yield from sizes.values()
