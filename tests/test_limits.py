@@ -301,6 +301,13 @@ def test_bessel_functions_of_higher_orders_are_charged_by_them(run):
     assert run("eval", "sum(diff(j0(x), x, 2))", *words).status == 1
 
 
+def test_bessel_functions_of_high_orders_far_out_are_charged_by_them(run):
+    assert run("eval", "sum(yv(1e6, x))", "x=[1e16]").status == 0
+    outcome = run("eval", "sum(yv(1e9, x))", "x=[1e16]")
+    assert outcome.status == 1
+    assert "array elements" in outcome.err
+
+
 def test_zeta_is_charged_by_its_powers_of_logarithms(run):
     assert "steps" in run("eval", "zeta(x, n=1e9)", "x=0.5").err
     assert run("eval", "zeta(x, n=1000)", "x=3", "--max-steps", "20000").status == 0

@@ -182,5 +182,6 @@ def _of_python(text: str, point: Point) -> Any:
         text = text.replace("np.float64(", "np.longdouble(").replace(", float)", ", np.longdouble)")
     exec(text, scope)
     function = next(f for n, f in scope.items() if n.startswith("derivative_"))
-    # A name that is read where nothing runs is a parameter too.
-    return function(*(point.leaves.get(n, np.nan) for n in inspect.signature(function).parameters))
+    # A word of Python has an underscore behind it, and a name that is read where nothing runs is a parameter too.
+    values = {**{f"{n}_": v for n, v in point.leaves.items()}, **point.leaves}
+    return function(*(values.get(n, np.nan) for n in inspect.signature(function).parameters))
