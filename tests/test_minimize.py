@@ -261,8 +261,105 @@ def test_wrong_arguments(options: dict[str, Any], kind: type[Exception], message
         gradcli.minimize("x**2", x=1, **options)
 
 
-def test_an_inflection_is_no_minimum(run):
-    assert run("minimize", "x**3", "x=1", "--json").json["kind"] == "flat"
+@pytest.mark.parametrize(
+    "words", [("x**3", "x=1"), ("x**3 + y**2", "x=1", "y=2"), ("floor(x)", "x=1.5"), ("exp(-x**2)", "x=30", "--max")]
+)
+def test_an_inflection_and_a_step_are_no_minima(run, words):
+    done = run("minimize", *words, "--json")
+    assert (done.status, done.json["kind"]) == (1, "flat")
+    assert "along a direction without curvature" in done.json["message"]
+
+
+@pytest.mark.parametrize("words", [("(x + y)**4", "x=1", "y=1"), ("x**4 + x**5", "x=0.1"), ("0*x", "x=1")])
+def test_a_flat_minimum_is_one(run, words):
+    assert asked(run, *words)["kind"] == "flat"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("abs(x)", "x=1"),
+        ("abs(x)", "x=0.3"),
+        ("abs(x) + x**2", "x=0.3"),
+        ("maximum(x, -2*x)", "x=0.3"),
+        ("abs(x) + abs(y)*2", "x=0.3", "y=0"),
+        ("norm(x)", "x=[1,2]"),
+        ("-abs(x - c)", "x=1", "c=1", "--max", "--sensitivity", "c"),
+    ],
+)
+def test_a_minimum_that_is_not_smooth_is_said_to_be_that(run, words):
+    found = asked(run, *words)
+    assert (found["kind"], found["eigenvalues"]) == ("kink", {"min": None, "max": None})
+    assert "0 is among its subgradients" in found["message"]
+    assert "c" not in words or found["sensitivity"]["c"]["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-abs(x)", "x=0"), "the objective is not smooth there, and falls from there"),
+        (("abs(x)", "x=0", "--max"), "the objective is not smooth there, and rises from there"),
+    ],
+)
+def test_a_kink_that_is_no_minimum(run, words, message):
+    done = run("minimize", *words, "--json")
+    assert (done.status, done.json["message"]) == (1, message)
+
+
+def test_a_minimum_that_is_flat_has_no_sensitivity_and_is_not_lost(run, tmp_path):
+    steps = tmp_path / "steps.csv"
+    found = asked(run, "(x + y - c)**2", "x=1", "y=2", "c=1", "--sensitivity", "c", "--trace", str(steps))
+    moved = found["sensitivity"]["c"]
+    assert (moved["value"], moved["point"]) == (None, {"x": None, "y": None})
+    assert "the Hessian is singular there" in moved["reason"]
+    assert steps.exists()
+
+
+@pytest.mark.parametrize("held", [("--subject-to", "x <= 1"), ("--bounds", "x=:1")])
+def test_a_constraint_that_is_only_touched_leaves_no_derivative_of_the_point(run, held):
+    """The point is c for c < 1, and 1 for c > 1."""
+    found = asked(run, "(x - c)**2", "x=0", "c=1", "--sensitivity", "c", *held)
+    moved = found["sensitivity"]["c"]
+    assert (moved["value"], moved["point"]) == (0.0, {"x": None})
+    assert "only touched" in moved["reason"]
+    assert "-0.0" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("x**2 - y**2 + y**4", "x=1", "y=0", "--method", "sgd", "--lr", "0.1", "--steps", "40"), "lead to a saddle"),
+        (("x**2 - y**2 + y**4", "x=0", "y=0", "--method", "sgd"), "the point is a saddle"),
+        (("x**2", "x=1", "--method", "sgd", "--lr", "1e-12"), "the gradient is still 1 of that at the start"),
+    ],
+)
+def test_steps_that_lead_to_no_minimum_are_said_to(run, words, message):
+    done = run("minimize", *words, "--json")
+    assert (done.status, done.json["converged"]) == (1, False)
+    assert message in done.json["message"]
+
+
+def test_a_bound_that_holds_a_maximum(run):
+    found = asked(run, "-(x - 3)**2 + y", "x=0", "y=1", "--max", "--bounds", "x=0:1,y=1:1")
+    assert found["message"] == "a maximum that bounds hold"
+    assert found["multipliers"] == {"x <= 1.0": 4.0, "y = 1.0": 1.0}
+
+
+def test_a_start_that_falls_without_a_bound_is_no_matter_of_minima(run):
+    done = run("minimize", "x**3 - x", "x=1", "--global", "--json")
+    assert (done.status, done.json["minima"]) == (1, 1)
+    assert done.json["message"] == "the objective falls without a bound"
+
+
+def test_a_constraint_without_a_value_at_the_start(run):
+    done = run("minimize", "x + y", "x=-1", "y=1", "--subject-to", "y >= 1 + log(x)")
+    assert (done.status, done.out) == (1, "")
+    assert "the constraint 'y >= 1 + log(x)' has no value at the start" in done.err
+    assert "  | 1 + log(x)\n  |     ^^^^^^\n" in done.err
+
+
+def test_a_constraint_without_a_gradient_at_the_start_is_left(run):
+    assert asked(run, "x + y", "x=0", "y=1", "--subject-to", "sqrt(x) + y >= 1")["value"] == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize("program", ["exp(-x)", "atan(x)"])

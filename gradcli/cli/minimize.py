@@ -154,7 +154,8 @@ def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:
     else:
         model_report.tell(_tables(found), environment)
     if not found.converged:
-        raise EvaluationError(f"no minimum was found: {found.message}", hint="the best point is printed")
+        what = "maximum" if options.max else "minimum"
+        raise EvaluationError(f"no {what} was found: {found.message}", hint="the best point is printed")
     return ExitStatus.SUCCESS
 
 
@@ -180,7 +181,11 @@ def _tables(found: Minimum) -> list[Table]:
             rows.append(("…", f"{len(found.multipliers) - len(rows):,} more"))
         tables.append(Table(("active", "multiplier"), rows))
     for name, moved in (found.sensitivity or {}).items():
-        rows = [("value", number_text(moved.value)), *((n, number_text(d)) for n, d in moved.point.items())]
+        derivatives = {"value": moved.value} if moved.value is not None else {}
+        derivatives |= {n: d for n, d in moved.point.items() if d is not None}
+        rows = [(n, number_text(d)) for n, d in derivatives.items()]
+        if moved.reason is not None:
+            rows.append(("point" if rows else "all", f"none: {moved.reason}"))
         tables.append(Table(("of", f"derivative by {name}"), rows))
     return tables
 

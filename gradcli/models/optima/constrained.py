@@ -13,7 +13,7 @@ from gradcli.models.optima import searches
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
-from gradcli.models.optima.optimality import Active, active, infeasible, is_stationary
+from gradcli.models.optima.optimality import Active, active, curvature, infeasible, is_stationary
 from gradcli.models.results import Watcher
 
 _MOST_POLISHING = 30
@@ -75,13 +75,12 @@ def _violation(constraints: Constraints, x: Any) -> float:
 
 
 def _is_minimum(objective: Objective, constraints: Constraints, found: SearchEnd, low: Any, high: Any) -> bool:
-    from gradcli.models.optima.optimality import kind
-
     there = active(found.gradient, constraints, found.point, low, high)
     hessian = lagrangian_hessian(objective, constraints, found.point, there)
     if not is_stationary(objective, found, there.slope, None):
         return False
-    return kind(found.value, found.point, hessian, there.fixed, there.normals[there.holding], "minimum") != "saddle"
+    normals = there.normals[there.holding]
+    return hessian is None or curvature(found.value, found.point, hessian, ~there.fixed, normals) != "down"
 
 
 def lagrangian_hessian(objective: Objective, constraints: Constraints, x: Any, there: Active) -> Any:

@@ -10,6 +10,7 @@ from gradcli import arrays
 from gradcli.errors import EvaluationError, LimitError, ProgramSyntaxError, Span
 from gradcli.models.optima.objectives import matrix
 from gradcli.models.packing import Packing
+from gradcli.run import session
 from gradcli.run.programs import CompiledProgram
 
 _RELATION = re.compile(r"<=|>=|==|!=|<|>|=")
@@ -80,9 +81,8 @@ def _signs(text: str) -> Iterator[tuple[int, str]]:
 class _Constraint:
     def __init__(self, relation: Relation, compile: Compile) -> None:
         self.relation = relation
-        for side in (relation.left, relation.right):
-            # What is wrong with it is shown as it was written.
-            compile(side)
+        # What is wrong with a side is shown as it was written.
+        self.sides = [compile(side) for side in (relation.left, relation.right)]
         self.program = compile(relation.residual)
         self.weights = "weight"
         while self.weights in self.program.inputs:
@@ -108,9 +108,13 @@ class Constraints:
         return [*dict.fromkeys(name for each in self._all for name in each.program.inputs)]
 
     def begin(self, x: Any) -> Any:
-        """The residuals at the start, from which it is known how many there are. Raises what is wrong with them."""
+        """The residuals at the start, from which it is known how many there are. Raises what is wrong with them, and
+        EvaluationError where one has no value."""
         np = arrays.numpy_namespace()
         found = [np.asarray(each.program(**self._values(x, each))) for each in self._all]
+        for each, value in zip(self._all, found):
+            if np.isnan(value).any():
+                raise self._without_value(x, each)
         self._sizes = [value.size for value in found]
         self.is_equation = np.repeat(np.array([each.relation.is_equation for each in self._all], "bool"), self._sizes)
         self.labels = [
@@ -137,7 +141,8 @@ class Constraints:
         return np.concatenate(parts)
 
     def jacobian(self, x: Any, packing: Packing | None = None) -> Any:
-        """The derivatives `[m, n]` of the residuals by what is varied, or by the constants of another packing."""
+        """The derivatives `[m, n]` of the residuals by what is varied, or by the constants of another packing; nan where
+        there are none."""
         np = arrays.numpy_namespace()
         packing = packing or self.packing
         places = packing.places()
@@ -145,7 +150,14 @@ class Constraints:
         for each, size in zip(self._all, self._sizes):
             values = self._values(x, each)
             part = np.zeros((size, packing.size))
-            for name, found in each.program.jacobian(values, [n for n in packing.shapes if n in values]).items():
+            try:
+                derivatives = each.program.jacobian(values, [n for n in packing.shapes if n in values])
+            except LimitError:
+                raise
+            except EvaluationError:
+                part[:] = np.nan
+                derivatives = {}
+            for name, found in derivatives.items():
                 if found is not None:
                     place = places[name]
                     part[:, place] = np.reshape(found, (size, place.stop - place.start))
@@ -153,7 +165,7 @@ class Constraints:
         return np.concatenate(rows)
 
     def hessian(self, x: Any, weights: Any, packing: Packing | None = None) -> Any:
-        """The second derivatives `[n, n]` of the residuals, in a sum with `weights`."""
+        """The second derivatives `[n, n]` of the residuals, in a sum with `weights`; nan where there are none."""
         np = arrays.numpy_namespace()
         packing = packing or self.packing
         total = np.zeros((packing.size, packing.size))
@@ -164,15 +176,36 @@ class Constraints:
                 continue
             values = self._values(x, each)
             names = [name for name in packing.shapes if name in values]
-            shape = np.shape(each.program(**values))
-            values[each.weights] = own.reshape(shape) if shape else float(own[0])
-            total += matrix(packing, each.weighted.hessian(values, names))
+            try:
+                shape = np.shape(each.program(**values))
+                values[each.weights] = own.reshape(shape) if shape else float(own[0])
+                total += matrix(packing, each.weighted.hessian(values, names))
+            except LimitError:
+                raise
+            except EvaluationError:
+                total[:] = np.nan
         return total
 
     def violation(self, residuals: Any) -> Any:
         """How far each residual `[m]` is from what it may be."""
         np = arrays.numpy_namespace()
         return np.where(self.is_equation, abs(residuals), np.maximum(residuals, 0.0))
+
+    def _without_value(self, x: Any, each: _Constraint) -> EvaluationError:
+        values = self._values(x, each)
+        for side in each.sides:
+            given = {n: arrays.asarray(v, "float64") for n, v in values.items() if n in side.inputs}
+            told = session.run(session.EvaluationRequest(side.program, given, gradient=False)).warnings
+            found = next((w for w in told if w.code == "nonfinite"), None)
+            if found is not None:
+                break
+        return EvaluationError(
+            f"the constraint '{each.relation.text}' has no value at the start"
+            + (f": {found.message}" if found else ""),
+            hint="start where it has one",
+            span=found and found.span,
+            source=side.program.source if found else None,
+        )
 
     def _values(self, x: Any, each: _Constraint) -> dict[str, Any]:
         known = {**self.constants, **self.packing.named(x)}

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
+from gradcli.models.optima.optimality import infeasible
 from gradcli.models.optima.posing import PosedObjective
 from gradcli.models.optima.verdicts import judged
 from gradcli.models.results import Watcher
@@ -27,24 +28,35 @@ def search_globally(posed: PosedObjective, method: str, most: int, seed: int, wa
     between the bounds, where there are such, and around the given start, which is the first of them."""
     np = arrays.numpy_namespace()
     found: list[SearchEnd] = []
-    first: SearchEnd | None = None
+    failed: list[SearchEnd] = []
     spent = 0
     for number, start in enumerate(_starts(posed, seed)):
         if not math.isfinite(posed.objective.value_and_gradient(start)[0]):
             continue
         ended = search(posed, start, method, most if not number else min(most, _SHORT), watch)
         spent += ended.iterations
-        if judged(posed, ended).converged:
-            found.append(ended)
-        elif first is None:
-            first = ended
+        (found if judged(posed, ended).converged else failed).append(ended)
     different: list[SearchEnd] = []
     for each in sorted(found, key=lambda each: each.value):
         if not any(_is_same(each, other, np) for other in different):
             different.append(each)
-    lowest = different[0] if different else first
-    assert lowest is not None
+    lowest = different[0] if different else failed[0]
+    # What came deeper than all minima is no end of a search, and says that there is no lowest one where it has none.
+    deeper = [end for end in failed if _is_below(posed, end, lowest)]
+    if deeper:
+        deepest = min(deeper, key=lambda end: end.value)
+        ended = search(posed, deepest.point, method, most, watch) if math.isfinite(deepest.value) else deepest
+        spent += ended.iterations
+        lowest = ended if _is_below(posed, ended, lowest) else deepest
+        if judged(posed, lowest).converged:
+            different.append(lowest)
     return lowest._replace(iterations=spent), len(different)
+
+
+def _is_below(posed: PosedObjective, end: SearchEnd, lowest: SearchEnd) -> bool:
+    if not end.value < lowest.value - _APART * (1.0 + abs(lowest.value)):
+        return False
+    return not len(posed.constraints) or not infeasible(posed.constraints, end.point).any()
 
 
 def _is_same(one: SearchEnd, other: SearchEnd, np: Any) -> bool:

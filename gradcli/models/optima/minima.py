@@ -16,7 +16,7 @@ from gradcli.models.optima.local_search import search
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.posing import MinimizeRequest, PosedObjective, posed
 from gradcli.models.optima.sensitivities import Sensitivity, sensitivities
-from gradcli.models.optima.training import STOCHASTIC, Training, train
+from gradcli.models.optima.training import STOCHASTIC, Training, of_training, train
 from gradcli.models.optima.verdicts import judged
 from gradcli.models.packing import Bounds
 from gradcli.models.results import Iteration, Watcher
@@ -34,8 +34,8 @@ class Minimum:
 
     `point` is by name, `gradient_norm` that of what bounds and constraints leave of the gradient, and `eigenvalues` have
     the smallest (`min`) and the largest (`max`) of the Hessian, of the Lagrangian where constraints are active; None for
-    one that is unknown. `kind` is "minimum", "saddle", "flat" or "bound", with `max=True` "maximum" for the first, and None
-    where the gradient does not vanish.
+    one that is unknown. `kind` is "minimum", "saddle", "flat", "bound" or "kink", where it is not smooth; with `max=True`
+    "maximum" for the first, and None where the gradient does not vanish.
     `multipliers` are by the text of each constraint and bound that is active, `sensitivity` by constant, `minima` how
     many different ones a global search has found, and `left_out` how many rows of data lack a number. What nobody asked
     for is None.
@@ -166,14 +166,14 @@ def _result(
     evaluations = objective.evaluations
     verdict = judged(problem, found)
     there = verdict.active
-    converged, message = verdict.converged, verdict.message
-    if training.method in STOCHASTIC:
-        converged, message = found.converged, found.message
-    eigenvalues = optimality.eigenvalues(verdict.hessian, None if len(constraints) else objective, x)
+    trained = of_training(found, verdict) if training.method in STOCHASTIC else None
+    converged, message = trained or (verdict.converged, verdict.message)
+    by_products = None if len(constraints) or verdict.kind == "kink" else objective
+    eigenvalues = optimality.eigenvalues(verdict.hessian, by_products, x)
     if objective.sign < 0:
         least, most = eigenvalues["min"], eigenvalues["max"]
         eigenvalues = {"min": None if most is None else -most, "max": None if least is None else -least}
-    moved = sensitivities(objective, constraints, x, there, constants) if constants and converged else None
+    moved = sensitivities(problem, x, verdict, constants) if constants and converged else None
     return Minimum(
         objective.sign * found.value,
         objective.packing.named(x),
@@ -199,7 +199,7 @@ def _multipliers(problem: PosedObjective, there: optimality.Active, x: Any) -> d
     found = {problem.constraints.labels[n]: float(m) for n, m in zip(there.numbers, there.multipliers)}
     labels = problem.objective.packing.labels() if there.fixed.any() else []
     for place in np.flatnonzero(there.fixed):
-        at_low = x[place] <= problem.low[place]
-        bound = f"{'>=' if at_low else '<='} {float(problem.low[place] if at_low else problem.high[place])}"
+        low, high = float(problem.low[place]), float(problem.high[place])
+        bound = f"= {low}" if low == high else f">= {low}" if x[place] <= low else f"<= {high}"
         found[f"{labels[place]} {bound}"] = float(there.of_bounds[place])
     return found

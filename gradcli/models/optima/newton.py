@@ -10,6 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.models.optima.endings import STUCK, UNBOUNDED, VANISHES, extremum
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.subproblems import step
 from gradcli.models.results import Iteration, Watcher
@@ -54,7 +55,7 @@ def newton(objective: Objective, start: Any, low: Any, high: Any, most: int, wat
     along a valley without an end, it is tried again with the variables as they are.
     """
     found = _newton(objective, start, low, high, most, watch, by_curvature=True)
-    if found.converged or found.message in (_STUCK, UNBOUNDED) or len(start) > MOST_DENSE:
+    if found.converged or found.message in (STUCK, UNBOUNDED) or len(start) > MOST_DENSE:
         return found
     other = _newton(objective, start, low, high, most, watch, by_curvature=False)
     return other if other.value < found.value else found
@@ -88,9 +89,9 @@ def _newton(
             norm = float(np.linalg.norm(change[free] * units))
             inside = float(np.linalg.norm(found.direction)) < 0.9 * radius
             if inside and expected <= _SHARE * abs(value) + _NOTHING:
-                return _polished(objective, SearchEnd(x, value, gradient, number, True, _MINIMUM), trial, low, high)
+                return _polished(objective, SearchEnd(x, value, gradient, number, True, VANISHES), trial, low, high)
             if norm <= 1e-16 * float(np.linalg.norm(x[free] * units)) or norm < 1e-150:
-                return SearchEnd(x, value, gradient, number, not gradient[free].any(), _STUCK)
+                return SearchEnd(x, value, gradient, number, not gradient[free].any(), STUCK)
             if expected <= 0:
                 radius = norm / 4
                 continue
@@ -109,12 +110,8 @@ def _newton(
             moved = ratio > 1e-4
         x, value, gradient = trial, trial_value, trial_gradient
         hessian = _hessian(objective, x)
-    return SearchEnd(x, value, gradient, most, False, f"there is no minimum after {most:,} iterations")
-
-
-_MINIMUM = "the gradient vanishes"
-_STUCK = "no step lowers the objective, and its gradient does not vanish: there may be a kink"
-UNBOUNDED = "the objective falls without a bound"
+    message = f"there is no {extremum(objective.sign)} after {most:,} iterations"
+    return SearchEnd(x, value, gradient, most, False, message)
 
 
 def _hessian(objective: Objective, x: Any) -> Any:

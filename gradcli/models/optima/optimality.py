@@ -6,6 +6,7 @@ J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd edition (Springer 200
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gradcli import arrays
@@ -55,11 +56,11 @@ def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any)
     if not len(constraints):
         fixed = held(x, gradient, low, high)
         none = np.zeros(0)
-        of_bounds, slope = np.where(fixed, abs(gradient), 0.0), np.where(fixed, 0.0, gradient)
+        of_bounds, slope = _of_fixed(fixed, gradient, low == high), np.where(fixed, 0.0, gradient)
         return Active(none.astype(int), none, np.zeros((0, len(x))), fixed, of_bounds, slope, none.astype(bool))
     from scipy.optimize import lsq_linear
 
-    jacobian = constraints.jacobian(x)
+    jacobian = _jacobian(constraints, x)
     near = constraints.is_equation | (abs(constraints.residuals(x)) <= _tolerances(jacobian, x, _NEAR))
     numbers = np.flatnonzero(near)
     at = np.flatnonzero((x <= low) | (x >= high))
@@ -75,12 +76,25 @@ def active(gradient: Any, constraints: Constraints, x: Any, low: Any, high: Any)
         least = np.where(any_sign, -np.inf, 0.0)
         found = lsq_linear((rows / lengths[:, None]).T, -gradient, (least, np.inf), method="bvls").x / lengths
     of_bounds = np.zeros(len(x))
-    of_bounds[at] = found[len(numbers) :]
+    of_bounds[at] = found[len(numbers) :] + 0.0
     slope = gradient + rows.T @ found
     fixed = (of_bounds != 0.0) | (low == high)
-    multipliers = found[: len(numbers)]
+    # No zero has a sign that means anything.
+    multipliers = found[: len(numbers)] + 0.0
     holding = (multipliers != 0.0) | constraints.is_equation[numbers]
     return Active(numbers, multipliers, jacobian[numbers], fixed, of_bounds, np.where(fixed, 0.0, slope), holding)
+
+
+def _of_fixed(fixed: Any, gradient: Any, is_equation: Any) -> Any:
+    np = arrays.numpy_namespace()
+    return np.where(fixed, np.where(is_equation, -gradient, abs(gradient)), 0.0) + 0.0
+
+
+def _jacobian(constraints: Constraints, x: Any) -> Any:
+    """That of the constraints, with zeros for those that have none at the point: nothing holds it there."""
+    np = arrays.numpy_namespace()
+    found = constraints.jacobian(x)
+    return np.where(np.isfinite(found).all(axis=1)[:, None], found, 0.0)
 
 
 def _tolerances(jacobian: Any, x: Any, share: float) -> Any:
@@ -91,7 +105,7 @@ def _tolerances(jacobian: Any, x: Any, share: float) -> Any:
 def infeasible(constraints: Constraints, x: Any) -> Any:
     """Which constraints do not hold at a point, `[m]`."""
     residuals = constraints.residuals(x)
-    return ~(constraints.violation(residuals) <= _tolerances(constraints.jacobian(x), x, RESIDUAL))
+    return ~(constraints.violation(residuals) <= _tolerances(_jacobian(constraints, x), x, RESIDUAL))
 
 
 def is_stationary(objective: Objective, found: SearchEnd, slope: Any, hessian: Any) -> bool:
@@ -124,62 +138,58 @@ def _units(diagonal: Any) -> Any:
     return np.where(sizes > 0, sizes, 1.0)
 
 
-def kind(value: float, x: Any, hessian: Any, fixed: Any, normals: Any, extremum: str) -> str | None:
-    """What a stationary point is: `extremum`, "saddle", "flat", or "bound" where a bound holds it; None where the Hessian
-    is not known. Directions are free where no variable that is `fixed` and no constraint with one of the `normals`
-    `[a, n]` holds them."""
-    if hessian is None:
-        return None
-    if fixed.all():
-        return "bound"
-    found = _curvature(value, x, hessian, ~fixed, normals[:, ~fixed])
-    if found == "down":
-        return "saddle"
-    if fixed.any():
-        return "bound"
-    return "flat" if found == "none" else extremum
-
-
-def weakest_step(objective: Objective, x: Any, gradient: Any, hessian: Any) -> tuple[float, bool]:
-    """How far the minimum of the quadratic model is along the direction of least curvature, and whether the Hessian is
-    nearly the same there: else it says nothing of the point, as at 0 for `x**3` and `exp(-x)` far out."""
+def free_directions(free: Any, normals: Any, units: Any) -> Any:
+    """A basis, as columns `[n, d]`, of the directions in which neither the variables that are not `free` nor constraints
+    with the `normals` `[a, n]` change, orthogonal where the variables are measured in `units` `[n]`."""
     np = arrays.numpy_namespace()
-    values, vectors = np.linalg.eigh(hessian)
-    least, direction = values[0], vectors[:, 0]
-    length = float(direction @ gradient) / float(least) if least > 0 else math.inf
+    basis = np.diag(1 / units)[:, free]
+    if not len(normals) or not free.any():
+        return basis
+    rows = normals[:, free] / units[free]
+    _, sizes, directions = np.linalg.svd(rows)
+    rank = int((sizes > 1e-10 * sizes[0]).sum()) if len(sizes) and sizes[0] else 0
+    return basis @ directions[rank:].T
+
+
+def weakest_step(hessian_at: Callable[[Any], Any], x: Any, slope: Any, hessian: Any, basis: Any) -> tuple[float, bool]:
+    """How far the minimum of the quadratic model is along that of the directions, columns of `basis` `[n, d]`, in which
+    the curvature is least, and whether it is nearly the same there: else the Hessian says nothing of the point, as at 0
+    for `x**3` and `exp(-x)` far out."""
+    np = arrays.numpy_namespace()
+    values, vectors = np.linalg.eigh(basis.T @ hessian @ basis)
+    least, direction = values[0], basis @ vectors[:, 0]
+    length = float(direction @ slope) / float(least) if least > 0 else math.inf
     if not math.isfinite(length):
         return length, False
-    there = objective.hessian(x - length * direction)
+    there = hessian_at(x - length * direction)
     return abs(length), there is not None and bool(abs(direction @ there @ direction - least) <= _SIMILAR * least)
 
 
-def _curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> str:
-    """Whether the objective bends "up" along all free directions, "down" along one, or along one has "none"."""
+def curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> str:
+    """Whether the objective bends "up" along all free directions, "down" along one, or along one has "none". Directions
+    are free where no variable that is not `free` and no constraint with one of the `normals` `[a, n]` holds them."""
     np = arrays.numpy_namespace()
-    part = hessian[free][:, free] if is_sparse(hessian) else hessian[np.ix_(free, free)]
-    units = _units(part.diagonal())
+    if not free.any():
+        return "up"
     reach = float(np.max(abs(x), initial=1.0)) ** 2
     nothing = 1e-20 * max(abs(value), 1.0) / reach
-    if is_sparse(part):
+    if is_sparse(hessian):
         from scipy.sparse import diags_array, eye_array
 
+        part = hessian[free][:, free]
+        units = _units(part.diagonal())
         scaled = (diags_array(1 / units) @ part @ diags_array(1 / units)).tocsc()
         slack = _FLAT * 10 * eye_array(part.shape[0], format="csc")
         if is_definite((scaled - slack).tocsc()):
             return "up"
         return "none" if is_definite((scaled + slack).tocsc()) else "down"
-    basis = np.diag(1 / units)
-    if len(normals):
-        rows = normals / units
-        _, sizes, directions = np.linalg.svd(rows)
-        rank = int((sizes > 1e-10 * sizes[0]).sum()) if len(sizes) and sizes[0] else 0
-        basis = basis @ directions[rank:].T
-        if not basis.shape[1]:
-            return "up"
-    bends = np.linalg.eigvalsh(basis.T @ part @ basis)
+    basis = free_directions(free, normals, _units(hessian.diagonal()))
+    if not basis.shape[1]:
+        return "up"
+    bends = np.linalg.eigvalsh(basis.T @ hessian @ basis)
     size = max(abs(bends[0]), abs(bends[-1]))
     slack = max(_FLAT * len(bends) * max(size, 1.0) if size else 0.0, nothing)
-    if bends[0] > slack and float(abs(part).max()) > nothing:
+    if bends[0] > slack and float(abs(hessian[np.ix_(free, free)]).max()) > nothing:
         return "up"
     return "down" if bends[0] < -slack else "none"
 

@@ -8,54 +8,90 @@ derivative is a linear system for that of the point and of the multipliers, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError
-from gradcli.models.optima.constrained import lagrangian_hessian
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.optimality import Active
+from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.optima.verdicts import Verdict
 from gradcli.models.packing import Packing
+from gradcli.models.results import MAY_BE_NULL
+
+_SINGULAR = "the minimum is not one point that moves smoothly with the constants: the Hessian is singular there"
+# A multiplier whose force is no more, beside the first gradient, is 0.
+_NO_FORCE = 1e-10
 
 
 @dataclass(frozen=True)
 class Sensitivity:
     """The derivatives by a constant: of the value, a number or an array of the constant's shape, and of each name that is
-    varied, of its shape and the constant's joined."""
+    varied, of its shape and the constant's joined; None where there are none, and why in `reason`."""
 
-    value: Any
+    value: Any = field(metadata=MAY_BE_NULL)
     point: dict[str, Any]
+    reason: str | None = None
 
 
-def sensitivities(
-    objective: Objective, constraints: Constraints, x: Any, there: Active, names: Sequence[str]
-) -> dict[str, Sensitivity]:
-    """The derivatives of a minimum by the constants of these names. Raises EvaluationError where the minimum is not one
-    point that moves smoothly: its equations are singular, or the second derivatives are not known."""
+def sensitivities(posed: PosedObjective, x: Any, verdict: Verdict, names: Sequence[str]) -> dict[str, Sensitivity]:
+    """The derivatives of a minimum by the constants of these names, with reasons where the minimum is not one point that
+    moves smoothly: the equations for it are singular, change with the side on which a constant does, or are not known."""
     np = arrays.numpy_namespace()
+    objective, constraints, there = posed.objective, posed.constraints, verdict.active
     varied = objective.packing
     constants = Packing.of({name: constraints.constants[name] for name in names})
     together = Packing({**varied.shapes, **constants.shapes})
     weights = np.zeros(len(constraints))
     weights[there.numbers] = there.multipliers
+    reason = _obstacle(verdict)
+    if reason is not None:
+        return {name: Sensitivity(None, dict.fromkeys(varied.shapes), reason) for name in names}
     first, mixed = _by_constants(objective, varied, constants, x)
     if len(there.numbers):
         first = first + weights @ constraints.jacobian(x, constants)
         mixed = mixed + constraints.hessian(x, weights, together)[: varied.size, varied.size :]
-    moved = _moved(objective, constraints, x, there, mixed, constants)
+    touched = _touched(posed, x, there)
+    moved = None if touched else _moved(verdict.hessian, constraints, x, there, mixed, constants)
+    reason = None if moved is not None else touched or _SINGULAR
     places = constants.places()
     return {
         name: Sensitivity(
-            _shaped(objective.sign * first[places[name]], shape),
+            # The value has a derivative where the point has none at a constraint that is touched.
+            _shaped(objective.sign * first[places[name]], shape) if reason != _SINGULAR else None,
             {
-                one: _shaped(moved[place, places[name]], (*varied.shapes[one], *shape))
+                one: None if moved is None else _shaped(moved[place, places[name]], (*varied.shapes[one], *shape))
                 for one, place in varied.places().items()
             },
+            reason,
         )
         for name, shape in constants.shapes.items()
     }
+
+
+def _obstacle(verdict: Verdict) -> str | None:
+    if verdict.kind == "kink":
+        return "the objective is not smooth at the minimum"
+    if verdict.hessian is None:
+        return "the second derivatives are not known, and with them how the minimum moves"
+    return _SINGULAR if verdict.is_flat else None
+
+
+def _touched(posed: PosedObjective, x: Any, there: Active) -> str | None:
+    """Why the point has derivatives to one side at most; None where no constraint or bound is met without a multiplier."""
+    np = arrays.numpy_namespace()
+    nothing = _NO_FORCE * posed.objective.steepest
+    forces = abs(there.multipliers) * np.linalg.norm(there.normals, axis=1)
+    weak = (forces <= nothing) & ~posed.constraints.is_equation[there.numbers]
+    if weak.any():
+        label = posed.constraints.labels[there.numbers[int(weak.argmax())]]
+        return f"the constraint '{label}' is only touched: its multiplier is 0"
+    at_bound = ((x <= posed.low) | (x >= posed.high)) & (posed.low < posed.high) & (abs(there.of_bounds) <= nothing)
+    if at_bound.any():
+        label = posed.objective.packing.labels()[int(at_bound.argmax())]
+        return f"the bound of {label} is only touched: its multiplier is 0"
+    return None
 
 
 def _shaped(numbers: Any, shape: tuple[int, ...]) -> Any:
@@ -90,14 +126,9 @@ def _by_constants(objective: Objective, varied: Packing, constants: Packing, x: 
     return first, objective.sign * mixed
 
 
-def _moved(
-    objective: Objective, constraints: Constraints, x: Any, there: Active, mixed: Any, constants: Packing
-) -> Any:
-    """The derivatives `[n, c]` of the point."""
+def _moved(hessian: Any, constraints: Constraints, x: Any, there: Active, mixed: Any, constants: Packing) -> Any:
+    """The derivatives `[n, c]` of the point; None where the equations for them are singular."""
     np = arrays.numpy_namespace()
-    hessian = lagrangian_hessian(objective, constraints, x, there)
-    if hessian is None:
-        raise EvaluationError("the second derivatives are not known, and with them how the minimum moves")
     free, needed = ~there.fixed, there.holding
     moved = np.zeros_like(mixed)
     if is_sparse(hessian):
@@ -106,7 +137,7 @@ def _moved(
         try:
             moved[free] = -splu(hessian[free][:, free].tocsc()).solve(mixed[free])
         except RuntimeError:
-            raise _singular() from None
+            return None
         return moved
     rows = there.normals[needed][:, free]
     count = len(rows)
@@ -119,13 +150,6 @@ def _moved(
     sizes = np.sqrt(np.maximum(abs(matrix).max(axis=0), 1e-300))
     scaled = matrix / sizes[:, None] / sizes
     if np.linalg.cond(scaled) > 1e13:
-        raise _singular()
+        return None
     moved[free] = (np.linalg.solve(scaled, right / sizes[:, None]) / sizes[:, None])[: int(free.sum())]
     return moved
-
-
-def _singular() -> EvaluationError:
-    return EvaluationError(
-        "the minimum is not one point that moves smoothly with the constants: the Hessian is singular there",
-        hint="leave out --sensitivity, or what the program does not determine",
-    )

@@ -11,6 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import UsageError
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.posing import PosedObjective
+from gradcli.models.optima.verdicts import Verdict
 from gradcli.models.results import Iteration, Watcher
 from gradcli.optim.adam import Adam
 from gradcli.optim.optimizer import Optimizer
@@ -24,6 +25,8 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
     "linear": lambda share: 1.0 - share,
     "cosine": lambda share: (1.0 + math.cos(math.pi * share)) / 2,
 }
+# What is left of the gradient at the start near a minimum, and how much of the largest curvature may point downwards.
+_FALLEN, _DOWNWARDS = 1e-2, 1e-3
 # Where nobody says how many steps, or passes over the rows in batches.
 _STEPS, _EPOCHS = 1_000, 10
 
@@ -74,7 +77,7 @@ class Training(NamedTuple):
 
 def train(posed: PosedObjective, training: Training, watch: Watcher) -> SearchEnd:
     """Take all steps that are asked for; the point is the last one, or the start where that is no worse, and `converged`
-    says that it is better. A step to where there is no number ends the training.
+    says that it is better, and the gradient small beside that at the start. A step to where there is no number ends the training.
 
     Raises UsageError for bounds and constraints, which no step knows of, and for batches where there are no rows.
     """
@@ -109,12 +112,28 @@ def train(posed: PosedObjective, training: Training, watch: Watcher) -> SearchEn
         last = packing.flat({name: arrays.to_numpy(p.inner) for name, p in parameters.items()})
     start_value, start_gradient = objective.value_and_gradient(posed.start)
     value, gradient = objective.value_and_gradient(last)
+    left = float(np.linalg.norm(gradient)) / (float(np.linalg.norm(start_gradient)) or 1.0)
     if not math.isfinite(value) or value > start_value:
         reason = (
             message if not math.isfinite(value) else f"the objective is greater after {steps:,} steps: try another --lr"
         )
         return SearchEnd(posed.start, start_value, start_gradient, taken + 1, False, reason)
-    return SearchEnd(last, value, gradient, taken + 1, True, message)
+    if left > _FALLEN:
+        message += (
+            f", after which the gradient is still {left:.2g} of that at the start: more steps or another --lr may help"
+        )
+    return SearchEnd(last, value, gradient, taken + 1, left <= _FALLEN, message)
+
+
+def of_training(found: SearchEnd, verdict: Verdict) -> tuple[bool, str]:
+    """Whether a training came to a minimum, and what is to be said of it: steps lead near to one, and into saddles."""
+    if verdict.kind == "saddle":
+        return False, verdict.message
+    if found.converged and isinstance(verdict.hessian, arrays.numpy_namespace().ndarray):
+        bends = arrays.numpy_namespace().linalg.eigvalsh(verdict.hessian)
+        if bends[0] < -_DOWNWARDS * abs(bends[-1]):
+            return False, f"{found.message}, which lead to a saddle: the objective bends downwards there"
+    return found.converged, found.message
 
 
 def _batches(posed: PosedObjective, batch: int, seed: int) -> Iterator[Any]:

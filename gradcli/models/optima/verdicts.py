@@ -8,62 +8,139 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.models.optima import optimality
 from gradcli.models.optima.constrained import lagrangian_hessian
-from gradcli.models.optima.newton import UNBOUNDED, SearchEnd
+from gradcli.models.optima.endings import (
+    BY_BOUNDS,
+    FALLS_FROM_FLAT,
+    FALLS_FROM_KINK,
+    KINK,
+    ON_AND_ON,
+    STUCK,
+    UNBOUNDED,
+    VANISHES,
+    extremum,
+    told,
+)
+from gradcli.models.optima.kinks import Surroundings
+from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.optimality import Active
 from gradcli.models.optima.posing import PosedObjective
 
-_ENDS = {
-    None: "the gradient vanishes",
-    "bound": "a minimum that bounds hold",
-    "flat": "the gradient vanishes, and along a direction the curvature too",
-}
 # A search that is so far away, or has come so deep, does not end.
 _FAR = 1e20
 # Where the next step is not as small as this beside the point, or 1, the search is under way.
 _SMALL = 1e-3
 
+# How far from a point without curvature it is looked for lower values, beside its size, and how much lower they are
+# than others nearby are higher, and than rounding makes them.
+_NEARBY, _FAR_AWAY = (1e-3, 1e-2), (1e-3, 1e-2, 0.1, 0.3, 1.0, 3.0, 10.0)
+_SHARE, _ROUNDING = 0.1, 1e-12
+
 
 class Verdict(NamedTuple):
-    """What is `active` at a point, the `hessian` there, None where it is not known, and what `kind` of point it is, None
-    where the gradient does not vanish; `converged` says whether it is a minimum, and `message` why, or why not."""
+    """What is `active` at a point, the `hessian` there, None where it is not known or there is a kink, and what `kind` of
+    point it is, None where the gradient does not vanish; `converged` says whether it is a minimum, and `message` why, or
+    why not. Where it `is_flat`, the Hessian does not determine it, whether bounds hold it or not."""
 
     active: Active
     hessian: Any
     kind: str | None
     converged: bool
     message: str
+    is_flat: bool = False
 
 
 def judged(posed: PosedObjective, found: SearchEnd) -> Verdict:
     """What the exact derivatives say of a point, whatever the search that led to it says."""
-    np = arrays.numpy_namespace()
     objective, constraints, x = posed.objective, posed.constraints, found.point
     there = optimality.active(found.gradient, constraints, x, posed.low, posed.high)
     hessian = lagrangian_hessian(objective, constraints, x, there)
-    kind = None
-    stationary = optimality.is_stationary(objective, found, there.slope, hessian)
-    if stationary:
-        extremum = "maximum" if objective.sign < 0 else "minimum"
-        kind = optimality.kind(found.value, x, hessian, there.fixed, there.normals[there.holding], extremum)
-    broken = optimality.infeasible(constraints, x) if len(constraints) else None
-    if broken is not None and broken.any():
-        violated = constraints.violation(constraints.residuals(x))
-        worst = int((violated * broken).argmax())
-        reason = f"the constraint '{constraints.labels[worst]}' does not hold"
-        return Verdict(
-            there, hessian, None, False, f"{reason}: it is off by {float(violated[worst]):.3g} at the best point"
+    verdict = (
+        _of_broken_constraints(posed, found, there, hessian)
+        or _of_kink(posed, found, there, hessian)
+        or _of_derivatives(posed, found, there, hessian)
+    )
+    return verdict._replace(message=told(verdict.message, objective.sign))
+
+
+def _of_broken_constraints(posed: PosedObjective, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
+    if not len(posed.constraints):
+        return None
+    broken = optimality.infeasible(posed.constraints, found.point)
+    if not broken.any():
+        return None
+    violated = posed.constraints.violation(posed.constraints.residuals(found.point))
+    worst = int((violated * broken).argmax())
+    reason = f"the constraint '{posed.constraints.labels[worst]}' does not hold"
+    return Verdict(
+        there, hessian, None, False, f"{reason}: it is off by {float(violated[worst]):.3g} at the best point"
+    )
+
+
+def _of_kink(posed: PosedObjective, found: SearchEnd, there: Active, hessian: Any) -> Verdict | None:
+    """What is to be said where the objective is not smooth; None where it is, and where constraints hold the point."""
+    np = arrays.numpy_namespace()
+    if there.holding.any() or there.fixed.all() or not math.isfinite(found.value):
+        return None
+    begin = np.where(posed.start != 0.0, abs(posed.start), 1.0)
+    sizes = np.maximum(abs(found.point), np.minimum(begin, 1.0))
+    nearby = Surroundings(posed.objective, found.point, sizes, ~there.fixed, posed.low, posed.high)
+    kink = nearby.kink(found.value, hessian)
+    if kink is None:
+        return None
+    if kink.falls:
+        return Verdict(there, None, None, False, FALLS_FROM_KINK)
+    return (
+        Verdict(there, None, "kink", True, KINK) if kink.has_subgradient_0 else Verdict(there, None, None, False, STUCK)
+    )
+
+
+def _of_derivatives(posed: PosedObjective, found: SearchEnd, there: Active, hessian: Any) -> Verdict:
+    np = arrays.numpy_namespace()
+    objective, constraints, x = posed.objective, posed.constraints, found.point
+    if not optimality.is_stationary(objective, found, there.slope, hessian):
+        is_far = found.value < -_FAR or float(abs(x).max(initial=0.0)) > _FAR
+        message = "the gradient does not vanish" if found.converged else found.message
+        return Verdict(there, hessian, None, False, UNBOUNDED if is_far else message)
+    kind = "bound" if there.fixed.any() else extremum(objective.sign)
+    if hessian is None:
+        return Verdict(there, None, "bound" if there.fixed.all() else None, True, VANISHES)
+    normals = there.normals[there.holding]
+    bends = optimality.curvature(found.value, x, hessian, ~there.fixed, normals)
+    if bends == "down":
+        return Verdict(there, hessian, "saddle", False, "the gradient vanishes, but the point is a saddle")
+    is_flat = bends == "none"
+    basis = (
+        optimality.free_directions(~there.fixed, normals, np.ones(len(x))) if isinstance(hessian, np.ndarray) else None
+    )
+    if basis is not None and basis.shape[1]:
+        step, is_similar = optimality.weakest_step(
+            lambda point: lagrangian_hessian(objective, constraints, point, there), x, there.slope, hessian, basis
         )
-    if not stationary and (found.value < -_FAR or float(abs(x).max(initial=0.0)) > _FAR):
-        return Verdict(there, hessian, None, False, UNBOUNDED)
-    if not stationary:
-        kink = "the gradient does not vanish, there may be a kink"
-        return Verdict(there, hessian, None, False, kink if found.converged else found.message)
-    if kind == "saddle":
-        return Verdict(there, hessian, kind, False, "the gradient vanishes, but the point is a saddle")
-    if kind in ("flat", "minimum", "maximum") and not len(constraints) and isinstance(hessian, np.ndarray):
-        step, is_similar = optimality.weakest_step(objective, x, found.gradient, hessian)
-        if not is_similar:
-            kind = "flat"
-        if not is_similar and _SMALL * max(1.0, float(abs(x).max())) < step < math.inf:
-            return Verdict(there, hessian, None, False, "the objective falls on and on, ever more slowly")
-    return Verdict(there, hessian, kind, True, _ENDS.get(kind, f"a {kind}"))
+        is_flat = is_flat or not is_similar
+        if is_flat and not len(constraints) and _falls(posed, found, hessian, basis):
+            return Verdict(there, hessian, "flat", False, FALLS_FROM_FLAT, is_flat)
+        if not is_similar and not len(constraints) and _SMALL * max(1.0, float(abs(x).max())) < step < math.inf:
+            return Verdict(there, hessian, None, False, ON_AND_ON)
+    if there.fixed.any():
+        return Verdict(there, hessian, kind, True, BY_BOUNDS, is_flat)
+    if is_flat:
+        flat = f"{VANISHES}, and along a direction the curvature too"
+        return Verdict(there, hessian, "flat", True, flat, is_flat)
+    return Verdict(there, hessian, kind, True, f"a {kind}")
+
+
+def _falls(posed: PosedObjective, found: SearchEnd, hessian: Any, basis: Any) -> bool:
+    """Whether the objective falls from a point along a direction without curvature: near to it, as at an inflection, or
+    far from it where there are no derivatives at all, as behind a step or where they are too small for a float."""
+    np = arrays.numpy_namespace()
+    direction = basis @ np.linalg.eigh(basis.T @ hessian @ basis)[1][:, 0]
+    size = float(np.linalg.norm(np.where(direction != 0.0, np.maximum(abs(found.point), abs(posed.start)), 0.0))) or 1.0
+    is_plateau = not found.gradient.any() and not hessian.any()
+    for share in _FAR_AWAY if is_plateau else _NEARBY:
+        ends = [np.clip(found.point + sign * share * size * direction, posed.low, posed.high) for sign in (-1.0, 1.0)]
+        changes = [posed.objective.value_and_gradient(end)[0] - found.value for end in ends]
+        lowest, largest = min(changes), max((c for c in changes if math.isfinite(c)), default=0.0)
+        nothing = _ROUNDING * max(abs(found.value), 0.0 if is_plateau else share * size * posed.objective.steepest)
+        if lowest < -_SHARE * largest and lowest < -nothing:
+            return True
+    return False

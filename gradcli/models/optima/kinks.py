@@ -1,0 +1,107 @@
+"""Whether an objective is smooth at a point, and where it is not, whether 0 is among its subgradients.
+
+Those are taken for the convex hull of gradients at points nearby, as in J. V. Burke, A. S. Lewis and M. L. Overton, "A
+robust gradient sampling algorithm for nonsmooth, nonconvex optimization", SIAM J. Optim. 15 (2005).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gradcli import arrays
+from gradcli.models.optima.objectives import Objective
+
+# How far from a point gradients are taken, beside the sizes of its variables, and how much nearer again.
+_NEARBY, _NEARER = 1e-6, 1e-3
+# A gradient that is smooth changes as the Hessian says up to this part of it; one that jumps changes by this share of it
+# at the nearer points as well; and changes by no more than these shares of
+# the gradient nearby, and of what it is made of, are rounding.
+_SIMILAR, _JUMP, _ROUNDING, _SMALL = 0.1, 0.5, 1e-6, 1e-8
+# Variables up to which subgradients are looked for, and gradients for each of them and beside.
+_MOST, _FOR_EACH, _BESIDE = 50, 4, 8
+# The share of gradients nearby below which their mean is 0, and that of the change they suggest by which values fall.
+_ZERO, _FALL = 1e-3, 1e-2
+
+
+class Kink(NamedTuple):
+    """A point at which an objective is not smooth: whether 0 is a subgradient, None where there are too many variables to
+    tell, and whether the objective `falls` from there."""
+
+    has_subgradient_0: bool | None
+    falls: bool
+
+
+class Surroundings:
+    """What is near to a point `x` `[n]` between `low` and `high`, where all variables but those that are `free` stay."""
+
+    def __init__(self, objective: Objective, x: Any, sizes: Any, free: Any, low: Any, high: Any) -> None:
+        np = arrays.numpy_namespace()
+        self._objective, self._x, self._low, self._high = objective, x, low, high
+        self._free, self._units = free, np.where(free, sizes, 0.0)
+        self._generator = np.random.default_rng(0)
+
+    def kink(self, value: float, hessian: Any) -> Kink | None:
+        """What kind of kink there is, where the objective has this value and Hessian, None for one that is not known;
+        None where it is smooth, or where it has no number nearby."""
+        np = arrays.numpy_namespace()
+        direction = self._direction()
+        wide = self._change(direction, _NEARBY)
+        if wide is None or not wide.any():
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected = (
+                0.0 if hessian is None else hessian @ (self._at(direction, _NEARBY) - self._at(direction, -_NEARBY))
+            )
+            off = np.linalg.norm((wide - expected)[self._free])
+        near = self._change(direction, _NEARBY * _NEARER)
+        if near is None or off <= _SIMILAR * np.linalg.norm(wide) or not self._jumps(near, wide, hessian):
+            return None
+        return self._subgradients(value)
+
+    def _jumps(self, near: Any, wide: Any, hessian: Any) -> bool:
+        np = arrays.numpy_namespace()
+        steepest = float(abs(self._objective.value_and_gradient(self._at(self._direction(), _NEARBY))[1]).max())
+        rounding = 0.0 if hessian is None else _SMALL * float(np.linalg.norm(abs(hessian) @ abs(self._x)))
+        return bool(np.linalg.norm(near) >= max(_JUMP * np.linalg.norm(wide), _ROUNDING * steepest, rounding))
+
+    def _subgradients(self, value: float) -> Kink:
+        np = arrays.numpy_namespace()
+        count = int(self._free.sum())
+        if count > _MOST:
+            return Kink(None, False)
+        points = [self._at(self._direction(), _NEARBY) for _ in range(_FOR_EACH * count + _BESIDE)]
+        found = [self._objective.value_and_gradient(point) for point in points]
+        # In units of the variables.
+        rows = np.stack([gradient * self._units for _, gradient in found])
+        if not np.isfinite(rows).all():
+            return Kink(None, False)
+        longest = float(np.linalg.norm(rows, axis=1).max())
+        falls = min(v for v, _ in found) < value - _FALL * _NEARBY * longest
+        return Kink(_least_mean(rows / longest) <= _ZERO if longest else True, falls)
+
+    def _direction(self) -> Any:
+        # No component is so small that a kink across it is not seen.
+        signs = self._generator.choice([-1.0, 1.0], len(self._x))
+        return signs * self._generator.uniform(0.3, 1.0, len(self._x)) * self._units
+
+    def _at(self, direction: Any, step: float) -> Any:
+        np = arrays.numpy_namespace()
+        return np.clip(self._x + step * direction, self._low, self._high)
+
+    def _change(self, direction: Any, step: float) -> Any:
+        """By how much the gradient changes across the point; None where there is none."""
+        np = arrays.numpy_namespace()
+        ends = [self._objective.value_and_gradient(self._at(direction, s))[1] for s in (step, -step)]
+        change = np.where(self._free, ends[0] - ends[1], 0.0)
+        return change if np.isfinite(change).all() else None
+
+
+def _least_mean(rows: Any) -> float:
+    """The length of the shortest vector in the convex hull of rows `[k, n]`."""
+    from scipy.optimize import nnls
+
+    np = arrays.numpy_namespace()
+    # That the weights add up to 1 weighs so much that they do.
+    matrix = np.concatenate([rows.T, np.full((1, len(rows)), 1e3)])
+    weights = nnls(matrix, np.append(np.zeros(rows.shape[1]), 1e3))[0]
+    return float(np.linalg.norm(weights @ rows) / max(weights.sum(), 1e-300))
