@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from odrpack import odr_fit
 from scipy.optimize import curve_fit, minimize
+from scipy.special import stdtrit
 
 import gradcli
 
@@ -328,3 +329,27 @@ def test_a_group_is_not_kept_in_a_minimum_that_another_has() -> None:
     fits = gradcli.fit("y ~ a*sin(w*x + p)", data, by="run")
     assert [fit.s for fit in fits] == pytest.approx([0.1] * 6, rel=0.3)
     assert [fit.estimates["w"].value for fit in fits] == pytest.approx(rates.ravel(), rel=0.02)
+
+
+def test_the_profile_of_a_parameter_at_its_bound_goes_to_one_side(run: Run) -> None:
+    words = ["fit", "y ~ a + b*x", "x=[0,1,2,3,4]", "y=[0.1,1,2.2,2.9,4.1]", "--bounds", "b=0:0.95", "--profile"]
+    done = run(*words, "--json")
+    fit = json.loads(done.out)
+    b = fit["estimates"]["b"]
+    assert (b["value"], b["high"]) == (0.95, 0.95)
+    assert 0.8 < b["low"] < 0.93
+    assert "its interval is one-sided" in done.err
+    assert fit["covariance"][1] == ["NaN", "NaN"]
+    # At the end the squares are as much more as the quantile says.
+    x, y = np.arange(5.0), np.array([0.1, 1, 2.2, 2.9, 4.1])
+    squares = [np.var(y - slope * x) * 5 for slope in (b["low"], 0.95)]
+    assert math.sqrt((squares[0] - squares[1]) / fit["s"] ** 2) == pytest.approx(stdtrit(fit["dof"], 0.975), rel=1e-6)
+
+
+def test_linear_parameters_of_a_robust_fit_are_found_whatever_their_size() -> None:
+    x = np.linspace(0, 5, 30)
+    y = 1e9 - 3e-3 * 1e9 * np.exp(-0.8 * x)
+    y[7] += 5e8
+    fit = gradcli.fit("y ~ a + b*exp(-k*x)", {"x": x, "y": y}, loss="cauchy", sigma=1e4)
+    assert fit.converged
+    assert [e.value for e in fit.estimates.values()] == pytest.approx([1e9, -3e6, 0.8], rel=1e-3)

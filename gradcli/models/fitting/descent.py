@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.models.fitting.convergence import relative_offset
 from gradcli.models.fitting.information import NOTHING
-from gradcli.models.fitting.linearisations import Linearised
+from gradcli.models.fitting.linearisations import Linearised, best_step, linear_first
 from gradcli.models.results import Iteration, Watcher
 
 # From points [k, p], and which of the problems they belong to [k], to these linearised.
@@ -75,7 +75,6 @@ class _Search:
         self._linearise, self._dof, self._reach = linearise, np.broadcast_to(dof, g), reach
         self.linear = np.asarray([*linear], int)
         self.others = np.asarray([i for i in range(p) if i not in linear], int)
-        self._order = np.concatenate([self.linear, self.others, [p]])
         self._low = np.full(p, -np.inf) if low is None else low
         self._high = np.full(p, np.inf) if high is None else high
         self.points = np.clip(np.array(points, "float64"), self._low, self._high)
@@ -101,12 +100,11 @@ class _Search:
 
     def _at(self, points: Any, which: Any) -> Linearised:
         """With the linear parameters first."""
-        np = arrays.numpy_namespace()
         found = self._linearise(points, which)
         self.evaluations[which] += 1
         if not len(self.linear):
             return found
-        return found._replace(factor=np.linalg.qr(found.factor[:, :, self._order], mode="r"))
+        return found._replace(factor=linear_first(found.factor, self.linear))
 
     def _keep(self, which: Any, points: Any, costs: Any, factors: Any) -> None:
         """Go to points, with the best linear parameters there."""
@@ -124,14 +122,8 @@ class _Search:
 
     def _to_best(self, factors: Any, shift: Any = 0.0) -> Any:
         """The step of the linear parameters to their least squares, where the residuals change by `shift` `[k, l]`."""
-        np = arrays.numpy_namespace()
         count = len(self.linear)
-        matrix, rest = factors[:, :count, :count], factors[:, :count, -1] + shift
-        norms = _norms(matrix)
-        u, s, vt = np.linalg.svd(matrix / norms[:, None, :])
-        kept = s > s[:, :1] * 1e-14
-        inverse = np.where(kept, 1 / np.where(kept, s, 1), 0)
-        return -_times(vt.mT, inverse * _times(u.mT, rest)) / norms
+        return best_step(factors[:, :count, :count], factors[:, :count, -1] + shift)
 
     def step(self, enough: float) -> bool:
         """Try a step of every problem that is not done; False where all are."""

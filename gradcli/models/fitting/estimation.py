@@ -10,7 +10,7 @@ from gradcli.errors import EvaluationError, ExitStatus, LimitError
 from gradcli.models.fitting.convergence import CONVERGED, ROUNDING, largest_offset, message_of, of_one_minimum
 from gradcli.models.fitting.descent import Descended, descend
 from gradcli.models.fitting.fitted import Ending, Starts
-from gradcli.models.fitting.linear_parameters import linear_parameters
+from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
 from gradcli.models.fitting.linearisations import linearised
 from gradcli.models.fitting.polish import Polished, polished
 from gradcli.models.fitting.problems import Problem
@@ -66,9 +66,9 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
         if failed.error.exit_status is ExitStatus.USAGE or isinstance(failed.error, LimitError):
             # It is the program's, not the numbers', and would be that of every row at every point.
             raise failed.error
-    linear = projectable(problem, np.where(np.isnan(start), 1.0, start))
-    unknown = [i for i in np.flatnonzero(np.isnan(start)) if i not in linear]
-    if unknown:
+    linear = linear_parameters(problem, np.where(np.isnan(start), 1.0, start))
+    projected = projected_parameters(problem, linear)
+    if [i for i in np.flatnonzero(np.isnan(start)) if i not in projected]:
         found = _from_many(problem, start, linear, search)
         return _ending(found, [])
     point = np.clip(np.where(np.isnan(start), 0.0, start), problem.low, problem.high)
@@ -76,7 +76,7 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
     if failure is not None:
         raise failure
     given = not np.isnan(start).any()
-    found = _from_one(problem, point, linear, [way for way in WAYS if given or way.projected], search)
+    found = _from_one(problem, point, projected, [way for way in WAYS if given or way.projected], search)
     if found.reason is None:
         return _ending(found, [])
     try:
@@ -110,15 +110,6 @@ def _ending(found: _Found, warnings: Sequence[str]) -> Ending:
         Starts(found.tried, found.agreed),
         warnings,
     )
-
-
-def projectable(problem: Problem, point: Any) -> list[int]:
-    """The linear parameters that least squares gives: none under other likelihoods, nor between bounds."""
-    np = arrays.numpy_namespace()
-    if not problem.known.is_least_squares:
-        return []
-    unbounded = np.isinf(problem.low) & np.isinf(problem.high)
-    return [i for i in linear_parameters(problem, point) if unbounded[i]]
 
 
 def _from_one(
@@ -175,12 +166,13 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
     """The lowest minimum that is found from several points; where there are many rows, some of them tell which."""
     np = arrays.numpy_namespace()
     points = start_values(problem, start, linear, search.starts, search.seed)
-    descended = _descended(problem.sampled(_ROWS_OF_MANY), points, linear, REACH, search)
+    projected = projected_parameters(problem, linear)
+    descended = _descended(problem.sampled(_ROWS_OF_MANY), points, projected, REACH, search)
     iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())
     best: tuple[Polished, str | None] | None = None
     agreed = 0
     for i in _lowest(problem, descended, linear):
-        settled = _settled(problem, descended.points[i], linear, REACH, search)
+        settled = _settled(problem, descended.points[i], projected, REACH, search)
         iterations += settled.iterations
         evaluations += settled.evaluations
         reason = _reason(problem, settled)

@@ -113,10 +113,12 @@ def fitted(
     free_names = [names[place] for place in places.tolist()]
     covariance = np.zeros((len(points), len(names), len(names)))
     covariance[:, places[:, None], places] = (found.covariance + np.swapaxes(found.covariance, 1, 2)) / 2
+    held = varied & ~free
+    covariance[:, held] = np.nan
+    covariance[:, :, held] = np.nan
     errors = np.sqrt(np.einsum("gii->gi", covariance))
     with np.errstate(all="ignore"):
-        unknown = np.isnan(errors).any(axis=1)
-        errors[:, varied & ~free] = np.nan
+        unknown = np.isnan(errors[:, free]).any(axis=1) & (found.dof <= 0)
         width = np.where(varied, errors * found.quantile[:, None], 0.0)
         ratios = points / errors
         correlations = correlation(covariance)
@@ -136,7 +138,8 @@ def fitted(
             *ending.warnings,
             *(
                 f"{names[place]} is at its bound {points[i, place]:g}: the errors of the others are those with it held there"
-                for place in np.flatnonzero(varied & ~free).tolist()
+                + ("" if intervals is None else ", and its interval is one-sided")
+                for place in np.flatnonzero(held).tolist()
             ),
             *(["the rows are as many as the parameters: nothing is left to tell errors from"] if unknown[i] else []),
             *(f"the data do not determine {text}" for text in undetermined),

@@ -9,8 +9,9 @@ import numpy as np
 
 from gradcli.models.fitting.convergence import ROUNDING, largest_offset, of_one_minimum, relative_offset
 from gradcli.models.fitting.descent import descend
-from gradcli.models.fitting.estimation import REACH, WAYS, SearchOptions, plainest, projectable
+from gradcli.models.fitting.estimation import REACH, WAYS, SearchOptions, plainest
 from gradcli.models.fitting.inference import Rows, Statistics, statistics
+from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.stacked_problems import Stacked
@@ -55,9 +56,10 @@ def planned(problem: Problem, start: Any, search: SearchOptions) -> GroupSearch:
     unknown = np.isnan(start)
     if not unknown.any():
         return GroupSearch(start[None], (), WAYS[0].reach)
-    linear = projectable(problem, np.where(unknown, 1.0, start))
+    linear = projected_parameters(problem, linear_parameters(problem, np.where(unknown, 1.0, start)))
     if unknown[[i for i in range(len(start)) if i not in linear]].any():
-        candidates = hypercube(problem, start, linear, _CANDIDATES, search.seed)
+        candidates = hypercube(problem, start, _CANDIDATES, search.seed)
+        candidates[:, [*linear]] = np.where(unknown[[*linear]], 0.0, start[[*linear]])
         return GroupSearch(candidates, linear, REACH, min(search.starts, len(_RANKS)))
     point = np.clip(np.where(unknown, 0.0, start), problem.low, problem.high)
     return GroupSearch(point[None], linear, WAYS[1].reach)

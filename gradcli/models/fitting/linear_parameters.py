@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError
@@ -12,9 +13,9 @@ from gradcli.program.passes import needed_variables, optimise
 from gradcli.run.trace import row_derivatives
 
 
-def linear_parameters(problem: Problem, point: Sequence[float]) -> list[int]:
-    """The places of parameters by all of which together the model is linear, as many as there are; none where the course
-    of the program depends on one of them.
+def linear_parameters(problem: Problem, point: Any) -> list[int]:
+    """The places of parameters without bounds by all of which together the model is linear, as many as there are; none
+    where the course of the program depends on one of them.
 
     `point` is one at which the program is recorded.
     """
@@ -32,8 +33,16 @@ def linear_parameters(problem: Problem, point: Sequence[float]) -> list[int]:
         _reached(program, () if place is None else (program.outputs[place],))
         for place in (trace.positions[name] for name in names)
     ]
-    candidates = [i for i, name in enumerate(names) if name not in reached[i] and name not in guarded]
+    bounded = arrays.numpy_namespace().isfinite([problem.low, problem.high]).any(axis=0)
+    candidates = [
+        i for i, name in enumerate(names) if name not in reached[i] and name not in guarded and not bounded[i]
+    ]
     return _largest(candidates, [{k for k in candidates if names[k] in reached[i]} for i in range(len(names))])
+
+
+def projected_parameters(problem: Problem, linear: Sequence[int]) -> Sequence[int]:
+    """Those of the linear parameters that are always the best ones for the others: none but for least squares."""
+    return linear if problem.known.is_least_squares else ()
 
 
 def _reached(program: Program, outputs: Sequence[object]) -> set[str]:

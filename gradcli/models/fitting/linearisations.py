@@ -45,6 +45,26 @@ def linearised(problem: Problem, points: Any) -> Linearised:
     return parts[0] if len(parts) == 1 else Linearised(*map(np.concatenate, zip(*parts)))
 
 
+def linear_first(factor: Any, linear: Sequence[int]) -> Any:
+    """Triangular factors `[g, p + 1, p + 1]` with the columns of the `linear` parameters before those of the others."""
+    np = arrays.numpy_namespace()
+    others = [i for i in range(factor.shape[-1]) if i not in linear]
+    return np.linalg.qr(factor[:, :, [*linear, *others]], mode="r")
+
+
+def best_step(matrix: Any, rest: Any) -> Any:
+    """The steps `[g, k]` to the least squares of residuals `rest` `[g, k]` that change by `matrix` `[g, k, k]`; none along
+    what rounding alone determines."""
+    np = arrays.numpy_namespace()
+    lengths = np.sqrt((matrix * matrix).sum(-2))
+    norms = np.where(lengths > 0, lengths, 1)
+    u, s, vt = np.linalg.svd(matrix / norms[:, None, :])
+    kept = s > s[:, :1] * 1e-14
+    inverse = np.where(kept, 1 / np.where(kept, s, 1), 0)
+    inside = inverse * (u.mT @ rest[:, :, None])[:, :, 0]
+    return -(vt.mT @ inside[:, :, None])[:, :, 0] / norms
+
+
 def linearised_at_once(problem: Problem, points: Any) -> Linearised:
     """As `linearised`, whatever memory it takes."""
     np = arrays.numpy_namespace()

@@ -84,6 +84,14 @@ class Problem:
         found.priors = self.priors[0], self.priors[1] / scale
         return found
 
+    def of_least_squares(self) -> Problem:
+        """The same with rows that have a normal distribution."""
+        found: Problem = object.__new__(Problem)
+        found.__dict__.update(self.__dict__)
+        found.known = self.known._replace(family="gaussian", loss="linear")
+        found.likelihood = found.known.likelihood
+        return found
+
     def sampled(self, most: int) -> Problem:
         """The same with `most` of the rows, one of each stretch of them, where there are far more; else itself."""
         np = arrays.numpy_namespace()

@@ -28,8 +28,8 @@ class Profile(NamedTuple):
 
 
 def profile(problem: Problem, point: Any, errors: Any, scale: float, quantile: float) -> Profile:
-    """The intervals around the minimum `point` `[p]` whose parameters have these standard errors, 0 for what is
-    at a bound.
+    """The intervals around the minimum `point` `[p]` whose parameters have these standard errors, nan for what is at a
+    bound, at which its interval ends on one side.
 
     An end is where the root of twice the rise of the cost, over `scale`, is the `quantile`. Source: D. M. Bates and
     D. G. Watts, Nonlinear Regression Analysis, 1988, 6.1.2. Newton's method finds it: the slope of the least cost by the
@@ -53,8 +53,9 @@ class _Ends:
         self._sign = np.repeat([-1.0, 1.0], p)
         self._limit = np.concatenate([problem.low, problem.high])
         self._center = np.tile(point, 2)
-        self._least = linearised(problem, point[None]).cost[0]
-        self._width = np.tile(errors, 2)
+        here = linearised(problem, point[None])
+        self._least = here.cost[0]
+        self._width = np.tile(np.where(np.isnan(errors), self._beside(here.factor[0]), errors), 2)
         self._points = np.tile(point, (2 * p, 1))
         # How far each has gone, between where the fit is good and where it is too bad.
         self._near, self._beyond = np.zeros(2 * p), np.full(2 * p, np.inf)
@@ -62,9 +63,13 @@ class _Ends:
         self.found = np.full(2 * p, np.nan)
         endless = ~np.isfinite(self._width)
         self.found[endless] = self._sign[endless] * np.inf
-        # At a bound.
-        self.found[self._width == 0] = self._center[self._width == 0]
         self.lower_found = False
+
+    def _beside(self, factor: Any) -> Any:
+        """About how far each parameter alone goes from a bound, over the quantile: there the cost rises from the start."""
+        columns, residuals = factor[:, :-1], factor[:, -1]
+        slope, rise = np.abs(columns.T @ residuals), self._quantile * self._scale
+        return self._quantile * self._scale**2 / (slope + np.sqrt(slope**2 + (columns**2).sum(axis=0) * rise**2))
 
     def step(self) -> bool:
         """Take every search that is not done to the next place of its parameter; False where all are."""

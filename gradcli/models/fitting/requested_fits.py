@@ -170,7 +170,7 @@ def _told(question: PosedFit, request: FitRequest, problem: Problem, solved: Sol
 def _profiled(problem: Problem, solved: Solved) -> tuple[tuple[Any, Any], bool]:
     """The ends of the intervals, and whether there is a lower minimum on the way to them."""
     ending, found, index = solved.ending, solved.statistics, solved.place
-    errors = np.zeros(len(ending.point))
+    errors = np.full(len(ending.point), np.nan)
     errors[ending.free] = np.sqrt(np.diagonal(found.covariance[index]))
     scale = float(found.s[index]) if problem.known.is_scaled else 1.0
     ends = profile(problem, ending.point, errors, scale, float(found.quantile[index]))

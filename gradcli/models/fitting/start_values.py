@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.models.fitting.linearisations import Linearised, linearised
+from gradcli.models.fitting.linearisations import Linearised, best_step, linear_first, linearised
 from gradcli.models.fitting.magnitudes import magnitudes
 from gradcli.models.fitting.problems import Problem
 
@@ -23,31 +23,47 @@ _AMONG = 0.75
 
 def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int, seed: int) -> Any:
     """At most `count` points `[g, p]`: of a Latin hypercube over the likely sizes those with the lowest costs, where the
-    `linear` parameters are the best ones. Parameters that have a number in `start` `[p]` have it in all of them."""
+    `linear` parameters are the best ones; for a likelihood that is not that of least squares these are near the best in
+    half of them. Parameters that have a number in `start` `[p]` have it in all of them."""
     np = arrays.numpy_namespace()
     few = problem.with_rows(np.unique(np.linspace(0, problem.count - 1, min(problem.count, _ROWS)).astype(int)))
     p = len(start)
     looked_at = max(count, min(_LOOKED_AT * count, _WORK // (few.count * (p + 1))))
-    points = hypercube(problem, start, linear, looked_at, seed)
-    costs = without_linear(linearised(few, points), linear)
+    points = hypercube(problem, start, looked_at, seed)
+    if problem.known.is_least_squares:
+        points[:, [*linear]] = np.where(np.isnan(start[[*linear]]), 0.0, start[[*linear]])
+        costs = without_linear(linearised(few, points), linear)
+    else:
+        unknown = [i for i in linear if np.isnan(start[i])]
+        points[::2] = _with_least_squares(few, points[::2], unknown)
+        costs = linearised(few, points).cost
     order = np.argsort(np.where(np.isfinite(costs), costs, np.inf), kind="stable")
     return points[order[:count]]
 
 
 def without_linear(found: Linearised, linear: Sequence[int]) -> Any:
     """The costs with the best `linear` parameters."""
-    np = arrays.numpy_namespace()
     if not len(linear):
         return found.cost
-    p = found.factor.shape[-1] - 1
-    others = [i for i in range(p) if i not in linear]
-    inside = np.linalg.qr(found.factor[:, :, [*linear, *others, p]], mode="r")[:, : len(linear), -1]
+    inside = linear_first(found.factor, linear)[:, : len(linear), -1]
     return found.cost - (inside * inside).sum(-1) / 2
 
 
-def hypercube(problem: Problem, start: Any, linear: Sequence[int], count: int, seed: int) -> Any:
-    """Points of a Latin hypercube: of each parameter one in each of `count` parts of its distribution, 0 for those that
-    are `linear` and have no start."""
+def _with_least_squares(problem: Problem, points: Any, linear: Sequence[int]) -> Any:
+    """The points with the `linear` parameters of the least squares."""
+    np = arrays.numpy_namespace()
+    if not linear:
+        return points
+    found = points.copy()
+    found[:, linear] = 0.0
+    with np.errstate(all="ignore"):
+        factor = linear_first(linearised(problem.of_least_squares(), found).factor, linear)
+        found[:, linear] = best_step(factor[:, : len(linear), : len(linear)], factor[:, : len(linear), -1])
+    return found
+
+
+def hypercube(problem: Problem, start: Any, count: int, seed: int) -> Any:
+    """Points of a Latin hypercube: of each parameter one in each of `count` parts of its distribution."""
     np = arrays.numpy_namespace()
     rng = np.random.default_rng(seed)
     p = len(start)
@@ -64,5 +80,4 @@ def hypercube(problem: Problem, start: Any, linear: Sequence[int], count: int, s
     # On the other side of 0 there may be none.
     outside = (points < problem.low) | (points > problem.high)
     points = np.clip(np.where(outside, -points, points), problem.low, problem.high)
-    points[:, [*linear]] = 0.0
     return np.where(np.isnan(start), points, start)
