@@ -19,12 +19,13 @@ from gradcli.models.data import DataTable, table_of
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fit_requests import FitRequest
+from gradcli.models.fitting.fit_requests import FitRequest, prior_of
 from gradcli.models.fitting.inference import Assumptions
-from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, likelihood
+from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES
 from gradcli.models.fitting.requested_fits import performed
+from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.uncertainty import uncertain_values
-from gradcli.run.constant_expressions import constant
+from gradcli.run.nested_texts import items
 
 _EXAMPLE = "gradcli fit 'y ~ b1*(1 - exp(-b2*x))' misra.csv b1=500 b2=0.0001"
 
@@ -136,10 +137,7 @@ class FitOptions(NamedTuple):
 
 def run(options: FitOptions, environment: Environment) -> ExitStatus:
     """Fit, print; see `gradcli fit --help`."""
-    if not 0 < options.level < 1:
-        raise UsageError("--level is between 0 and 1", hint="--level 0.95")
     known = Assumptions(options.family, options.loss, options.absolute_sigma, options.level)
-    likelihood(options.family, options.loss)
     given = model_words.given(options, environment, _EXAMPLE)
     np = arrays.numpy_namespace()
     vectors = {name: value for name, value in given.values.items() if np.ndim(value)}
@@ -147,7 +145,7 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     parameters = Parameters(
         {name: float(value) for name, value in given.values.items() if name not in vectors},
         inputs.names_of(options.fix),
-        _bounds(options.bounds or ()),
+        bounds_of(options.bounds),
         _priors(options.prior or ()),
     )
     request = FitRequest(
@@ -200,11 +198,10 @@ def _x_sigma(texts: Sequence[str], table: DataTable) -> dict[str, str | float]:
 
 
 def _parts(texts: Sequence[str], option: str, example: str) -> dict[str, tuple[str, str, int]]:
-    """What stands behind each name in lists such as `b2=0:1,b1=0:`: with the text and the place in it."""
+    """What stands behind each name in lists such as `x=dx,z=0.1`: with the text and the place in it."""
     found: dict[str, tuple[str, str, int]] = {}
     for text in texts:
-        start = 0
-        for part in text.split(","):
+        for start, part in items(text):
             try:
                 name, value, offset = variables.split_binding(part)
             except BindingError as error:
@@ -217,26 +214,6 @@ def _parts(texts: Sequence[str], option: str, example: str) -> dict[str, tuple[s
             if name in found:
                 raise UsageError(f"{option} names '{name}' twice", hint="leave out one of them")
             found[name] = value, text, start + offset
-            start += len(part) + 1
-    return found
-
-
-def _bounds(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
-    found = {}
-    for name, (text, whole, offset) in _parts(texts, "--bounds", "'b2=0:1,b1=0:'").items():
-        low, colon, high = text.partition(":")
-        if not colon or not (low.strip() or high.strip()):
-            raise UsageError(
-                f"the bounds of '{name}' are no LOW:HIGH",
-                hint=f"{name}=0:1, or {name}=0: for no upper one",
-                span=Span(offset, offset + len(text)),
-                source=whole,
-            )
-        ends = [
-            float(constant(end, "float64", whole, at)) if end.strip() else infinite
-            for end, at, infinite in ((low, offset, float("-inf")), (high, offset + len(low) + 1, float("inf")))
-        ]
-        found[name] = ends[0], ends[1]
     return found
 
 
@@ -244,7 +221,7 @@ def _priors(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     found = {}
     for name, (text, whole, offset) in _parts(texts, "--prior", "'b1=500±50'").items():
         known = uncertain_values.uncertain(text, offset, whole, uncertain_values.in_floats(whole))
-        found[name] = float(known.value), float(known.u)
+        found[name] = prior_of(known, name)
     return found
 
 

@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, did_you_mean
 from gradcli.rows.blocks import Column
 from gradcli.rows.failures import failure_of
-from gradcli.rows.frames import frame_of, numbers_of
+from gradcli.rows.frames import column_of, frame_of, numbers_of
 from gradcli.rows.reading import Chosen, Reading
 from gradcli.rows.sources import files
 from gradcli.rows.targets import STDIN
@@ -21,12 +21,14 @@ _SHOWN = 40
 
 class Data(NamedTuple):
     """The n rows of a table that have all numbers that are needed: columns of float64 `[n]`, and of texts, by name;
-    `rows` are their places in the table, counted from 0, and `left_out` says how many others there are."""
+    `rows` are their places in the table, counted from 0, and `left_out` says how many others there are, whose texts are
+    `other_texts`."""
 
     columns: Mapping[str, Any]
     rows: Any
     left_out: int
     texts: Mapping[str, Sequence[str | None]]
+    other_texts: Mapping[str, Sequence[str | None]] = {}
 
     def complete(self) -> Data:
         """The rows that have optional numbers and texts too."""
@@ -41,12 +43,16 @@ class Data(NamedTuple):
         """The rows that are to be kept."""
         if kept.all():
             return self
-        places = kept.nonzero()[0]
+        places, others = kept.nonzero()[0], (~kept).nonzero()[0]
         return Data(
             {name: column[places] for name, column in self.columns.items()},
             self.rows[places],
             self.left_out + len(self.rows) - len(places),
             {name: [items[place] for place in places] for name, items in self.texts.items()},
+            {
+                name: [*self.other_texts.get(name, ()), *(items[place] for place in others)]
+                for name, items in self.texts.items()
+            },
         )
 
 
@@ -95,14 +101,15 @@ class DataTable:
         return found
 
     def with_vectors(self, vectors: Mapping[str, Any]) -> DataTable:
-        """The table with more columns, arrays of shape `[n]`. Raises BindingError for one that is there already."""
+        """The table with more columns, arrays or lists of n. Raises BindingError for one that is there already,
+        and what `column_of` raises."""
         for name in vectors:
             if name in self._titles:
                 raise BindingError(
                     f"'{name}' is given a value and is a column of the data", hint=f"leave out {name}=…, or the column"
                 )
         found = self.with_names({})
-        found._vectors |= vectors
+        found._vectors |= {name: column_of(name, vector) for name, vector in vectors.items()}
         return found
 
     def taken(self, names: Sequence[str], texts: Sequence[str] = (), optional: Sequence[str] = ()) -> Data:
@@ -131,7 +138,11 @@ class DataTable:
                 raise ShapeError(f"'{name}' has {len(column.values):,} rows, and the other data have {count:,}")
             count = len(column.values)
         words = {name: read.texts[self._titles[name]] for name in texts if name in self._titles}
-        words |= {name: [str(item) for item in self._vectors[name]] for name in texts if name in self._vectors}
+        words |= {name: _texts(self._vectors[name], None) for name in texts if name in self._vectors}
+        for name, items in words.items():
+            if count not in (-1, len(items)):
+                raise ShapeError(f"'{name}' has {len(items):,} rows, and the other data have {count:,}")
+            count = len(items)
         return _complete(max(count, 0), columns, words, optional)
 
     def _listed(self) -> str:
@@ -148,7 +159,7 @@ def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None
         return DataTable([], None)
     if isinstance(data, (str, os.PathLike)):
         data = [data]
-    if isinstance(data, (list, tuple)) and all(isinstance(item, (str, os.PathLike)) for item in data):
+    if isinstance(data, (list, tuple)) and data and all(isinstance(item, (str, os.PathLike)) for item in data):
         return _of_files([os.fspath(item) for item in data], reading or Reading(), stream)
     frame = frame_of(data)
 
@@ -161,7 +172,9 @@ def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None
 
 def _texts(values: Any, missing: Any) -> Sequence[str | None]:
     gone = [False] * len(values) if missing is None else missing
-    return [None if is_gone else str(value) for value, is_gone in zip(values.tolist(), gone)]
+    items = zip(values.tolist(), gone)
+    # nan is no number, and equal to nothing.
+    return [None if is_gone or item is None or item != item else str(item) for item, is_gone in items]
 
 
 def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) -> DataTable:

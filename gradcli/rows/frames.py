@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from warnings import warn
 
 from gradcli import arrays
-from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError
+from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError, expect
 from gradcli.rows.blocks import Column
 from gradcli.rows.columns import is_word
 from gradcli.rows.evaluation import Evaluation
@@ -223,14 +223,7 @@ def frame_of(table: Any) -> Frame:
     """The table that an object is. Raises CallError where it is none, BindingError and ShapeError for columns that do
     not make one."""
     if isinstance(table, Mapping):
-        np = arrays.numpy_namespace()
-        columns = {name: np.asarray(column) for name, column in table.items()}
-        for name, column in columns.items():
-            if not column.ndim:
-                raise BindingError(
-                    f"'{name}' is a number in a table of columns",
-                    hint=f"what all rows share is given by name: {name}=…",
-                )
+        columns = {name: column_of(name, column) for name, column in table.items()}
         if len({len(column) for column in columns.values()}) > 1:
             raise ShapeError("the columns of the table have different lengths")
         return _Columns(table, columns)
@@ -242,6 +235,21 @@ def frame_of(table: Any) -> Frame:
             hint="collect() makes a data frame of what is lazy" if kind.__name__ == "LazyFrame" else None,
         )
     return made(table)
+
+
+def column_of(name: str, column: Any) -> Any:
+    """A column of a mapping as an array. Raises CallError for a name that is no text, BindingError for what is no column,
+    and ShapeError where its rows have different shapes."""
+    expect(name, str, "the name of a column is a text")
+    try:
+        found = arrays.numpy_namespace().asarray(column)
+    except ValueError:
+        raise ShapeError(f"the rows of the column '{name}' have different shapes") from None
+    if not found.ndim:
+        raise BindingError(
+            f"'{name}' is a number in a table of columns", hint=f"what all rows share is given by name: {name}=…"
+        )
+    return found
 
 
 def _is_flat(found: Any) -> bool:

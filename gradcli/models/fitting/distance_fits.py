@@ -45,9 +45,11 @@ def check_predictors(problem: Problem, x_sigma: Mapping[str, Any]) -> None:
         if name not in problem.columns:
             hint = did_you_mean(name, problem.columns, f"it reads {', '.join(problem.columns) or 'no columns'}")
             raise BindingError(f"'{name}' has an error, and is no column that the model reads", hint=hint)
-        if not (np.isfinite(deviations) & (np.asarray(deviations) > 0)).all():
+        bad = ~(np.isfinite(deviations) & (np.asarray(deviations) > 0))
+        if bad.any():
+            where = f" in row {int(problem.places[bad.argmax()]) + 1}" if np.ndim(deviations) else ""
             raise BindingError(
-                f"an error of '{name}' is not above 0", hint="leave out the error of what is known exactly"
+                f"an error of '{name}' is not above 0{where}", hint="leave out the error of what is known exactly"
             )
 
 

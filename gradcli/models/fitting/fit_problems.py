@@ -13,8 +13,8 @@ from gradcli.models.data import Data, DataTable
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import check_response
 from gradcli.models.fitting.model_texts import ModelText
-from gradcli.models.fitting.problems import Problem
-from gradcli.models.packing import Packing
+from gradcli.models.fitting.problems import Problem, in_row
+from gradcli.models.packing import Bounds, Packing
 from gradcli.run.row_programs import RowProgram
 
 
@@ -24,7 +24,7 @@ class Parameters(NamedTuple):
 
     start: Mapping[str, float]
     fixed: Collection[str] = ()
-    bounds: Mapping[str, tuple[float, float]] = {}
+    bounds: Mapping[str, Bounds] = {}
     priors: Mapping[str, tuple[float, float]] = {}
 
 
@@ -84,6 +84,11 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
         _check_known(name, "a fixed value", parameters, table.columns)
         if name not in given.start:
             raise BindingError(f"'{name}' is to be fixed, and has no value", hint=f"give it one: {name}=1")
+    for name in given.priors:
+        if name in given.fixed:
+            raise BindingError(
+                f"'{name}' is kept at its value, and a prior says what is known of it", hint="leave out one of them"
+            )
     if not [name for name in parameters if name not in given.fixed]:
         raise BindingError(
             "the model has no parameters to fit",
@@ -127,7 +132,12 @@ def posed(
         )
     if not n:
         raise BindingError("there are too few data: none", hint="a row counts where all numbers are there")
-    _check_sigma(sigma)
+    _check_sigma(sigma, data.rows)
+    for name, number in given.start.items():
+        if not np.isfinite(number):
+            raise BindingError(
+                f"the start of '{name}' is {number:g}", hint="a search starts from finite numbers, or none"
+            )
     start = np.array([given.start.get(name, np.nan) for name in free])
     own = Packing.of(dict.fromkeys(free, 0.0))
     low, high = own.bounds(given.bounds)
@@ -158,16 +168,17 @@ def posed(
         priors=(mean, u),
         bounds=(low, high),
         limits=limits,
+        places=data.rows,
     )
     return PosedFit(problem, names.parameters, start, text.response_name)
 
 
-def _check_sigma(sigma: Any) -> None:
+def _check_sigma(sigma: Any, places: Any) -> None:
     np = arrays.numpy_namespace()
     values = np.atleast_1d(sigma)
     bad = ~((values > 0) & np.isfinite(values))
     if bad.any():
-        where = f" in row {int(bad.argmax()) + 1}" if len(values) > 1 else ""
+        where = f" in row {int(places[bad.argmax()]) + 1}" if np.ndim(sigma) else ""
         raise BindingError(
             f"sigma is {values[bad.argmax()]:g}{where}, and a standard deviation is above 0",
             hint="leave such rows out, or give a number for all of them",
@@ -187,8 +198,8 @@ def _response(response: tree.Module, data: Data, limits: tuple[int, int]) -> Any
         return reads[name]
     found = RowProgram(response, (), 0, max_steps=limits[0], max_elements=limits[1]).run(reads, {})
     for failed in found.failures:
-        raise failed.error
+        raise in_row("", data.rows[failed.index], failed.error)
     bad = ~np.isfinite(found.value)
     if bad.any():
-        raise BindingError(f"the response is not finite in row {int(bad.argmax()) + 1} of the data")
+        raise BindingError(f"the response is not finite in row {int(data.rows[bad.argmax()]) + 1} of the data")
     return np.asarray(found.value, "float64")

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from gradcli import arrays, limits
+from gradcli.errors import BindingError, UsageError, did_you_mean, expect_callable
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models import arguments
 from gradcli.models.data import DataTable
+from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fitted import Ending, Fit
 from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
+from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, likelihood
+from gradcli.models.uncertainty.uncertain_values import Uncertain
 
 
 class FitRequest(NamedTuple):
@@ -52,3 +58,42 @@ class Performed(NamedTuple):
 
     fits: list[Fit]
     left_out: int
+
+
+def check(request: FitRequest, search: SearchOptions) -> None:
+    """Raise UsageError for what is asked for and is none, or cannot be asked together, CallError for what is of another
+    type, and BindingError for a column of groups that is not there."""
+    known = request.known
+    arguments.one_of(known.family, FAMILIES, "family")
+    arguments.one_of(known.loss, LOSSES, "loss")
+    likelihood(known.family, known.loss)
+    if not 0 < known.level < 1:
+        raise UsageError(f"there is no level {known.level:g}", hint="it lies between 0 and 1: 0.95")
+    arguments.whole(search.starts, "the number of starts", 1)
+    arguments.whole(search.seed, "the seed", 0)
+    if search.watch is not None:
+        expect_callable(search.watch, "what watches the iterations is a function")
+    limits.check(max_steps=request.limits[0], max_elements=request.limits[1])
+    if request.profile and known.loss != "linear":
+        raise UsageError("a robust loss has no likelihood, and so no profile", hint="leave out one of them")
+    if request.x_sigma and not known.is_least_squares:
+        raise UsageError("errors of the predictors are for least squares", hint="leave out the loss, or the family")
+    if request.x_sigma and request.parameters.priors:
+        raise UsageError("errors of the predictors cannot stand beside a prior", hint="leave out one of them")
+    if request.x_sigma and request.profile:
+        raise UsageError("there is no profile with errors of the predictors", hint="leave out one of them")
+    if known.family != "gaussian" and (request.sigma is not None or known.absolute):
+        raise UsageError(f"the family {known.family} has no standard deviation", hint="leave out --sigma")
+    if known.absolute and request.sigma is None:
+        raise UsageError("--absolute-sigma takes standard deviations as they stand", hint="give them by --sigma")
+    if request.by is not None and request.by not in request.table.columns:
+        columns = request.table.columns
+        hint = did_you_mean(request.by, columns, f"they have {', '.join(columns) or 'none'}")
+        raise BindingError(f"the data have no column '{request.by}' of groups", hint=hint)
+
+
+def prior_of(known: Uncertain, name: str) -> tuple[float, float]:
+    """The mean and the standard deviation of a parameter. Raises BindingError for those of several numbers."""
+    if arrays.shape(known.value):
+        raise BindingError(f"the prior of '{name}' is of several numbers, and a parameter is one")
+    return float(known.value), float(known.u)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays
-from gradcli.errors import BindingError
+from gradcli.errors import BindingError, expect, flag
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models import arguments
 from gradcli.models.data import table_of
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fit_requests import FitRequest
+from gradcli.models.fitting.fit_requests import FitRequest, prior_of
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.requested_fits import performed
+from gradcli.models.optima.bounds import bounds_of
+from gradcli.models.packing import Bounds
 from gradcli.models.results import Watcher
 from gradcli.models.uncertainty import uncertain_values
 
@@ -25,20 +28,20 @@ def fit(
     values: Mapping[str, Any] | None = None,
     *,
     response: str | None = None,
-    fix: Sequence[str] = (),
-    bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
+    fix: Sequence[str] | str = (),
+    bounds: Mapping[str, Bounds] | Sequence[str] | str | None = None,
     prior: Mapping[str, Any] | None = None,
-    sigma: str | float | None = None,
+    sigma: str | float | Sequence[float] | None = None,
     absolute_sigma: bool = False,
     loss: str = "linear",
     family: str = "gaussian",
-    x_sigma: Mapping[str, str | float] | None = None,
+    x_sigma: Mapping[str, str | float | Sequence[float]] | None = None,
     by: str | None = None,
     level: float = 0.95,
     profile: bool = False,
-    residuals: str | None = None,
-    predict: str | None = None,
-    plot: str | None = None,
+    residuals: str | os.PathLike[str] | None = None,
+    predict: str | os.PathLike[str] | None = None,
+    plot: str | os.PathLike[str] | None = None,
     starts: int = 32,
     seed: int = 0,
     max_steps: int = MAX_STEPS,
@@ -53,57 +56,67 @@ def fit(
     them, a data frame, an Arrow table, or a mapping of columns to arrays. `values`, or keywords of any name, are where the
     search for parameters begins; those without one are found, from at most `starts` points, which a `seed` chooses. An
     array among them is a column.
-    Those of `fix` stay at their values; `bounds` are pairs, None for no bound; a `prior` is "500±50", or a mean with its
-    standard deviation. `sigma` is a column or a number: standard deviations up to a common factor, or with
-    `absolute_sigma` as they stand. A `loss` is one of `linear soft_l1 huber cauchy`, a `family` of `gaussian poisson
-    binomial`. `x_sigma` are columns or numbers too, the standard deviations of predictors by name, for distances in all
-    directions. `level` is that of the confidence intervals, which with `profile` are those of the likelihood's profile.
+    Those of `fix`, a name or a list, stay at their values; `bounds` are pairs, None for no bound, or texts such as
+    "a=0:1,b=0:"; a `prior` is "500±50", or a tuple of a mean and its standard deviation. `sigma` is a column, a number, or
+    an array of a number for each row: standard deviations up to a common factor, or with `absolute_sigma` as they stand. A `loss` is one of `linear soft_l1 huber cauchy`, a `family` of `gaussian poisson
+    binomial`. `x_sigma` are such too, the standard deviations of predictors by name, for distances in all directions.
+    `level` is that of the confidence intervals, which with `profile` are those of the likelihood's profile. `watch` is
+    called with each iteration.
 
     `residuals` and `predict` are paths of tables to write, by the ending CSV, JSON lines, Parquet or Arrow: the rows of the
     fit, and all rows with predictors, also those without a response, with the model's value there, its standard error, its
     confidence band and the band of a further response. `plot` is that of a picture.
 
-    Raises BindingError for names and data that do not fit together, and EvaluationError where the model has no finite
-    value at the start.
+    Raises BindingError for names and data that do not fit together, CallError and UsageError for arguments that are none
+    or contradict each other, and EvaluationError where the model has no finite value at the start.
     """
-    np = arrays.numpy_namespace()
-    given = {**(values or {}), **named}
-    vectors = {name: value for name, value in given.items() if np.ndim(value)}
-    numbers = {name: float(value) for name, value in given.items() if name not in vectors}
+    expect(model, str, "a model is a text")
+    for what, text in (("'response'", response), ("'by'", by)):
+        if text is not None:
+            expect(text, str, f"{what} is a text")
+    given = {**arguments.named(values, "'values'"), **named}
+    columns = {name: value for name, value in given.items() if arguments.is_array(value)}
+    numbers = {n: arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns}
+    # No name of a model is written as these are.
+    deviations = _deviation(sigma, "sigma=[…]", columns)
+    of_predictors = {
+        name: _deviation(said, f"x_sigma={{'{name}': […]}}", columns)
+        for name, said in arguments.named(x_sigma, "'x_sigma'").items()
+    }
     request = FitRequest(
         model,
         response,
-        table_of(data).with_vectors(vectors),
-        Parameters(numbers, tuple(fix), _bounds(bounds or {}), _priors(prior or {})),
-        Assumptions(family, loss, absolute_sigma, level),
-        sigma,
-        x_sigma or {},
+        table_of(data).with_vectors(columns),
+        Parameters(numbers, arguments.names(fix, "'fix'"), bounds_of(bounds), _priors(prior)),
+        Assumptions(family, loss, flag(absolute_sigma, "absolute_sigma"), arguments.number(level, "'level'")),
+        deviations,
+        of_predictors,
         by,
-        profile,
+        flag(profile, "profile"),
         (max_steps, max_elements),
     )
-    found = performed(request, SearchOptions(starts, seed, watch), FitFiles(residuals, predict, plot)).fits
+    files = FitFiles(
+        arguments.path(residuals, "'residuals'"), arguments.path(predict, "'predict'"), arguments.path(plot, "'plot'")
+    )
+    found = performed(request, SearchOptions(starts, seed, watch), files).fits
     return found[0] if by is None else found
 
 
-def _bounds(given: Mapping[str, tuple[float | None, float | None]]) -> dict[str, tuple[float, float]]:
-    found = {}
-    for name, pair in given.items():
-        try:
-            low, high = pair
-        except (TypeError, ValueError):
-            raise BindingError(
-                f"the bounds of '{name}' are no pair", hint="(0, 1), or (0, None) for no upper one"
-            ) from None
-        found[name] = (float("-inf") if low is None else float(low), float("inf") if high is None else float(high))
-    return found
+def _deviation(said: Any, title: str, columns: dict[str, Any]) -> Any:
+    """Standard deviations as a request has them: an array is among the columns then, under a title."""
+    if said is None or isinstance(said, str):
+        return said
+    if not arguments.is_array(said):
+        return arguments.number(said, f"a standard deviation, as in {title},")
+    columns[title] = said
+    return title
 
 
-def _priors(given: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+def _priors(given: Any) -> dict[str, tuple[float, float]]:
     found = {}
-    for name, said in given.items():
+    for name, said in arguments.named(given, "'prior'").items():
         uncertain = uncertain_values.given(said, name)
         if uncertain is None:
             raise BindingError(f"the prior of '{name}' has no uncertainty", hint=f"write {name}=500±50")
-        found[name] = (float(uncertain.value), float(uncertain.u))
+        found[name] = prior_of(uncertain, name)
     return found

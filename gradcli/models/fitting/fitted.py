@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
+from gradcli.models.results import MAY_BE_NULL
 
 # Up to here a linear interval is good: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, 1988, 7.
 _BENT = 0.3
@@ -49,7 +50,8 @@ class Fit:
     """A fit to n rows, whose keys in JSON its attributes are. `group` is None for one that is of no group.
 
     `estimates` are by name, and `covariance` and `correlation` are matrices in their order.
-    `loglik`, `aic` and `bic` are nan for a robust loss, and `curvature` is None for all but least squares.
+    `loglik`, `aic` and `bic` are nan for a robust loss, and `curvature` is None for all but least squares. `left_out` are
+    the rows that lack a number.
     """
 
     group: Any = None
@@ -68,7 +70,8 @@ class Fit:
     aic: float
     bic: float
     condition: float
-    curvature: Curvature | None
+    curvature: Curvature | None = field(metadata=MAY_BE_NULL)
+    left_out: int
     iterations: int
     evaluations: int
     starts: Starts
@@ -160,6 +163,7 @@ def fitted(
                 correlation=correlations[i],
                 condition=conditions[i],
                 curvature=curvature,
+                left_out=0,
                 iterations=ending.iterations,
                 evaluations=ending.evaluations,
                 starts=ending.starts,
@@ -187,6 +191,7 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
         correlation=matrix,
         condition=nothing,
         curvature=None,
+        left_out=0,
         iterations=0,
         evaluations=0,
         starts=Starts(0, 0),

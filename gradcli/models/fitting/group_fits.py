@@ -16,6 +16,7 @@ from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.stacked_problems import Stacked
 from gradcli.models.fitting.start_values import hypercube, without_linear
+from gradcli.models.results import Watcher
 
 # A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision.
 _NEAR, _STEPS = 1e-4, 2
@@ -76,8 +77,8 @@ def _starts(stacked: Stacked, plan: GroupSearch) -> Any:
     return plan.candidates[order[:, _RANKS[: plan.most]]]
 
 
-def fit_stacked(stacked: Stacked, plan: GroupSearch) -> GroupFits:
-    """Fit every group."""
+def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = None) -> GroupFits:
+    """Fit every group; `watch` is told of each iteration."""
     starts = _starts(stacked, plan)
     g, m, p = starts.shape
     every = np.arange(g)
@@ -91,6 +92,7 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch) -> GroupFits:
         high=stacked.high,
         reach=plan.reach,
         enough=_NEAR,
+        watch=watch,
     )
     ends = np.where(np.isfinite(ended.costs), ended.costs, np.inf).reshape(g, m)
     lowest = ends.min(axis=1, keepdims=True)

@@ -19,7 +19,8 @@ class Problem:
     """A model with p free `parameters`, and n rows of data: `columns` of shape `[n]` by name, the `response` `[n]`, its
     standard deviations `sigma`, numbers `[n]` or one, and `fixed` numbers by name. `known` says how the rows are
     distributed, `priors` are the means and standard deviations `[p]` of what is known of the parameters before, infinite
-    ones where nothing is; `low` and `high` `[p]` their bounds.
+    ones where nothing is; `low` and `high` `[p]` their bounds. `places` `[n]` are those of the rows in the table of the
+    user, from 0 on, as errors name them.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Problem:
         priors: tuple[Any, Any] | None = None,
         bounds: tuple[Any, Any] | None = None,
         limits: tuple[int, int] | None = None,
+        places: Any = None,
     ) -> None:
         np = arrays.numpy_namespace()
         p = len(parameters)
@@ -48,6 +50,7 @@ class Problem:
         self.fixed = dict(fixed or {})
         self.priors = priors or (np.zeros(p), np.full(p, np.inf))
         self.low, self.high = bounds or (np.full(p, -np.inf), np.full(p, np.inf))
+        self.places = np.arange(len(response)) if places is None else places
         self._limits = {} if limits is None else {"max_steps": limits[0], "max_elements": limits[1]}
         self._first = self.program(self.parameters, 1)
         self._second = self.program(self.parameters, 2)
@@ -72,7 +75,7 @@ class Problem:
         found: Problem = object.__new__(Problem)
         found.__dict__.update(self.__dict__)
         found.columns = {name: column[rows] for name, column in self.columns.items()}
-        found.response = self.response[rows]
+        found.response, found.places = self.response[rows], self.places[rows]
         found.sigma = self.sigma[rows] if np.ndim(self.sigma) else self.sigma
         return found
 
@@ -144,7 +147,7 @@ class Problem:
         np = arrays.numpy_namespace()
         found = self.results(point)
         for failed in found.failures:
-            return _in_row(failed.index, failed.error)
+            return in_row("at the start, ", self.places[failed.index], failed.error)
         bad = ~np.isfinite(self._values(found))
         bad |= ~np.isfinite(self.stacked(found, self.parameters, self.count)).all(-1)
         if not bad.any():
@@ -159,7 +162,7 @@ class Problem:
             hint="give other start values, or bounds that keep the model where it has a value",
         )
         error.locate(None if warning is None else warning.span, self.model.source)
-        return _in_row(row, error)
+        return in_row("at the start, ", self.places[row], error)
 
     def cost(self, value: Any) -> Cost:
         """What the rows cost where the model has these values `[…, n]`."""
@@ -200,8 +203,8 @@ def _derivative(found: RowResults, key: str) -> Any:
     return derivative
 
 
-def _in_row(row: int, error: GradcliError) -> GradcliError:
-    """An error that says that it was met at the start, and in which row."""
-    error.message = f"at the start, in row {row + 1} of the data: {error.message}"
+def in_row(when: str, place: int, error: GradcliError) -> GradcliError:
+    """An error that says when it was met, and in which row, which stands at a place of the table."""
+    error.message = f"{when}in row {place + 1} of the data: {error.message}"
     error.args = (error.message,)
     return error

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.models.fitting.descent import descend
 from gradcli.models.fitting.linearisations import Linearised, linearised
 from gradcli.models.fitting.problems import Problem
+from gradcli.models.results import Watcher
 
 # So near an end is to be found, in units of the signed root of the likelihood ratio.
 _NEAR = 1e-9
@@ -27,16 +28,18 @@ class Profile(NamedTuple):
     lower_found: bool
 
 
-def profile(problem: Problem, point: Any, errors: Any, scale: float, quantile: float) -> Profile:
+def profile(
+    problem: Problem, point: Any, errors: Any, scale: float, quantile: float, watch: Watcher | None = None
+) -> Profile:
     """The intervals around the minimum `point` `[p]` whose parameters have these standard errors, nan for what is at a
-    bound, at which its interval ends on one side.
+    bound, at which its interval ends on one side; `watch` is told of each iteration.
 
     An end is where the root of twice the rise of the cost, over `scale`, is the `quantile`. Source: D. M. Bates and
     D. G. Watts, Nonlinear Regression Analysis, 1988, 6.1.2. Newton's method finds it: the slope of the least cost by the
     parameter is that of the cost.
     """
     p = len(point)
-    ends = _Ends(problem, point, errors, scale, quantile)
+    ends = _Ends(problem, point, errors, scale, quantile, watch)
     for _ in range(_STEPS):
         if not ends.step():
             break
@@ -46,8 +49,11 @@ def profile(problem: Problem, point: Any, errors: Any, scale: float, quantile: f
 class _Ends:
     """2p searches at once: the first half goes down, the other up."""
 
-    def __init__(self, problem: Problem, point: Any, errors: Any, scale: float, quantile: float) -> None:
+    def __init__(
+        self, problem: Problem, point: Any, errors: Any, scale: float, quantile: float, watch: Watcher | None
+    ) -> None:
         p = len(point)
+        self._watch = watch
         self._problem, self._scale, self._quantile = problem, scale, quantile
         self._which = np.tile(np.arange(p), 2)
         self._sign = np.repeat([-1.0, 1.0], p)
@@ -114,7 +120,15 @@ class _Ends:
             found.factor[np.arange(len(which)), :, held[which]] = 0.0
             return found
 
-        ended = descend(linearise, start, self._problem.dof, low=self._problem.low, high=self._problem.high, reach=1.0)
+        ended = descend(
+            linearise,
+            start,
+            self._problem.dof,
+            low=self._problem.low,
+            high=self._problem.high,
+            reach=1.0,
+            watch=self._watch,
+        )
         found = linearised(self._problem, ended.points)
         gradient = (found.factor[:, :, :-1].mT @ found.factor[:, :, -1:])[:, :, 0]
         rise = 2 * (ended.costs - self._least) / self._scale**2

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gradcli import limits
-from gradcli.errors import BindingError, EvaluationError, GradcliError, UsageError, did_you_mean
+from gradcli.errors import EvaluationError, GradcliError, UsageError
 from gradcli.models.data import Data
 from gradcli.models.fitting.convergence import message_of
 from gradcli.models.fitting.distance_fits import DistanceFit, check_predictors, distance_fit
 from gradcli.models.fitting.estimation import SearchOptions, estimated
 from gradcli.models.fitting.fit_files import FitFiles, write
 from gradcli.models.fitting.fit_problems import PosedFit, names_of, posed
-from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Performed, Solved
+from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Performed, Solved, check
 from gradcli.models.fitting.fitted import Ending, Starts, failed, fitted
 from gradcli.models.fitting.group_fits import fit_stacked, planned
 from gradcli.models.fitting.inference import Rows, statistics
@@ -24,6 +26,7 @@ from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.profiles import profile
 from gradcli.models.fitting.stacked_problems import Stacked, by_size
+from gradcli.models.results import Watcher
 
 # How often a fit is done again with another scale of its rows, and when that is settled.
 _ROUNDS, _SETTLED = 100, 1e-12
@@ -35,8 +38,10 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
     Raises BindingError for names and data that do not fit together, UsageError for what cannot be asked together, and
     EvaluationError where the model has no finite value at the start.
     """
+    check(request, search)
     files.check(request.table.sources)
-    _check(request, files)
+    if request.by is not None and files.plot is not None:
+        raise UsageError("a picture shows one fit, not those of groups", hint="leave out one of them")
     with limits.within(*request.limits):
         text = read_model(request.model, request.response)
         columns = [s for s in (request.sigma, *request.x_sigma.values()) if isinstance(s, str)]
@@ -51,33 +56,13 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
         concluded = [_concluded(question, request, data, search)]
         groups = [np.arange(len(data.rows))]
     else:
-        found = _grouped(data.texts[request.by])
+        found = _grouped(data.texts[request.by], data.other_texts.get(request.by, ()))
         groups = [*found.values()]
         concluded = _of_groups(question, request, data, found, search)
     write(files, concluded, groups, question, request, everything, data)
-    return Performed([each.fit for each in concluded], data.left_out)
-
-
-def _check(request: FitRequest, files: FitFiles) -> None:
-    known = request.known
-    if request.profile and known.loss != "linear":
-        raise UsageError("a robust loss has no likelihood, and so no profile", hint="leave out one of them")
-    if request.x_sigma and not known.is_least_squares:
-        raise UsageError("errors of the predictors are for least squares", hint="leave out the loss, or the family")
-    if request.x_sigma and request.parameters.priors:
-        raise UsageError("errors of the predictors cannot stand beside a prior", hint="leave out one of them")
-    if request.x_sigma and request.profile:
-        raise UsageError("there is no profile with errors of the predictors", hint="leave out one of them")
-    if known.family != "gaussian" and (request.sigma is not None or known.absolute):
-        raise UsageError(f"the family {known.family} has no standard deviation", hint="leave out --sigma")
-    if known.absolute and request.sigma is None:
-        raise UsageError("--absolute-sigma takes standard deviations as they stand", hint="give them by --sigma")
-    if request.by is not None and request.by not in request.table.columns:
-        columns = request.table.columns
-        hint = did_you_mean(request.by, columns, f"they have {', '.join(columns) or 'none'}")
-        raise BindingError(f"the data have no column '{request.by}' of groups", hint=hint)
-    if request.by is not None and files.plot is not None:
-        raise UsageError("a picture shows one fit, not those of groups", hint="leave out one of them")
+    by_group = Counter(data.other_texts.get(request.by, ())) if request.by else {None: data.left_out}
+    fits = [replace(each.fit, left_out=by_group[each.fit.group]) for each in concluded]
+    return Performed(fits, data.left_out)
 
 
 def _sigma(said: str | float | None, data: Data) -> Any:
@@ -89,12 +74,14 @@ def _deviations(request: FitRequest, data: Data) -> dict[str, Any]:
     return {name: _sigma(said, data) for name, said in request.x_sigma.items()}
 
 
-def _grouped(keys: Sequence[str | None]) -> dict[str | None, Any]:
-    """The places of the rows of each group, in the order in which the groups come."""
+def _grouped(keys: Sequence[str | None], others: Sequence[str | None]) -> dict[str | None, Any]:
+    """The places of the rows of each group, in the order in which the groups come; then groups of which all rows are among
+    the `others`, which are left out."""
     codes: dict[str | None, int] = {}
     numbers = np.array([codes.setdefault(key, len(codes)) for key in keys], int)
     order = np.argsort(numbers, kind="stable")
-    return dict(zip(codes, np.split(order, np.cumsum(np.bincount(numbers))[:-1])))
+    found = dict(zip(codes, np.split(order, np.cumsum(np.bincount(numbers))[:-1])))
+    return found | {key: order[:0] for key in others if key is not None and key not in found}
 
 
 def _concluded(
@@ -115,7 +102,7 @@ def _concluded(
         solved = _of_distances(problem, distance_fit(problem, deviations, ending.point), ending)
     else:
         problem, solved = _of_rows(problem, question.start, search)
-    return _told(question, request, problem, solved, group)
+    return _told(question, request, problem, solved, group, search.watch)
 
 
 def _has_unscaled_priors(problem: Problem) -> bool:
@@ -147,12 +134,19 @@ def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Probl
     return solved, found
 
 
-def _told(question: PosedFit, request: FitRequest, problem: Problem, solved: Solved, group: str | None) -> Concluded:
+def _told(
+    question: PosedFit,
+    request: FitRequest,
+    problem: Problem,
+    solved: Solved,
+    group: str | None,
+    watch: Watcher | None,
+) -> Concluded:
     """With the fit, whose intervals are by the profile where that is asked for."""
     fixed = problem.fixed
     intervals = None
     if request.profile:
-        ends, is_lower = _profiled(problem, solved)
+        ends, is_lower = _profiled(problem, solved, watch)
         if is_lower:
             reason = "the profile of the likelihood meets a lower minimum"
             solved = solved._replace(ending=solved.ending._replace(converged=False, message=message_of(reason)))
@@ -167,13 +161,13 @@ def _told(question: PosedFit, request: FitRequest, problem: Problem, solved: Sol
     return Concluded(fits[0], solved)
 
 
-def _profiled(problem: Problem, solved: Solved) -> tuple[tuple[Any, Any], bool]:
+def _profiled(problem: Problem, solved: Solved, watch: Watcher | None) -> tuple[tuple[Any, Any], bool]:
     """The ends of the intervals, and whether there is a lower minimum on the way to them."""
     ending, found, index = solved.ending, solved.statistics, solved.place
     errors = np.full(len(ending.point), np.nan)
     errors[ending.free] = np.sqrt(np.diagonal(found.covariance[index]))
     scale = float(found.s[index]) if problem.known.is_scaled else 1.0
-    ends = profile(problem, ending.point, errors, scale, float(found.quantile[index]))
+    ends = profile(problem, ending.point, errors, scale, float(found.quantile[index]), watch)
     return (ends.low, ends.high), ends.lower_found
 
 
@@ -240,7 +234,7 @@ def _of_group(
 ) -> Concluded:
     """The fit of a group, or why its rows have none; what is wrong with the question is an error."""
     problem = question.problem
-    least = problem.count - problem.dof
+    least = max(1, problem.count - problem.dof)
     if len(rows) >= least:
         try:
             return _concluded(question, request, data, search, rows, group)
@@ -262,12 +256,12 @@ def _together(
     except GradcliError:
         return {}
     found: dict[str | None, Concluded] = {}
-    least = problem.count - problem.dof
+    least = max(1, problem.count - problem.dof)
     enough = {group: rows for group, rows in groups.items() if len(rows) >= least}
     every = [*enough]
     for places in by_size([*enough.values()]):
         names = [every[place] for place in places]
-        fits = fit_stacked(Stacked.of(problem, [enough[name] for name in names]), plan)
+        fits = fit_stacked(Stacked.of(problem, [enough[name] for name in names]), plan, search.watch)
         free = np.ones(len(question.start), "bool")
         starts = Starts(fits.starts, fits.starts)
         endings = [
@@ -280,5 +274,5 @@ def _together(
                 solved = Solved(endings[place], fits.rows, fits.statistics, place)
                 found[name] = Concluded(told[place], solved)
                 if request.profile:
-                    found[name] = _told(question, request, problem.with_rows(enough[name]), solved, name)
+                    found[name] = _told(question, request, problem.with_rows(enough[name]), solved, name, search.watch)
     return found

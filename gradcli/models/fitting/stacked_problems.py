@@ -53,7 +53,7 @@ class Stacked(Problem):
         found = Stacked.__new__(Stacked)
         found.__dict__.update(self.__dict__)
         found.columns = {name: column[key] for name, column in self.columns.items()}
-        found.response, found.real = self.response[key], self.real[key]
+        found.response, found.places, found.real = self.response[key], self.places[key], self.real[key]
         found.sigma, found.deviations = self.sigma[key], self.deviations[key]
         return found
 
