@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, number_text, show, show_json
-from gradcli.models.results import Iteration, Watcher, as_json
+from gradcli.models.results import Iteration, Sampling, as_json
 
 # Seconds after which a line is shown, and after which it is another.
 _PATIENCE, _PAUSE = 1.0, 0.1
@@ -31,8 +31,9 @@ def tell(tables: Sequence[Table], environment: Environment) -> None:
 
 
 @contextmanager
-def watched(environment: Environment, quiet: bool) -> Iterator[Watcher]:
-    """Within the block, what is given is told of each iteration, which a line on a terminal shows after a second."""
+def watched(environment: Environment, quiet: bool) -> Iterator[Callable[[Iteration | Sampling], None]]:
+    """Within the block, what is given is told of each iteration, or of samples, which a line on a terminal shows after a
+    second."""
     stream = environment.stderr
     if quiet or stream is None or not stream.isatty():
         yield lambda _: None
@@ -53,15 +54,12 @@ class _Line:
         self._next = _PATIENCE
         self._length = 0
 
-    def show(self, iteration: Iteration) -> None:
+    def show(self, told: Iteration | Sampling) -> None:
         seconds = time.monotonic() - self._begin
         if seconds < self._next:
             return
         self._next = seconds + _PAUSE
-        parts = [f"iteration {iteration.number:,}", f"objective {iteration.objective:.6g}"]
-        if iteration.gradient_norm is not None:
-            parts.append(f"gradient {iteration.gradient_norm:.3g}")
-        self._put(", ".join([*parts, f"{seconds:.1f} s"]))
+        self._put(", ".join([*_parts(told), f"{seconds:.1f} s"]))
 
     def clear(self) -> None:
         if self._length:
@@ -72,3 +70,10 @@ class _Line:
         self._write(f"\r{text}{' ' * (self._length - len(text))}" + ("" if text else "\r"))
         self._flush()
         self._length = len(text)
+
+
+def _parts(told: Iteration | Sampling) -> list[str]:
+    if isinstance(told, Sampling):
+        return [f"sample {told.drawn:,} of {told.samples:,}"]
+    parts = [f"iteration {told.number:,}", f"objective {told.objective:.6g}"]
+    return parts if told.gradient_norm is None else [*parts, f"gradient {told.gradient_norm:.3g}"]

@@ -91,17 +91,19 @@ def run(options: PropagateOptions, environment: Environment) -> ExitStatus:
     inputs.check_digits(options, ["--samples"] if options.samples is not None else [])
     given = uncertain_words.given(options, environment)
     text = given.program.source
-    asked = PropagateRequest(
-        given.correlation,
-        given.dof,
-        options.level,
-        options.samples,
-        options.seed,
-        options.shortest,
-        options.digits,
-        options.max_precision,
-    )
-    found, complete = propagated(text, given.values, asked, (options.max_steps, options.max_elements))
+    with model_report.watched(environment, options.quiet) as watch:
+        asked = PropagateRequest(
+            given.correlation,
+            given.dof,
+            options.level,
+            options.samples,
+            options.seed,
+            options.shortest,
+            options.digits,
+            options.max_precision,
+            watch,
+        )
+        found, complete = propagated(text, given.values, asked, (options.max_steps, options.max_elements))
     warnings = found.warnings or ()
     if options.json:
         notes = [warning_json(warning, text) for warning in warnings]

@@ -47,6 +47,12 @@ def write_atomically(path: str, write: Callable[[IO[bytes]], object]) -> None:
             _replace(system.real_path(path), earlier, write)
 
 
+def place_of(path: str) -> str:
+    """Where a file would lie that is written to `path`, links followed. Raises OutputError where no file can."""
+    with _told(path):
+        return system.real_path(path)
+
+
 def make_directory(path: str) -> None:
     """Have a directory, and those that it lies in. Raises OutputError where it cannot be made."""
     with _told(path):

@@ -16,6 +16,13 @@ class Iteration(NamedTuple):
     point: Any = None
 
 
+class Sampling(NamedTuple):
+    """How many of the samples are drawn."""
+
+    drawn: int
+    samples: int
+
+
 # What a field of a result has as its metadata that is None where something cannot be told, which JSON says then.
 _NULL = "may be null"
 MAY_BE_NULL = {_NULL: True}

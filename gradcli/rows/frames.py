@@ -106,6 +106,8 @@ def numbers_of(values: Any, missing: Any) -> Column:
         else:
             try:
                 items[row] = np.asarray(item, "float64")[()]
+            except OverflowError:
+                failing[row] = "it is too large for a float"
             except (TypeError, ValueError):
                 missing[row] = True
     word = next(((row, str(values[row])) for row in np.flatnonzero(missing).tolist() if is_word(values[row])), None)

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.calculus.implicit import implicit_derivatives
-from gradcli.errors import BindingError, UsageError, did_you_mean, expect
+from gradcli.errors import BindingError, UsageError, did_you_mean, expect, flag
 from gradcli.language import scope
 from gradcli.language.equations import Equations, read_equations
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.models import arguments
 from gradcli.models.equations.root_search import Candidate, judged, search, sizes_of
 from gradcli.models.equations.sign_changes import Crossing, ScalarEquation, all_crossings, root_between
 from gradcli.models.equations.systems import System
@@ -36,7 +37,7 @@ class Root:
     point: dict[str, Any]
     residual: Any
     condition: float | None = field(metadata=MAY_BE_NULL)
-    derivatives: dict[str, dict[str, Any]] | None = None
+    derivatives: dict[str, dict[str, Any]] | None = field(default=None, metadata=MAY_BE_NULL)
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,9 @@ def solve(
     *,
     start: Mapping[str, Any] | None = None,
     bracket: Mapping[str, tuple[float, float]] | None = None,
-    unknowns: Sequence[str] = (),
+    unknowns: Sequence[str] | str = (),
     all: bool = False,
-    wrt: Sequence[str] | None = None,
+    wrt: Sequence[str] | str | None = None,
     order: int = 1,
     seed: int = 0,
     digits: int | None = None,
@@ -107,11 +108,12 @@ def solve(
     """
     with limits.within(max_steps, max_elements):
         expect(equations, str, "equations are a text")
-        constants = {**(values or {}), **named}
-        starts = {**dict.fromkeys(unknowns, START), **(start or {})}
+        constants = {**arguments.named(values, "'values'"), **named}
+        starts = dict.fromkeys(arguments.names(unknowns, "'unknowns'"), START) | arguments.named(start, "'start'")
         ends: tuple[float, float] | None = None
-        for name, (low, high) in (bracket or {}).items():
-            starts[name], ends = low, (float(low), float(high))
+        for name, given in arguments.named(bracket, "'bracket'").items():
+            ends = arguments.pair(given, f"the bracket of '{name}'")
+            starts[name] = ends[0]
         twice = next((name for name in starts if name in constants), None)
         if twice is not None:
             raise BindingError(f"'{twice}' has a value and is unknown", hint="give it one of them")
@@ -119,8 +121,18 @@ def solve(
         proof = None if digits is None else ProofOptions(digits, max_precision, partial(in_namespace, constants))
         known = in_namespace(constants)
         found = in_namespace(starts)
+        arguments.whole(seed, "'seed'", 0)
+        by = None if wrt is None else arguments.names(wrt, "'wrt'")
         question = RootQuestion(
-            read_equations(equations, [*starts, *known]), found, known, wrt, order, ends, all, seed, proof
+            read_equations(equations, [*starts, *known]),
+            found,
+            known,
+            by,
+            arguments.whole(order, "'order'", 0),
+            ends,
+            flag(all, "all"),
+            seed,
+            proof,
         )
         return solved(question)
 

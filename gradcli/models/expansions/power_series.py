@@ -23,6 +23,7 @@ from gradcli.formulas.taylor_polynomials import FORMULAS, FUNCTIONS, TaylorTerm,
 from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.models import arguments
 from gradcli.models.expansions.convergence import ENOUGH, Radius, suggested_radius
 from gradcli.models.expansions.taylor_coefficients import (
     Expansion,
@@ -32,7 +33,6 @@ from gradcli.models.expansions.taylor_coefficients import (
     in_floats,
 )
 from gradcli.models.results import MAY_BE_NULL
-from gradcli.run import converted
 from gradcli.run.derivation import example
 from gradcli.run.diagnose import Warning
 from gradcli.run.evaluated import check_digits, in_namespace
@@ -62,7 +62,7 @@ class PowerSeries:
     order: int
     coefficients: list[Coefficient]
     text: str
-    remainder: float | None
+    remainder: float | None = field(metadata=MAY_BE_NULL)
     radius: float | None = field(metadata=MAY_BE_NULL)
     radius_method: str | None
 
@@ -84,7 +84,7 @@ def series(
     /,
     *,
     order: int = ORDER,
-    wrt: Sequence[str] | None = None,
+    wrt: Sequence[str] | str | None = None,
     over: Any = None,
     digits: int | None = None,
     max_precision: int = MAX_PRECISION,
@@ -106,14 +106,14 @@ def series(
     with limits.within(max_steps, max_elements):
         expect(program, str, "a program is a text")
         tree = read(program)
-        given = {**(values or {}), **named}
+        given = {**arguments.named(values, "'values'"), **named}
         reads = scope.outer_reads(tree)
         unknown = next((name for name in given if name not in reads), None)
         if unknown is not None:
             hint = did_you_mean(unknown, reads, f"it reads {', '.join(reads) or 'no names'}")
             raise BindingError(f"the program does not read '{unknown}'", hint=hint)
         scope.check(tree, given)
-        names = [*given] if wrt is None else [*converted.listed(wrt)]
+        names = [*given] if wrt is None else [*arguments.names(wrt, "'wrt'")]
         missing = next((name for name in names if name not in given), None)
         if missing is not None:
             raise BindingError(f"a series is around a point, and '{missing}' has no value", hint=f"give {missing}=0")

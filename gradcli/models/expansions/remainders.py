@@ -17,7 +17,7 @@ from gradcli.models.expansions.taylor_coefficients import SeriesQuestion
 from gradcli.run import digits as proved
 from gradcli.run.boxes import Box, Boxed
 from gradcli.run.enclosures import UnboundedError
-from gradcli.run.interval_inputs import given, points
+from gradcli.run.interval_inputs import Intervals, given, points
 
 _BITS = 128
 # Of a bound, rounded up.
@@ -42,7 +42,9 @@ def remainder_over(question: SeriesQuestion, over: Mapping[str | None, Any]) -> 
         way = _Way(question, over)
         bound = max(map(way.bound, way.sides()))
         value = float(intervals.text(bound, _DIGITS, upward=True))
-        return value if fmpq(*value.as_integer_ratio()) >= bound else math.nextafter(value, math.inf)
+        # Beyond all floats infinity is the bound.
+        enough = math.isinf(value) or fmpq(*value.as_integer_ratio()) >= bound
+        return value if enough else math.nextafter(value, math.inf)
 
 
 class _Part(NamedTuple):
@@ -75,7 +77,9 @@ class _Way:
             if name is not None and name not in shapes:
                 hint = did_you_mean(name, shapes, f"the series is in {', '.join(shapes)}")
                 raise BindingError(f"there is a range of '{name}', in which the series is not", hint=hint)
-            named[name or next(iter(shapes))] = given(interval, name or next(iter(shapes)))
+            own = name or next(iter(shapes))
+            range_of_own = given(interval, own)
+            named[own] = range_of_own if isinstance(range_of_own, Intervals) else points(range_of_own)
         parts: list[Bounds] = []
         for name, shape in shapes.items():
             count = math.prod(shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.errors import UsageError
 from gradcli.io import system
-from gradcli.io.output import write_atomically
+from gradcli.io.output import place_of, write_atomically
 from gradcli.models.data import Data
 from gradcli.models.fitting.fit_problems import PosedFit
 from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Solved
@@ -32,13 +32,14 @@ class FitFiles(NamedTuple):
 
     def check(self, read: Sequence[str]) -> None:
         """Raise UsageError for a name that does not say what to write, for one that is given twice, and for one of the
-        files that are `read`."""
+        files that are `read`, and OutputError for one that no file can have."""
         written = [path for path in (self.residuals, self.predict, self.plot) if path is not None]
-        if len({*map(system.real_path, written)}) < len(written):
+        places = [place_of(path) for path in written]
+        if len({*places}) < len(places):
             raise UsageError("two files would be written to one place", hint="give them different names")
         taken = {system.real_path(path) for path in read}
-        for output in written:
-            if system.real_path(output) in taken:
+        for output, place in zip(written, places):
+            if place in taken:
                 raise UsageError(f"'{output}' is read and would be written", hint="give what is written another name")
         for path in (self.residuals, self.predict):
             if path is not None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from gradcli.errors import BindingError, Span
+from gradcli.errors import BindingError, GradcliError, Span
 from gradcli.models.packing import Bounds
 from gradcli.run.constant_expressions import constant
 from gradcli.run.converted import listed, value
@@ -42,7 +42,10 @@ def _pair(name: str, pair: Any) -> Bounds:
         low, high = pair
     except (TypeError, ValueError):
         raise BindingError(f"the bounds of '{name}' are no pair", hint=f"as in {{'{name}': (0, 1)}}") from None
-    return (-math.inf if low is None else value(low)), (math.inf if high is None else value(high))
+    try:
+        return (-math.inf if low is None else value(low)), (math.inf if high is None else value(high))
+    except GradcliError:
+        raise BindingError(f"a bound of '{name}' is no number", hint=f"as in {{'{name}': (0, None)}}") from None
 
 
 def _entry(text: str, begin: int, end: int) -> tuple[str, Bounds]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import BindingError, UsageError, did_you_mean, expect, expect_callable, flag
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models import arguments
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.optima import histories, optimality, searches
 from gradcli.models.optima.global_search import search_globally
@@ -19,8 +20,7 @@ from gradcli.models.optima.sensitivities import Sensitivity, sensitivities
 from gradcli.models.optima.training import STOCHASTIC, Training, of_training, train
 from gradcli.models.optima.verdicts import judged
 from gradcli.models.packing import Bounds
-from gradcli.models.results import Iteration, Watcher
-from gradcli.run import converted
+from gradcli.models.results import MAY_BE_NULL, Iteration, Watcher
 from gradcli.run.programs import CompiledProgram, compile
 
 METHODS = ("auto", "newton", *searches.METHODS, *STOCHASTIC)
@@ -44,10 +44,10 @@ class Minimum:
     value: float
     point: dict[str, Any]
     gradient_norm: float
-    eigenvalues: dict[str, float | None] | None
-    kind: str | None
-    multipliers: dict[str, float] | None
-    sensitivity: dict[str, Sensitivity] | None
+    eigenvalues: dict[str, float | None] | None = field(metadata=MAY_BE_NULL)
+    kind: str | None = field(metadata=MAY_BE_NULL)
+    multipliers: dict[str, float] | None = field(metadata=MAY_BE_NULL)
+    sensitivity: dict[str, Sensitivity] | None = field(metadata=MAY_BE_NULL)
     minima: int | None
     left_out: int | None
     iterations: int
@@ -62,8 +62,8 @@ def minimize(
     /,
     *,
     data: Any = None,
-    wrt: Sequence[str] | None = None,
-    const: Sequence[str] | None = None,
+    wrt: Sequence[str] | str | None = None,
+    const: Sequence[str] | str | None = None,
     method: str = "auto",
     max: bool = False,
     bounds: Mapping[str, Bounds] | Sequence[str] | str | None = None,
@@ -115,22 +115,20 @@ def minimize(
         return compile(text, max_steps=max_steps, max_elements=max_elements)
 
     expect(program, str, "a program is a text")
-    expect(values or {}, Mapping, "the values of a program are a mapping of names to numbers and arrays")
     training = Training(method, steps, lr, momentum, batch, epochs, schedule, seed)
-    if method not in METHODS:
-        raise UsageError(f"there is no method {method!r}", hint=f"--method {', '.join(METHODS)}")
+    arguments.one_of(method, METHODS, "method")
     training.check()
     if flag(global_, "global_") and method in STOCHASTIC:
         raise UsageError(f"--global and --method {method} contradict each other", hint="leave out one of them")
-    constants = _listed(sensitivity)
+    constants = arguments.names(sensitivity, "'sensitivity'")
     asked = MinimizeRequest(
         program,
-        {**(values or {}), **named},
-        None if wrt is None else _listed(wrt),
-        [*_listed(const or ()), *(name for name in constants if name not in _listed(const or ()))],
+        {**arguments.named(values, "'values'"), **named},
+        None if wrt is None else arguments.names(wrt, "'wrt'"),
+        [*dict.fromkeys([*arguments.names(const, "'const'"), *constants])],
         data if isinstance(data, DataTable) else table_of(data),
         bounds,
-        _listed(subject_to),
+        arguments.names(subject_to, "'subject_to'"),
         flag(max, "max"),
     )
     problem = posed(asked, compiled, (max_steps, max_elements))
@@ -151,10 +149,6 @@ def minimize(
     if plot is not None:
         history.save_curve(plot, program)
     return result
-
-
-def _listed(names: Sequence[str] | str) -> list[str]:
-    return [names] if isinstance(names, str) else [*converted.listed(names)]
 
 
 def _result(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import UsageError
+from gradcli.models import arguments
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.posing import PosedObjective
 from gradcli.models.optima.verdicts import Verdict
@@ -52,8 +53,8 @@ class Training(NamedTuple):
             raise UsageError(
                 f"--{asked[0]} is for the methods {', '.join(STOCHASTIC)}", hint="add --method adam, or leave it out"
             )
-        if self.schedule is not None and self.schedule not in SCHEDULES:
-            raise UsageError(f"there is no schedule {self.schedule!r}", hint=f"--schedule {' or '.join(SCHEDULES)}")
+        if self.schedule is not None:
+            arguments.one_of(self.schedule, [*SCHEDULES], "schedule")
         if self.steps is not None and self.epochs is not None:
             raise UsageError("--steps and --epochs contradict each other", hint="leave out one of them")
         for name in ("steps", "batch", "epochs"):
@@ -62,9 +63,9 @@ class Training(NamedTuple):
                 raise UsageError(f"--{name} is a whole number of 1 or more")
         if type(self.seed) is not int or self.seed < 0:
             raise UsageError("--seed is a whole number of 0 or more")
-        if self.lr is not None and not (isinstance(self.lr, (int, float)) and 0 < self.lr < math.inf):
+        if self.lr is not None and not 0 < arguments.number(self.lr, "'lr'") < math.inf:
             raise UsageError("--lr is a number above 0")
-        if self.momentum is not None and not (isinstance(self.momentum, (int, float)) and 0 <= self.momentum < 1):
+        if self.momentum is not None and not 0 <= arguments.number(self.momentum, "'momentum'") < 1:
             raise UsageError("--momentum is a number from 0 to below 1")
 
     def optimizer(self, parameters: Mapping[str, Tensor]) -> Optimizer:

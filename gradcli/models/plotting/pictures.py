@@ -18,6 +18,7 @@ from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
+from gradcli.models import arguments
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.plotting import by_matplotlib, ranges
 from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline
@@ -91,7 +92,7 @@ def plot(
     order: int = 0,
     data: Any = None,
     log: str = "",
-    output: str | None = None,
+    output: str | os.PathLike[str] | None = None,
     max_steps: int = MAX_STEPS,
     max_elements: int = MAX_ELEMENTS,
     **named: Any,
@@ -110,11 +111,11 @@ def plot(
     limits.check(max_steps=max_steps, max_elements=max_elements)
     expect(program, str, "a program is a text")
     expect(log, str, "the names of axes are a text")
-    if output is not None:
-        expect(output, str, "the path of a picture is a text")
-        by_matplotlib.format_of(output)
+    path = arguments.path(output, "'output'")
+    if path is not None:
+        by_matplotlib.format_of(path)
     with limits.within(max_steps, max_elements):
-        given = {name: _given(name, value) for name, value in {**(values or {}), **named}.items()}
+        given = {name: _given(name, value) for name, value in {**arguments.named(values, "'values'"), **named}.items()}
         parsed = read(program)
         reads = scope.outer_reads(parsed)
         unknown = next((name for name in given if name not in reads), None)
@@ -123,8 +124,8 @@ def plot(
             raise BindingError(f"the program does not read '{unknown}'", hint=hint)
         scope.check(parsed, given)
         made = plotted(parsed, given, PlotRequest(order, log, _data(data), max_steps, max_elements))
-    if output is not None:
-        made.save(output)
+    if path is not None:
+        made.save(path)
     return made
 
 
@@ -140,7 +141,7 @@ class PlotRequest(NamedTuple):
 
 
 def plotted(program: Module, values: Mapping[str, Any], asked: PlotRequest) -> Plot:
-    """The plot of a program over the Ranges among its values. Raises what `plot` does."""
+    """The plot of a program over the ranges among its values. Raises what `plot` does."""
     over = {name: value for name, value in values.items() if isinstance(value, PlotRange)}
     log = _axes(asked.log)
     _check(over, values, asked, log)
@@ -163,7 +164,7 @@ def columns_of(text: str) -> tuple[str, Sequence[str] | None]:
 
 
 def _given(name: str, value: Any) -> Any:
-    """A value of Python's as a Range, Several values, or an array."""
+    """A value of Python's as a range, as several values, or as an array."""
     if type(value) is tuple and len(value) == 2:
         value = f"{value[0]}..{value[1]}"
     if isinstance(value, str):

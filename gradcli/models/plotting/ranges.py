@@ -31,7 +31,7 @@ class SeveralValues(NamedTuple):
 
 
 def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
-    """The Range, the Several values or the one that a text says which starts at `offset` of `whole`.
+    """The range, the several values or the one that a text says which starts at `offset` of `whole`.
 
     Raises BindingError, with the place, for a range that is none, and what its expressions raise.
     """

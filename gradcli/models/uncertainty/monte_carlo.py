@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, EvaluationError, GradcliError, ShapeError
 from gradcli.language.syntax.tree import Module
+from gradcli.models.results import Sampling
 from gradcli.models.uncertainty.input_quantities import Quantities
 from gradcli.run.row_programs import RowProgram
 
@@ -50,8 +52,16 @@ def check_distributions(quantities: Quantities) -> None:
                 )
 
 
-def drawn(program: Module, quantities: Quantities, samples: int, seed: int, most: tuple[int, int]) -> Drawn:
-    """Draw the inputs so many times, and evaluate the program for each draw within `most` steps and elements.
+def drawn(
+    program: Module,
+    quantities: Quantities,
+    samples: int,
+    seed: int,
+    most: tuple[int, int],
+    watch: Callable[[Sampling], object],
+) -> Drawn:
+    """Draw the inputs so many times, and evaluate the program for each draw within `most` steps and elements; `watch` is
+    told how many are drawn.
 
     Correlated inputs are drawn from a normal distribution with their covariance, or where all of them have the same finite
     degrees of freedom from Student's; others from Student's where they have finite ones (JCGM 101, 6.4.9), unless a
@@ -72,6 +82,7 @@ def drawn(program: Module, quantities: Quantities, samples: int, seed: int, most
             error = results.failures[0].error
         if len(results.failures) < rows:
             parts.append(_flat(results.value))
+        watch(Sampling(start + rows, samples))
     if not parts and error is not None:
         raise error
     if len({part.shape[1] for part in parts}) > 1:

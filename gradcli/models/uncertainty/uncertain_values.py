@@ -134,6 +134,6 @@ def given(value: Any, name: str) -> Uncertain | None:
     np = arrays.numpy_namespace()
     try:
         number, u = (np.asarray(part, "float64") for part in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BindingError(f"'{name}' is neither numbers nor (value, uncertainty)", hint=f"{name}=(5.0, 0.1)") from None
     return _checked(number[()], u[()], repr(value), 0, f"{name}={value!r}")

@@ -6,8 +6,8 @@ The sensitivity coefficients are exact derivatives.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
@@ -16,7 +16,9 @@ from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.models import arguments
 from gradcli.models.packing import Packing
+from gradcli.models.results import MAY_BE_NULL, Sampling
 from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, size_of
 from gradcli.models.uncertainty.input_quantities import Quantities, of_python, quantities
 from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, check_distributions, drawn, summary
@@ -67,8 +69,8 @@ class Propagation:
     k: Any
     level: float
     interval: Any
-    second_order: Any = None
-    monte_carlo: Any = None
+    second_order: Any = field(default=None, metadata=MAY_BE_NULL)
+    monte_carlo: Any = field(default=None, metadata=MAY_BE_NULL)
     covariance: Any = None
     warnings: Sequence[Any] | None = None
 
@@ -104,34 +106,29 @@ def propagate(
     BackendError for digits without python-flint; and what evaluating the program raises.
     """
     expect(program, str, "a program is a text")
-    said = {"values": values, "correlation": correlation, "dof": dof}
-    for name, mapping in said.items():
-        if mapping is not None:
-            expect(mapping, Mapping, f"'{name}' is a mapping")
-    samples = None if samples is None else _real(samples, "samples")
+    if correlation is not None:
+        expect(correlation, Mapping, "'correlation' is a mapping of pairs")
+    samples = None if samples is None else arguments.number(samples, "'samples'")
     asked = PropagateRequest(
-        {key: _real(number, "correlation") for key, number in (correlation or {}).items()},
-        {key: _real(number, "dof") for key, number in (dof or {}).items()},
-        _real(level, "level"),
+        {key: arguments.number(number, "a correlation") for key, number in (correlation or {}).items()},
+        {
+            name: arguments.number(number, f"the 'dof' of '{name}'")
+            for name, number in arguments.named(dof, "'dof'").items()
+        },
+        arguments.number(level, "'level'"),
         samples,
         seed,
         flag(shortest, "shortest"),
         digits,
         max_precision,
     )
-    return propagated(program, {**(values or {}), **named}, asked, (max_steps, max_elements)).propagation
-
-
-def _real(value: Any, name: str) -> float:
-    """A number that was given. Raises UsageError for what is none."""
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"'{name}' is a number, not {type(value).__name__}") from None
+    return propagated(
+        program, {**arguments.named(values, "'values'"), **named}, asked, (max_steps, max_elements)
+    ).propagation
 
 
 class PropagateRequest(NamedTuple):
-    """What `propagate` is asked for beside a program and its inputs."""
+    """What `propagate` is asked for beside a program and its inputs; `watch` is told how many samples are drawn."""
 
     correlation: Mapping[str | tuple[str, str], float]
     dof: Mapping[str, float]
@@ -141,6 +138,7 @@ class PropagateRequest(NamedTuple):
     shortest: bool = False
     digits: int | None = None
     max_precision: int = MAX_PRECISION
+    watch: Callable[[Sampling], object] = lambda _: None
 
 
 class PropagationAnswer(NamedTuple):
@@ -204,7 +202,7 @@ def _in_floats(
     sampled = None
     if asked.samples is not None:
         count = whole_samples(asked.samples)
-        draws = drawn(module, inputs, count, asked.seed, most)
+        draws = drawn(module, inputs, count, asked.seed, most, asked.watch)
         sampled = [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
         messages += [*_left_out(draws, count), *_not_validated(linear.labels, numbers, intervals, sampled)]
     limits.charge(_ENTRY * linear.scaled.size)

@@ -1,0 +1,184 @@
+"""What is given to the models from Python and on the command line: what it may be, and what is said of anything else."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import GradcliError, models
+from gradcli.cli.environment import Environment
+from gradcli.cli.main import main
+from tests.test_wrong_types import WRONG, attempt, parameters
+
+DATA = {"x": [1.0, 2, 3, 4], "y": [1.0, 3, 2, 5], "dy": [1.0, 1, 2, 1]}
+LINE = "y ~ a + b*x"
+CALLS = {
+    "fit": (models.fit, {"model": LINE, "data": DATA}, ()),
+    "minimize": (models.minimize, {"x": 1}, ("(x - 1)**2",)),
+    "solve": (models.solve, {"start": {"x": 1}, "a": 2}, ("x**2 = a",)),
+    "propagate": (models.propagate, {"x": "5±1", "y": 2}, ("x*y",)),
+    "series": (models.series, {"x": 0}, ("exp(x)",)),
+}
+SOME = (
+    "None",
+    "half a surrogate pair",
+    "an object",
+    "a dict",
+    "a huge number",
+    "nan",
+    "a ragged list",
+    "an array of dates",
+)
+# By name: of any other shape these are seen only inside of a mapping.
+MAPPINGS = ("bounds", "prior", "x_sigma", "start", "bracket", "correlation", "dof", "values")
+
+
+@pytest.mark.parametrize("called", CALLS)
+def test_what_is_of_a_wrong_type_is_an_error(called):
+    function, given, words = CALLS[called]
+    for name in parameters(function):
+        if name in ("max_steps", "max_elements", "watch"):
+            continue
+        for value in map(WRONG.get, SOME):
+            attempt(function, *words, **{**given, name: value})
+            if name in MAPPINGS:
+                attempt(function, *words, **{**given, name: {"x": value}})
+                attempt(function, *words, **{**given, name: {"b": (value, 1)}})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"starts": 0}, "the number of starts is 0, and at least 1"),
+        ({"seed": -1}, "the seed is -1, and at least 0"),
+        ({"level": 95}, "there is no level 95"),
+        ({"bounds": {"a": ("x", 1)}}, "a bound of 'a' is no number"),
+        ({"b": "x"}, "the start of 'b' is a number, not str"),
+        ({"b": float("nan")}, "the start of 'b' is nan"),
+        ({"fix": {"b": 1}}, "'fix' is a name or a list of names, not a mapping"),
+        ({"sigma": [1, 2]}, "'sigma=[…]' has 2 rows, and the other data have 4"),
+        ({"x_sigma": {"x": [0, 1, 1, 1]}}, "an error of 'x' is not above 0 in row 1"),
+        ({"b": 1, "fix": "b", "prior": {"b": "1±1"}}, "'b' is kept at its value, and a prior says what is known of it"),
+        ({"prior": {"b": "[1, 2]±1"}}, "the prior of 'b' is of several numbers"),
+        ({"family": "normal"}, "there is no family 'normal'"),
+        ({"watch": 3}, "what watches the iterations is a function"),
+    ],
+)
+def test_what_is_no_fit_is_said(options, message):
+    with pytest.raises(GradcliError, match=re.escape(message)):
+        gradcli.fit(LINE, DATA, **options)
+
+
+def test_arrays_and_single_names_are_taken_as_they_are_meant(tmp_path):
+    of_column = gradcli.fit(LINE, DATA, sigma="dy", absolute_sigma=True)
+    of_array = gradcli.fit(LINE, DATA, sigma=DATA["dy"], absolute_sigma=True)
+    assert of_array.estimates == of_column.estimates
+    across = gradcli.fit(LINE, DATA, x_sigma={"x": np.array([0.1, 0.1, 0.2, 0.1])})
+    assert across.converged
+    fixed = gradcli.fit(LINE, DATA, b=1, fix="b", bounds="a=0:", residuals=tmp_path / "r.csv")
+    assert fixed.estimates["b"].fixed
+    assert (tmp_path / "r.csv").exists()
+    # A row whose deviation is not known is left out as any other.
+    assert gradcli.fit(LINE, DATA, sigma=[1, None, 1, 1]).left_out == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "row"),
+    [
+        (("y ~ a*x", "--sigma", "s"), "sigma is 0 in row 4"),
+        (("log(y - 1) ~ a*x",), "in row 5"),
+        (("y ~ a*log(x - 2)", "a=1"), "at the start, in row 3 of the data"),
+        (("y ~ a*x", "--x-sigma", "x=s"), "an error of 'x' is not above 0 in row 4"),
+    ],
+)
+def test_a_row_is_called_by_its_number_in_the_table(run, tmp_path, words, row):
+    data = tmp_path / "d.csv"
+    data.write_text("x,y,s\n5,NA,1\n,7,1\n2,3,1\n4,5,0\n6,1,1\n")
+    found = run("fit", words[0], str(data), *words[1:])
+    assert found.status
+    assert row in found.err
+
+
+def test_rows_that_are_left_out_are_counted(run, tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("x,y,g\n1,1,u\n2,2.1,u\n3,3,u\n4,,u\n1,2,v\n2,3.9,v\n3,6.1,v\n1,,w\n2,NA,w\n")
+    whole = run("fit", "y ~ a*x", str(data), "--json")
+    assert (whole.json["n"], whole.json["left_out"]) == (6, 3)
+    groups = run("fit", "y ~ a*x", str(data), "--by", "g")
+    # A group is not lost where none of its rows is whole.
+    assert [line.split(",")[:2] for line in groups.out.splitlines()[1:]] == [["u", "3"], ["v", "3"], ["w", "0"]]
+    assert groups.status == 1
+    assert "the first is 'w'" in groups.err
+
+
+FIT = (
+    "n dof converged message estimates covariance correlation rss s reduced_chi2 r2 loglik aic bic condition curvature "
+)
+FIT += "left_out iterations evaluations starts undetermined warnings"
+MINIMUM = "value point gradient_norm eigenvalues kind multipliers sensitivity iterations evaluations converged message"
+PROPAGATION = "value u relative budget dof k level interval second_order monte_carlo"
+FITTED = ("fit", LINE, "x=[1,2,3,4]", "y=[1,3,2,5]")
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (FITTED, FIT),
+        ((*FITTED, "--loss", "huber"), FIT),
+        ((*FITTED, "--family", "poisson", "a=1", "b=1"), FIT),
+        ((*FITTED, "--sigma", "2", "--absolute-sigma", "--profile"), FIT),
+        ((*FITTED, "--x-sigma", "x=0.1"), FIT),
+        ((*FITTED, "b=1", "--fix", "b", "--bounds", "a=0:"), FIT),
+        ((*FITTED, "--prior", "b=1±1"), FIT),
+        (("fit", "y ~ a*b*x", "x=[1,2,3]", "y=[1,2,4]", "a=1", "b=1"), FIT),
+        (("minimize", "(x-1)**2", "x=0"), MINIMUM),
+        (("minimize", "(x-c)**2", "x=0", "c=1", "--sensitivity", "c"), MINIMUM),
+        (("minimize", "x**2", "x=1", "--bounds", "x=1:2", "--global"), f"{MINIMUM} minima"),
+        (("minimize", "x", "x=0"), MINIMUM),
+        (("solve", "x**2 = a", "x~1", "a=2"), "roots converged message"),
+        (("propagate", "x*y", "x=5±1", "y=2"), PROPAGATION),
+        (("propagate", "[x, x*x]", "x=5±1", "--samples", "100"), f"{PROPAGATION} covariance"),
+        (("propagate", "x", "x=5±1", "--digits", "5"), PROPAGATION),
+        (("series", "exp(x)", "x=0"), "center order coefficients text remainder radius"),
+        (("plot", "x**2", "x=0..1"), "curves"),
+    ],
+)
+def test_every_key_is_there(run, words, keys):
+    found = run(*words, "--json").json
+    assert [key for key in keys.split() if key not in found] == []
+    for root in found.get("roots", ()):
+        assert [*root] == ["point", "residual", "condition", "derivatives"]
+
+
+def test_a_root_without_derivatives_has_the_key(run):
+    for words in (("x**2 = -1", "x~1"), ("x**2 = 4", "x~1", "--order", "0")):
+        (root,) = run("solve", *words, "--json").json["roots"]
+        assert root["derivatives"] is None
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ((*FITTED, "--profile"), "objective"),
+        (
+            ("fit", "y ~ a*exp(k*x)", "x=[0,1,2,3,0,1,2,3]", "y=[1,2,4,9,2,3,4,5]", "g=[0,0,0,0,1,1,1,1]", "--by", "g"),
+            "gradient",
+        ),
+        (("propagate", "x**2", "x=5±1", "--samples", "1e5"), "sample 100,000 of 100,000"),
+    ],
+)
+def test_what_takes_long_says_on_a_terminal_how_far_it_is(words, shown, monkeypatch):
+    monkeypatch.setattr("gradcli.cli.model_report._PATIENCE", 0.0)
+    monkeypatch.setattr("gradcli.cli.model_report._PAUSE", 0.0)
+    err = Terminal()
+    assert main(words, Environment(io.StringIO(), io.StringIO(), err, {})) == 0
+    assert shown in err.getvalue()
