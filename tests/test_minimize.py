@@ -54,6 +54,8 @@ def test_the_keys_and_their_order(run: Any) -> None:
         "gradient_norm": 0.0,
         "eigenvalues": {"min": 2.0, "max": 4.0},
         "kind": "minimum",
+        "multipliers": None,
+        "sensitivity": None,
         "iterations": 2,
         "evaluations": 5,
         "converged": True,

@@ -136,7 +136,7 @@ class TestResults:
         found = run("propagate", "V/I", "V=5.0±0.1", "I=0.020(1)", "--json").json
         assert [*found] == [
             "schema", "program", "value", "u", "relative", "budget", "dof", "k", "level", "interval", "second_order",
-            "warnings",
+            "monte_carlo", "warnings",
         ]  # fmt: skip
         assert found["u"] == pytest.approx(250 * math.hypot(0.02, 0.05))
         assert found["relative"] == pytest.approx(math.hypot(0.02, 0.05))
@@ -284,7 +284,7 @@ class TestDigits:
         assert (found["digits"], found["value"], found["budget"][1]["u"]) == (30, "250", "0.001")
         assert "13.4629120178362600781267762289" in run(*words).out
         assert [*found] == ["schema", "program", "digits", "value", "u", "relative", "budget", "dof", "k", "level",
-                            "interval", "warnings"]  # fmt: skip
+                            "interval", "second_order", "monte_carlo", "warnings"]  # fmt: skip
 
     @pytest.mark.parametrize("dof", [1, 4, 9.7, 1e6])
     def test_quantiles_of_students_distribution(self, dof):
