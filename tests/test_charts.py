@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -55,13 +57,13 @@ def test_many_points_are_drawn_by_their_number_in_cells():
     (mesh,) = figure.axes[0].collections
     assert mesh.get_array().sum() == 999_997
     assert not figure.axes[0].lines
-    assert "1,000,000" in figure.axes[1].get_ylabel()
+    assert "999,997 points" in figure.axes[1].get_ylabel()
 
 
 @pytest.mark.parametrize("log", ["x", "xy"])
 def test_cells_are_evenly_wide_on_logarithmic_axes(log):
     x = np.r_[-1.0, 0.0, np.geomspace(1e-3, 1e3, 9_998)]
-    columns, rows, counts = charts.density(Points("data", x, np.ones(10_000)), log, 6, 4)
+    columns, rows, counts = charts.density(charts.shown(Points("data", x, np.ones(10_000)), log), log, 6, 4)
     np.testing.assert_allclose(columns, np.geomspace(1e-3, 1e3, 7))
     assert rows[0] < 1 < rows[-1]
     assert counts.sum() == 9_998
@@ -102,3 +104,19 @@ def test_without_matplotlib_the_command_that_installs_it_is_told(monkeypatch):
     with pytest.raises(BackendError, match="needs Matplotlib") as caught:
         by_matplotlib.drawn(Chart([Polyline("a", X, X)]))
     assert caught.value.hint == installing.command("plot")
+
+
+def test_threads_draw_the_same_and_leave_the_settings_of_matplotlib_alone():
+    import matplotlib
+
+    chart = Chart([Points("data", X, X), Polyline("fit", X, X)], "x", "y", "title")
+    found = []
+
+    def draw(_: int) -> None:
+        by_matplotlib.save(chart, "f.svg", lambda _, write: found.append(io.BytesIO()) or write(found[-1]))
+
+    with matplotlib.rc_context({"lines.linewidth": 7.0}):
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(draw, range(4)))
+        assert matplotlib.rcParams["lines.linewidth"] == 7.0
+    assert len({stream.getvalue() for stream in found}) == 1

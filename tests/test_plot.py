@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.errors import BindingError, EvaluationError, GradcliError, ShapeError, UsageError
+from gradcli.errors import BindingError, CallError, EvaluationError, GradcliError, ShapeError, UsageError
 from gradcli.models.plotting import by_matplotlib, by_plotext
 from gradcli.models.plotting.refinement import MOST_EVALUATIONS
 
@@ -189,6 +190,36 @@ def test_along_a_logarithmic_axis_there_is_what_is_above_0():
     assert (y > 0).all()
 
 
+def test_points_that_have_no_place_on_a_logarithmic_axis_are_told_and_change_nothing(run, tmp_path):
+    random = np.random.default_rng(0)
+    for count in (3, 6_000):
+        path = tmp_path / f"{count}.csv"
+        np.savetxt(path, -random.uniform(1, 2, (count, 2)), delimiter=",", header="t,y", comments="")
+        words = ("plot", "1/t", "t=0.5..5", "--log", "y", "--data", str(path))
+        drawn = run(*words)
+        assert drawn.status == 0
+        assert drawn.err == f"{count:,} points of the data are not above 0 and have no place on a logarithmic axis\n"
+        assert "points" not in drawn.out
+        by_matplotlib.drawn(gradcli.plot("1/t", {"t": (0.5, 5)}, log="y", data=str(path)).chart())
+    assert run(*words, "--quiet").err == ""
+    # Nor do they stretch the view that a pole has.
+    data = {"x": [1.0, 2.0, 3.0], "y": [-2.5, 4.0, 0.0]}
+    made = gradcli.plot("1/x**2", {"x": (-1, 4)}, log="y", data=data)
+    low, high = by_matplotlib.drawn(made.chart()).axes[0].get_ylim()
+    assert 0.01 < low < high < 1e3
+
+
+def test_a_logarithmic_axis_reaches_as_far_as_numbers_do(tmp_path):
+    made = gradcli.plot("exp(x)", {"x": (-700, 700)}, log="y")
+    axes = by_matplotlib.drawn(made.chart()).axes[0]
+    low, high = axes.get_ylim()
+    assert low < 1e-303
+    assert high > 1e303
+    marks = np.log10(axes.get_yticks())
+    assert (marks == np.arange(-300, 301, 100)).all()
+    made.save(str(tmp_path / "f.png"))
+
+
 # --- fields
 
 
@@ -210,6 +241,12 @@ def test_the_colours_of_a_field_are_cut_at_a_pole_and_not_at_a_peak():
     assert mesh.get_clim() == pole.view
 
 
+def test_arrows_stand_where_there_is_a_value():
+    field, *_ = gradcli.plot("log(x*y)", {"x": (-2, 2), "y": (-1, 1)}).chart().layers
+    assert field.arrows.x.size > 100
+    assert (field.arrows.x * field.arrows.y > 0).all()
+
+
 # --- points from a file
 
 
@@ -224,6 +261,66 @@ def test_points_are_drawn_with_their_curve(run, tmp_path):
     assert chosen.err == ""
     piped = run("plot", "2*t", "t=0..3", "--data", "-", "--json", stdin="t,v\n1,5\n")
     assert piped.json["points"]["y"] == [5.0]
+
+
+# --- axes and legends
+
+
+@pytest.mark.parametrize("log", ["", "x"])
+def test_the_axis_of_a_range_is_the_range(log):
+    chart = gradcli.plot("sqrt(x - 2)", {"x": (1, 5)}, log=log).chart()
+    np.testing.assert_allclose(by_matplotlib.drawn(chart).axes[0].get_xlim(), (1, 5))
+    below = by_plotext.text(chart, by_plotext.Style()).splitlines()[-2].split()
+    assert (below[0], below[-1]) == ("1", "5")
+    # Points beside it are seen, and whole.
+    low, high = (
+        by_matplotlib.drawn(gradcli.plot("x", {"x": (1, 5)}, data={"x": [0.5, 8.0], "y": [1.0, 1.0]}).chart())
+        .axes[0]
+        .get_xlim()
+    )
+    assert low < 0.5 < 8 < high
+
+
+def test_the_derivatives_of_a_choice_have_its_colour():
+    chart = gradcli.plot("k*x**3", {"x": (0, 1), "k": "1,2"}, order=2).chart()
+    lines = by_matplotlib.drawn(chart).axes[0].lines
+    first, second = lines[:3], lines[3:]
+    assert [len({line.get_color() for line in group}) for group in (first, second)] == [1, 1]
+    assert first[0].get_color() != second[0].get_color()
+    assert [line._dash_pattern for line in first] == [line._dash_pattern for line in second]
+    assert len({str(line._dash_pattern) for line in first}) == 3
+
+
+def test_many_curves_are_told_apart_beside_a_legend_that_leaves_them_room(run):
+    made = gradcli.plot("x + k", {"x": (0, 1), "k": ",".join(map(str, range(40)))})
+    figure = by_matplotlib.drawn(made.chart())
+    axes = figure.axes[0]
+    assert len({tuple(line.get_color()) for line in axes.lines}) == 40
+    figure.draw_without_rendering()
+    legend = axes.get_legend().get_window_extent()
+    assert legend.x0 >= axes.bbox.x1
+    assert axes.bbox.width > 0.6 * figure.bbox.width
+    assert axes.bbox.height > 0.7 * figure.bbox.height
+    text = by_plotext.text(made.chart(), by_plotext.Style(200))
+    marks = re.findall(r"(\S) k=\d", text)
+    assert len(marks) == len({*marks}) == 40
+
+
+@pytest.mark.parametrize(
+    ("program", "texts"),
+    [
+        ("1e-300*x", ["5e-300", "4e-300", "1e-300", "0"]),
+        ("x*1e-5", ["5e-05", "1e-05", "0"]),
+        ("1e10 + x", ["10000000005", "10000000004", "10000000000"]),
+        ("(x - 2.5)*4e6", ["1e+07", "5e+06", "0", "-5e+06", "-1e+07"]),
+        ("x/10", ["0.5", "0.4", "0.0"]),
+    ],
+)
+def test_ticks_have_the_digits_that_tell_them_apart(program, texts):
+    text = by_plotext.text(gradcli.plot(program, {"x": (0, 5)}).chart(), by_plotext.Style())
+    found = [line.split("┤")[0].strip() for line in text.splitlines() if "┤" in line]
+    assert [t for t in found if t in texts] == texts
+    assert len({*found}) == len(found)
 
 
 # --- drawn as text
@@ -265,8 +362,6 @@ class Terminal:
 
 
 def plain(text):
-    import re
-
     return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 
@@ -279,7 +374,8 @@ def test_a_terminal_has_colours_and_its_own_width(run, columns):
 
 
 def test_no_color_is_heeded_and_ascii_is_enough(run):
-    assert "\x1b" not in Terminal(run, 80).draw("plot", "x", "x=0..1", variables={"NO_COLOR": "1"})
+    for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in Terminal(run, 80).draw("plot", "x", "x=0..1", variables=variables)
 
 
 def test_a_field_is_drawn_with_shades_and_arrows(run):
@@ -298,7 +394,7 @@ def test_a_million_points_are_drawn_as_shades():
     x, y = random.normal(size=(2, 1_000_000))
     chart = gradcli.plot("x", {"x": (-3, 3)}, data={"x": x, "y": y}).chart()
     text = by_plotext.text(chart, by_plotext.Style())
-    assert "of 1,000,000 points" in text
+    assert "x, y: 1,000,000 points, 1 to " in text
     assert text.count("@") > 20
     figure = by_matplotlib.drawn(chart)
     assert figure.axes[0].collections[0].get_array().sum() == 1_000_000
@@ -323,7 +419,7 @@ def test_lines_are_drawn_by_what_is_seen_of_them_in_a_column():
 def test_strange_heights_are_drawn(program, columns):
     chart = gradcli.plot(program, {"x": (-1, 7)}).chart()
     assert len(by_plotext.text(chart, by_plotext.Style(columns)).splitlines()) >= 12
-    by_matplotlib.drawn(chart).canvas.draw()
+    by_matplotlib.drawn(chart).draw_without_rendering()
 
 
 # --- files
@@ -437,6 +533,12 @@ def test_errors_in_python():
     for wrong in ({"program": 3}, {"log": None}, {"output": 3}, {"order": "1"}, {"order": -1}, {"max_steps": 0}):
         with pytest.raises(GradcliError):
             gradcli.plot(wrong.pop("program", "x"), x=(0, 1), **wrong)
+    for values in (3, [("x", (0, 1))], "x"):
+        with pytest.raises(CallError, match="is a mapping of names"):
+            gradcli.plot("x", values)
+    for path in (3, None):
+        with pytest.raises(CallError, match="'path' is"):
+            gradcli.plot("x", x=(0, 1)).save(path)
     for value in ("a..1", (0, "a"), (0, None), "0,", object()):
         with pytest.raises(GradcliError):
             gradcli.plot("x*y", x=(0, 1), y=value)

@@ -90,7 +90,8 @@ class Environment(NamedTuple):
     @property
     def for_terminal(self) -> bool:
         """Whether standard output is a terminal that wants decoration."""
-        return self.stdout is not None and self.stdout.isatty() and not self.variables.get("NO_COLOR")
+        plain = self.variables.get("NO_COLOR") or self.variables.get("TERM") == "dumb"
+        return self.stdout is not None and self.stdout.isatty() and not plain
 
     def leave(self) -> None:
         """Point the streams that cannot be written to at nothing, so that the interpreter's last flush of them

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated, Any, NamedTuple
 
@@ -91,8 +92,9 @@ def run(options: PlotOptions, environment: Environment) -> ExitStatus:
         values = {name: value() for name, value in sources.values.items()}
         asked = pictures.PlotRequest(options.order, options.log, data, options.max_steps, options.max_elements)
         made = pictures.plotted(sources.program, values, asked)
-    if made.points is not None and made.points.left_out and not options.quiet:
-        environment.complain(f"{made.points.left_out:,} rows of the data lack a number and are left out")
+    if not options.quiet:
+        for line in _not_drawn(made):
+            environment.complain(line)
     if options.output is not None:
         by_matplotlib.save(made.chart(), options.output, environment.save)
     if options.json:
@@ -115,6 +117,14 @@ def _data(options: PlotOptions, environment: Environment) -> Any:
     if options.vars == "-" or (options.file is None and (options.words or [])[:1] == ["-"]):
         raise UsageError("--data and the program cannot both be standard input", hint="put one of them in a file")
     return table_of(path, None, streams.input_of(environment, "--data")), columns
+
+
+def _not_drawn(made: Any) -> Iterator[str]:
+    """What is said of the data that are not in the picture."""
+    if made.points is not None and made.points.left_out:
+        yield f"{made.points.left_out:,} rows of the data lack a number and are left out"
+    if hidden := made.hidden():
+        yield f"{hidden:,} points of the data are not above 0 and have no place on a logarithmic axis"
 
 
 def _draw(chart: Any, environment: Environment) -> None:

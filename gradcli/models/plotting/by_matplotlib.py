@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import IO, Any
 
 from gradcli import arrays, installing
 from gradcli.errors import BackendError, UsageError, did_you_mean
 from gradcli.io import output
-from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline, density
+from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline, density, shown
+from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
 # The pictures that can be saved, by the ends of their names.
@@ -30,8 +34,21 @@ _ASPECT = 1.5
 # Of the longest arrow, by the width of the axes; those of gradients beyond this part of all are no longer.
 _LONGEST_ARROW = 1 / 22
 _USUAL = 0.9
-# A legend with more entries stands beside the axes.
-_MOST_INSIDE = 8
+# Curves of which each has a colour that is told from all others; more are given those of a scale, in their order.
+_MOST_COLORS = 10
+_SCALE = (0.0, 0.92)
+# The orders of derivatives in one colour.
+_DASHES = ("solid", (0, (5, 2)), (0, (4, 2, 1, 2)), (0, (1, 1.5)))
+# Entries of a legend in one column, and from how many of them on it is small.
+_IN_COLUMN, _MANY = 20, 8
+# What is left free beside points, by the length of an axis, and above and below what is on a logarithmic one.
+_ROOM = 0.04
+# Ends of logarithmic axes, as powers of ten: beyond are no normal numbers.
+_POWERS = (-307.0, 307.0)
+# Ticks of one that is longer than the square of this.
+_MOST_DECADES, _TICKS = 1e10, 8
+# Matplotlib's settings are those of the process.
+_LOCK = threading.Lock()
 
 
 def _needed() -> Any:
@@ -44,14 +61,18 @@ def _needed() -> Any:
             raise BackendError(
                 "a picture needs Matplotlib, which is not installed", hint=installing.command("plot")
             ) from None
+        except ValueError as error:
+            # Such as a backend in the environment that is none.
+            raise BackendError(f"Matplotlib does not start: {error}", hint="mend its settings") from None
     return matplotlib
 
 
 @contextmanager
 def _settings() -> Iterator[Any]:
-    """Within the block, Matplotlib is as it comes, whatever a user's own settings are."""
+    """Within the block, Matplotlib is as it comes, whatever a user's own settings are; one thread after the other, as
+    each would take the settings of another for the user's."""
     matplotlib = _needed()
-    with matplotlib.rc_context():
+    with _LOCK, matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         yield matplotlib
@@ -66,7 +87,9 @@ def drawn(chart: Chart) -> Any:
         for axis in chart.log:
             # What is not positive is left out, and not drawn at an end of the axis.
             getattr(axes, f"set_{axis}scale")("log", nonpositive="mask")
-        _Drawing(matplotlib, figure, axes, chart.log).draw(chart)
+            # The library's margins may be beyond the greatest number.
+            axes.autoscale(False, axis=axis)
+        _Drawing(matplotlib, figure, axes, chart).draw()
         return figure
 
 
@@ -99,56 +122,115 @@ def save(chart: Chart, path: str, write: output.Save = output.write_atomically) 
 
 
 class _Drawing:
-    def __init__(self, matplotlib: Any, figure: Any, axes: Any, log: str) -> None:
+    def __init__(self, matplotlib: Any, figure: Any, axes: Any, chart: Chart) -> None:
         self.matplotlib = matplotlib
         self.figure = figure
         self.axes = axes
-        self.log = log
+        self.chart = chart
         # What the legend explains.
         self.keys: list[tuple[Any, str]] = []
+        self.colors = self._palette()
+        # The colours of groups, and how many of their curves there are so far.
+        self.groups: dict[int | None, tuple[Any, int]] = {}
 
-    def draw(self, chart: Chart) -> None:
-        for layer in chart.layers:
+    def draw(self) -> None:
+        for layer in self.chart.layers:
             if isinstance(layer, Polyline):
                 self._line(layer)
             elif isinstance(layer, Points):
-                self._points(layer)
+                self._points(shown(layer, self.chart.log))
             elif isinstance(layer, Band):
                 self._band(layer)
             else:
                 self._field(layer)
-        if chart.y_limits is not None:
-            self.axes.set_ylim(chart.y_limits)
-        if not any(isinstance(layer, Field) for layer in chart.layers):
+        if not self._has(Field):
+            self._limits()
             self.axes.grid(alpha=0.3)
         if len(self.keys) > 1:
-            handles, labels = zip(*((artist, _plain(label)) for artist, label in self.keys))
-            outside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(labels) > _MOST_INSIDE else {}
-            self.axes.legend(handles, labels, **outside)
+            self._legend()
+
+    def _has(self, kind: type) -> bool:
+        return any(isinstance(layer, kind) for layer in self.chart.layers)
+
+    def _palette(self) -> Iterator[Any]:
+        """A colour for points, and for each line or group of them."""
+        groups = [line.group for line in self._lines()]
+        count = len({*groups} - {None}) + groups.count(None) + self._has(Points)
+        maps = self.matplotlib.colormaps
+        if count <= _MOST_COLORS:
+            return iter(maps["tab10"].colors)
+        return iter(maps["viridis"](arrays.numpy_namespace().linspace(*_SCALE, count)))
+
+    def _lines(self) -> Sequence[Polyline]:
+        return [layer for layer in self.chart.layers if isinstance(layer, Polyline)]
+
+    def _limits(self) -> None:
+        """Set the ends of the axes: those that are given, and those of the numbers on logarithmic ones."""
+        for name, given in (("x", self.chart.x_limits), ("y", self.chart.y_limits)):
+            log = name in self.chart.log
+            ends = given or (self._positive(name) if log else None)
+            if ends is None:
+                continue
+            # Half a point at the end of an axis is none.
+            room = _ROOM if given is None or self._has(Points) else 0.0
+            low, high = _widened(ends, log, room)
+            self.axes.set(**{f"{name}lim": (low, high)})
+            if log and high / _MOST_DECADES > low * _MOST_DECADES:
+                self._powers(name, Axis(math.log10(low), math.log10(high), True))
+
+    def _positive(self, name: str) -> tuple[float, float] | None:
+        """The least and the greatest number above 0 along an axis."""
+        data = self.axes.dataLim
+        low, high = getattr(data, f"minpos{name}"), getattr(data, f"{name}1")
+        return (float(low), float(high)) if 0 < low <= high < math.inf else None
+
+    def _powers(self, name: str, axis: Axis) -> None:
+        """Mark a long logarithmic axis: the library marks powers beyond its end, which may be no numbers."""
+        ticker = self.matplotlib.ticker
+        marked = getattr(self.axes, f"{name}axis")
+        marked.set_major_locator(ticker.FixedLocator([10.0**mark for mark in axis.marks(_TICKS)]))
+        marked.set_minor_locator(ticker.NullLocator())
+
+    def _legend(self) -> None:
+        """Beside several curves, for which there may be no place that is free, or within the axes."""
+        handles, labels = zip(*((artist, _plain(label)) for artist, label in self.keys))
+        style: dict[str, Any] = {}
+        if len(self._lines()) > 1:
+            style = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0, "frameon": False}
+        if len(labels) > _MANY:
+            style |= {"fontsize": "small", "ncols": -(-len(labels) // _IN_COLUMN)}
+        self.axes.legend(handles, labels, **style)
 
     def _line(self, line: Polyline) -> None:
-        (artist,) = self.axes.plot(line.x, line.y, linewidth=1.5)
+        color, count = self.groups.get(line.group) or (next(self.colors), 0)
+        if line.group is not None:
+            self.groups[line.group] = color, count + 1
+        dashes = _DASHES[count % len(_DASHES)]
+        (artist,) = self.axes.plot(line.x, line.y, linewidth=1.5, color=color, linestyle=dashes)
         self.keys.append((artist, line.label))
 
     def _points(self, points: Points) -> None:
+        if not len(points.x):
+            return
         if len(points.x) > MOST_POINTS:
             self._density(points)
             return
         style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3 if len(points.x) > 200 else 5}
+        style |= {"color": next(self.colors), "alpha": 0.7}
         if points.error is None:
-            (artist,) = self.axes.plot(points.x, points.y, alpha=0.7, **style)
+            (artist,) = self.axes.plot(points.x, points.y, **style)
         else:
-            artist = self.axes.errorbar(points.x, points.y, yerr=points.error, capsize=2, alpha=0.7, **style)
+            artist = self.axes.errorbar(points.x, points.y, yerr=points.error, capsize=2, **style)
         self.keys.append((artist, points.label))
 
     def _density(self, points: Points) -> None:
         """Points, as how many of them each cell of a grid has."""
-        x, y, counts = density(points, self.log, *_CELLS)
+        x, y, counts = density(points, self.chart.log, *_CELLS)
         mesh = self.axes.pcolormesh(
             x, y, counts, cmap="viridis", norm=self.matplotlib.colors.LogNorm(), rasterized=True, zorder=0.5
         )
         # Lines are told from it.
-        self.axes.set_prop_cycle(color=_ON_DENSITY)
+        self.colors = chain(_ON_DENSITY, self.colors)
         self.figure.colorbar(
             mesh, ax=self.axes, label=_plain(f"{points.label}: {len(points.x):,} points, number in each cell")
         )
@@ -200,6 +282,18 @@ class _Drawing:
             width=0.0025,
             alpha=0.8,
         )
+
+
+def _widened(limits: tuple[float, float], log: bool, room: float) -> tuple[float, float]:
+    """The ends of an axis, with a part of its length as room at both."""
+    if not log:
+        low, high = limits
+        room *= high - low
+        return low - room, high + room
+    low, high = map(math.log10, limits)
+    room *= (high - low) or 1.0
+    least, most = _POWERS
+    return 10 ** max(low - room, least), 10 ** min(high + room, most)
 
 
 def _plain(text: str) -> str:

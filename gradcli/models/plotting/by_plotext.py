@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gradcli import arrays, installing
 from gradcli.errors import BackendError
-from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Layer, Points, Polyline
+from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Layer, Points, Polyline, shown
 from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
@@ -18,9 +19,9 @@ _WIDTH = (32, 300)
 _HEIGHT = (12, 0.3, 40)
 # More points than this are drawn by how many there are at each character.
 _MOST_POINTS = 5_000
-# Curves are told apart by colours, or by characters where there are none.
+# Curves are told apart by colours, or by characters where there are none, or more curves.
 _COLORS = ("blue+", "orange+", "green+", "red+", "magenta+", "cyan+")
-_CHARACTERS = "*+ox#%@="
+_CHARACTERS = "*+ox#%@=&$" + string.ascii_lowercase.translate({ord(c): None for c in "ox"}) + string.ascii_uppercase
 _SHADES = ".:-=+*#%@"
 # Of the same number of colours, from dark to bright, among the 256 of a terminal.
 _HEIGHTS = (53, 60, 24, 30, 36, 41, 77, 148, 220)
@@ -69,7 +70,7 @@ class _Drawing:
         # What each layer is drawn with.
         self.keys: list[tuple[str, str, Any]] = []
         lines = sum(isinstance(layer, Polyline) for layer in chart.layers)
-        self.fine = style.unicode and (style.colors or lines < 2)
+        self.fine = style.unicode and lines <= (len(_COLORS) if style.colors else 1)
 
     def text(self) -> str:
         figure = self.figure = self.plotext.figure
@@ -100,7 +101,9 @@ class _Drawing:
         fields = [layer for layer in self.chart.layers if isinstance(layer, Field)]
         log, limits = name in self.chart.log, self.chart.y_limits
         if name == "y" and limits is not None:
-            return Axis.over([arrays.numpy_namespace().asarray(limits)], log)
+            return Axis.over([limits], log)
+        if name == "x" and self.chart.x_limits is not None:
+            return Axis.over([self.chart.x_limits], log)
         ticks = _TICKS if name == "y" and not fields else None
         return Axis.over(_numbers(fields or self.chart.layers, name), log, ticks)
 
@@ -127,7 +130,10 @@ class _Drawing:
         self.keys.append((line.label, symbol, pixel))
         self._put(line.x, line.y, symbol, pixel, connected=True)
 
-    def _points(self, points: Points) -> None:
+    def _points(self, every: Points) -> None:
+        points = shown(every, self.chart.log)
+        if not len(points.x):
+            return
         if len(points.x) > _MOST_POINTS:
             self._density(points)
             return
@@ -172,15 +178,15 @@ class _Drawing:
             axis.placed(numbers) * (count - 1)
             for axis, numbers, count in zip((self.x, self.y), (points.x, points.y), cells)
         ]
-        seen = np.isfinite(places[0]) & np.isfinite(places[1])
+        seen = np.ones(places[0].shape, "bool")
         for place, count in zip(places, cells):
-            seen[seen] &= (place[seen] > -0.5) & (place[seen] < count - 0.5)
+            seen &= (place > -0.5) & (place < count - 0.5)
         columns, rows = (np.rint(place[seen]).astype(int) for place in places)
         counts = np.bincount(rows * cells[0] + columns, minlength=cells[0] * cells[1]).reshape(cells[::-1])
         most = int(counts.max())
-        shade = np.ceil(np.log1p(counts) / math.log1p(most or 1) * len(_SHADES)).astype(int) - 1
+        shade = np.ceil(np.log1p(counts) / math.log1p(most) * len(_SHADES)).astype(int) - 1
         self._shades(shade, [pixel] * len(_SHADES), _SHADES)
-        self.keys.append((f"{points.label}: 1 to {most:,} of {len(points.x):,} points", _SHADES, pixel))
+        self.keys.append((f"{points.label}: {len(points.x):,} points, 1 to {most:,} at a character", _SHADES, pixel))
 
     def _shades(self, shade: Any, pixels: Sequence[Any], symbols: str) -> None:
         """Draw a symbol at each character that has the number of one, `[rows, columns]`."""

@@ -9,11 +9,12 @@ from gradcli import arrays
 
 
 class Polyline(NamedTuple):
-    """A curve through the points `x`, `y`, both `[n]`; nan is a gap in it."""
+    """A curve through the points `x`, `y`, both `[n]`; nan is a gap in it. Those of one `group` belong together."""
 
     label: str
     x: Any
     y: Any
+    group: int | None = None
 
 
 class Points(NamedTuple):
@@ -62,7 +63,7 @@ class Chart(NamedTuple):
     """Layers over one another, the first of them undermost, and what their axes are called.
 
     `log` names the axes that are logarithmic, `"x"`, `"y"` or `"xy"`; what is not positive is not drawn along these.
-    `y_limits` are the ends of the y axis, where those of the numbers do not serve.
+    `x_limits` and `y_limits` are the ends of an axis, where those of the numbers do not serve.
     """
 
     layers: Sequence[Layer]
@@ -70,21 +71,30 @@ class Chart(NamedTuple):
     y: str = "y"
     title: str = ""
     log: str = ""
+    x_limits: tuple[float, float] | None = None
     y_limits: tuple[float, float] | None = None
 
 
-def density(points: Points, log: str, columns: int, rows: int) -> tuple[Any, Any, Any]:
-    """The edges of cells along both axes, evenly wide on these, and how many points each has, `[rows, columns]`, masked
-    where there is none."""
+def along(numbers: Any, log: bool) -> Any:
+    """Which of some numbers have a place along an axis, `[n]`: the finite ones, and above 0 where it is logarithmic."""
     np = arrays.numpy_namespace()
-    x, y = np.asarray(points.x, "float64"), np.asarray(points.y, "float64")
-    seen = np.isfinite(x) & np.isfinite(y)
-    scaled = []
-    for name, numbers in (("x", x), ("y", y)):
-        if name in log:
-            seen &= numbers > 0
-    for name, numbers in (("x", x), ("y", y)):
-        scaled.append(np.log10(numbers[seen]) if name in log else numbers[seen])
+    numbers = np.asarray(numbers, "float64")
+    return np.isfinite(numbers) & (numbers > 0) if log else np.isfinite(numbers)
+
+
+def shown(points: Points, log: str) -> Points:
+    """The points that have a place along both axes, of which those in `log` are logarithmic."""
+    np = arrays.numpy_namespace()
+    seen = along(points.x, "x" in log) & along(points.y, "y" in log)
+    error = points.error[seen] if np.ndim(points.error) else points.error
+    return Points(points.label, np.asarray(points.x)[seen], np.asarray(points.y)[seen], error)
+
+
+def density(points: Points, log: str, columns: int, rows: int) -> tuple[Any, Any, Any]:
+    """The edges of cells along both axes, evenly wide on these, and how many of some points, all of them shown, each
+    has, `[rows, columns]`, masked where there is none."""
+    np = arrays.numpy_namespace()
+    scaled = [np.log10(n) if name in log else n for name, n in (("x", points.x), ("y", points.y))]
     counts, *edges = np.histogram2d(*scaled, bins=(columns, rows))
     x_edges, y_edges = (10**e if name in log else e for name, e in zip("xy", edges))
     return x_edges, y_edges, np.ma.masked_equal(counts.T, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.errors import (
     BindingError,
+    CallError,
     UsageError,
     did_you_mean,
     expect,
@@ -21,7 +23,7 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import arguments
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.plotting import by_matplotlib, ranges
-from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline
+from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline, shown
 from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, program_label
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.run import converted
@@ -40,6 +42,10 @@ class PlottedPoints:
     x: Any
     y: Any
     left_out: int
+
+    def layer(self) -> Points:
+        """What is drawn of them."""
+        return Points(", ".join(self.label), self.x, self.y)
 
 
 @dataclass(frozen=True)
@@ -62,26 +68,50 @@ class Plot:
         if self.field is not None:
             layers.append(_field_layer(self.field, self.label, self.view))
         if self.points is not None:
-            layers.append(Points(", ".join(self.points.label), self.points.x, self.points.y))
-        layers += [Polyline(curve.label, curve.x, curve.y) for curve in self.curves or ()]
-        y = others[0] if others else "value" if all(c.order == 0 for c in self.curves or ()) else "value, derivatives"
-        return Chart(layers, x, y, "" if others else self.label, self.log, None if others else self._limits())
+            layers.append(self.points.layer())
+        if others:
+            return Chart(layers, x, others[0])
+        layers += self._lines()
+        y = "value" if all(c.order == 0 for c in self.curves or ()) else "value, derivatives"
+        ends = self._with_points(self.ranges[x], "x"), self.view and self._with_points(self.view, "y")
+        return Chart(layers, x, y, self.label, self.log, *ends)
 
-    def save(self, path: str) -> None:
-        """Save the picture as `.png`, `.svg` or `.pdf`. Raises BackendError where Matplotlib is not installed, and
-        OutputError where the file cannot be written."""
-        by_matplotlib.save(self.chart(), path)
+    def hidden(self) -> int:
+        """How many of the points of data have no place along the logarithmic axes, as they are not above 0."""
+        return 0 if self.points is None else len(self.points.x) - len(shown(self.points.layer(), self.log).x)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the picture as `.png`, `.svg` or `.pdf`. Raises CallError for what is no path, UsageError for one that
+        ends otherwise, BackendError where Matplotlib is not installed, and OutputError where the file cannot be
+        written."""
+        name = arguments.path(path, "'path'")
+        if name is None:
+            raise CallError("'path' is the path of a picture, not None")
+        by_matplotlib.save(self.chart(), name)
 
     @property
     def label(self) -> str:
         """The program, on one line and not too long."""
         return program_label(self.program)
 
-    def _limits(self) -> tuple[float, float] | None:
-        """The view, with the points of data in it."""
-        if self.view is None or self.points is None or not len(self.points.y):
-            return self.view
-        return min(self.view[0], float(self.points.y.min())), max(self.view[1], float(self.points.y.max()))
+    def _lines(self) -> list[Polyline]:
+        """The curves; the value and its derivatives for one choice of values belong together, where there are several."""
+        curves = self.curves or ()
+        choices = [number for number, curve in enumerate(curves) if curve.order == 0]
+        grouped = 1 < len(choices) < len(curves)
+        return [
+            Polyline(c.label, c.x, c.y, bisect_right(choices, number) if grouped else None)
+            for number, c in enumerate(curves)
+        ]
+
+    def _with_points(self, ends: tuple[float, float], axis: str) -> tuple[float, float]:
+        """The ends of an axis, with the points of data between them that are shown."""
+        if self.points is None:
+            return ends
+        numbers = getattr(shown(self.points.layer(), self.log), axis)
+        if not len(numbers):
+            return ends
+        return min(ends[0], float(numbers.min())), max(ends[1], float(numbers.max()))
 
 
 def plot(
@@ -233,5 +263,6 @@ def _field_layer(field: PlottedField, label: str, view: tuple[float, float] | No
     columns, rows = ((np.arange(n) * 2 + 1) * size // (2 * n) for n, size in zip(_ARROWS, (field.x.size, field.y.size)))
     x, y = np.meshgrid(field.x[columns], field.y[rows])
     at = np.ix_(rows, columns)
-    arrows = Arrows(x.ravel(), y.ravel(), field.dx[at].ravel(), field.dy[at].ravel())
+    here = np.isfinite(field.value[at])
+    arrows = Arrows(x[here], y[here], field.dx[at][here], field.dy[at][here])
     return Field(label, field.x, field.y, np.where(np.isfinite(field.value), field.value, np.nan), arrows, view)

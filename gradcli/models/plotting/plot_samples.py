@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -61,14 +62,14 @@ class Sampler:
 
     def curves(self, name: str, over: PlotRange, order: int, log: str) -> tuple[list[PlottedCurve], Any]:
         """The curves over a range, and the ends of the upright axis where they have poles."""
-        count = (order + 1) * max(1, len([*self._choices()]))
+        count = (order + 1) * math.prod(map(len, self.several.values()))
         if count > _MOST_CURVES:
             raise UsageError(f"there are {count} curves, more than {_MOST_CURVES}", hint="give fewer values or orders")
         made, views, ends = [], [], []
         for choice in self._choices():
             for k in range(order + 1):
                 low, high = _scaled(over, log)
-                evaluate = _on_axes(self._evaluate({**self.fixed, **choice}, name, k), log)
+                evaluate = _on_axes(self._evaluate({**self.fixed, **choice}, name, k), over, log)
                 curve = refined(evaluate, low, high, min(MOST_EVALUATIONS, _MOST_POINTS // count))
                 x, y = _unscaled(curve.x, curve.y, over, log)
                 made.append(PlottedCurve(self._label(name, k, choice), k, choice or None, x, y))
@@ -206,15 +207,17 @@ def _unscaled(x: Any, y: Any, over: PlotRange, log: str) -> tuple[Any, Any]:
     return x, 10**y if "y" in log else y
 
 
-def _on_axes(evaluate: Evaluate, log: str) -> Evaluate:
+def _on_axes(evaluate: Evaluate, over: PlotRange, log: str) -> Evaluate:
     """A function of places along axes, which are logarithms along those in `log`, and its derivatives by the chain rule."""
     np = arrays.numpy_namespace()
 
     def on_x(u: Any) -> tuple[Any, Any, Any]:
-        x = 10**u
+        # The logarithm of an end is rounded, and beyond the end there may be no value.
+        x = np.clip(10**u, *over)
         f, f1, f2 = evaluate(x)
         s = np.log(10) * x
-        return f, f1 * s, f2 * s**2 + f1 * np.log(10) * s
+        with arrays.quiet():
+            return f, f1 * s, f2 * s**2 + f1 * np.log(10) * s
 
     inner = on_x if "x" in log else evaluate
 

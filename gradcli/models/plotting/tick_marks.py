@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
@@ -14,7 +14,7 @@ _ROUND = (1.0, 2.0, 5.0, 10.0)
 _NEAR = 0.03
 # Numbers that differ by less, or by less of their size, are one: there are no ticks between them.
 _LEAST, _ALIKE = 1e-300, 1e-13
-# Ticks with other numbers are written with an exponent.
+# Where the number of an axis that is furthest from 0 is another, all are written with an exponent.
 _PLAIN = (1e-4, 1e7)
 
 
@@ -45,16 +45,18 @@ class Axis(NamedTuple):
 
     def ticks(self, most: int) -> tuple[list[float], list[str]]:
         """Where at most about so many round numbers stand, and their texts."""
+        numbers, step = self.marks(most), self._step(most)
+        places = [(n / 2 - self.low / 2) / (self.high / 2 - self.low / 2) for n in numbers]
+        return [min(max(p, 0.0), 1.0) for p in places], [
+            *(map(_power, numbers) if self.log else _decimals(numbers, step))
+        ]
+
+    def marks(self, most: int) -> list[float]:
+        """At most about so many round numbers, logarithms along an axis that is logarithmic."""
         step = self._step(most)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         numbers = [i * step for i in range(first, last + 1)]
-        if self.log and len(numbers) < 2:
-            numbers = [self.low, self.high]
-        digits = max(0, -math.floor(math.log10(step) + 1e-9))
-        places = [(n / 2 - self.low / 2) / (self.high / 2 - self.low / 2) for n in numbers]
-        return [min(max(p, 0.0), 1.0) for p in places], [
-            _power(n) if self.log else _decimal(n, digits) for n in numbers
-        ]
+        return [self.low, self.high] if self.log and len(numbers) < 2 else numbers
 
     def _to(self, ticks: int) -> Axis:
         step, near = self._step(ticks), _NEAR * (self.high - self.low)
@@ -85,9 +87,16 @@ def _power(place: float) -> str:
     return f"{10**place:g}" if -4 <= place <= 5 else f"1e{round(place)}"
 
 
-def _decimal(number: float, digits: int) -> str:
-    least, most = _PLAIN
-    if number and not least <= abs(number) < most:
-        return f"{number:.6g}"
-    # Without the sign of a zero.
-    return f"{number + 0.0:.{digits}f}"
+def _decimals(numbers: Sequence[float], step: float) -> Iterator[str]:
+    """Numbers that are so far from one another, all in one form, with the digits that tell them apart."""
+    size, least = max(map(abs, numbers), default=0.0), math.floor(math.log10(step) + 1e-9)
+    low, high = _PLAIN
+    exponent = bool(size) and not low <= size < high
+    digits = math.floor(math.log10(size)) - least + 1 if size else 1
+    for n in numbers:
+        if exponent:
+            # A multiple of a step, which may be a little beside 0.
+            yield f"{n:.{max(1, digits)}g}" if abs(n) > step / 2 else "0"
+        else:
+            # Without the sign of a zero.
+            yield f"{n + 0.0:.{max(0, -least)}f}"
