@@ -18,8 +18,9 @@ from gradcli.models.fitting.stacked_problems import Stacked
 from gradcli.models.fitting.start_values import hypercube, without_linear
 from gradcli.models.results import Watcher
 
-# A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision.
-_NEAR, _STEPS = 1e-4, 2
+# A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision,
+# and that at which they have.
+_NEAR, _STEPS, _DONE = 1e-4, 2, 1e-8
 # Eigenvalues that are smaller than this beside the largest are rounding alone.
 _SINGULAR = 1e-15
 # Of points in the order of their costs those from which a group is searched: near to each other and far.
@@ -102,9 +103,7 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     points = ended.points.reshape(g, m, p)
     best = [plainest(own, plan.linear) for own in points] if m > 1 else np.zeros(g, int)
     points = points[every, best]
-    for _ in range(_STEPS):
-        points = _newton(stacked, points)
-    value, first, second = stacked.second_of(points)
+    points, steps, (value, first, second) = _polished(stacked, points, dof)
     priors = None
     if np.isfinite(stacked.priors[1]).any():
         priors = stacked.prior_residuals(points), np.tile(stacked.priors[1], (g, 1))
@@ -112,9 +111,8 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     found = statistics(rows, stacked.known)
     pull, hessian = _gradient_and_hessian(stacked, points, value, first, second)
     inside = np.linalg.norm((np.swapaxes(found.information.axes, 1, 2) @ pull[:, :, None])[:, :, 0], axis=1)
-    costs = stacked.cost(value).value.sum(axis=1) + ((stacked.prior_residuals(points)) ** 2).sum(axis=1) / 2
     with np.errstate(all="ignore"):
-        rest = np.sqrt(2 * costs)
+        rest = np.sqrt(2 * _costs(stacked, points, value))
         size = np.sqrt((np.where(stacked.real, value / stacked.sigma, 0.0) ** 2).sum(axis=1) / found.n)
         minimum = relative_offset(inside, rest, p, dof) <= largest_offset(size, rest, dof)
         effects = np.sqrt(((first / stacked.sigma[:, :, None]) ** 2).sum(axis=1) / found.n[:, None])
@@ -124,24 +122,31 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     )
     minimum &= ((points > stacked.low) & (points < stacked.high)).all(axis=1)
     iterations, evaluations = ended.iterations.reshape(g, m).sum(axis=1), ended.evaluations.reshape(g, m).sum(axis=1)
-    taken = iterations + _STEPS, evaluations + _STEPS + 1
+    taken = iterations + steps, evaluations + steps + 1
     return GroupFits(points, minimum, m, *taken, rows._replace(second=None), found)
 
 
-def _newton(stacked: Stacked, points: Any) -> Any:
-    """The points after a step of Newton's method, where that has a minimum to go to."""
-    with np.errstate(all="ignore"):
-        return _stepped(stacked, points, *_gradient_and_hessian(stacked, points, *stacked.second_of(points)))
+def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, int, Any]:
+    """The points after steps of Newton's method, where that has a minimum to go to, how many these were, and the values
+    and derivatives there."""
+    for steps in range(_STEPS + 1):
+        here = stacked.second_of(points)
+        pull, hessian = _gradient_and_hessian(stacked, points, *here)
+        lengths, values, vectors = _scaled_axes(hessian)
+        convex = values[:, 0] > 0
+        with np.errstate(all="ignore"):
+            inside = (np.swapaxes(vectors, 1, 2) @ (pull / lengths)[:, :, None])[:, :, 0] / np.sqrt(values)
+            rest = np.sqrt(2 * _costs(stacked, points, here[0]))
+            done = relative_offset(np.linalg.norm(inside, axis=1), rest, points.shape[1], dof) <= _DONE
+            if steps == _STEPS or (done | ~convex).all():
+                break
+            step = (vectors @ (inside / np.sqrt(values))[:, :, None])[:, :, 0] / lengths
+        points = np.clip(np.where(convex[:, None], points - step, points), stacked.low, stacked.high)
+    return points, steps, here
 
 
-def _stepped(stacked: Stacked, points: Any, pull: Any, hessian: Any) -> Any:
-    moved = points.copy()
-    lengths, values, vectors = _scaled_axes(hessian)
-    convex = values[:, 0] > 0
-    along = np.swapaxes(vectors, 1, 2) @ (pull / lengths)[:, :, None]
-    step = (vectors @ (along / values[:, :, None]))[:, :, 0] / lengths
-    moved[convex] -= step[convex]
-    return np.clip(moved, stacked.low, stacked.high)
+def _costs(stacked: Stacked, points: Any, value: Any) -> Any:
+    return stacked.cost(value).value.sum(axis=1) + (stacked.prior_residuals(points) ** 2).sum(axis=1) / 2
 
 
 def _gradient_and_hessian(stacked: Stacked, points: Any, value: Any, first: Any, second: Any) -> tuple[Any, Any]:

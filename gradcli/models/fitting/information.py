@@ -55,10 +55,10 @@ def information(factor: Any, rows: int) -> Information:
     weighted = directions / np.where(nothing, np.inf, lengths)[:, :, None] / scales[:, None, :]
     axes = np.swapaxes(weighted, 1, 2)
     covariance = axes @ weighted
-    null = []
-    for i in range(len(factor)):
+    null = [np.zeros((0, factor.shape[-1]))] * len(factor)
+    for i in np.flatnonzero(nothing.any(axis=1)).tolist():
         across = directions[i][nothing[i]]
-        null.append(np.where(np.abs(across) > _SHARE, across / scales[i], 0.0))
+        null[i] = np.where(np.abs(across) > _SHARE, across / scales[i], 0.0)
         _open(covariance[i], null[i].any(axis=0))
     return Information(axes, covariance, condition, null)
 

@@ -77,8 +77,8 @@ def _deviations(request: FitRequest, data: Data) -> dict[str, Any]:
 def _grouped(keys: Sequence[str | None], others: Sequence[str | None]) -> dict[str | None, Any]:
     """The places of the rows of each group, in the order in which the groups come; then groups of which all rows are among
     the `others`, which are left out."""
-    codes: dict[str | None, int] = {}
-    numbers = np.array([codes.setdefault(key, len(codes)) for key in keys], int)
+    codes = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    numbers = np.fromiter(map(codes.__getitem__, keys), int, len(keys))
     order = np.argsort(numbers, kind="stable")
     found = dict(zip(codes, np.split(order, np.cumsum(np.bincount(numbers))[:-1])))
     return found | {key: order[:0] for key in others if key is not None and key not in found}
