@@ -153,6 +153,25 @@ def test_radii(program: str, center: float, radius: float | None) -> None:
     assert found == radius if radius in (None, math.inf) else found == pytest.approx(radius, rel=1e-3)
 
 
+def test_a_radius_has_the_digits_that_settle() -> None:
+    assert gradcli.series("1/((1 - x)*(1.05 - x))", x=0).radius == 1.0
+    assert gradcli.series("exp(1/(1 - x))", x=0).radius is None
+
+
+def test_a_coefficient_of_which_no_digit_is_known_is_not_taken_for_0(run: Any) -> None:
+    assert gradcli.series("sin(x)", x=1e300, order=1).coefficients[0].value == math.sin(1e300)
+    outcome = run("series", "1 + exp(x)", "x=1000", "--order", "1")
+    assert outcome.status == 1
+    assert "a coefficient is too large for a float" in outcome.err
+    assert "1.9701e+434" in run("series", "exp(x)", "x=1000", "--order", "1", "--digits", "5").out
+
+
+def test_ranges_of_several_names_in_one_option(run: Any) -> None:
+    words = ("series", "exp(x)*y", "x=0", "y=1", "--order", "2", "--json")
+    one = run(*words, "--over", "x=-0.1..0.1, y=1..2").json["remainder"]
+    assert one == run(*words, "--over", "x=-0.1..0.1", "--over", "y=1..2").json["remainder"]
+
+
 def test_few_coefficients_suggest_no_radius() -> None:
     assert suggested_radius([1.0] * 5) == (None, None)
 

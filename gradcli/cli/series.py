@@ -18,6 +18,7 @@ from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models.expansions.power_series import LANGUAGES, ORDER, SeriesAnswer, expanded
 from gradcli.models.expansions.taylor_coefficients import SeriesQuestion
 from gradcli.models.results import as_json
+from gradcli.run.nested_texts import items
 
 _HELP = """\
 Around the values of its names. What is rational there has fractions as its coefficients, which are
@@ -111,7 +112,7 @@ def _ranges(options: SeriesOptions) -> dict[str | None, str] | None:
     if not options.over:
         return None
     found: dict[str | None, str] = {}
-    for word in options.over:
+    for word in (part for each in options.over for _, part in items(each)):
         name, equals, text = word.rpartition("=")
         key = name.strip() if equals else None
         if key in found:

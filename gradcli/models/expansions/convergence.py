@@ -10,12 +10,12 @@ from typing import NamedTuple
 # Coefficients that show a trend; fewer that are not 0 show none.
 ENOUGH, _FEWEST = 40, 6
 # How far the last extrapolations may be apart, as a share of them, and what counts as 0 beside the first ratios.
-_TOLERANCE = 0.02
+_TOLERANCE = 0.01
 _VANISHING = 0.2
 # How fast they fall then: by this power of n at least.
 _FALL = 0.9
-# Those of a radius that is suggested.
-_DIGITS = 4
+# Those of a radius that is suggested, where the extrapolations agree on so many.
+_MOST_DIGITS = 4
 
 
 class Radius(NamedTuple):
@@ -46,9 +46,10 @@ def suggested_radius(coefficients: Sequence[float]) -> Radius:
     if len(found) < _FEWEST:
         return Radius(None, None)
     for method, values, order in (("Domb-Sykes", _ratios(found), 2), ("Mercer-Roberts", _pairs(found), 1)):
-        limit = _limit(values, last, order)
-        if limit is not None:
-            return Radius(math.inf if limit == 0.0 else float(f"{abs(limit) ** (-1.0 / step):.{_DIGITS}g}"), method)
+        found_limit = _limit(values, last, order)
+        if found_limit is not None:
+            limit, digits = found_limit
+            return Radius(math.inf if limit == 0.0 else float(f"{abs(limit) ** (-1.0 / step):.{digits}g}"), method)
     return Radius(None, None)
 
 
@@ -65,9 +66,9 @@ def _pairs(found: Sequence[float]) -> list[float]:
     return values
 
 
-def _limit(values: Sequence[float], last: int, order: int) -> float | None:
+def _limit(values: Sequence[float], last: int, order: int) -> tuple[float, int] | None:
     """The limit for n = ∞ of values of which the last belongs to n = `last`, by polynomials of this order in 1/n through
-    neighbours; None where these do not settle."""
+    neighbours, and on how many digits these agree; None where they do not settle."""
     first = last - len(values) + 1
     if not all(map(math.isfinite, values)):
         return None
@@ -76,8 +77,11 @@ def _limit(values: Sequence[float], last: int, order: int) -> float | None:
         found = [((n + k) * b - n * a) / k for n, (a, b) in enumerate(pairwise(found), first)]
     found = found[len(found) // 2 :]
     if _vanishes(values, first) and max(map(abs, found)) <= _VANISHING * abs(values[len(values) // 2]):
-        return 0.0
-    return found[-1] if max(found) - min(found) <= _TOLERANCE * abs(found[-1]) else None
+        return 0.0, _MOST_DIGITS
+    apart = max(found) - min(found)
+    if apart > _TOLERANCE * abs(found[-1]):
+        return None
+    return found[-1], min(_MOST_DIGITS, math.floor(math.log10(abs(found[-1]) / apart))) if apart else _MOST_DIGITS
 
 
 def _vanishes(values: Sequence[float], first: int) -> bool:

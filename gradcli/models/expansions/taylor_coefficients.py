@@ -25,6 +25,8 @@ from gradcli.run.diagnose import Warning
 
 # Digits of what becomes a float, and those beyond which what is not told from 0 is taken for it.
 _FLOAT, _MOST = 17, 100
+# What is taken for 0 is smaller than this power of 10.
+_NOTHING = -50
 
 # How often each number of the centre is in a product of powers.
 Powers = tuple[int, ...]
@@ -60,14 +62,14 @@ def in_balls(question: SeriesQuestion, digits: int | None, most: int = _MOST) ->
     """The coefficients in so many digits, or as the floats next to them where no digits are asked for, within the balls
     of FLINT; `most` are the digits to compute with.
 
-    Raises BackendError where FLINT is not installed, or lacks a function, UndecidedError where a comparison is open, and
-    what `in_floats` raises.
+    Raises BackendError where FLINT is not installed, or lacks a function, UndecidedError where a comparison is open, or
+    where a float is asked for and no digit is known, and what `in_floats` raises.
     """
     from gradcli.run import digits as proved
 
     wanted = digits or _FLOAT
     with proved.computing():
-        from gradcli.arrays.balls import exact, is_exact, precise, to_float
+        from gradcli.arrays.balls import UndecidedError, exact, is_exact, precise, to_float
         from gradcli.arrays.flint_numbers import fraction, is_finite
 
         def number(found: Any) -> TaylorNumber:
@@ -76,8 +78,11 @@ def in_balls(question: SeriesQuestion, digits: int | None, most: int = _MOST) ->
             exactly = None if value is None else Fraction(int(value.p), int(value.q))
             if digits is not None:
                 return TaylorNumber(proved.text_of(found, digits, most), exactly)
-            told = exactly is not None or proved.have_digits([found], 1)
-            return TaylorNumber(to_float(found) if told else 0.0, exactly)
+            if exactly is not None or proved.have_digits([found], 1):
+                return TaylorNumber(_float(to_float(found), question), exactly)
+            if not abs(found) < exact(10.0**_NOTHING):
+                raise UndecidedError("a coefficient is not known")
+            return TaylorNumber(0.0)
 
         def enough(found: _Found) -> bool:
             return proved.have_digits(map(exact, found.numbers()), wanted)
@@ -94,6 +99,18 @@ def in_floats(question: SeriesQuestion) -> Expansion:
     past order 170, or 16 in several numbers.
     """
     return _found(question).expansion(lambda found: TaylorNumber(float(found)))
+
+
+def _float(number: float, question: SeriesQuestion) -> float:
+    if math.isinf(number):
+        last = question.program.body[-1]
+        raise EvaluationError(
+            "a coefficient is too large for a float",
+            hint="--digits 17 gives its decimals",
+            span=last.span,
+            source=question.program.source,
+        )
+    return number
 
 
 class _Found(NamedTuple):
