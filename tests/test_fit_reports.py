@@ -208,7 +208,7 @@ def test_a_group_that_cannot_be_fitted_does_not_keep_the_others_from_it(run: Run
     assert result.status == 1
     rows = list(csv.DictReader(result.out.splitlines()))
     assert [(row["g"], row["n"], row["converged"]) for row in rows] == [("a", "3", "true"), ("b", "1", "false")]
-    assert "1 of 2 groups are not fitted; the first is 'b': not converged: 1 rows are too few" in result.err
+    assert "1 of 2 groups are not fitted; the first is 'b': not converged: too few rows, 1 for 2" in result.err
     assert "2 rows were left out" in result.err
     lines = [json.loads(line) for line in run("fit", "y ~ p + q*x", str(table), "--by", "g", "--json").out.splitlines()]
     assert [line["group"] for line in lines] == ["a", "b"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_what_is_of_a_wrong_type_is_an_error(called):
         ({"fix": {"b": 1}}, "'fix' is a name or a list of names, not a mapping"),
         ({"sigma": [1, 2]}, "'sigma=[…]' has 2 rows, and the other data have 4"),
         ({"x_sigma": {"x": [0, 1, 1, 1]}}, "an error of 'x' is not above 0 in row 1"),
-        ({"b": 1, "fix": "b", "prior": {"b": "1±1"}}, "'b' is kept at its value, and a prior says what is known of it"),
+        ({"b": 1, "fix": "b", "prior": {"b": "1±1"}}, "'b' is kept at its value, and is given a prior"),
         ({"prior": {"b": "[1, 2]±1"}}, "the prior of 'b' is of several numbers"),
         ({"family": "normal"}, "there is no family 'normal'"),
         ({"watch": 3}, "what watches the iterations is a function"),
@@ -103,6 +104,12 @@ def test_a_row_is_called_by_its_number_in_the_table(run, tmp_path, words, row):
     assert row in found.err
 
 
+def test_lines_of_json_need_no_polars(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    assert run(*FITTED, "--residuals", str(tmp_path / "r.jsonl")).status == 0
+    assert len((tmp_path / "r.jsonl").read_text().splitlines()) == 4
+
+
 def test_rows_that_are_left_out_are_counted(run, tmp_path):
     data = tmp_path / "d.csv"
     data.write_text("x,y,g\n1,1,u\n2,2.1,u\n3,3,u\n4,,u\n1,2,v\n2,3.9,v\n3,6.1,v\n1,,w\n2,NA,w\n")
@@ -113,6 +120,34 @@ def test_rows_that_are_left_out_are_counted(run, tmp_path):
     assert [line.split(",")[:2] for line in groups.out.splitlines()[1:]] == [["u", "3"], ["v", "3"], ["w", "0"]]
     assert groups.status == 1
     assert "the first is 'w'" in groups.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("y ~ a*[x, x]",), "the model has a value of shape [2] in a row"),
+        (("[y, y] ~ a*x",), "the response is one number in a row"),
+        (("y ~ a*x", "z=[1,2,3]"), "'z' is given a column, and nothing reads it"),
+        (("y ~ a*x", "z=column:x"), "'z' is given a column, and nothing reads it"),
+        (("y ~ e*x",), "e is a constant; with a start, e=1, it is a parameter"),
+        (("y ~ a*x + b", "--prior", "a=1"), "the prior of 'a' has no uncertainty"),
+        (("y ~ a*x + b", "b=1", "--fix", "b", "--bounds", "b=0:"), "'b' is kept at its value, and is given bounds"),
+        (("y ~ a*x + b", "--sigma", "dyy"), "did you mean 'dy'?"),
+    ],
+)
+def test_what_cannot_be_fitted_is_said(run, tmp_path, words, message):
+    data = tmp_path / "d.csv"
+    data.write_text("x,y,dy\n1,1,1\n2,2.1,1\n3,3,2\n")
+    found = run("fit", words[0], str(data), *words[1:])
+    assert found.status
+    assert message in found.err
+    assert "internal error" not in found.err
+
+
+def test_numbers_that_overflow_have_no_fit_and_no_fault(run):
+    found = run("fit", "y ~ a*x + b", "x=[1e300,2e300,3e300]", "y=[1e300,2.1e300,2.9e300]")
+    assert found.status == 1
+    assert "error: not converged" in found.err
 
 
 FIT = (

@@ -12,7 +12,7 @@ from gradcli.cli import fit_report, inputs, model_report, model_words
 from gradcli.cli import options as opt
 from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
-from gradcli.errors import BindingError, ExitStatus, Span, UsageError
+from gradcli.errors import BindingError, ExitStatus, Span, UsageError, did_you_mean
 from gradcli.io import variables
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.data import DataTable, table_of
@@ -25,7 +25,7 @@ from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES
 from gradcli.models.fitting.requested_fits import performed
 from gradcli.models.optima.bounds import bounds_of
 from gradcli.models.uncertainty import uncertain_values
-from gradcli.run.nested_texts import items
+from gradcli.run.nested_texts import items, unreadable
 
 _EXAMPLE = "gradcli fit 'y ~ b1*(1 - exp(-b2*x))' misra.csv b1=500 b2=0.0001"
 
@@ -189,7 +189,8 @@ def _sigma(text: str, table: DataTable, option: str) -> str | float:
     try:
         return float(text)
     except ValueError:
-        raise BindingError(f"{option} {text}: the data have no such column", hint="a column, or a number") from None
+        hint = did_you_mean(text, table.columns, "a column, or a number")
+        raise BindingError(f"{option} {text!r}: the data have no such column", hint=hint) from None
 
 
 def _x_sigma(texts: Sequence[str], table: DataTable) -> dict[str, str | float]:
@@ -220,6 +221,8 @@ def _parts(texts: Sequence[str], option: str, example: str) -> dict[str, tuple[s
 def _priors(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     found = {}
     for name, (text, whole, offset) in _parts(texts, "--prior", "'b1=500±50'").items():
+        if not uncertain_values.is_uncertain(text):
+            raise unreadable(f"the prior of '{name}' has no uncertainty", text, offset, whole, f"write {name}=500±50")
         known = uncertain_values.uncertain(text, offset, whole, uncertain_values.in_floats(whole))
         found[name] = prior_of(known, name)
     return found

@@ -16,7 +16,7 @@ from gradcli.rows import new_tables
 
 def tables(fit: Fit, level: float) -> list[Table]:
     """The estimates, how they hang together where there are several, and what is said of the whole."""
-    header = ("parameter", "estimate", "error", "t", f"{100 * level:g} % from", "to")
+    header = ("parameter", "estimate", "error", "t", f"{100 * level:.15g} % from", "to")
     rows = [
         (name, _ten(e.value), "fixed", "", "", "")
         if e.fixed

@@ -11,10 +11,7 @@ from gradcli.cli.environment import Environment
 from gradcli.errors import UsageError
 from gradcli.io import variables
 from gradcli.language.syntax.tree import Module
-from gradcli.models.uncertainty.assigned_distributions import is_distribution
-from gradcli.models.uncertainty.input_quantities import observed, quantity
-from gradcli.models.uncertainty.uncertain_values import in_floats, is_uncertain
-from gradcli.run.constant_expressions import constant
+from gradcli.models.uncertainty.input_quantities import observed, of_text
 from gradcli.run.nested_texts import items
 
 # Behind the name of a file: all of its columns.
@@ -65,10 +62,8 @@ def _of_file(word: str) -> bool:
     return inputs.is_binding(word) and word.partition("=")[2].lstrip().startswith("@")
 
 
-def _value(text: str, dtype: str, whole: str, offset: int) -> Any:
-    if is_distribution(text) or is_uncertain(text):
-        return quantity(text, offset, whole, in_floats(whole))
-    return constant(text, dtype, whole, offset)
+def _value(text: str, _dtype: str, whole: str, offset: int) -> Any:
+    return of_text(text, offset, whole)
 
 
 def _text(text: str, _dtype: str, _whole: str, _offset: int) -> str:

@@ -83,6 +83,11 @@ class DataTable:
         """The names of what there is."""
         return [*self._titles, *self._vectors]
 
+    @property
+    def given(self) -> Sequence[str]:
+        """The names of columns that are no names of the table itself: of other names there, and of vectors."""
+        return [*(name for name, title in self._titles.items() if name != title), *self._vectors]
+
     def with_names(self, titles: Mapping[str, str]) -> DataTable:
         """The table, where names stand for columns that are called otherwise. Raises BindingError for a column that is
         not there."""

@@ -50,13 +50,13 @@ def save(columns: Mapping[str, Any], path: str, save: Save = write_atomically) -
 def write(columns: Mapping[str, Any], format: str, stream: IO[bytes]) -> None:
     """Write columns in a format to a stream. Numbers are the shortest texts that read back as the same, where they are
     texts."""
-    polars = by_polars.needed("a table of rows")
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1:
         raise BindingError("the columns of a table have different lengths")
     if format == "jsonl":
         stream.writelines(_line(dict(zip(columns, row))) for row in zip(*map(_listed, columns.values())))
         return
+    polars = by_polars.needed("a table of rows")
     frame = polars.DataFrame([polars.Series(name, column, strict=False) for name, column in columns.items()])
     if format == "parquet":
         frame.write_parquet(stream)

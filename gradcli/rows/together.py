@@ -75,5 +75,5 @@ class Together:
         if what is not None:
             raise BindingError(
                 f"{reader.name} and {self._sources[0]} have not the same {what}",
-                hint="--output DIRECTORY writes a file for each",
+                hint="tables that are read as one are alike; map writes a file for each with --output DIRECTORY",
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flint import fmpq
@@ -13,13 +12,10 @@ from gradcli.arrays.balls import Balls, Number, exact, from_text
 from gradcli.arrays.intervals import Bounds, bounds
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import BindingError
-from gradcli.run.nested_texts import nested, unreadable
+from gradcli.run.nested_texts import Read, nested, unreadable
 
 _MARK = re.compile(r"\.\.|±|\+-|\+/-")
 _HINT = "write x=0.9..1.1 or x=1±0.1, from the lower number to the higher"
-
-# The value of an expression that starts at an offset of a whole text.
-Read = Callable[[str, int], Any]
 
 
 class Intervals(NamedTuple):

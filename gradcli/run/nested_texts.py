@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import BindingError, Span
+
+# Gives the value of an expression that starts at an offset of a whole text.
+Read = Callable[[str, int], Any]
 
 
 class NestedText(NamedTuple):

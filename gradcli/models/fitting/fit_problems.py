@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import BindingError, Span, UsageError, did_you_mean
+from gradcli.errors import BindingError, ShapeError, Span, UsageError, did_you_mean
 from gradcli.language import scope
 from gradcli.language.syntax import tree
 from gradcli.models.data import Data, DataTable
@@ -70,7 +70,9 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
         if name in table.columns:
             columns.append(name)
         elif name not in scope.CONSTANTS:
-            hint = did_you_mean(name, table.columns, f"the data have {', '.join(table.columns) or 'no columns'}")
+            hint = did_you_mean(name, table.columns, _columns_said(table))
+            if name in given.start:
+                hint = f"{name} is given one number, and a response has one in each row: {name}=[1,2,3]"
             raise BindingError(
                 f"the response '{name}' is no column of the data",
                 hint=hint,
@@ -84,19 +86,25 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
         _check_known(name, "a fixed value", parameters, table.columns)
         if name not in given.start:
             raise BindingError(f"'{name}' is to be fixed, and has no value", hint=f"give it one: {name}=1")
-    for name in given.priors:
-        if name in given.fixed:
-            raise BindingError(
-                f"'{name}' is kept at its value, and a prior says what is known of it", hint="leave out one of them"
-            )
+    for what, named in (("bounds", given.bounds), ("a prior", given.priors)):
+        for name in named:
+            if name in given.fixed:
+                raise BindingError(f"'{name}' is kept at its value, and is given {what}", hint="leave out one of them")
     if not [name for name in parameters if name not in given.fixed]:
-        raise BindingError(
-            "the model has no parameters to fit",
-            hint="every name that it reads is a column of the data" + (" or fixed" if given.fixed else ""),
-        )
+        constant = next((name for name in reads if name in scope.CONSTANTS and name not in table.columns), None)
+        hint = "every name that it reads is a column of the data" + (" or fixed" if given.fixed else "")
+        if constant is not None and not given.fixed:
+            hint = f"{constant} is a constant; with a start, {constant}=1, it is a parameter"
+        raise BindingError("the model has no parameters to fit", hint=hint)
     return ModelNames(
         predictors, tuple(dict.fromkeys(columns)), tuple(parameters), tuple(dict.fromkeys([*columns, *others]))
     )
+
+
+def _columns_said(table: DataTable) -> str:
+    if table.columns:
+        return f"the data have {', '.join(table.columns)}"
+    return "there are no data: give a file, or x=[1,2,3]"
 
 
 def _check_known(name: str, what: str, parameters: Sequence[str], columns: Sequence[str]) -> None:
@@ -126,8 +134,8 @@ def posed(
     n = len(data.rows)
     if n + len(given.priors) < len(free):
         raise BindingError(
-            f"there are too few data: {n:,} rows for {len(free)} parameters"
-            + (f"; {data.left_out:,} were left out, as a number is missing there" if data.left_out else ""),
+            f"there are too few data: {n:,} row{'s' * (n != 1)} for {len(free)} parameter{'s' * (len(free) != 1)}"
+            + (f"; left out, as a number is missing there: {data.left_out:,}" if data.left_out else ""),
             hint="--fix keeps a parameter at its value",
         )
     if not n:
@@ -170,7 +178,20 @@ def posed(
         limits=limits,
         places=data.rows,
     )
+    _check_shape(problem, start)
     return PosedFit(problem, names.parameters, start, text.response_name)
+
+
+def _check_shape(problem: Problem, start: Any) -> None:
+    """Raise ShapeError for a model that has no number in a row."""
+    np = arrays.numpy_namespace()
+    shape = np.shape(problem.with_rows(slice(0, 1)).results(np.where(np.isnan(start), 1.0, start)).value)[1:]
+    if shape:
+        raise ShapeError(
+            f"the model has a value of shape {list(shape)} in a row, and a response is one number",
+            span=problem.model.body[-1].span,
+            source=problem.model.source,
+        )
 
 
 def _check_sigma(sigma: Any, places: Any) -> None:
@@ -199,6 +220,8 @@ def _response(response: tree.Module, data: Data, limits: tuple[int, int]) -> Any
     found = RowProgram(response, (), 0, max_steps=limits[0], max_elements=limits[1]).run(reads, {})
     for failed in found.failures:
         raise in_row("", data.rows[failed.index], failed.error)
+    if np.ndim(found.value) > 1:
+        raise ShapeError("the response is one number in a row", span=response.body[-1].span, source=response.source)
     bad = ~np.isfinite(found.value)
     if bad.any():
         raise BindingError(f"the response is not finite in row {int(data.rows[bad.argmax()]) + 1} of the data")

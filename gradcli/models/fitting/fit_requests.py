@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gradcli import arrays, limits
@@ -90,6 +90,13 @@ def check(request: FitRequest, search: SearchOptions) -> None:
         columns = request.table.columns
         hint = did_you_mean(request.by, columns, f"they have {', '.join(columns) or 'none'}")
         raise BindingError(f"the data have no column '{request.by}' of groups", hint=hint)
+
+
+def check_used(request: FitRequest, needed: Sequence[str]) -> None:
+    """Raise BindingError for a column that was given by its name, and that nothing needs."""
+    for name in request.table.given:
+        if name not in needed and name != request.by:
+            raise BindingError(f"'{name}' is given a column, and nothing reads it", hint="leave it out")
 
 
 def prior_of(known: Uncertain, name: str) -> tuple[float, float]:

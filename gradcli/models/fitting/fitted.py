@@ -135,7 +135,10 @@ def fitted(
         if found.curvature is not None:
             curvature = Curvature(float(found.curvature.intrinsic[i]), float(found.curvature.parameter[i]))
         undetermined = [
-            combination_text(direction, points[i, places], free_names) for direction in found.information.null[i]
+            combination_text(direction, points[i, places], free_names)
+            for direction in found.information.null[i]
+            # Of numbers that overflow there is none.
+            if direction.any()
         ]
         warnings = [
             *ending.warnings,

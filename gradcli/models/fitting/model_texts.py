@@ -37,7 +37,8 @@ def read_model(source: str, response: str | None = None) -> ModelText:
     if found is None:
         if response is None:
             raise UsageError(
-                "the model does not say what it is a model of", hint=f"write it as 'y ~ {source}', or add --response y"
+                "the model does not say what it is a model of",
+                hint=f"write it as 'y ~ {source.lstrip(' ~')}', or add --response y",
             )
         return ModelText(source, read(source), read(response))
     if response is not None:

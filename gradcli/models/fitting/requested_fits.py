@@ -17,7 +17,7 @@ from gradcli.models.fitting.distance_fits import DistanceFit, check_predictors, 
 from gradcli.models.fitting.estimation import SearchOptions, estimated
 from gradcli.models.fitting.fit_files import FitFiles, write
 from gradcli.models.fitting.fit_problems import PosedFit, names_of, posed
-from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Performed, Solved, check
+from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Performed, Solved, check, check_used
 from gradcli.models.fitting.fitted import Ending, Starts, failed, fitted
 from gradcli.models.fitting.group_fits import fit_stacked, planned
 from gradcli.models.fitting.inference import Rows, statistics
@@ -46,6 +46,7 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
         text = read_model(request.model, request.response)
         columns = [s for s in (request.sigma, *request.x_sigma.values()) if isinstance(s, str)]
         names = names_of(text, request.table, request.parameters, columns)
+        check_used(request, names.needed)
     # A row without a response is no data, but the model has a value there.
     optional = [n for n in names.needed if n not in names.predictors] if files.predict is not None else []
     everything = request.table.taken(names.needed, [request.by] if request.by else [], optional)
@@ -241,7 +242,8 @@ def _of_group(
         except EvaluationError as error:
             reason = error.message
     else:
-        reason = f"{len(rows)} rows are too few for {len(question.start)} parameters"
+        count = len(question.start)
+        reason = f"too few rows, {len(rows)} for {count} parameter{'s' * (count != 1)}"
     return Concluded(failed(question.names, problem.fixed, len(rows), reason, group), None)
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.run.constant_expressions import constant
-from gradcli.run.nested_texts import items, unreadable
+from gradcli.run.nested_texts import Read, items, unreadable
 
 _MARK = ".."
 _HINT = "write x=0..20, from the lower number to the higher"
-
-# The value of an expression that starts at an offset of a whole text.
-Read = Callable[[str, int], Any]
 
 
 class PlotRange(NamedTuple):

@@ -10,7 +10,8 @@ from gradcli import arrays
 from gradcli.errors import BindingError, did_you_mean
 from gradcli.models.packing import Packing
 from gradcli.models.uncertainty.assigned_distributions import Distribution, distribution, is_distribution
-from gradcli.models.uncertainty.uncertain_values import HINT, Read, given, in_floats, is_uncertain, uncertain
+from gradcli.models.uncertainty.uncertain_values import HINT, given, in_floats, is_uncertain, uncertain
+from gradcli.run.nested_texts import Read
 
 # An eigenvalue of a correlation matrix may be less than 0 by as much, times its size, for rounding.
 _ROUNDING = 1e-12
@@ -124,15 +125,21 @@ def observed(observations: Any, name: str) -> tuple[Quantity, int]:
     return Quantity(mean[()], u[()], float(count - 1), correlation=correlation), rows - count
 
 
+def of_text(text: str, offset: int, whole: str) -> Any:
+    """An input that is written, from `offset` of `whole` on: a Quantity where it says an uncertainty, else an array.
+    Raises what `quantity` does, and for an expression what that raises."""
+    read = in_floats(whole)
+    said = is_distribution(text) or is_uncertain(text)
+    return quantity(text, offset, whole, read) if said else read(text, offset)
+
+
 def of_python(value: Any, name: str) -> Any:
     """An input of Python: a Quantity for a text, or a tuple of value and uncertainty, that says an uncertainty, or an array.
     Raises BindingError for what is neither."""
     if isinstance(value, Quantity):
         return value
     if isinstance(value, str):
-        read = in_floats(value)
-        said = is_distribution(value) or is_uncertain(value)
-        return quantity(value, 0, value, read) if said else read(value, 0)
+        return of_text(value, 0, value)
     found = given(value, name)
     if found is not None:
         return Quantity(*found)

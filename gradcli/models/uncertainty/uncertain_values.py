@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gradcli import arrays
@@ -13,16 +12,13 @@ from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.shape import stack
 from gradcli.run.constant_expressions import constant
-from gradcli.run.nested_texts import nested, unreadable
+from gradcli.run.nested_texts import Read, nested, unreadable
 
 _MARK = re.compile(r"±|\+-|\+/-")
 # The digits in parentheses are in the last places of those before them; with a point they are the number itself
 # (GUM, 7.2.2).
 _CONCISE = re.compile(r"\s*([-+]?)(?=\.?\d)(\d*)(?:\.(\d*))?\((\d+|\d+\.\d*|\d*\.\d+)\)([eE][-+]?\d+)?\s*")
 HINT = "write x=5.0±0.1, x=5.0+-0.1, x=5.0(1) or x=5.0±2%, or a list of them"
-
-# The value of an expression that starts at an offset of a whole text.
-Read = Callable[[str, int], Any]
 
 
 class Uncertain(NamedTuple):
