@@ -115,14 +115,14 @@ class Comparison:
             return True
         if not (_is_odd(numbers) or _largest([numbers])) and self._vanishes(key):
             return True
-        if way.widens and self._agrees_in_range(way, key):
+        if way.widens and self._agrees_in_range(way, key, numbers):
             self.excused.setdefault(key, []).append(numbers)
             return True
         return False
 
-    def _agrees_in_range(self, way: Way, key: str) -> bool:
-        """Whether way and truth agree to all but rounding in numbers of a wider range, so that an overflow or underflow
-        between is all that parts them. Less is rounding there, and more digits must agree."""
+    def _agrees_in_range(self, way: Way, key: str, numbers: Any) -> bool:
+        """Whether way, which gave these numbers, and truth agree to all but rounding in numbers of a wider range, so that
+        an overflow or underflow between is all that parts them. Less is rounding there, and more digits must agree."""
         if _FINER > 0.5:
             return False
         wide = self.point.wide()
@@ -130,6 +130,9 @@ class Comparison:
             with _wider():
                 first = self.truth(wide)
                 found = [way.reading(wide).get(key) for _ in range(_RUNS)]
+        except _NarrowedError:
+            # Nobody knows what it is where it has range.
+            return _is_odd(numbers)
         except (GradcliError, TypeError):
             # Functions of SciPy, which printed code calls, know no wider numbers.
             return False
@@ -143,7 +146,7 @@ class Comparison:
         try:
             with _wider():
                 wide = self.truth(self.point.wide())[key]
-        except GradcliError:
+        except (GradcliError, _NarrowedError):
             return False
         return not _is_odd(wide) and _largest([wide]) <= _FEW * _FINER * _largest([self.first[key]])
 
@@ -155,9 +158,14 @@ def _wider() -> Iterator[None]:
         yield
 
 
+class _NarrowedError(Exception):
+    """A number is too large for what a library has for floats alone."""
+
+
 @contextmanager
 def _narrowed_where_needed() -> Iterator[None]:
-    """Within the block, what a library has for floats alone is computed in them, of wider numbers too."""
+    """Within the block, what a library has for floats alone is computed in them, of wider numbers too. Raises
+    _NarrowedError where these are too large for it."""
     compute = bind.compute
 
     def narrowed(primitive: Primitive, operands: Sequence[Any], params: Any) -> Any:
@@ -165,6 +173,8 @@ def _narrowed_where_needed() -> Iterator[None]:
             return compute(primitive, operands, params)
         except EvaluationError:
             narrow = [as_numbers(o).astype(np.float64) if _is_wide(o) else o for o in operands]
+            if any(_is_wide(o) and _is_odd(n) and not _is_odd(o) for n, o in zip(narrow, operands)):
+                raise _NarrowedError from None
             result = compute(primitive, narrow, params)
             widened = [np.asarray(r, np.longdouble) for r in _listed(result)]
             return widened if type(result) is list else widened[0]

@@ -27,6 +27,8 @@ _CERTAIN = 30
 _MOST_INPUTS = 4
 # The inverse of less than half a last place, a prime: no period of a function has it.
 _NUDGE = 10**16 + 61
+# What a sum with 1 loses.
+_LOST = 2.0**-55
 # As near are derivatives at two points that round to one, where floats can tell what they are.
 _ALIKE_BESIDE = 1e-3
 # What is smaller is as good as 0.
@@ -48,12 +50,28 @@ def disagreement(point: Point) -> Finding | None:
     if not all(np.allclose(beside[key], first[key], _ALIKE_BESIDE, _TINY) for key in first):
         # Less than the last place of a float decides, such as the half in cospi(x - 0.5) of a large x.
         return None
-    comparison = Comparison(by_differences, first, point)
     ways = [
         Way("reverse mode far out", _finite(readings.twice_by_reverse_mode), widens=True),
         Way("series far out", _finite(lambda p: readings.by_series(p, 3)), widens=True),
     ]
-    return next(filter(None, map(comparison.finding, ways)), None)
+    return next(filter(None, (_finding(way, first, point) for way in ways)), None)
+
+
+def _finding(way: Way, first: Numbers, point: Point) -> Finding | None:
+    """That a way differs from the differences, there and where sums with 1 round to one beside the point: x - 1 of a tiny
+    x is -1, which is a kink of some functions."""
+    found = Comparison(by_differences, first, point).finding(way)
+    for sign in (1, -1):
+        if found is None:
+            return None
+        beside = point.at({name: leaf + sign * _LOST for name, leaf in point.leaves.items()})
+        try:
+            there = by_differences(beside)
+        except (GradcliError, NotImplementedError):
+            continue
+        if Comparison(by_differences, there, beside).finding(way._replace(reading=lambda _: way.reading(point))) is None:
+            return None
+    return found
 
 
 def by_differences(point: Point, nudge: bool = False) -> Numbers:
