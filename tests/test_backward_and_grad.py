@@ -69,6 +69,11 @@ class TestBackward:
         with pytest.raises(RuntimeError, match=r"^Mismatch in shape: grad_output\[1\] has a shape of \[3\]"):
             autograd.backward([x * 2, x * 3], [gradcli.tensor([1.0, 1.0]), gradcli.tensor([1.0, 1.0, 1.0])])
 
+    def test_a_gradient_is_by_something(self):
+        x = leaf(1.0)
+        with pytest.raises(ArgumentError, match=r"^grad requires non-empty inputs\.$"):
+            gradcli.grad(x * 2, [])
+
 
 class TestMaterializedGradients:
     def test_are_zeros_that_can_be_differentiated_by_again(self):

@@ -38,7 +38,7 @@ def grad(
     `is_grads_batched` each of `grad_outputs` has a first axis beside those of its output, along which there are
     cotangents that go through the graph together; the gradients have that axis too. Raises DifferentiationError where
     an input or output has no graph, an input is not used or a cotangent has another shape than its output, and
-    ArgumentError for `materialize_grads` where `allow_unused` is False.
+    ArgumentError for no inputs, and for `materialize_grads` where `allow_unused` is False.
     """
 
     def found(cotangents: Any) -> tuple[Tensor | None, ...]:
