@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 
 import mpmath
 import numpy as np
@@ -219,6 +220,25 @@ class TestResults:
         outcome = run("propagate", "sqrt(x)", "x=1±1", "--samples", "1e4")
         assert "samples have no finite value and are left out" in outcome.err
         assert "Monte Carlo does not confirm the interval" in outcome.err
+
+    def test_there_is_no_second_order_at_a_kink_or_a_jump(self, run):
+        for program in ("abs(x)", "floor(x)", "relu(x)"):
+            found = run("propagate", program, "x=0±1", "--json").json
+            assert found["second_order"] is None
+            assert [warning["code"] for warning in found["warnings"]] == ["nonsmooth"]
+
+    def test_draws_without_a_standard_deviation(self, run):
+        outcome = run("propagate", "x + y", "x=0±1", "y=0±1", "--dof", "x=2,y=3", "--samples", "1e3")
+        assert "Student's distribution of x, with 2 degrees of freedom or fewer, has no standard deviation" in outcome.err
+        words = ("propagate", "x + y", "x=0±0", "y=~normal(0, 1)", "--dof", "x=1,y=1", "--samples", "1e3")
+        assert "Student's" not in run(*words).err
+
+    def test_levels_and_intervals_as_they_are(self, run):
+        assert "interval of 0.999999  " in run("propagate", "x", "x=1±1", "--level", "0.999999").out
+        # To the place of what was drawn, where the linear uncertainty is infinite; and what is rounded to 0 has no sign.
+        outcome = run("propagate", "sqrt(x)", "x=0±0.1", "--samples", "1e3")
+        assert re.search(r"interval of 0.95 +\[0\.\d\d, 0\.\d\d\]", outcome.out)
+        assert "value                 0 ± 10" in run("propagate", "x", "x=-0.01±10").out
 
     def test_draws_are_repeatable(self):
         def found(seed):

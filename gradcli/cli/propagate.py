@@ -145,15 +145,15 @@ def _tables_of(found: Propagation, label: str | None) -> list[Table]:
         (label or "value", stated(value, u)),
         ("relative uncertainty", f"{of('relative'):.2g}"),
         ("degrees of freedom", _freedom(of("dof"))),
-        (f"interval of {found.level:.4g}", f"{stated(value, k * u)}  (k = {k:.4g})"),
+        (f"interval of {found.level:.15g}", f"{stated(value, k * u)}  (k = {k:.4g})"),
     ]
     second, sampled = of("second_order"), of("monte_carlo")
     if second is not None:
         rows.append(("to second order", stated(second.mean, second.u)))
     if sampled is not None:
-        low, high = sampled.interval
         rows.append((f"{sampled.samples:,} samples", stated(sampled.mean, sampled.u)))
-        rows.append((f"interval of {found.level:.4g}", f"[{_to_place(low, u)}, {_to_place(high, u)}]"))
+        ends = ", ".join(_to_place(end, sampled.u) for end in sampled.interval)
+        rows.append((f"interval of {found.level:.15g}", f"[{ends}]"))
     return [Table((), rows), _budget(of("budget"))]
 
 
@@ -166,7 +166,7 @@ def _in_digits(found: Propagation, label: str | None) -> list[Table]:
         ("relative uncertainty", of("relative")),
         ("degrees of freedom", of("dof")),
         ("coverage factor", of("k")),
-        *((f"interval of {found.level:.4g}", end) for end in of("interval")),
+        *((f"interval of {found.level:.15g}", end) for end in of("interval")),
     ]
     keys = ("name", "value", "u", "dof", "sensitivity", "contribution", "share")
     entries = [tuple(str(getattr(each, key)) for key in keys) for each in of("budget")]

@@ -112,19 +112,29 @@ def _columns(quantities: Quantities, numbers: Any) -> dict[str, Any]:
     }
 
 
+def dofs_drawn(quantities: Quantities) -> Any:
+    """The degrees of freedom `[n]` of Student's distributions that the inputs are drawn from, infinite for others."""
+    found = quantities.dof.copy()
+    found[[*quantities.distributions]] = math.inf
+    for block in quantities.blocks:
+        dof = quantities.dof[block.places]
+        found[block.places] = dof[0] if (dof == dof[0]).all() else math.inf
+    return found
+
+
 def _deviations(quantities: Quantities, generator: Any, rows: int) -> Any:
     """Draws `[rows, n]` of the inputs, less their means."""
     np = arrays.numpy_namespace()
     independent = generator.standard_normal((rows, quantities.packing.size))
-    alone = np.isfinite(quantities.dof)
+    dofs = dofs_drawn(quantities)
+    alone = np.isfinite(dofs)
     for block in quantities.blocks:
         alone[block.places] = False
-        dof = quantities.dof[block.places]
-        if math.isfinite(dof[0]) and (dof == dof[0]).all():
-            independent[:, block.places] /= np.sqrt(generator.chisquare(dof[0], (rows, 1)) / dof[0])
+        dof = dofs[block.places[0]]
+        if math.isfinite(dof):
+            independent[:, block.places] /= np.sqrt(generator.chisquare(dof, (rows, 1)) / dof)
     for place in np.flatnonzero(alone).tolist():
-        if place not in quantities.distributions:
-            independent[:, place] = generator.standard_t(quantities.dof[place], rows)
+        independent[:, place] = generator.standard_t(dofs[place], rows)
     found = quantities.deviations(independent)
     blocked = {place for block in quantities.blocks for place in block.places.tolist()}
     for place, assigned in quantities.distributions.items():

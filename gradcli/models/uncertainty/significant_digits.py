@@ -35,4 +35,5 @@ def stated(value: float, u: float) -> str:
 
 
 def _rounded(number: float, place: int) -> Decimal:
-    return Decimal(repr(float(number))).quantize(Decimal(1).scaleb(place), context=_EVERY)
+    # What is rounded to 0 has no sign.
+    return Decimal(repr(float(number))).quantize(Decimal(1).scaleb(place), context=_EVERY) or Decimal(0).scaleb(place)

@@ -21,9 +21,9 @@ from gradcli.models.packing import Packing
 from gradcli.models.results import MAY_BE_NULL, Sampling
 from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, size_of
 from gradcli.models.uncertainty.input_quantities import Quantities, of_python, quantities
-from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, check_distributions, drawn, summary
-from gradcli.models.uncertainty.second_order import SecondOrder, second_order
-from gradcli.models.uncertainty.significant_digits import stated, tolerance
+from gradcli.models.uncertainty.monte_carlo import check_distributions, drawn, summary
+from gradcli.models.uncertainty.propagation_warnings import left_out, nonlinear, not_validated, without_deviation
+from gradcli.models.uncertainty.second_order import second_order
 from gradcli.rows.plan import unread
 from gradcli.run import digits as proved_digits
 from gradcli.run import session
@@ -34,8 +34,6 @@ from gradcli.run.nested_texts import items
 FEWEST_SAMPLES = 100
 # In elements: to make one entry of a budget.
 _ENTRY = 32
-# Of a value, that says nothing of a formula.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -194,17 +192,18 @@ def _check(asked: PropagateRequest) -> None:
 def _in_floats(
     module: tree.Module, inputs: Quantities, linear: _Linear, asked: PropagateRequest, most: tuple[int, int]
 ) -> Propagation:
-    second = second_order(module, inputs, linear.value, linear.scaled) if linear.is_finite else None
+    second = second_order(module, inputs, linear.value, linear.scaled) if linear.is_expandable else None
     factors = [(found, coverage_factor(asked.level, found)) for found in effective_dofs(inputs, linear.scaled)]
     numbers = [*zip(linear.value.tolist(), linear.u.tolist())]
     intervals = [(value - k * u, value + k * u) for (value, u), (_, k) in zip(numbers, factors)]
-    messages = _nonlinear(linear.labels, numbers, second or ())
+    messages = nonlinear(linear.labels, numbers, second or ())
     sampled = None
     if asked.samples is not None:
         count = whole_samples(asked.samples)
         draws = drawn(module, inputs, count, asked.seed, most, asked.watch)
         sampled = [summary(column, asked.level, asked.shortest, count, asked.seed) for column in draws.values.T]
-        messages += [*_left_out(draws, count), *_not_validated(linear.labels, numbers, intervals, sampled)]
+        messages += [*without_deviation(inputs), *left_out(draws, count)]
+        messages += not_validated(linear.labels, numbers, intervals, sampled)
     limits.charge(_ENTRY * linear.scaled.size)
     budgets = [_budget(inputs, *each) for each in zip(linear.sensitivities, linear.scaled)]
     span = module.body[-1].span
@@ -299,9 +298,11 @@ class _Linear(NamedTuple):
         return np.asarray([norm(row) for row in self.scaled])
 
     @property
-    def is_finite(self) -> bool:
+    def is_expandable(self) -> bool:
+        """Whether there may be a next order: the numbers are finite, and the estimates at no kink or jump."""
         np = arrays.numpy_namespace()
-        return bool(np.isfinite(self.value).all() and np.isfinite(self.scaled).all())
+        is_finite = np.isfinite(self.value).all() and np.isfinite(self.scaled).all()
+        return bool(is_finite) and all(warning.code != "nonsmooth" for warning in self.warnings)
 
 
 def _labels(module: tree.Module, shape: tuple[int, ...]) -> list[str]:
@@ -322,51 +323,3 @@ def _budget(inputs: Quantities, sensitivities: Any, scaled: Any) -> list[Contrib
     contributions = abs(sensitivities) * inputs.u
     columns = (inputs.mean, inputs.u, inputs.dof, sensitivities, contributions, shares)
     return [Contribution(label, *row) for label, *row in zip(inputs.packing.labels(), *(c.tolist() for c in columns))]
-
-
-# A warning: its code, what result it is of, and what it says.
-_Messages = list[tuple[str, str, str]]
-
-
-def _nonlinear(
-    labels: Sequence[str], numbers: Sequence[tuple[float, float]], second: Sequence[SecondOrder]
-) -> _Messages:
-    """Of the results that have other digits to second order."""
-    found = []
-    for label, (value, u), other in zip(labels, numbers, second):
-        enough = max(tolerance(u), _ROUNDING * abs(value))
-        if not (abs(other.mean - value) <= enough and abs(other.u - u) <= enough):
-            text = (
-                f"the formula bends within the uncertainties: to second order '{label}' is "
-                f"{stated(other.mean, other.u)}, and linearly {stated(value, u)}"
-            )
-            found.append(("nonlinear", label, text))
-    return found
-
-
-def _left_out(draws: Drawn, samples: int) -> _Messages:
-    if not draws.left_out:
-        return []
-    reason = f": {draws.error.message}" if draws.error is not None else ""
-    text = f"{draws.left_out:,} of {samples:,} samples have no finite value and are left out{reason}"
-    return [("samples", "", text)]
-
-
-def _not_validated(
-    labels: Sequence[str],
-    numbers: Sequence[tuple[float, float]],
-    intervals: Sequence[tuple[float, float]],
-    sampled: Sequence[tuple[MonteCarlo, tuple[float, float]]],
-) -> _Messages:
-    """Of the results whose interval by Monte Carlo has other digits (JCGM 101, 8.1), beyond what the draws leave open."""
-    found = []
-    for label, (_, u), interval, (monte_carlo, errors) in zip(labels, numbers, intervals, sampled):
-        apart = [abs(a - b) - 2 * error for a, b, error in zip(interval, monte_carlo.interval, errors)]
-        if max(apart) > tolerance(u):
-            low, high = monte_carlo.interval
-            text = (
-                f"Monte Carlo does not confirm the interval of '{label}': it gives [{low:.6g}, {high:.6g}], and the linear "
-                f"propagation [{interval[0]:.6g}, {interval[1]:.6g}]"
-            )
-            found.append(("not_validated", label, text))
-    return found

@@ -1,0 +1,75 @@
+"""Where the numbers of a propagation cannot be trusted, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.models.uncertainty.input_quantities import Quantities
+from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, dofs_drawn
+from gradcli.models.uncertainty.second_order import SecondOrder
+from gradcli.models.uncertainty.significant_digits import stated, tolerance
+
+# Of a value, that says nothing of a formula.
+_ROUNDING = 1e-12
+# Student's distribution of no more degrees of freedom has no standard deviation.
+_NO_DEVIATION = 2.0
+
+# A warning: its code, what result it is of, and what it says.
+Messages = list[tuple[str, str, str]]
+
+
+def nonlinear(labels: Sequence[str], numbers: Sequence[tuple[float, float]], second: Sequence[SecondOrder]) -> Messages:
+    """Of the results that have other digits to second order."""
+    found = []
+    for label, (value, u), other in zip(labels, numbers, second):
+        enough = max(tolerance(u), _ROUNDING * abs(value))
+        if not (abs(other.mean - value) <= enough and abs(other.u - u) <= enough):
+            text = (
+                f"the formula bends within the uncertainties: to second order '{label}' is "
+                f"{stated(other.mean, other.u)}, and linearly {stated(value, u)}"
+            )
+            found.append(("nonlinear", label, text))
+    return found
+
+
+def left_out(draws: Drawn, samples: int) -> Messages:
+    """Of draws that have no finite value."""
+    if not draws.left_out:
+        return []
+    reason = f": {draws.error.message}" if draws.error is not None else ""
+    text = f"{draws.left_out:,} of {samples:,} samples have no finite value and are left out{reason}"
+    return [("samples", "", text)]
+
+
+def not_validated(
+    labels: Sequence[str],
+    numbers: Sequence[tuple[float, float]],
+    intervals: Sequence[tuple[float, float]],
+    sampled: Sequence[tuple[MonteCarlo, tuple[float, float]]],
+) -> Messages:
+    """Of the results whose interval by Monte Carlo has other digits (JCGM 101, 8.1), beyond what the draws leave open."""
+    found = []
+    for label, (_, u), interval, (monte_carlo, errors) in zip(labels, numbers, intervals, sampled):
+        apart = [abs(a - b) - 2 * error for a, b, error in zip(interval, monte_carlo.interval, errors)]
+        if max(apart) > tolerance(u):
+            low, high = monte_carlo.interval
+            text = (
+                f"Monte Carlo does not confirm the interval of '{label}': it gives [{low:.6g}, {high:.6g}], and the linear "
+                f"propagation [{interval[0]:.6g}, {interval[1]:.6g}]"
+            )
+            found.append(("not_validated", label, text))
+    return found
+
+
+def without_deviation(quantities: Quantities) -> Messages:
+    """Of inputs whose distribution has no standard deviation (JCGM 101, 6.4.9.4): that of the draws is another one for
+    each number of them, unless the program is bounded."""
+    few = (dofs_drawn(quantities) <= _NO_DEVIATION) & (quantities.u > 0)
+    labels = [label for label, is_few in zip(quantities.packing.labels(), few.tolist()) if is_few]
+    if not labels:
+        return []
+    text = (
+        f"Student's distribution of {', '.join(labels)}, with 2 degrees of freedom or fewer, has no standard deviation: "
+        "trust the interval of the samples, and not their standard deviation"
+    )
+    return [("heavy_tails", "", text)]
