@@ -520,6 +520,9 @@ class TestUsage:
             (["--no-grad"], "--no-grad says which values to show", "--values --no-grad"),
             (["--grad-output", "1"], "--grad-output says which values to show", "--values --grad-output"),
             (["--expnd"], "there is no option --expnd", "did you mean --expand?"),
+            (["-e"], "there is no option -e", "did you mean --expand?"),
+            (["-expand"], "there is no option -expand", "did you mean --expand?"),
+            (["-z"], "there is no option -z", "gradcli graph --help lists the options"),
         ],
     )
     def test_wrong_options(self, run, words, message, hint):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import cache
 from importlib import import_module
@@ -16,6 +17,8 @@ from gradcli.cli.environment import Environment
 from gradcli.errors import ExitStatus, UsageError, did_you_mean, nearest
 
 Options = TypeVar("Options")
+
+_SHORT = re.compile(r"-[A-Za-z][\w-]*")
 
 
 class Command(NamedTuple, Generic[Options]):
@@ -145,18 +148,24 @@ def _command(parser: Any, name: str) -> Any:
 
 
 def _check_words(command: Any, arguments: Sequence[str]) -> None:
-    """Raise UsageError for a word that starts with -- and is no option, and for a second value of one that takes one.
+    """Raise UsageError for a word that looks like an option and is none, and for a second value of one that takes one.
 
-    The parser lets unknown options through, so that a program may start with a minus.
+    The parser lets unknown options through, so that a program, which is the first of the other words, may start with a
+    minus.
     """
     options = {name: parameter for parameter in command.params for name in parameter.opts}
     path = "gradcli" if command.name == "gradcli" else f"gradcli {command.name}"
     given: set[str] = set()
+    program = False
     words = iter(arguments)
     for word in words:
         if word == "--":
             return
         if not word.startswith("--"):
+            if program and _SHORT.fullmatch(word):
+                raise _no_option(word, options, path)
+            # A value in front of a program like -x is spoken of where the words are read.
+            program = program or "=" not in word
             continue
         name, equals, _ = word.partition("=")
         if name in options:
@@ -168,9 +177,15 @@ def _check_words(command: Any, arguments: Sequence[str]) -> None:
             if not equals:
                 next(words, None)
         elif name != "--help":
-            close = nearest(name, [*options, "--help"])
-            hint = f"did you mean {close}?" if close else f"{path} --help lists the options"
-            raise UsageError(f"there is no option {name}", hint=hint)
+            raise _no_option(name, options, path)
+
+
+def _no_option(word: str, options: Iterable[str], path: str) -> UsageError:
+    known = [*options, "--help"]
+    meant = [name for name in known if name.startswith(f"-{word}")]
+    close = meant[0] if len(meant) == 1 else nearest(word, known)
+    hint = f"did you mean {close}?" if close else f"{path} --help lists the options"
+    return UsageError(f"there is no option {word}", hint=hint)
 
 
 def _usage_message(error: Any) -> str:

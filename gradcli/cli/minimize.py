@@ -22,8 +22,8 @@ from gradcli.models.packing import Packing
 from gradcli.models.results import Iteration
 
 _HELP = """\
-NAME=START says what is varied, and where the search begins; --const c=… are
-constants, and so are the columns of DATA that the program reads.
+NAME=START says what is varied, and where the search begins. The names in
+--const keep their values, and so do the columns of DATA that the program reads.
 
 Examples:
 
