@@ -11,8 +11,10 @@ import pytest
 
 from gradcli import installing
 from gradcli.errors import BackendError, UsageError
+from gradcli.models.optima.histories import History
 from gradcli.models.plotting import by_matplotlib, charts
 from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline
+from gradcli.models.results import Iteration
 
 X = np.linspace(0.0, 4.0, 9)
 
@@ -41,6 +43,20 @@ def test_one_curve_needs_no_legend():
     axes = axes_of(Chart([Polyline("objective", X + 1, X + 1)], "iteration", "objective", log="y"))
     assert axes.get_legend() is None
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
+
+
+@pytest.mark.parametrize(("last", "scale"), [(0.0, "log"), (1e-9, "log"), (-1.0, "linear")])
+def test_the_objective_is_drawn_by_decades_where_it_is_not_below_0(last, scale, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(by_matplotlib, "save", lambda chart, *_: drawn.append(by_matplotlib.drawn(chart)))
+    values = (100.0, 1.0, 1e-3, last)
+    history = History(kept=False)
+    for number, value in enumerate(values):
+        history(Iteration(number, value))
+    history.save_curve("f.png", "")
+    axes = drawn[0].axes[0]
+    assert axes.get_yscale() == scale
+    assert all(place == round(place) for place in axes.get_xticks())
 
 
 def test_a_dollar_is_a_dollar():

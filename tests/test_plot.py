@@ -323,6 +323,26 @@ def test_ticks_have_the_digits_that_tell_them_apart(program, texts):
     assert len({*found}) == len(found)
 
 
+def test_labels_have_the_digits_that_tell_values_apart():
+    def labels(k):
+        return [curve.label for curve in gradcli.plot("sum(k)*x", {"x": (0, 1), "k": k}).curves]
+
+    assert labels("0.1,1/3,1e6") == ["k=0.1", "k=0.333333", "k=1e+06"]
+    assert labels("1000000,1000001") == ["k=1000000", "k=1000001"]
+    long = labels(f"[1,2],{[0.125] * 1000}")
+    assert long[0] == "k=[1.0, 2.0]"
+    assert long[1].endswith("…")
+    assert len(long[1]) == 60
+
+
+def test_a_value_at_one_place_alone_is_a_dot():
+    chart = gradcli.plot("sqrt(-x**2)", {"x": (-1, 1)}).chart()
+    dot = by_matplotlib.drawn(chart).axes[0].lines[-1]
+    assert (dot.get_marker(), dot.get_xydata().tolist()) == ("o", [[0.0, 0.0]])
+    text = by_plotext.text(chart, by_plotext.Style())
+    assert sum("⠀" < c <= "⣿" for c in text) == 1
+
+
 # --- drawn as text
 
 
@@ -371,6 +391,8 @@ def test_a_terminal_has_colours_and_its_own_width(run, columns):
     assert "\x1b[" in out
     widest = max(len(line.rstrip()) for line in plain(out).splitlines())
     assert widest == {None: 80, 3: 32}.get(columns, columns)
+    out = Terminal(run, columns).draw("plot", "sin(x)*cos(y)*1e5 + 0*x", "x=0..1", "y=0..2")
+    assert max(len(line.rstrip()) for line in plain(out).splitlines()) == widest
 
 
 def test_no_color_is_heeded_and_ascii_is_enough(run):
@@ -492,6 +514,7 @@ def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(li
         (["x + y", "x=0..1", "y=0..1", "--order", "1"], "--order is for one range", ""),
         (["x + y*k", "x=0..1", "y=0..1", "k=1,2"], "a list of values is for one range", ""),
         (["[x, x]", "x=0..1"], "a curve is of numbers, and the value has shape [2]", "sum"),
+        (["k*x", "x=0..1", "k=[1,2]"], "a curve is of numbers, and the value has shape [2]", "k=1,2 without brackets"),
         (["k*x", "x=0..1", "k=" + ",".join(["1"] * 51)], "there are 51 curves, more than 50", ""),
     ],
 )

@@ -45,13 +45,13 @@ class History:
         new_tables.save(self.columns(packing), path, save)
 
     def save_curve(self, path: str, title: str, save: output.Save = output.write_atomically) -> None:
-        """Draw the objective by the iterations, on a logarithmic axis where it is above 0 throughout."""
+        """Draw the objective by the iterations, on a logarithmic axis where it is above 0, but for an end at 0."""
         from gradcli.models.plotting import by_matplotlib
         from gradcli.models.plotting.charts import Chart, Polyline
 
         numbers = [i.number for i in self.iterations]
         values = [i.objective for i in self.iterations]
-        log = "y" if values and min(values) > 0 else ""
+        log = "y" if all(v >= 0 for v in values) and sum(v > 0 for v in values) > 1 else ""
         chart = Chart([Polyline("objective", numbers, values)], x="iteration", y="objective", title=title, log=log)
         by_matplotlib.save(chart, path, save)
 

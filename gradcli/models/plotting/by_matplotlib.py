@@ -12,7 +12,7 @@ from typing import IO, Any
 from gradcli import arrays, installing
 from gradcli.errors import BackendError, UsageError, did_you_mean
 from gradcli.io import output
-from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline, density, shown
+from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Points, Polyline, alone, density, shown
 from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
@@ -166,6 +166,10 @@ class _Drawing:
 
     def _limits(self) -> None:
         """Set the ends of the axes: those that are given, and those of the numbers on logarithmic ones."""
+        np = arrays.numpy_namespace()
+        if "x" not in self.chart.log and all(np.asarray(line.x).dtype.kind == "i" for line in self._lines()):
+            # What is counted has no halves.
+            self.axes.xaxis.get_major_locator().set_params(integer=True)
         for name, given in (("x", self.chart.x_limits), ("y", self.chart.y_limits)):
             log = name in self.chart.log
             ends = given or (self._positive(name) if log else None)
@@ -208,6 +212,9 @@ class _Drawing:
         dashes = _DASHES[count % len(_DASHES)]
         (artist,) = self.axes.plot(line.x, line.y, linewidth=1.5, color=color, linestyle=dashes)
         self.keys.append((artist, line.label))
+        points = alone(line, self.chart.log)
+        if len(points.x):
+            self.axes.plot(points.x, points.y, linestyle="none", marker="o", markersize=3, color=color)
 
     def _points(self, points: Points) -> None:
         if not len(points.x):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, installing
 from gradcli.errors import BackendError
-from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Layer, Points, Polyline, shown
+from gradcli.models.plotting.charts import Arrows, Band, Chart, Field, Layer, Points, Polyline, alone, shown
 from gradcli.models.plotting.tick_marks import Axis
 from gradcli.timing import phase
 
@@ -129,6 +129,8 @@ class _Drawing:
         symbol, pixel = self._next(character)
         self.keys.append((line.label, symbol, pixel))
         self._put(line.x, line.y, symbol, pixel, connected=True)
+        points = alone(line, self.chart.log)
+        self._put(points.x, points.y, symbol, pixel, connected=False)
 
     def _points(self, every: Points) -> None:
         points = shown(every, self.chart.log)
@@ -245,12 +247,13 @@ class _Drawing:
             return
         line, length = "", 0
         for text_, symbol, pixel in self.keys:
-            label, shown = _plain(text_), "──" if symbol == "braille" else symbol
-            width = len(shown) + 1 + len(label)
+            mark = "──" if symbol == "braille" else symbol
+            label = _plain(text_, min(_LONGEST_LABEL, self.columns - len(mark) - 3))
+            width = len(mark) + 1 + len(label)
             if line and length + 3 + width > self.columns:
                 yield line
                 line, length = "", 0
-            line += f"{'   ' if line else '  '}{self._painted(shown, pixel)} {label}"
+            line += f"{'   ' if line else '  '}{self._painted(mark, pixel)} {label}"
             length += 3 + width
         yield line
 

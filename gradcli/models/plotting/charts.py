@@ -90,6 +90,15 @@ def shown(points: Points, log: str) -> Points:
     return Points(points.label, np.asarray(points.x)[seen], np.asarray(points.y)[seen], error)
 
 
+def alone(line: Polyline, log: str) -> Points:
+    """The points of a curve to which it does not go from another: there are gaps, or nothing, on both sides."""
+    np = arrays.numpy_namespace()
+    x, y = np.asarray(line.x, "float64"), np.asarray(line.y, "float64")
+    here = along(x, "x" in log) & along(y, "y" in log)
+    kept = here & ~np.r_[False, here[:-1]] & ~np.r_[here[1:], False]
+    return Points(line.label, x[kept], y[kept])
+
+
 def density(points: Points, log: str, columns: int, rows: int) -> tuple[Any, Any, Any]:
     """The edges of cells along both axes, evenly wide on these, and how many of some points, all of them shown, each
     has, `[rows, columns]`, masked where there is none."""

@@ -24,6 +24,8 @@ _GRID = (241, 181)
 # Colours of a field with a pole are for this part of its numbers.
 _USUAL = (0.02, 0.98)
 _LONGEST_LABEL = 60
+# Significant digits of a value in a label, and where these are alike for two.
+_DIGITS = (6, 9, 12, 17)
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,16 @@ class Sampler:
 
     def _label(self, name: str, order: int, choice: Mapping[str, Any]) -> str:
         derivative = f"d/d{name}" if order == 1 else f"d{order}/d{name}{order}"
-        parts = [*([derivative] if order else []), *(f"{n}={_number(v)}" for n, v in choice.items())]
-        return ", ".join(parts) or program_label(self.program.source)
+        parts = [*([derivative] if order else []), *(f"{n}={self._text(n, v)}" for n, v in choice.items())]
+        return _shortened(", ".join(parts)) or program_label(self.program.source)
+
+    def _text(self, name: str, value: Any) -> str:
+        """A value of a name, with the digits that tell it from the others."""
+        if arrays.shape(value):
+            return str(arrays.to_numpy(value).tolist())
+        others = {float(v) for v in self.several[name] if not arrays.shape(v)}
+        digits = next(d for d in _DIGITS if d == _DIGITS[-1] or len({f"{v:.{d}g}" for v in others}) == len(others))
+        return f"{float(value):.{digits}g}"
 
     def _evaluate(self, fixed: Mapping[str, Any], name: str, order: int) -> Evaluate:
         """The derivative of an order, 0 for the value, and the next two."""
@@ -142,8 +152,12 @@ class Sampler:
         """Results as arrays of numbers: a derivative is 0 where the value does not depend on the name."""
         np = arrays.numpy_namespace()
         if found.value.shape != (count,) or found.value.dtype == object:
-            shape = list(found.value.shape[1:])
-            raise ShapeError(f"a curve is of numbers, and the value has shape {shape}", hint="sum(…) of it is a number")
+            shape = found.value.shape[1:]
+            listed = next((name for name, value in self.fixed.items() if arrays.shape(value) == shape), None)
+            hint = "" if listed is None else f"; {listed}=1,2 without brackets has a curve for each"
+            raise ShapeError(
+                f"a curve is of numbers, and the value has shape {[*shape]}", hint=f"sum(…) of it is a number{hint}"
+            )
         derivatives = {}
         for key, derivative in found.derivatives.items():
             derivatives[key] = np.zeros(count) if derivative is None else np.asarray(derivative, "float64")
@@ -233,9 +247,8 @@ def _on_axes(evaluate: Evaluate, over: PlotRange, log: str) -> Evaluate:
 
 def program_label(program: str) -> str:
     """A program on one line that is not too long."""
-    line = " ".join(program.split())
+    return _shortened(" ".join(program.split()))
+
+
+def _shortened(line: str) -> str:
     return line if len(line) <= _LONGEST_LABEL else line[: _LONGEST_LABEL - 1] + "…"
-
-
-def _number(value: Any) -> str:
-    return f"{float(value):g}" if not arrays.shape(value) else str(arrays.to_numpy(value).tolist())
