@@ -150,6 +150,21 @@ def test_numbers_that_overflow_have_no_fit_and_no_fault(run):
     assert "error: not converged" in found.err
 
 
+def test_rows_of_a_model_without_predictors_are_predicted_once(run, tmp_path):
+    data, bands = tmp_path / "d.csv", tmp_path / "p.csv"
+    data.write_text("y,g\n1,u\n2,u\n3,u\n2,v\n4,v\n,v\n")
+    assert run("fit", "y ~ a", str(data), "--by", "g", "--predict", str(bands)).status == 0
+    assert [line[0] for line in bands.read_text().splitlines()[1:]] == ["u"] * 3 + ["v"] * 3
+    assert run("fit", "y ~ a", str(data), "--predict", str(bands)).status == 0
+    assert len(bands.read_text().splitlines()) == 7
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_profile_of_exact_data_is_a_point():
+    (estimate,) = gradcli.fit("y ~ a", {"y": [2.0, 2, 2]}, profile=True).estimates.values()
+    assert (estimate.low, estimate.high) == (2, 2)
+
+
 FIT = (
     "n dof converged message estimates covariance correlation rss s reduced_chi2 r2 loglik aic bic condition curvature "
 )

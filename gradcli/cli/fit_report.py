@@ -99,7 +99,8 @@ def complain(found: Performed, environment: Environment) -> None:
     """Tell of rows that were left out, of warnings, and of what did not converge."""
     if found.left_out:
         rows = "row was" if found.left_out == 1 else "rows were"
-        environment.complain(f"warning: {found.left_out:,} {rows} left out, as a number is missing there")
+        missing = "a number" if found.fits[0].group is None else "a number, or the group,"
+        environment.complain(f"warning: {found.left_out:,} {rows} left out, as {missing} is missing there")
     counts = Counter(warning for fit in found.fits for warning in fit.warnings)
     for warning, times in counts.items():
         environment.complain(f"warning: {warning}" + (f" (in {times:,} groups)" if len(found.fits) > 1 else ""))

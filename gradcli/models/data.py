@@ -39,6 +39,17 @@ class Data(NamedTuple):
             whole &= [word is not None for word in words]
         return self._with(whole)
 
+    def grouped(self, name: str) -> dict[str | None, Any]:
+        """The places of the rows that have each text of a column, in the order in which the texts come; then, without
+        rows, those of which all rows are left out."""
+        np = arrays.numpy_namespace()
+        codes: dict[str | None, int] = {}
+        numbers = np.array([codes.setdefault(text, len(codes)) for text in self.texts[name]], int)
+        order = np.argsort(numbers, kind="stable")
+        found = dict(zip(codes, np.split(order, np.cumsum(np.bincount(numbers))[:-1])))
+        others = self.other_texts.get(name, ())
+        return found | {text: order[:0] for text in others if text is not None and text not in found}
+
     def _with(self, kept: Any) -> Data:
         """The rows that are to be kept."""
         if kept.all():

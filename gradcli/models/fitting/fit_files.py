@@ -65,7 +65,8 @@ def write(
         tables = [_residuals(each, rows, question, request, data) for each, rows in zip(concluded, groups)]
         new_tables.save(_joined(tables), files.residuals, files.save)
     if files.predict is not None:
-        tables = [_predicted(each, question, request, everything) for each in concluded]
+        own = {None: slice(None)} if request.by is None else everything.grouped(request.by)
+        tables = [_predicted(each, own[each.fit.group], question, request, everything) for each in concluded]
         new_tables.save(_joined(tables), files.predict, files.save)
     if files.plot is not None:
         _draw(files.plot, concluded[0], question, request, files.save)
@@ -103,15 +104,14 @@ def _residuals(found: Concluded, rows: Any, question: PosedFit, request: FitRequ
     return new_tables.beside(table, said)
 
 
-def _predicted(found: Concluded, question: PosedFit, request: FitRequest, everything: Data) -> dict[str, Any]:
-    """The rows of the table that have all predictors, and what the model says of them."""
-    columns = {name: everything.columns[name] for name in question.problem.columns}
+def _predicted(
+    found: Concluded, rows: Any, question: PosedFit, request: FitRequest, everything: Data
+) -> dict[str, Any]:
+    """Those of the `rows` of the table that have all predictors, and what the model says of them."""
+    columns = {name: everything.columns[name][rows] for name in question.problem.columns}
     sigma: Any = everything.columns[request.sigma] if isinstance(request.sigma, str) else question.problem.sigma
-    if request.by is not None:
-        own = np.array([key == found.fit.group for key in everything.texts[request.by]])
-        columns = {name: column[own] for name, column in columns.items()}
-        sigma = sigma[own] if np.ndim(sigma) else sigma
-    count = len(next(iter(columns.values()), question.problem.response))
+    sigma = sigma[rows] if np.ndim(sigma) else sigma
+    count = len(everything.rows[rows])
     table = {**_named(request, found.fit.group, count), **columns}
     if found.solved is None:
         ends = ("low_response", "high_response") if request.known.family == "gaussian" else ()

@@ -40,9 +40,11 @@ def profile(
     """
     p = len(point)
     ends = _Ends(problem, point, errors, scale, quantile, watch)
-    for _ in range(_STEPS):
-        if not ends.step():
-            break
+    # Exact data have the scale 0.
+    with np.errstate(all="ignore"):
+        for _ in range(_STEPS):
+            if not ends.step():
+                break
     return Profile(ends.found[:p], ends.found[p:], ends.lower_found)
 
 
@@ -75,7 +77,8 @@ class _Ends:
         """About how far each parameter alone goes from a bound, over the quantile: there the cost rises from the start."""
         columns, residuals = factor[:, :-1], factor[:, -1]
         slope, rise = np.abs(columns.T @ residuals), self._quantile * self._scale
-        return self._quantile * self._scale**2 / (slope + np.sqrt(slope**2 + (columns**2).sum(axis=0) * rise**2))
+        with np.errstate(all="ignore"):
+            return self._quantile * self._scale**2 / (slope + np.sqrt(slope**2 + (columns**2).sum(axis=0) * rise**2))
 
     def step(self) -> bool:
         """Take every search that is not done to the next place of its parameter; False where all are."""

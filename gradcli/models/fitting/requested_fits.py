@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -57,7 +57,7 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
         concluded = [_concluded(question, request, data, search)]
         groups = [np.arange(len(data.rows))]
     else:
-        found = _grouped(data.texts[request.by], data.other_texts.get(request.by, ()))
+        found = data.grouped(request.by)
         groups = [*found.values()]
         concluded = _of_groups(question, request, data, found, search)
     write(files, concluded, groups, question, request, everything, data)
@@ -73,16 +73,6 @@ def _sigma(said: str | float | None, data: Data) -> Any:
 def _deviations(request: FitRequest, data: Data) -> dict[str, Any]:
     """The standard deviations of the predictors."""
     return {name: _sigma(said, data) for name, said in request.x_sigma.items()}
-
-
-def _grouped(keys: Sequence[str | None], others: Sequence[str | None]) -> dict[str | None, Any]:
-    """The places of the rows of each group, in the order in which the groups come; then groups of which all rows are among
-    the `others`, which are left out."""
-    codes = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    numbers = np.fromiter(map(codes.__getitem__, keys), int, len(keys))
-    order = np.argsort(numbers, kind="stable")
-    found = dict(zip(codes, np.split(order, np.cumsum(np.bincount(numbers))[:-1])))
-    return found | {key: order[:0] for key in others if key is not None and key not in found}
 
 
 def _concluded(
