@@ -117,3 +117,14 @@ def test_a_network_learns() -> None:
         ((weights(x) - (3 * x + 1)) ** 2).mean().backward()
         optimizer.step()
     assert (weights.weight.item(), weights.bias.item()) == pytest.approx((3, 1), abs=0.01)
+
+
+def test_a_mean_of_the_newest_gradient_alone_is_that_gradient() -> None:
+    """As `lerp` of PyTorch is its end at the weight 1, however large what came before was."""
+    w = gradcli.tensor([1.0], requires_grad=True)
+    adam, rms = optim.Adam([w], betas=(0.0, 0.9)), optim.RMSprop([w], alpha=0.0, centered=True)
+    for gradient in (1e17, 3.0):
+        w.grad = gradcli.tensor([gradient])
+        adam.step()
+        rms.step()
+    assert adam.state[w]["exp_avg"].item() == rms.state[w]["grad_avg"].item() == 3.0

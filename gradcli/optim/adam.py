@@ -12,7 +12,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, expect
-from gradcli.optim.optimizer import Optimizer, Parameters
+from gradcli.optim.optimizer import Optimizer, Parameters, running_mean
 from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.comparisons import maximum
 from gradcli.primitives.powers import sqrt
@@ -72,7 +72,7 @@ class Adam(Optimizer):
             start = parameter * (1 - lr * decay)
         elif decay:
             gradient = gradient + decay * parameter
-        mean = state["exp_avg"] = state["exp_avg"] + (1 - beta1) * (gradient - state["exp_avg"])
+        mean = state["exp_avg"] = running_mean(state["exp_avg"], gradient, 1 - beta1)
         square = state["exp_avg_sq"] = beta2 * state["exp_avg_sq"] + (1 - beta2) * gradient * gradient
         if group["amsgrad"]:
             square = state["max_exp_avg_sq"] = maximum(state["max_exp_avg_sq"], square)

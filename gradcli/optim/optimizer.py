@@ -144,6 +144,11 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
+def running_mean(mean: Any, newest: Any, weight: float) -> Any:
+    """A mean in which the newest number has this weight: that alone, to the last digit, where it is 1."""
+    return mean + weight * (newest - mean) if weight < 0.5 else newest - (newest - mean) * (1 - weight)
+
+
 def _copied(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.detach().clone()

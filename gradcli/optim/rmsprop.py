@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError
-from gradcli.optim.optimizer import Optimizer, Parameters
+from gradcli.optim.optimizer import Optimizer, Parameters, running_mean
 from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.powers import sqrt
 
@@ -62,7 +62,7 @@ class RMSprop(Optimizer):
             gradient = gradient + group["weight_decay"] * parameter
         square = state["square_avg"] = alpha * state["square_avg"] + (1 - alpha) * gradient * gradient
         if group["centered"]:
-            state["grad_avg"] = state["grad_avg"] + (1 - alpha) * (gradient - state["grad_avg"])
+            state["grad_avg"] = running_mean(state["grad_avg"], gradient, 1 - alpha)
             square = square - state["grad_avg"] * state["grad_avg"]
         step = gradient / (sqrt(square) + group["eps"])
         if momentum > 0:
