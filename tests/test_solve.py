@@ -252,11 +252,37 @@ def test_what_turns_back_far_from_0_is_no_root(run, equation, bracket):
 
 
 @pytest.mark.parametrize("words", [["x=0..1000"], ["x=0..1000", "--all"], ["x=744..745.1332191019412"], ["x~800"]])
-def test_what_is_too_small_for_a_float_is_no_root(run, words):
+def test_what_rounds_to_0_is_no_root(run, words):
     result = run("solve", "exp(-x) = 0", *words, "--json")
     assert result.status == 1
     assert not result.json["converged"]
-    assert "too small for a float" in result.json["message"]
+    assert "rounds to 0" in result.json["message"]
+
+
+@pytest.mark.parametrize("words", [["x=0..100"], ["x=0..100", "--all"], ["x=0..19.07"], ["x~0"], ["x~30"]])
+def test_a_limit_is_no_root(run, words):
+    result = run("solve", "tanh(x) = 1", *words, "--json")
+    assert (result.status, result.json["converged"]) == (1, False)
+    assert "rounds to 0" in result.json["message"]
+
+
+@pytest.mark.parametrize("words", [["x=0..1"], ["x=0..1", "--all"], ["x=-1..2", "--all"], ["x~0.5"]])
+def test_a_root_around_which_floats_are_0_is_a_point(run, words):
+    found = run("solve", "cos(x) = 1", *words, "--json").json
+    assert [root["point"]["x"] for root in found["roots"]] == [pytest.approx(0.0, abs=1e-7)]
+    assert found["converged"]
+
+
+def test_a_pole_among_the_points_that_are_looked_at_is_no_root(run):
+    result = run("solve", "1/(x - 2) = 0", "x=0..5", "--all", "--json")
+    assert (result.status, result.json["roots"]) == (1, [])
+    assert "pole" in result.json["message"]
+
+
+def test_a_double_root_of_a_system_is_singular(run):
+    found = run("solve", "x**2 - 2*x*y + y**2 = 0; x + y = 2", "x~3", "y~0", "--json").json
+    assert found["roots"][0]["condition"] == "Infinity"
+    assert "singular" in found["message"]
 
 
 @pytest.mark.parametrize(

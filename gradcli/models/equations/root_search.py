@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.models.equations.systems import System
-from gradcli.models.equations.zeros import Zeros, zeros_around
+from gradcli.models.equations.zeros import Range, Zeros, zeros_around
 from gradcli.models.results import Iteration, Watcher
 
 _MOST_STEPS = 100
@@ -24,9 +24,11 @@ _MOST_POLISHING = 6
 _TOUCHING = 1e-13
 _NEARBY = 0.1
 # The least singular value of a Jacobian, beside how the equations change nearby, that is not taken for 0.
-_SINGULAR = 1e-6
+_SINGULAR = 1e-5
 # What is smaller may be what has become too small for a float.
 _NOTHING = 1e-290
+# Unknowns along which it is looked for zeros beside a root.
+_MOST_DIRECTIONS = 10
 # How far it is gone along a line in search of what is not 0, in sizes of the unknowns.
 _DISTANCES = (1e-6, 1e-3, 0.1, 1.0, 1e3, 1e6, 1e12)
 # What an unknown counts as at least, as a share of the largest one; of its start, where rounding errors are judged.
@@ -37,15 +39,15 @@ _STARTS = 16
 
 class Candidate(NamedTuple):
     """A point, its residuals, the size of the largest, whether it is a root, whether the Jacobian is singular there, and
-    what is known of other zeros in the direction that it leaves open: whether they `underflow`, and are no roots, or are
-    roots as well, so that this one is not `isolated`."""
+    what is known of other zeros in the direction that it leaves open: whether they are numbers that were
+    rounded to 0, and no roots, or are roots as well, so that this one is not isolated."""
 
     point: Any
     residuals: Any
     residual: float
     is_root: bool
     is_singular: bool = False
-    underflow: bool = False
+    is_rounded: bool = False
     is_isolated: bool = True
 
 
@@ -78,11 +80,15 @@ def judged(system: System, point: Any, start: Any) -> Candidate:
     # What overflows has no singular values.
     singular = not xp.all(xp.isfinite(scaled)) or bool(xp.linalg.svd(scaled, compute_uv=False)[-1] < _SINGULAR)
     touches = bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes))
-    if singular and touches and residual < _NOTHING:
-        zeros = _zeros_along(system, point, _open_direction(scaled) * xp.where(sizes > _NOTHING, sizes, 1.0))
-        underflow = zeros is not None and zeros.underflow
-        isolated = zeros is not None and zeros.is_point
-        return Candidate(point, residuals, residual, not underflow, True, underflow, isolated)
+    if touches and residual < _NOTHING:
+        reach = xp.maximum(xp.abs(point), xp.abs(start))
+        directions = [_open_direction(scaled)] if singular else xp.eye(len(point))[:_MOST_DIRECTIONS]
+        lines = [_zeros_along(system, point, each * xp.where(reach > 0.0, reach, 1.0)) for each in directions]
+        if any(zeros is not None and zeros.rounded for zeros in lines):
+            return Candidate(point, residuals, residual, False, singular, is_rounded=True)
+        if singular:
+            isolated = lines[0] is not None and lines[0].is_point
+            return Candidate(point, residuals, residual, True, True, is_isolated=isolated)
     if singular:
         return Candidate(point, residuals, residual, touches, True)
     step = _solved(jacobian, -residuals)
@@ -106,8 +112,11 @@ def _zeros_along(system: System, point: Any, direction: Any) -> Zeros | None:
         largest = float(xp.max(xp.abs(system.residual(point + step * direction))))
         return 0.0 if largest < _NOTHING else largest
 
-    sides = [next((s * d for d in _DISTANCES if math.isfinite(v := value(s * d)) and v), None) for s in (-1.0, 1.0)]
-    return None if sides == [None, None] else zeros_around(value, 0.0, 0.0, *sides)
+    ends = [v for v in (value(-1.0), value(1.0)) if math.isfinite(v)]
+    low, high = (next((s * d for d in _DISTANCES if math.isfinite(v := value(s * d)) and v), None) for s in (-1.0, 1.0))
+    if low is None and high is None:
+        return None
+    return zeros_around(value, 0.0, 0.0, low, high, Range(1.0, max(ends, default=0.0)))
 
 
 def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:

@@ -187,10 +187,10 @@ def _check(question: RootQuestion) -> None:
 
 def _of_search(question: RootQuestion, system: System, found: Candidate) -> Roots:
     if not found.is_root:
-        small = "at this point left - right is too small for a float, which is no root"
+        small = "at this point left - right rounds to 0, which shows no root"
         reason = f"the smallest residual that was, {found.residual:.6g}, is at this point"
         point = Root(system.packing.named(found.point), found.residual, None)
-        return Roots([point], False, f"no root was found: {small if found.underflow else reason}")
+        return Roots([point], False, f"no root was found: {small if found.is_rounded else reason}")
     message = "a root"
     if found.is_singular:
         message += _SINGULAR
@@ -226,8 +226,8 @@ def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing
 
 def _stretch(found: Crossing, name: str) -> str:
     where = f"from {name}={found.point:.6g} to {name}={found.end:.6g}"
-    if found.kind == "underflow":
-        return f"left - right is too small for a float {where}, which is no root"
+    if found.kind == "rounded":
+        return f"left - right rounds to 0 {where}, which shows no root"
     return f"left - right is 0 {where}, the ends of which are given"
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.models.equations.systems import System
-from gradcli.models.equations.zeros import Zeros, middle, zeros_around
+from gradcli.models.equations.zeros import Range, Zeros, middle, zeros_around
 
 # Points at which signs are looked at.
 _SAMPLES = 2_001
@@ -27,7 +27,7 @@ _TOUCHING = 16.0
 
 class Crossing(NamedTuple):
     """Where a sign changes: at a root, or at a pole or a jump, as `kind` says: `root`, `double root`, `pole`, `jump`; or
-    from where to which `end` there is a `stretch` of zeros, or of numbers that `underflow` to 0, which are no roots."""
+    from where to which `end` there is a `stretch` of zeros, or of numbers that are `rounded` to 0, which are no roots."""
 
     point: float
     kind: str
@@ -100,27 +100,31 @@ def _zeros(curve: ScalarEquation, points: Any, values: Any) -> Iterator[Crossing
     """What sampled values of 0 are, those that are next to each other together."""
     xp = arrays.numpy_namespace()
     padded = xp.concatenate([[False], values == 0.0, [False]]).astype(int)
+    finite = abs(values[xp.isfinite(values)])
+    among = Range(float(points[-1] - points[0]), float(finite.max(initial=0.0)))
     begins, ends = xp.flatnonzero(xp.diff(padded) == 1), xp.flatnonzero(xp.diff(padded) == -1)
     for begin, end in zip(begins.tolist(), ends.tolist()):
         low = float(points[begin - 1]) if begin else None
         high = float(points[end]) if end < len(points) else None
-        yield _of_zeros(zeros_around(curve.value, float(points[begin]), float(points[end - 1]), low, high))
+        yield _of_zeros(zeros_around(curve.value, float(points[begin]), float(points[end - 1]), low, high, among))
 
 
 def _of_zeros(found: Zeros) -> Crossing:
     if found.is_point:
         return Crossing(found.low, "root")
-    return Crossing(found.low, "underflow" if found.underflow else "stretch", found.high)
+    return Crossing(found.low, "rounded" if found.rounded else "stretch", found.high)
 
 
 def _at_end(curve: ScalarEquation, end: float, other: float) -> Crossing:
     """What a value of 0 at an end of a bracket is."""
     xp = arrays.numpy_namespace()
-    inner = next((x for x in map(float, xp.linspace(end, other, _LOOKS)[1:]) if curve.value(x) != 0.0), None)
+    looks = {x: curve.value(x) for x in map(float, xp.linspace(end, other, _LOOKS)[1:])}
+    inner = next((x for x, v in looks.items() if v != 0.0), None)
     low, high = (None, inner) if other > end else (inner, None)
     if inner is None:
         return Crossing(min(end, other), "stretch", max(end, other))
-    return _of_zeros(zeros_around(curve.value, end, end, low, high))
+    among = Range(abs(other - end), max((abs(v) for v in looks.values() if math.isfinite(v)), default=0.0))
+    return _of_zeros(zeros_around(curve.value, end, end, low, high, among))
 
 
 def _are_opposite(a: float, b: float) -> bool:
@@ -152,7 +156,8 @@ def _turning(curve: ScalarEquation, left: tuple[float, float], right: tuple[floa
 def _between(curve: ScalarEquation, low: float, high: float, at_low: float, at_high: float) -> Crossing:
     """Where the sign changes, by Newton steps where these stay in the bracket and make it smaller by half, else by
     halving it, down to neighbouring floats."""
-    largest = max(abs(at_low), abs(at_high))
+    largest = max((abs(end) for end in (at_low, at_high) if math.isfinite(end)), default=0.0)
+    among = Range(high - low, largest)
     for end, value in ((low, at_low), (high, at_high)):
         if value == 0.0:
             return Crossing(end, "root")
@@ -172,7 +177,9 @@ def _between(curve: ScalarEquation, low: float, high: float, at_low: float, at_h
             tried = math.nextafter(tried, high if (value < 0.0) == (at_low < 0.0) else low)
         before, x, value = step, tried, curve.value(tried)
         if value == 0.0:
-            return Crossing(x, "root") if curve.slope(x) else _of_zeros(zeros_around(curve.value, x, x, low, high))
+            return (
+                Crossing(x, "root") if curve.slope(x) else _of_zeros(zeros_around(curve.value, x, x, low, high, among))
+            )
         if math.isnan(value):
             return Crossing(x, "jump")
         if (value < 0.0) == (at_low < 0.0):

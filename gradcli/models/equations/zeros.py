@@ -1,4 +1,4 @@
-"""Where values of one variable are exactly 0: at a point, throughout a stretch, or because they are too small for floats."""
+"""Where values of one variable are exactly 0: at a point, throughout a stretch, or because they are rounded to it."""
 
 from __future__ import annotations
 
@@ -8,43 +8,57 @@ from typing import NamedTuple
 
 # The most halvings between two floats, of which there are some 2**64.
 _MOST_HALVINGS = 200
-# A stretch that is no wider beside where it was looked for is a point: around a root of a high order floats are 0.
-_NARROW = 1e-6
-# How far from its edge it is looked whether values grow, in shares of the same, and as how many neighbouring floats.
+# A stretch between numbers that are not 0 that is no wider, beside the range it is in, is a point: floats are 0 around
+# roots where a function is flat.
+_NARROW = 1e-3
+# How far from its edge it is looked whether values grow, beside how far others are, and as how many neighbouring floats.
 _BESIDE, _ULPS = 1e-9, 8.0
-# Values below the first that are less than `_GROWTH` times as large at a distance that is `_FURTHER` times as great grow as
-# exponentials do, and not as they do from a root.
-_TINY, _FURTHER, _GROWTH = 1e-280, 100.0, 10.0
+# Values below these, beside others and beside 1, may be rounded to 0. Those that are less than `_GROWTH` times as large
+# at a distance that is `_FURTHER` times as great do not grow as from a root, but as `exp(-x)` and `1 - tanh(x)` do.
+_ROUNDED, _TINY = 1e-14, 1e-280
+_FURTHER, _GROWTH = 100.0, 10.0
+# How much greater values are at 10 times the width of a stretch than at one, if they grow from a root in it.
+_ROOT_GROWTH = 5.0
+
+Curve = Callable[[float], float]
 
 
 class Zeros(NamedTuple):
-    """From where to where values are 0, and whether they `underflow` there, so that they need not be."""
+    """From where to where values are 0, and whether they are `rounded` to it, so that they need not be."""
 
     low: float
     high: float
-    underflow: bool
+    rounded: bool
 
     @property
     def is_point(self) -> bool:
-        return self.low == self.high and not self.underflow
+        return self.low == self.high and not self.rounded
 
 
-def zeros_around(
-    value: Callable[[float], float], first: float, last: float, low: float | None, high: float | None
-) -> Zeros:
+class Range(NamedTuple):
+    """The width of a range in which zeros are looked for, and the size of values there."""
+
+    width: float
+    scale: float
+
+
+def zeros_around(value: Curve, first: float, last: float, low: float | None, high: float | None, among: Range) -> Zeros:
     """What is 0 around two points, which may be one, between which values are: as far as `low` and `high`, where they are
     not, or as the points where these are None."""
-    left, left_underflows = (first, False) if low is None else _edge(value, first, low)
-    right, right_underflows = (last, False) if high is None else _edge(value, last, high)
-    reach = max(0.0 if low is None else first - low, 0.0 if high is None else high - last)
-    underflow = left_underflows or right_underflows
-    if right - left <= _NARROW * reach and not (underflow and (low is None or high is None)):
+    left, right = (None if other is None else _edge(value, zero, other) for zero, other in ((first, low), (last, high)))
+    begin, end = (first if left is None else left), (last if right is None else right)
+    is_narrow = end - begin <= _NARROW * among.width
+    if is_narrow and left is not None and right is not None:
         return Zeros(first, first, False)
-    return Zeros(left, right, underflow)
+    edges = [(e, o) for e, o in ((left, low), (right, high)) if e is not None and o is not None]
+    rounded = any(_is_rounded(value, edge, other, among.scale) for edge, other in edges)
+    if is_narrow and (not rounded or any(_grows(value, edge, other, end - begin) for edge, other in edges)):
+        return Zeros(first, first, False)
+    return Zeros(begin, end, rounded)
 
 
-def _edge(value: Callable[[float], float], zero: float, other: float) -> tuple[float, bool]:
-    """The last point towards another at which a value is 0, and whether it underflows beyond it."""
+def _edge(value: Curve, zero: float, other: float) -> float:
+    """The last point towards another at which a value is 0."""
     inside, outside = zero, other
     for _ in range(_MOST_HALVINGS):
         tried = middle(min(inside, outside), max(inside, outside))
@@ -54,10 +68,21 @@ def _edge(value: Callable[[float], float], zero: float, other: float) -> tuple[f
             inside = tried
         else:
             outside = tried
-    step = max(_BESIDE * abs(other - zero), _ULPS * math.ulp(inside))
-    step = math.copysign(step, other - zero)
-    beside = abs(value(inside + step))
-    return inside, beside < _TINY and abs(value(inside + _FURTHER * step)) < _GROWTH * beside
+    return inside
+
+
+def _is_rounded(value: Curve, edge: float, other: float, scale: float) -> bool:
+    """Whether values beyond an edge become so slowly what is not 0 that they were rounded to it before."""
+    step = math.copysign(max(_BESIDE * abs(other - edge), _ULPS * math.ulp(edge)), other - edge)
+    beside = abs(value(edge + step))
+    return beside < max(_TINY, _ROUNDED * scale) and abs(value(edge + _FURTHER * step)) < _GROWTH * beside
+
+
+def _grows(value: Curve, edge: float, other: float, width: float) -> bool:
+    """Whether values beyond the edge of a narrow stretch grow as from a root in it."""
+    step = math.copysign(max(width, _ULPS * math.ulp(edge)), other - edge)
+    beside = abs(value(edge + step))
+    return beside >= _TINY and abs(value(edge + 10.0 * step)) >= _ROOT_GROWTH * beside
 
 
 def middle(low: float, high: float) -> float:
