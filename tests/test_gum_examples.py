@@ -1,5 +1,5 @@
-"""`gradcli propagate` on the examples of the GUM (JCGM 100:2008, annex H) and of its supplement 1 (JCGM 101:2008, section
-9), with the numbers that are printed there."""
+"""`gradcli propagate` on the examples of the GUM (JCGM 100:2008, annex H), of its supplement 1 (JCGM 101:2008, section 9),
+and of the guide of EURACHEM and CITAC, with the numbers that are printed there."""
 
 from __future__ import annotations
 
@@ -85,6 +85,13 @@ class TestAnnexH:
         assert (published(found["value"], "10.000097"), published(found["u"] * 1e6, "18")) == ("10.000097", "18")
         assert found["dof"] == 9.0
 
+    def test_the_hardness_of_a_block(self):
+        # H.6.5: the mean depth of five indentations, what the block is uneven, and the national standard, in mm.
+        values = {"depth": "0.0720(0.00040)", "uneven": "0±0.00022", "standard": "0±0.0010", "unit": 0.002}
+        found = gradcli.propagate("h = 100*unit - depth + uneven + standard; index = h/unit; [h, index]", values)
+        assert (published(found.value["h"], "0.1280"), published(found.u["h"], "0.0011")) == ("0.1280", "0.0011")
+        assert (published(found.value["index"], "64.0"), published(found.u["index"], "0.55")) == ("64.0", "0.55")
+
 
 class TestSupplement1:
     @pytest.mark.parametrize(
@@ -164,3 +171,23 @@ class TestSupplement1:
         drawn = found.monte_carlo
         assert (published(drawn.mean, "838"), published(drawn.u, "36")) == ("838", "36")
         assert drawn.interval == pytest.approx((745, 932), abs=2)
+
+
+class TestQuantifyingUncertaintyInAnalyticalMeasurement:
+    """Appendix A of the EURACHEM/CITAC guide."""
+
+    def test_a_calibration_standard(self):
+        found = gradcli.propagate("1000*m*P/V", {"m": "100.28(5)", "P": "~uniform(0.9998, 1.0000)", "V": "100.00(7)"})
+        assert (published(found.value, "1002.7"), published(found.u, "0.9")) == ("1002.7", "0.9")
+
+    def test_the_standardisation_of_sodium_hydroxide(self):
+        masses = {
+            "C": "~uniform(12.0099, 12.0115)",
+            "H": "~uniform(1.00787, 1.00801)",
+            "O": "~uniform(15.9991, 15.9997)",
+            "K": "~uniform(39.0982, 39.0984)",
+        }
+        values = {"rep": "1.0±0.0005", "m": "0.3888(0.00013)", "P": "~uniform(0.9995, 1.0005)", "V": "18.64(0.013)"}
+        found = gradcli.propagate("M = 8*C + 5*H + 4*O + K; c = 1000*rep*m*P/(M*V); [M, c]", masses | values)
+        assert (published(found.value["M"], "204.2212"), published(found.u["M"], "0.0038")) == ("204.2212", "0.0038")
+        assert (published(found.value["c"], "0.10214"), published(found.u["c"], "0.00010")) == ("0.10214", "0.00010")

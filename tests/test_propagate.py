@@ -229,7 +229,9 @@ class TestResults:
 
     def test_draws_without_a_standard_deviation(self, run):
         outcome = run("propagate", "x + y", "x=0±1", "y=0±1", "--dof", "x=2,y=3", "--samples", "1e3")
-        assert "Student's distribution of x, with 2 degrees of freedom or fewer, has no standard deviation" in outcome.err
+        assert (
+            "Student's distribution of x, with 2 degrees of freedom or fewer, has no standard deviation" in outcome.err
+        )
         words = ("propagate", "x + y", "x=0±0", "y=~normal(0, 1)", "--dof", "x=1,y=1", "--samples", "1e3")
         assert "Student's" not in run(*words).err
 
