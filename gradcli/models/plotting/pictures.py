@@ -6,7 +6,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.errors import (
@@ -21,12 +21,14 @@ from gradcli.language.reading import read
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import arguments
-from gradcli.models.data import DataTable, table_of
 from gradcli.models.plotting import by_matplotlib, ranges
 from gradcli.models.plotting.charts import Arrows, Chart, Field, Layer, Points, Polyline, shown
 from gradcli.models.plotting.plot_samples import PlottedCurve, PlottedField, Sampler, program_label
 from gradcli.models.plotting.ranges import PlotRange, SeveralValues
 from gradcli.run import converted
+
+if TYPE_CHECKING:
+    from gradcli.models.data import DataTable
 
 # How many points of a field have an arrow along both axes: the middles of so many parts.
 _ARROWS = (20, 15)
@@ -206,6 +208,9 @@ def _given(name: str, value: Any) -> Any:
 def _data(data: Any) -> tuple[DataTable, Sequence[str] | None] | None:
     if data is None:
         return None
+    # Loaded where there are data.
+    from gradcli.models.data import table_of
+
     path, columns = columns_of(data) if isinstance(data, str) else (data, None)
     return table_of(path), columns
 
