@@ -69,7 +69,10 @@ def _finding(way: Way, first: Numbers, point: Point) -> Finding | None:
             there = by_differences(beside)
         except (GradcliError, NotImplementedError):
             continue
-        if Comparison(by_differences, there, beside).finding(way._replace(reading=lambda _: way.reading(point))) is None:
+        if (
+            Comparison(by_differences, there, beside).finding(way._replace(reading=lambda _: way.reading(point)))
+            is None
+        ):
             return None
     return found
 
