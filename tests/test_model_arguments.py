@@ -65,13 +65,16 @@ def test_what_is_of_a_wrong_type_is_an_error(called):
         ({"x_sigma": {"x": [0, 1, 1, 1]}}, "an error of 'x' is not above 0 in row 1"),
         ({"b": 1, "fix": "b", "prior": {"b": "1±1"}}, "'b' is kept at its value, and is given a prior"),
         ({"prior": {"b": "[1, 2]±1"}}, "the prior of 'b' is of several numbers"),
+        ({"by": [1, 1, 2, 2]}, "'by' is the name of a column, not list"),
+        ({"seed": True}, "the seed is a whole number, not bool"),
+        ({"data": []}, "there are no files in the list of data"),
         ({"family": "normal"}, "there is no family 'normal'"),
         ({"watch": 3}, "what watches the iterations is a function"),
     ],
 )
 def test_what_is_no_fit_is_said(options, message):
     with pytest.raises(GradcliError, match=re.escape(message)):
-        gradcli.fit(LINE, DATA, **options)
+        gradcli.fit(LINE, **{"data": DATA, **options})
 
 
 def test_arrays_and_single_names_are_taken_as_they_are_meant(tmp_path):

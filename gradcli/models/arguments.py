@@ -27,10 +27,14 @@ def number(value: Any, what: str) -> float:
 
 def whole(value: Any, what: str, least: int) -> int:
     """A whole number. Raises CallError for what is none, and UsageError for one below `least`."""
+    # A truth value is none, though Python counts it among them.
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise CallError(f"{what} is a whole number, not {type(value).__name__}")
     try:
         found = operator.index(value)
     except TypeError:
-        raise CallError(f"{what} is a whole number, not {type(value).__name__}") from None
+        # Arrays of more than one number have the method too.
+        raise CallError(f"{what} is one whole number, not an array") from None
     if found < least:
         raise UsageError(f"{what} is {found}, and at least {least}")
     return found

@@ -175,7 +175,9 @@ def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None
         return DataTable([], None)
     if isinstance(data, (str, os.PathLike)):
         data = [data]
-    if isinstance(data, (list, tuple)) and data and all(isinstance(item, (str, os.PathLike)) for item in data):
+    if isinstance(data, (list, tuple)) and not data:
+        raise BindingError("there are no files in the list of data", hint="give the path of one, or a table")
+    if isinstance(data, (list, tuple)) and all(isinstance(item, (str, os.PathLike)) for item in data):
         return _of_files([os.fspath(item) for item in data], reading or Reading(), stream)
     frame = frame_of(data)
 

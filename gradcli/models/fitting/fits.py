@@ -71,9 +71,9 @@ def fit(
     or contradict each other, and EvaluationError where the model has no finite value at the start.
     """
     expect(model, str, "a model is a text")
-    for what, text in (("'response'", response), ("'by'", by)):
+    for text, what in ((response, "'response' is a text"), (by, "'by' is the name of a column")):
         if text is not None:
-            expect(text, str, f"{what} is a text")
+            expect(text, str, what)
     given = {**arguments.named(values, "'values'"), **named}
     columns = {name: value for name, value in given.items() if arguments.is_array(value)}
     numbers = {n: arguments.number(value, f"the start of '{n}'") for n, value in given.items() if n not in columns}
