@@ -209,8 +209,9 @@ class TestResults:
         assert found.u**2 == pytest.approx(1 + 2 / 9)
 
     def test_what_has_no_value_has_no_uncertainty(self, run):
-        record = run("propagate", "log(x)", "x=-1±0.1", "--json").json
-        assert (record["value"], record["u"], record["dof"]) == ("NaN", "NaN", "NaN")
+        for digits in ((), ("--digits", "5")):
+            record = run("propagate", "log(x)", "x=-1±0.1", "--json", *digits).json
+            assert (record["value"], record["u"], record["dof"], record["k"]) == ("NaN", "NaN", "NaN", "NaN")
 
     def test_warnings(self, run):
         found = run("propagate", "x**2", "x=0±1", "--json").json

@@ -10,7 +10,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from gradcli import arrays
-from gradcli.arrays.balls import Balls, Number, exact, from_text, is_exact, to_float
+from gradcli.arrays.balls import Balls, Number, exact, from_text, is_exact, is_nan, to_float
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.assigned_distributions import FAMILIES
 from gradcli.models.uncertainty.coverage import coverage_factor, whole_dof
@@ -98,7 +98,10 @@ def _numbers(
     u = [number for each in quantities for number in _elements(_uncertainty(each))]
     dof = [math.inf if math.isinf(number) else _typed(number) for number in inputs.dof.tolist()]
     results = list(_elements(result.value))
-    sensitivities = _rows(result, inputs, len(results))
+    # The formula of a derivative may have a number where the value has none, as that of log(-1) has.
+    sensitivities = [
+        [value] * len(row) if is_nan(value) else row for value, row in zip(results, _rows(result, inputs, len(results)))
+    ]
     scaled = [[c * u_i for c, u_i in zip(row, u)] for row in sensitivities]
     covariances = [[_with_correlations(row, place, inputs) for place in range(len(u))] for row in scaled]
     for at, (value, row, own, mixed) in enumerate(zip(results, sensitivities, scaled, covariances)):
@@ -117,6 +120,7 @@ def _numbers(
             yield f"{at} share {i}", fmpq(0) if nothing else own[i] * mixed[i] / variance
         inverse = fmpq(0) if nothing else _sum(_terms(own, mixed, variance, dof, inputs))
         freedom = arb("inf") if is_exact(inverse) and inverse == 0 else 1 / inverse
+        freedom = variance if is_nan(variance) else freedom
         k = _factor(level, freedom)
         yield f"{at} dof", freedom
         yield f"{at} k", k
@@ -187,6 +191,8 @@ def _terms(
 
 def _factor(level: float, freedom: Number) -> Number:
     """The coverage factor of a level, as `coverage_factor` has it."""
+    if is_nan(freedom):
+        return freedom
     if type(freedom) is not fmpq and not freedom.is_finite():
         return arb(2).sqrt() * arb(_typed(level)).erfinv()
     dof = whole_dof(to_float(freedom))
@@ -225,7 +231,7 @@ def _sum(numbers: Any) -> Number:
 
 def _root(number: Number) -> Number:
     """The square root of a variance, which is not negative where its ball does not tell it from 0."""
-    if is_exact(number) and number == 0:
+    if is_nan(number) or (is_exact(number) and number == 0):
         return number
     ball = arb(number)
     return arb(0).union(ball.abs_upper().sqrt()) if ball.contains(0) else ball.sqrt()
