@@ -188,6 +188,25 @@ def test_exact_data_are_a_fit():
     assert fit.estimates["k"].value == pytest.approx(0.7, rel=1e-13)
 
 
+def test_exact_data_are_a_fit_where_small_parts_of_parameters_count():
+    x = np.linspace(0, 6, 25)
+    data = {"x": x, "y": 2 * np.sin(7 * x + 1) + np.sin(4.1 * x)}
+    fit = gradcli.fit("y ~ a*sin(w*x + p) + b*sin(v*x + q)", data, starts=2)
+    assert fit.converged
+    assert fit.rss < 1e-25
+    assert not fit.warnings
+    # Another seed leads to local minima alone.
+    fit = gradcli.fit("y ~ a*sin(w*x + p) + b*sin(v*x + q)", data, starts=2, seed=1)
+    assert "only one of 2 starts came to this minimum: there may be a lower one" in fit.warnings
+
+
+def test_that_there_is_no_minimum_where_it_is_lowest_is_said():
+    x = np.arange(1.0, 10)
+    y = np.exp(-((x - 3) ** 2)) + np.random.default_rng(2).normal(0, 0.3, 9)
+    fit = gradcli.fit("y ~ a*exp(-((x - m)/s)**2)", {"x": x, "y": y})
+    assert any(text.startswith("a search came lower than this minimum, where there is none") for text in fit.warnings)
+
+
 def test_a_response_may_be_an_expression():
     x = np.linspace(1, 3, 10)
     fit = gradcli.fit("log(y) ~ a + b*x", {"x": x, "y": np.exp(1 + 2 * x)})

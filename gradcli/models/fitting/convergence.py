@@ -10,8 +10,9 @@ from gradcli import arrays
 CONVERGED = 1e-6
 # Of the root mean square of the model's values: what rounding makes of a residual.
 ROUNDING = 4 * 2.0**-52
-# Costs that differ by so little, as parts of them, are of the same minimum.
-_SAME = 1e-6
+# Costs that differ by so little, as parts of them, are of the same minimum, and so are residuals that are so small beside
+# the responses.
+_SAME, _NO_RESIDUALS = 1e-6, 64 * 2.0**-52
 
 
 def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: Any) -> Any:
@@ -26,10 +27,17 @@ def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: Any) ->
 
 def largest_offset(size: Any, rest: Any, dof: Any) -> Any:
     """The largest relative offset of a minimum: where residuals of length `rest` are rounding of the model's
-    values, whose root mean square is `size`, both over the standard deviations, it is what that makes of it."""
+    values, whose `terms` have the root mean square `size`, both over the standard deviations, it is what that makes of it."""
     np = arrays.numpy_namespace()
     with np.errstate(all="ignore"):
         return np.fmax(CONVERGED, ROUNDING * size / (np.abs(rest) / np.sqrt(np.maximum(dof, 1))))
+
+
+def terms(value: Any, first: Any, point: Any) -> Any:
+    """Of rows the sizes `[…, n]` of which rounding is a part: those of the model's values, and of what each of the
+    parameters `[…, p]` brings to them, by the derivatives `[…, n, p]`, for these are rounded too."""
+    np = arrays.numpy_namespace()
+    return np.abs(value) + (np.abs(first) @ np.abs(point)[..., None])[..., 0]
 
 
 def of_one_minimum(costs: Any, cost: Any, size: Any) -> Any:
@@ -38,7 +46,7 @@ def of_one_minimum(costs: Any, cost: Any, size: Any) -> Any:
     np = arrays.numpy_namespace()
     with np.errstate(invalid="ignore"):
         root = np.sqrt(np.abs(cost))
-        return np.abs(np.sqrt(np.abs(costs)) - root) <= _SAME * root + ROUNDING * size
+        return np.abs(np.sqrt(np.abs(costs)) - root) <= _SAME * root + _NO_RESIDUALS * size
 
 
 def message_of(reason: str | None) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.errors import BackendError, BindingError, did_you_mean
 from gradcli.installing import command
-from gradcli.models.fitting.convergence import largest_offset, relative_offset
+from gradcli.models.fitting.convergence import largest_offset, relative_offset, terms
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 
@@ -189,7 +189,9 @@ class _Distances:
         if newton is not None and newton.is_convex:
             rest = float(np.sqrt((((problem.response - value) / sigma) ** 2).sum()))
             offset = float(relative_offset(newton.length, rest, len(point), problem.dof))
-            size = float(np.sqrt(np.mean((value / sigma) ** 2)))
+            both = np.concatenate([here.by_parameters, slopes * (self.x + deltas)], axis=1)
+            ones = np.concatenate([point, np.ones(len(self._names))])
+            size = float(np.sqrt(np.mean((terms(value, both, ones) / sigma) ** 2)))
             is_minimum = offset <= largest_offset(size, rest, problem.dof)
             reason = None if is_minimum else f"the relative offset is {offset:.1e}"
             free = newton.free

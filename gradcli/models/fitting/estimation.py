@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import EvaluationError, ExitStatus, LimitError
-from gradcli.models.fitting.convergence import CONVERGED, ROUNDING, largest_offset, message_of, of_one_minimum
+from gradcli.models.fitting.convergence import CONVERGED, ROUNDING, largest_offset, message_of, of_one_minimum, terms
 from gradcli.models.fitting.descent import Descended, descend
 from gradcli.models.fitting.fitted import Ending, Starts
 from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
@@ -53,6 +53,8 @@ class _Found(NamedTuple):
     evaluations: int
     tried: int
     agreed: int
+    lower: str | None = None
+    """Why a point with a lower cost than the best one is no minimum."""
 
 
 def estimated(problem: Problem, start: Any, search: SearchOptions | None = None) -> Ending:
@@ -70,7 +72,7 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
     projected = projected_parameters(problem, linear)
     if [i for i in np.flatnonzero(np.isnan(start)) if i not in projected]:
         found = _from_many(problem, start, linear, search)
-        return _ending(found, [])
+        return _ending(found, _doubts(problem, found))
     point = np.clip(np.where(np.isnan(start), 0.0, start), problem.low, problem.high)
     failure = problem.failure(point)
     if failure is not None:
@@ -90,7 +92,20 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
     )
     if others.reason is not None and not others.best.cost < found.best.cost:
         return _ending(both._replace(best=found.best, reason=found.reason, agreed=0), [])
-    return _ending(both, [f"from the start that was given the search did not converge: {found.reason}"])
+    warning = f"from the start that was given the search did not converge: {found.reason}"
+    return _ending(both, [warning, *_doubts(problem, others)])
+
+
+def _doubts(problem: Problem, found: _Found) -> list[str]:
+    """What speaks against a minimum that was found from several points being the lowest."""
+    if found.reason is not None or of_one_minimum(0.0, found.best.cost, _size(problem)):
+        return []
+    doubts = []
+    if found.agreed == 1 < found.tried:
+        doubts.append(f"only one of {found.tried} starts came to this minimum: there may be a lower one")
+    if found.lower is not None:
+        doubts.append(f"a search came lower than this minimum, where there is none: {found.lower}")
+    return doubts
 
 
 def local(problem: Problem, point: Any) -> Ending:
@@ -171,11 +186,13 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
     iterations, evaluations = int(descended.iterations.sum()), int(descended.evaluations.sum())
     best: tuple[Polished, str | None] | None = None
     agreed = 0
+    ends = []
     for i in _lowest(problem, descended, linear):
         settled = _settled(problem, descended.points[i], projected, REACH, search)
         iterations += settled.iterations
         evaluations += settled.evaluations
         reason = _reason(problem, settled)
+        ends.append((settled.cost, reason))
         if np.isfinite(settled.cost) and (
             best is None or (reason is None, -settled.cost) > (best[1] is None, -best[0].cost)
         ):
@@ -186,7 +203,9 @@ def _from_many(problem: Problem, start: Any, linear: Sequence[int], search: Sear
             f"the model has no finite value at any of {len(points)} starts that were tried",
             hint="give start values, as in b1=1",
         )
-    return _Found(*best, iterations, evaluations, len(points), agreed)
+    cost = best[0].cost
+    lower = [why for c, why in ends if c < cost and not of_one_minimum(c, cost, _size(problem))]
+    return _Found(*best, iterations, evaluations, len(points), agreed, lower[0] if lower else None)
 
 
 def _lowest(problem: Problem, descended: Descended, linear: Sequence[int]) -> list[int]:
@@ -231,6 +250,9 @@ def _reason(problem: Problem, found: Polished) -> str | None:
         return "the data do not determine all parameters there"
     if not found.least_eigenvalue > 0:
         return "the Hessian is not positive definite there"
+    if found.offset <= CONVERGED:
+        return None
+    size = np.sqrt(np.mean((terms(value, first, found.point) / problem.sigma) ** 2))
     if not found.offset <= largest_offset(size, np.sqrt(2 * found.cost), problem.dof):
         return f"the relative offset is {found.offset:.1e}, which is not below {CONVERGED:.0e}"
     return None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.models.fitting.convergence import ROUNDING, largest_offset, of_one_minimum, relative_offset
+from gradcli.models.fitting.convergence import ROUNDING, largest_offset, of_one_minimum, relative_offset, terms
 from gradcli.models.fitting.descent import descend
 from gradcli.models.fitting.estimation import REACH, WAYS, SearchOptions, plainest
 from gradcli.models.fitting.inference import Rows, Statistics, statistics
@@ -114,7 +114,9 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     with np.errstate(all="ignore"):
         rest = np.sqrt(2 * _costs(stacked, points, value))
         size = np.sqrt((np.where(stacked.real, value / stacked.sigma, 0.0) ** 2).sum(axis=1) / found.n)
-        minimum = relative_offset(inside, rest, p, dof) <= largest_offset(size, rest, dof)
+        of_terms = np.where(stacked.real, terms(value, first, points) / stacked.sigma, 0.0)
+        largest = largest_offset(np.sqrt((of_terms**2).sum(axis=1) / found.n), rest, dof)
+        minimum = relative_offset(inside, rest, p, dof) <= largest
         effects = np.sqrt(((first / stacked.sigma[:, :, None]) ** 2).sum(axis=1) / found.n[:, None])
         lost = ~(effects * np.maximum(np.abs(points), 1) > ROUNDING * size[:, None]) & np.isinf(stacked.priors[1])
     minimum &= (
