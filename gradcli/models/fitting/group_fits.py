@@ -20,7 +20,7 @@ from gradcli.models.results import Watcher
 
 # A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision,
 # and that at which they have.
-_NEAR, _STEPS, _DONE = 1e-4, 2, 1e-8
+_NEAR, _STEPS, _DONE = 1e-4, 2, 1e-10
 # Eigenvalues that are smaller than this beside the largest are rounding alone.
 _SINGULAR = 1e-15
 # Of points in the order of their costs those from which a group is searched: near to each other and far.
@@ -128,22 +128,31 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     return GroupFits(points, minimum, m, *taken, rows._replace(second=None), found)
 
 
-def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, int, Any]:
-    """The points after steps of Newton's method, where that has a minimum to go to, how many these were, and the values
-    and derivatives there."""
-    for steps in range(_STEPS + 1):
-        here = stacked.second_of(points)
-        pull, hessian = _gradient_and_hessian(stacked, points, *here)
+def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, Any]:
+    """The points after steps of Newton's method, where that has a minimum to go to, how many these were of each group, and
+    the values and derivatives there."""
+    g, p = points.shape
+    points, steps, left = points.copy(), np.zeros(g, int), np.arange(g)
+    some, here = stacked, stacked.second_of(points)
+    there = here
+    for _ in range(_STEPS):
+        pull, hessian = _gradient_and_hessian(some, points[left], *there)
         lengths, values, vectors = _scaled_axes(hessian)
-        convex = values[:, 0] > 0
         with np.errstate(all="ignore"):
             inside = (np.swapaxes(vectors, 1, 2) @ (pull / lengths)[:, :, None])[:, :, 0] / np.sqrt(values)
-            rest = np.sqrt(2 * _costs(stacked, points, here[0]))
-            done = relative_offset(np.linalg.norm(inside, axis=1), rest, points.shape[1], dof) <= _DONE
-            if steps == _STEPS or (done | ~convex).all():
-                break
+            rest = np.sqrt(2 * _costs(some, points[left], there[0]))
+            done = relative_offset(np.linalg.norm(inside, axis=1), rest, p, dof[left]) <= _DONE
             step = (vectors @ (inside / np.sqrt(values))[:, :, None])[:, :, 0] / lengths
-        points = np.clip(np.where(convex[:, None], points - step, points), stacked.low, stacked.high)
+        go = (values[:, 0] > 0) & ~done
+        left, step = left[go], step[go]
+        if not len(left):
+            break
+        points[left] = np.clip(points[left] - step, stacked.low, stacked.high)
+        steps[left] += 1
+        some = stacked.chosen(left)
+        there = some.second_of(points[left])
+        for whole, part in zip(here, there):
+            whole[left] = part
     return points, steps, here
 
 
