@@ -20,7 +20,7 @@ def pytest_collection_finish() -> None:
     in this process is collected as seldom as the command does it in its own."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(200_000, 20, 20)
 
 
 @dataclass

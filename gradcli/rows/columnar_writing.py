@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gradcli.errors import BindingError, OutputError
 from gradcli.io import by_polars
+from gradcli.rows.absent import without
 from gradcli.rows.blocks import Block, Column
 from gradcli.rows.reading import Reader
 
@@ -64,9 +65,7 @@ class ColumnarWriter:
         import numpy
 
         polars, kind = self._polars, self._polars.Float64
-        if numpy.ma.isMaskedArray(values):
-            absent = numpy.ma.getmaskarray(values)
-            null, values = null | absent.reshape(len(absent), -1).any(1), numpy.ma.getdata(values)
+        values, null = without(values, null)
         if values.dtype != numpy.object_ and values.ndim == 1:
             series = polars.Series(name, values, kind)
             return series.set(polars.Series(null), None) if null.any() else series

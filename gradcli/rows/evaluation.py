@@ -12,6 +12,7 @@ from gradcli.errors import BindingError, GradcliError, did_you_mean, pointing_in
 from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax.tree import Module
+from gradcli.rows.absent import masked
 from gradcli.rows.blocks import Column
 from gradcli.rows.plan import VALUE, Plan
 from gradcli.rows.row_uncertainties import PREFIX, checked, combined
@@ -251,16 +252,10 @@ class _Found:
                 absent = absent | self._absent[key]
             if array is None:
                 array, absent = np.full(self.count, np.nan), np.ones(self.count, "bool")
-            found[key] = array if absent is None else np.ma.masked_array(array, _broad(absent, array))
+            found[key] = array if absent is None else masked(array, absent)
         return Evaluated(found, self.null, failures)
 
 
 def typed(values: Any, dtype: str) -> Any:
     """Numbers, or objects, in the precision that is asked for."""
     return values if values.dtype.kind == "O" else values.astype(dtype, copy=False)
-
-
-def _broad(mask: Any, array: Any) -> Any:
-    """A mask of rows as one of all that they hold."""
-    np = arrays.numpy_namespace()
-    return np.broadcast_to(mask.reshape(-1, *[1] * (array.ndim - 1)), array.shape)

@@ -9,6 +9,7 @@ from warnings import warn
 
 from gradcli import arrays
 from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError, expect
+from gradcli.rows.absent import without
 from gradcli.rows.blocks import Column
 from gradcli.rows.columns import is_word
 from gradcli.rows.evaluation import Evaluation
@@ -262,17 +263,17 @@ def _is_flat(found: Any) -> bool:
 def _with_nan(found: Any, null: Any) -> Any:
     """Results as an array with nan where there are none."""
     np = arrays.numpy_namespace()
+    values, null = without(found, null)
     if not null.any():
-        return np.ma.filled(found, np.nan) if np.ma.isMaskedArray(found) else found
-    array = np.array(np.ma.filled(found, np.nan))
+        return values
+    array = np.array(values)
     array[null] = np.nan
     return array
 
 
 def _with_none(found: Any, null: Any) -> Any:
     """Results as an array, or where some are not there or are lists as a list with None in their places."""
-    np = arrays.numpy_namespace()
-    absent = np.ma.getmaskarray(found).reshape(len(found), -1).any(1) if len(found) else null
-    if found.ndim == 1 and found.dtype != "object" and not (null | absent).any():
-        return np.ma.getdata(found)
-    return [None if gone else item.tolist() for gone, item in zip(null | absent, np.ma.getdata(found))]
+    values, null = without(found, null)
+    if values.ndim == 1 and values.dtype != "object" and not null.any():
+        return values
+    return [None if gone else item.tolist() for gone, item in zip(null, values)]

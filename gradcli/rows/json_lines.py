@@ -6,11 +6,11 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from itertools import compress
 from typing import Any
 
 from gradcli import arrays
 from gradcli.io import json_text
+from gradcli.rows.absent import without
 from gradcli.rows.blocks import Column
 from gradcli.rows.columns import failing_text, is_word
 
@@ -144,7 +144,7 @@ class Members:
 
     def added(self, texts: Sequence[str], results: Mapping[str, Any], null: Any) -> list[str]:
         """The objects in `texts` with the results of each row as their last members, null where that is so."""
-        columns = [_texts(results[name], null if null.any() else None) for name in self._names]
+        columns = [_texts(*without(results[name], null)) for name in self._names]
         tails = map(self._tail, *columns) if columns else [""] * len(texts)
         return [_joined(text, tail) for text, tail in zip(texts, tails)]
 
@@ -155,17 +155,12 @@ def _joined(text: str, tail: str) -> str:
 
 
 def _texts(values: Any, null: Any) -> list[str]:
-    """The results of rows as JSON; `null` are those that have none, None where all have."""
-    np = arrays.numpy_namespace()
-    if np.ma.isMaskedArray(values):
-        absent = np.ma.getmaskarray(values).reshape(len(values), -1).any(1)
-        null = absent if null is None else null | absent
-        values = values.data
+    """The results of rows as JSON; `null` are those that have none."""
     numbers = values.tolist() if values.ndim == 1 and values.dtype.kind == "f" else None
     if numbers is not None and math.isfinite(sum(numbers)):
         texts = [*map(repr, numbers)]
     else:
         texts = [json_text.dumps(item) for item in values]
-    for row in () if null is None else compress(range(len(texts)), null.tolist()):
+    for row in null.nonzero()[0].tolist():
         texts[row] = _NULL
     return texts

@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError
+from gradcli.rows.absent import without
 from gradcli.rows.blocks import Block, Piece
 from gradcli.rows.evaluation import Evaluated, Evaluation
 from gradcli.rows.failures import Failure, failure_of
@@ -292,7 +293,8 @@ def _nonfinite(evaluated: Evaluated) -> tuple[int, int | None]:
         # A sum is finite only where all are.
         odd = [f for f in evaluated.results.values() if f.dtype.kind != "O" and not math.isfinite(f.sum())]
     for found in odd:
-        bad = np.ma.filled(~np.isfinite(found), False).reshape(len(found), -1).any(1) & ~evaluated.null
+        values, null = without(found, evaluated.null)
+        bad = (~np.isfinite(values)).reshape(len(values), -1).any(1) & ~null
         some = bad if some is None else some | bad
     if some is None or not some.any():
         return 0, None

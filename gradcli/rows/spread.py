@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import GradcliError, ShapeError
+from gradcli.rows.absent import unmasked, without
 from gradcli.rows.evaluation import Evaluated
 
 # Fields of these are single numbers.
@@ -68,11 +69,11 @@ class Spread:
         np = arrays.numpy_namespace()
         fitted = np.ma.masked_array(np.full((len(found), *shape), np.nan), False)
         failures: dict[int, GradcliError] = {}
-        absent = np.ma.getmaskarray(found)
-        for row, item in enumerate(np.ma.getdata(found)):
+        items, absent = unmasked(found)
+        for row, item in enumerate(items):
             if null[row]:
                 continue
-            if absent[row].any():
+            if absent is not None and absent[row]:
                 fitted[row] = np.ma.masked
             elif np.shape(item) == tuple(shape):
                 fitted[row] = item
@@ -92,7 +93,6 @@ def shapes_of(evaluated: Evaluated, keys: Iterable[str]) -> dict[str, tuple[int,
 def _shape(evaluated: Evaluated, key: str) -> tuple[int, ...]:
     """The shape of the first of the results that is there."""
     np = arrays.numpy_namespace()
-    found = evaluated.results[key]
-    absent = np.ma.getmaskarray(found).reshape(len(found), -1).all(1) if len(found) else np.zeros(0, "bool")
-    there = np.flatnonzero(~(evaluated.null | absent))
-    return np.shape(np.ma.getdata(found)[there[0]]) if len(there) else _SCALAR
+    found, missing = without(evaluated.results[key], evaluated.null)
+    there = np.flatnonzero(~missing)
+    return np.shape(found[there[0]]) if len(there) else _SCALAR

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from gradcli.io import by_polars, json_text
 from gradcli.rows import columnar
+from gradcli.rows.absent import without
 from gradcli.rows.blocks import Block
 from gradcli.rows.columnar_writing import ColumnarWriter
 from gradcli.rows.lines import LinesWriter
@@ -64,8 +64,6 @@ class DelimitedWriter:
         self._polars = by_polars.needed("a table of rows")
         self._stream = stream
         self._names = names
-        # Those that have been written: to fill one again takes half the time of having another one from the system.
-        self._buffers: list[io.BytesIO] = []
         alike = format == like.format
         self._separator = like.dialect.separator if alike else "\t" if format == "tsv" else ","
         self._line_end = like.dialect.line_end
@@ -92,15 +90,14 @@ class DelimitedWriter:
         results: Mapping[str, NDArray[Any]],
         null: NDArray[numpy.bool],
         skip: NDArray[numpy.bool] | None = None,
-    ) -> tuple[int, io.BytesIO]:
+    ) -> tuple[int, Sequence[bytes]]:
         polars = self._polars
         own = [block.lines] if block.lines is not None else [*map(self._field, block.fields.get_columns())]
         series = [self._result(place, results[name], null) for place, name in enumerate(self._names)]
         frame = polars.DataFrame([column.alias(str(place)) for place, column in enumerate([*own, *series])])
         if skip is not None:
             frame = frame.filter(~polars.Series(skip))
-        out = self._buffers.pop() if self._buffers else io.BytesIO()
-        out.seek(0)
+        out = _Parts()
         frame.write_csv(
             out,
             include_header=False,
@@ -110,10 +107,9 @@ class DelimitedWriter:
             quote_style="never" if block.lines is not None else "necessary",
         )
         if block.line_break:
-            text = out.getbuffer()[: out.tell()].tobytes().replace(block.line_break.encode(), b"\n")
-            out.seek(0)
-            out.write(text)
-        return len(frame), out
+            mark = block.line_break.encode()
+            return len(frame), [part.replace(mark, b"\n") for part in out.parts]
+        return len(frame), out.parts
 
     def _field(self, series: Any) -> Any:
         """A column of the input: one that holds several things in a field as JSON."""
@@ -127,8 +123,7 @@ class DelimitedWriter:
         import numpy
 
         polars = self._polars
-        if numpy.ma.isMaskedArray(values):
-            null, values = null | numpy.ma.getmaskarray(values), numpy.ma.getdata(values)
+        values, null = without(values, null)
         series = polars.Series(str(place), values)
         if not numpy.isfinite(values).all():
             infinite = polars.when(series > 0).then(polars.lit("Infinity")).otherwise(polars.lit("-Infinity"))
@@ -136,14 +131,27 @@ class DelimitedWriter:
             series = polars.select(texts.alias(str(place))).to_series()
         return series.set(polars.Series(null), None) if null.any() else series
 
-    def write(self, prepared: tuple[int, io.BytesIO]) -> None:
-        rows, text = prepared
-        with text.getbuffer() as buffer:
-            self._stream.write(buffer[: text.tell()])
-        self._buffers.append(text)
+    def write(self, prepared: tuple[int, Sequence[bytes]]) -> None:
+        rows, parts = prepared
+        for part in parts:
+            self._stream.write(part)
         self.rows += rows
 
     def close(self) -> None:
         """Nothing ends the table."""
 
     abandon = close
+
+
+class _Parts:
+    """What Polars writes, as it hands it over: to copy it once more would have all threads wait."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def write(self, part: bytes) -> int:
+        self.parts.append(part)
+        return len(part)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
