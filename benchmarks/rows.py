@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 
-from measure import Row, circumstances, interleaved, parser, show, table, write_json
+from measure import Row, circumstances, interleaved, parser, publish, table, write_json
 from startup import ENVIRONMENT, PEERS, gradcli
 
 FORMULAS = {
@@ -134,7 +134,7 @@ def compare(formula: str, source: Path, rounds: int) -> list[Row]:
 
 
 def main() -> None:
-    reader = parser(__doc__, rounds=5)
+    reader = parser(__doc__, rounds=3)
     reader.add_argument("--rows", type=int, default=5_000_000, help="rows of the table")
     reader.add_argument("--formats", default="csv,parquet", help="the formats of tables")
     reader.add_argument("--formulas", default="short,long", help="short, long, or both")
@@ -158,7 +158,7 @@ def main() -> None:
     tables["Questions of one line of JSON"] = (
         f"{median(answered):,.0f} a second, of {options.rounds} runs with {QUESTIONS:,} each."
     )
-    show(about, tables)
+    publish(options, "rows", about, tables)
     if options.json:
         write_json(options.json, about, found, ["seconds", "bytes"])
 

@@ -84,7 +84,8 @@ class Evaluation:
         """The results where no row has a missing number; else None."""
         np = arrays.numpy_namespace()
         inputs = program.inputs(numbers)
-        if any(given.failing or given.missing.any() for given in inputs.values()):
+        # Faster than `any`, for one row as for many.
+        if any(given.failing or np.count_nonzero(given.missing) for given in inputs.values()):
             return None
         columns = {name: typed(given.values, self._plan.asked.dtype) for name, given in inputs.items()}
         results = program.results(columns, count, self._threads, self._most_limited)

@@ -238,7 +238,7 @@ class _Run:
         return Report(
             rows_in=worked.block.rows,
             rows_out=worked.block.rows - (len(failing) if self._policy.skip else 0),
-            missing=int(worked.evaluated.null.sum()) - len(failing),
+            missing=int(arrays.numpy_namespace().count_nonzero(worked.evaluated.null)) - len(failing),
             failed=len(failing),
             nonfinite=worked.nonfinite,
             first_failure=None if not failing or self.report.first_failure else self._failure(worked, failing[0]),
