@@ -43,7 +43,7 @@ class ShapeOnly:
         self.shape = shape
 
 
-_SCALAR = ShapeOnly(())
+SCALAR = ShapeOnly(())
 
 
 class ModifiedResult:
@@ -99,5 +99,5 @@ def shape_only(array: Any) -> Any:
     """What stands for an operand that is not needed; one of another kind says more than its shape."""
     kind = type(array)
     if kind is float or kind in arrays.PLAIN:
-        return _SCALAR
+        return SCALAR
     return array if isinstance(array, Kind) else ShapeOnly(arrays.shape(array))
