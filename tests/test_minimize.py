@@ -283,6 +283,7 @@ def test_a_flat_minimum_is_one(run, words):
         ("abs(x)", "x=1"),
         ("abs(x)", "x=0.3"),
         ("abs(x) + x**2", "x=0.3"),
+        ("abs(x)", "x=0.3", "--method", "sgd", "--lr", "0.01", "--steps", "30"),
         ("maximum(x, -2*x)", "x=0.3"),
         ("abs(x) + abs(y)*2", "x=0.3", "y=0"),
         ("norm(x)", "x=[1,2]"),

@@ -128,8 +128,8 @@ def train(posed: PosedObjective, training: Training, watch: Watcher) -> SearchEn
 
 def of_training(found: SearchEnd, verdict: Verdict) -> tuple[bool, str]:
     """Whether a training came to a minimum, and what is to be said of it: steps lead near to one, and into saddles."""
-    if verdict.kind == "saddle":
-        return False, verdict.message
+    if verdict.kind in ("saddle", "kink"):
+        return verdict.converged, verdict.message
     if found.converged and isinstance(verdict.hessian, arrays.numpy_namespace().ndarray):
         bends = arrays.numpy_namespace().linalg.eigvalsh(verdict.hessian)
         if bends[0] < -_DOWNWARDS * abs(bends[-1]):
