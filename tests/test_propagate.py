@@ -283,6 +283,10 @@ class TestResults:
             assert found.dof == pytest.approx(3 / 0.36**2)
         assert gradcli.propagate("x", x=(1.0, 1e-320)).warnings is None
 
+    @pytest.mark.filterwarnings("error")
+    def test_uncertainties_out_of_range_are_infinite(self):
+        assert gradcli.propagate("x*y", x=(1.0, 1e300), y=(1e300, 1.0)).u == math.inf
+
     def test_a_long_budget_shows_what_contributes_most(self, run):
         outcome = run("propagate", "sum(x)", "x=linspace(1, 2, 200)±1")
         assert "150 others" in outcome.out

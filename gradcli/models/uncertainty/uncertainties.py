@@ -157,8 +157,8 @@ def propagated(
         inputs = _inputs(module, values, asked)
         if asked.samples is not None:
             check_distributions(inputs)
-        linear = _Linear.of(module, inputs)
         with arrays.quiet():
+            linear = _Linear.of(module, inputs)
             found = _in_floats(module, inputs, linear, asked, most)
         if asked.digits is None:
             return PropagationAnswer(found, True)
