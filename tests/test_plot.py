@@ -307,17 +307,20 @@ def test_many_curves_are_told_apart_beside_a_legend_that_leaves_them_room(run):
 
 
 @pytest.mark.parametrize(
-    ("program", "texts"),
+    ("program", "log", "texts"),
     [
-        ("1e-300*x", ["5e-300", "4e-300", "1e-300", "0"]),
-        ("x*1e-5", ["5e-05", "1e-05", "0"]),
-        ("1e10 + x", ["10000000005", "10000000004", "10000000000"]),
-        ("(x - 2.5)*4e6", ["1e+07", "5e+06", "0", "-5e+06", "-1e+07"]),
-        ("x/10", ["0.5", "0.4", "0.0"]),
+        ("1e-300*x", "", ["5e-300", "4e-300", "1e-300", "0"]),
+        ("x*1e-5", "", ["5e-05", "1e-05", "0"]),
+        ("1e10 + x", "", ["10000000005", "10000000004", "10000000000"]),
+        ("(x - 2.5)*4e6", "", ["1e+07", "5e+06", "0", "-5e+06", "-1e+07"]),
+        ("x/10", "", ["0.5", "0.4", "0.0"]),
+        ("1 + x*1e-5", "y", ["1.00005", "1.00004", "1.00000"]),
+        ("3 + 12*x", "y", ["60", "30", "20", "10"]),
+        ("10**x", "y", ["100000", "100", "10", "1"]),
     ],
 )
-def test_ticks_have_the_digits_that_tell_them_apart(program, texts):
-    text = by_plotext.text(gradcli.plot(program, {"x": (0, 5)}).chart(), by_plotext.Style())
+def test_ticks_have_the_digits_that_tell_them_apart(program, log, texts):
+    text = by_plotext.text(gradcli.plot(program, {"x": (0, 5)}, log=log).chart(), by_plotext.Style())
     found = [line.split("┤")[0].strip() for line in text.splitlines() if "┤" in line]
     assert [t for t in found if t in texts] == texts
     assert len({*found}) == len(found)

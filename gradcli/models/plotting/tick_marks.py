@@ -16,6 +16,8 @@ _NEAR = 0.03
 _LEAST, _ALIKE = 1e-300, 1e-13
 # Where the number of an axis that is furthest from 0 is another, all are written with an exponent.
 _PLAIN = (1e-4, 1e7)
+# The greatest power of ten.
+_MOST_POWER = 308.0
 
 
 class Axis(NamedTuple):
@@ -45,18 +47,32 @@ class Axis(NamedTuple):
 
     def ticks(self, most: int) -> tuple[list[float], list[str]]:
         """Where at most about so many round numbers stand, and their texts."""
-        numbers, step = self.marks(most), self._step(most)
+        numbers, texts = self.marks(most), self._texts(most)
         places = [(n / 2 - self.low / 2) / (self.high / 2 - self.low / 2) for n in numbers]
-        return [min(max(p, 0.0), 1.0) for p in places], [
-            *(map(_power, numbers) if self.log else _decimals(numbers, step))
-        ]
+        return [min(max(p, 0.0), 1.0) for p in places], [*texts]
 
     def marks(self, most: int) -> list[float]:
         """At most about so many round numbers, logarithms along an axis that is logarithmic."""
+        even = self._even()
+        return [math.log10(n) for n in even.marks(most)] if even is not None else self._multiples(self._step(most))
+
+    def _texts(self, most: int) -> Iterator[str]:
+        even = self._even()
+        if even is not None:
+            return even._texts(most)
         step = self._step(most)
+        numbers = self._multiples(step)
+        return map(_power, numbers) if self.log else _decimals(numbers, step)
+
+    def _even(self) -> Axis | None:
+        """The numbers along a logarithmic axis that has less than two powers of ten, on which they tell more."""
+        if self.log and len(self._multiples(1.0)) < 2:
+            return Axis(10**self.low, 10 ** min(self.high, _MOST_POWER), False)
+        return None
+
+    def _multiples(self, step: float) -> list[float]:
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        numbers = [i * step for i in range(first, last + 1)]
-        return [self.low, self.high] if self.log and len(numbers) < 2 else numbers
+        return [i * step for i in range(first, last + 1)]
 
     def _to(self, ticks: int) -> Axis:
         step, near = self._step(ticks), _NEAR * (self.high - self.low)
@@ -82,8 +98,6 @@ def _scaled(numbers: Any, log: bool) -> Any:
 
 
 def _power(place: float) -> str:
-    if place != round(place):
-        return f"{10**place:.3g}"
     return f"{10**place:g}" if -4 <= place <= 5 else f"1e{round(place)}"
 
 
