@@ -34,6 +34,14 @@ def test_json_lines_are_kept_as_they_are(run):
     assert done.out == '{"x": 1.50, "a": "é","value":2.25,"d_x":3.0}\n{"x":2,"value":4.0,"d_x":4.0}\n'
 
 
+def test_no_member_of_a_line_is_hidden_by_a_result(run):
+    done = run("map", "x", "--no-grad", "--from", "jsonl", stdin='{"x":1}\n{"x":2,"value":7}\n{"x":3}\n')
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert [line["value"] for line in lines] == [1, None, 3]
+    assert json.loads(lines[1]["line"]) == {"x": 2, "value": 7}
+    assert "row 2: the line has a member 'value', which a result is called" in done.err
+
+
 def test_a_file_and_an_output(run, tmp_path):
     table, output = tmp_path / "a=1.csv", tmp_path / "out.jsonl"
     table.write_text(TABLE)

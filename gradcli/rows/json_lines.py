@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
@@ -44,6 +44,14 @@ class Lines:
                 return found
             self.failed[row] = "the line is no JSON object"
         return None
+
+    def refuse(self, keys: Iterable[str]) -> None:
+        """Have the objects fail that have a member of one of these names: a second one would hide it."""
+        names = {*keys}
+        for row, found in enumerate(self.objects):
+            if found is not None and not names.isdisjoint(found):
+                name = next(name for name in found if name in names)
+                self.objects[row], self.failed[row] = None, f"the line has a member {name!r}, which a result is called"
 
     def items(self, key: str) -> list[Any]:
         """What the objects have at a key, None where they have nothing."""

@@ -49,6 +49,8 @@ def _block(data: bytes, chosen: Chosen) -> Block:
     lines = Lines(data)
     own: dict[str, Any] = {"lines": lines.texts}
     kept = chosen.kept
+    if kept is None:
+        lines.refuse(chosen.results)
     if kept is not None and chosen.to == FORMAT:
         own = {"lines": [text if o is None else _only(text, kept) for text, o in zip(lines.texts, lines.objects)]}
     elif kept is not None:

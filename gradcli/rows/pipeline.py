@@ -132,7 +132,7 @@ def first_shapes(reader: Reader, plan: Plan, format: str) -> Shapes | None:
 
 
 def _chosen(plan: Plan, format: str) -> Chosen:
-    return Chosen(plan.needed, plan.kept, plan.texts, format)
+    return Chosen(plan.needed, plan.kept, plan.texts, format, [*plan.results.values()])
 
 
 def _evaluated(evaluation: Evaluation, block: Block) -> Evaluated:

@@ -44,12 +44,13 @@ class Range(NamedTuple):
 
 class Chosen(NamedTuple):
     """What is read of a table: the columns `needed` as numbers, `texts` as they are, and what is written again in the
-    format `to`, None for that of the table: the columns `kept`, or all."""
+    format `to`, None for that of the table: the columns `kept`, or all, beside results that are called `results`."""
 
     needed: Sequence[str]
     kept: Sequence[str] | None = None
     texts: Sequence[str] = ()
     to: str | None = None
+    results: Sequence[str] = ()
 
 
 class Reader:
