@@ -14,9 +14,9 @@ from gradcli.autograd.tensor_base import TensorBase
 def ancestors(*values: Any, after: int = -1, past: Callable[[Node], bool] | None = None) -> list[Node]:
     """The operations that `values` depend on, latest first, so each before those that it depends on itself.
 
-    A node is one of those that it depends on, and what is neither that nor a Tensor depends on none. Those up to the sequence number `after` are left out, and with
-    them all that only they depend on; so is what is reached only by way of nodes that are not to
-    be walked `past`. Each operation that is found takes an eighth of a step.
+    A node is one of those that it depends on, and what is neither that nor a Tensor depends on none. Those up to the
+    sequence number `after` are left out, and with them all that only they depend on; so is what is reached only by way
+    of nodes that are not to be walked `past`. Each operation that is found takes an eighth of a step.
     """
     found: set[Node] = set()
     waiting = [value.grad_fn if isinstance(value, TensorBase) else value for value in values]

@@ -42,11 +42,11 @@ _INFERENCE_REQUIRES_GRAD = "Setting requires_grad=True on inference tensor outsi
 class TensorBase(Operators):
     """An array with an optional place in the graph of recorded operations.
 
-    `inner` is a Python float (0-d float64), int, bool or an array; it is never written into, an
-    in-place operation puts a new array in its place. Where others share it, `place` says how: see
-    `gradcli.autograd.views`. `version` counts such changes, and is None for an inference tensor. What is done with it makes a `gradcli.autograd.tensor.Tensor`, the one
-    class that is derived from this one. The operations that depend on a leaf have higher sequence
-    numbers than its `since`. `_tangent` is that of a `dual` one, see `gradcli.autograd.dual`; others have none.
+    `inner` is a Python float (0-d float64), int, bool or an array; it is never written into, an in-place operation puts
+    a new array in its place. Where others share it, `place` says how: see `gradcli.autograd.views`. `version` counts such
+    changes, and is None for an inference tensor. What is done with it makes a `gradcli.autograd.tensor.Tensor`, the one
+    class that is derived from this one. The operations that depend on a leaf have higher sequence numbers than its
+    `since`. `_tangent` is that of a `dual` one, see `gradcli.autograd.dual`; others have none.
     """
 
     __slots__ = (
