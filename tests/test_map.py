@@ -34,6 +34,14 @@ def test_json_lines_are_kept_as_they_are(run):
     assert done.out == '{"x": 1.50, "a": "é","value":2.25,"d_x":3.0}\n{"x":2,"value":4.0,"d_x":4.0}\n'
 
 
+@pytest.mark.parametrize("between", [7091432587723106, "7091432587723106.0", "7.091432587723106e15", "true"])
+def test_lines_are_read_one_by_one(run, between):
+    # The first line is two objects, and the next two are one, where lines are read as members of a list.
+    lines = f'{{"x":1}},{between},{{"x":2}}\n{{"x":[{{}}\n{{}}]}}\n{{"x":3}}\n'
+    done = run("map", "x", "--no-grad", "--from", "jsonl", stdin=lines)
+    assert [json.loads(line)["value"] for line in done.out.splitlines()] == [None, None, None, 3]
+
+
 def test_no_member_of_a_line_is_hidden_by_a_result(run):
     done = run("map", "x", "--no-grad", "--from", "jsonl", stdin='{"x":1}\n{"x":2,"value":7}\n{"x":3}\n')
     lines = [json.loads(line) for line in done.out.splitlines()]
