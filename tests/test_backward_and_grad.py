@@ -71,7 +71,7 @@ class TestBackward:
 
     def test_a_gradient_is_by_something(self):
         x = leaf(1.0)
-        with pytest.raises(ArgumentError, match=r"^grad requires non-empty inputs\.$"):
+        with pytest.raises(RuntimeError, match=r"^`inputs` argument to `grad\(\)` cannot be empty\.$"):
             gradcli.grad(x * 2, [])
 
 

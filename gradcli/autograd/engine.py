@@ -88,8 +88,8 @@ def grad(
 
     Nothing is accumulated in `.grad`. With `create_graph` the gradients can be differentiated
     again; with `allow_unused` an input that does not matter gets None, and with `materialize_grads`
-    zeros. Raises DifferentiationError where an input or output has no graph, or an input is not
-    used, and ArgumentError for no inputs, and for `materialize_grads` where `allow_unused` is False.
+    zeros. Raises DifferentiationError for no inputs, where an input or output has no graph, or an input is
+    not used, and ArgumentError for `materialize_grads` where `allow_unused` is False.
     """
     if materialize_grads and allow_unused is False:
         raise ArgumentError(
@@ -97,7 +97,7 @@ def grad(
         )
     roots, leaves = as_tuple(outputs), as_tuple(inputs)
     if not leaves:
-        raise ArgumentError("grad requires non-empty inputs.")
+        raise DifferentiationError("`inputs` argument to `grad()` cannot be empty.")
     check_targets(leaves)
     retain = create_graph if retain_graph is None else retain_graph
     found = Pass(roots, cotangents_of(roots, grad_outputs), leaves, create_graph, retain, accumulate=False).run()
