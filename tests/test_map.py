@@ -240,6 +240,19 @@ def test_several_files(run, tmp_path):
     assert (done.status, done.err.splitlines()[0]) == (2, f"error: '{tmp_path / 'a.csv'}' is read and would be written")
 
 
+def test_members_without_a_column_are_named(run):
+    table = '{"x":1}\n{"x":2,"note":"a"}\n{"x":3,"y":1,"note":"b"}\n'
+    done = run("map", "x", "--no-grad", "--to", "csv", stdin=table)
+    assert (done.status, done.out) == (0, "x,value\n1,1.0\n2,2.0\n3,3.0\n")
+    assert "leaves out 'note', 'y'\n" in done.err
+    counts = run("map", "x", "--to", "csv", "--json", stdin=table).err.splitlines()[-1]
+    assert json.loads(counts)["rows"]["lost"] == ["note", "y"]
+    for words in (["--to", "jsonl"], ["--to", "csv", "--keep", "x"], ["--to", "csv", "--only"]):
+        assert run("map", "x", *words, stdin=table).err == ""
+    many = "".join(f'{{"x":{i},"m{i}":0}}\n' for i in range(20))
+    assert "'m8' and others" in run("map", "x", "--to", "csv", stdin=many).err
+
+
 def test_tensors_of_rows(run):
     table = '{"v":[1,2],"s":1}\n{"v":[3,4],"s":2}\n'
     done = run("map", "v*s", "--wrt", "s", "--only", stdin=table)
@@ -263,6 +276,7 @@ def test_counts_of_rows_as_json(run):
         "missing": 1,
         "failed": 1,
         "nonfinite": 1,
+        "lost": [],
         "first_failure": {
             "row": 4,
             "table": "standard input",

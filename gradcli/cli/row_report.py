@@ -9,6 +9,7 @@ from gradcli import arrays, limits
 from gradcli.cli.environment import Environment, is_unicode
 from gradcli.cli.notices import warning_text
 from gradcli.errors import GradcliError, caret_text
+from gradcli.rows.blocks import MOST_LOST
 from gradcli.rows.failures import Failure
 from gradcli.rows.pipeline import Odd, Policy, Report
 from gradcli.rows.plan import Plan
@@ -25,6 +26,13 @@ def tell(report: Report, plan: Plan, policy: Policy, several: bool, environment:
             f"warning: no row has a number in {columns}, and none has results\n"
             "hint: --separator and --decimal-comma say how numbers are written, NAME='column:TITLE' in which column"
         )
+    if report.lost:
+        names = ", ".join(f"'{name}'" for name in report.lost)
+        more = " and others" if len(report.lost) == MOST_LOST else ""
+        environment.complain(
+            f"warning: the output, with the columns of the first line, leaves out {names}{more}\n"
+            "hint: --to jsonl keeps lines whole"
+        )
     if report.first_nonfinite is not None:
         environment.complain(_nonfinite(report, report.first_nonfinite, plan, several))
 
@@ -40,6 +48,7 @@ def tell_json(report: Report, several: bool, environment: Environment) -> None:
         "missing": report.missing,
         "failed": report.failed,
         "nonfinite": report.nonfinite,
+        "lost": [*report.lost],
         "first_failure": None if first is None else _json(first, several),
     }
     environment.complain(json_text.dumps({"rows": members}, ascii=not is_unicode(environment.stderr)))

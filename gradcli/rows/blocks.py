@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
+# Names of what has no column that are told.
+MOST_LOST = 8
+
 
 class Column(NamedTuple):
     """Numbers of shape [n, …], or an array of n objects, arrays of several shapes; which rows have none; and by their
@@ -30,7 +33,8 @@ class Block:
 
     What is written again are `lines`, a series of the rows as they stand in the input, or else the columns of the
     frame `fields`. In the lines `line_break`, where it is there, stands for a line feed. `failed` are the rows that
-    could not be read, by their index, with what to say of them.
+    could not be read, by their index, with what to say of them, and `lost` the names of what is not written again, as
+    the output has no columns for it.
     """
 
     rows: int
@@ -40,6 +44,7 @@ class Block:
     fields: Any = None
     line_break: str | None = None
     failed: Mapping[int, str] = field(default_factory=dict)
+    lost: Sequence[str] = ()
 
 
 class Piece(NamedTuple):

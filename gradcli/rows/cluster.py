@@ -161,6 +161,7 @@ def report(done: Manifest, names: Sequence[str], dtype: str) -> Report:
                     **counts,
                     first_failure=failure and Failure(**place.of(failure)),
                     first_nonfinite=odd and Odd(**place.of(odd))._replace(inputs=of_plain(odd["inputs"], dtype)),
+                    lost=tuple(result["lost"]),
                 )
             )
     return total

@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from gradcli import arrays
 from gradcli.io import json_text
 from gradcli.rows.absent import without
-from gradcli.rows.blocks import Column
+from gradcli.rows.blocks import MOST_LOST, Column
 from gradcli.rows.columns import failing_text, is_word
 
 # Not the constants that Python reads beside what JSON has.
@@ -70,6 +71,12 @@ class Lines:
             if found is not None and not names.isdisjoint(found):
                 name = next(name for name in found if name in names)
                 self.objects[row], self.failed[row] = None, f"the line has a member {name!r}, which a result is called"
+
+    def others(self, keys: Iterable[str]) -> list[str]:
+        """The first names of members that have none of these."""
+        names = {*keys}
+        found = dict.fromkeys(name for o in self.objects if o is not None and not names.issuperset(o) for name in o)
+        return [*islice((name for name in found if name not in names), MOST_LOST)]
 
     def items(self, key: str) -> list[Any]:
         """What the objects have at a key, None where they have nothing."""

@@ -36,16 +36,19 @@ class LinesReader(TextReader):
 
     def pieces(self, chosen: Chosen) -> Iterator[Piece]:
         chosen = chosen._replace(to=chosen.to or FORMAT)
-        if chosen.kept is None and chosen.to != FORMAT:
+        all_columns = chosen.kept is None and chosen.to != FORMAT
+        if all_columns:
             chosen = chosen._replace(kept=self.columns)
         head, read = self._head, cast("Callable[[int], bytes]", partial(self._stream.read, patience=0))
         if self._part is not None:
             head, read = b"", self._stream.within(*self._part)
         for data in records.blocks(read, records.last_line_end, self._block, head):
-            yield Piece(len(data), partial(_block, data, chosen))
+            yield Piece(len(data), partial(_block, data, chosen, all_columns))
 
 
-def _block(data: bytes, chosen: Chosen) -> Block:
+def _block(data: bytes, chosen: Chosen, all_columns: bool) -> Block:
+    """The rows in some text, with the columns that are chosen, which are `all_columns` of the first line where no others
+    were asked for."""
     lines = Lines(data)
     own: dict[str, Any] = {"lines": lines.texts}
     kept = chosen.kept
@@ -54,7 +57,7 @@ def _block(data: bytes, chosen: Chosen) -> Block:
     if kept is not None and chosen.to == FORMAT:
         own = {"lines": [text if o is None else _only(text, kept) for text, o in zip(lines.texts, lines.objects)]}
     elif kept is not None:
-        own = {"fields": _frame(lines, kept)}
+        own = {"fields": _frame(lines, kept), "lost": lines.others(kept) if all_columns else ()}
     return Block(
         rows=len(lines.texts),
         numbers={name: numbers(lines.items(name)) for name in chosen.needed},

@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError
 from gradcli.rows.absent import without
-from gradcli.rows.blocks import Block, Piece
+from gradcli.rows.blocks import MOST_LOST, Block, Piece
 from gradcli.rows.evaluation import Evaluated, Evaluation
 from gradcli.rows.failures import Failure, failure_of
 from gradcli.rows.plan import Plan
@@ -52,7 +52,8 @@ class Odd(NamedTuple):
 
 class Report(NamedTuple):
     """What became of the rows: how many were read and written, have no results as a number is `missing` or as they
-    `failed`, and have results that are not finite; the first that failed, and the first that is not finite."""
+    `failed`, and have results that are not finite; the first that failed, and the first that is not finite; and names of
+    what is `lost`, as the output has no columns for it."""
 
     rows_in: int = 0
     rows_out: int = 0
@@ -61,6 +62,7 @@ class Report(NamedTuple):
     nonfinite: int = 0
     first_failure: Failure | None = None
     first_nonfinite: Odd | None = None
+    lost: tuple[str, ...] = ()
 
     def plus(self, later: Report) -> Report:
         """That of two runs."""
@@ -72,6 +74,7 @@ class Report(NamedTuple):
             self.nonfinite + later.nonfinite,
             self.first_failure or later.first_failure,
             self.first_nonfinite or later.first_nonfinite,
+            tuple(dict.fromkeys((*self.lost, *later.lost)))[:MOST_LOST] if later.lost else self.lost,
         )
 
 
@@ -245,6 +248,7 @@ class _Run:
             first_nonfinite=None
             if worked.first is None or self.report.first_nonfinite
             else self._odd(worked, worked.first),
+            lost=tuple(worked.block.lost),
         )
 
     def _number(self, index: int) -> int:
