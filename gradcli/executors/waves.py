@@ -11,7 +11,7 @@ from gradcli.program.ir import Equation, Variable
 
 WAVES = (trigonometric.sin, trigonometric.cos)
 # So many take as long as it takes to compile a function for them.
-MANY = 2**24
+MANY = 2**22
 
 
 def is_wave(equation: Equation) -> bool:
@@ -21,16 +21,16 @@ def is_wave(equation: Equation) -> bool:
 
 
 class Waves:
-    """Counts the sines and cosines that runs of equations compute; those of `reproducible` ones are never compiled, as
-    they must not depend on how many there were before.
+    """Counts the sines and cosines that runs of equations compute; those of `reproducible` ones are compiled from the
+    start, as they must not depend on how many there were before.
     """
 
     def __init__(self, equations: Iterable[Equation], *, reproducible: bool) -> None:
-        self._each = 0 if reproducible else sum(math.prod(e.output.shape) for e in equations if is_wave(e))
+        self._each = sum(math.prod(e.output.shape) for e in equations if is_wave(e))
         # The compiled function, if it is to be used from the start.
-        self.together = sincos.ready() if self._each else None
+        self.together = (sincos.compiled() if reproducible else sincos.ready()) if self._each else None
         # Whether something is gained by counting.
-        self.counts = self._each > 0 and self.together is None
+        self.counts = self._each > 0 and self.together is None and not reproducible
         self._left = MANY
 
     def are_many(self) -> bool:
