@@ -128,6 +128,7 @@ GOLDEN = [
     ("where(x < 1, x, where(x < 2, 3*x, x))", "x", 1, "where(logical_or(x < 1, x >= 2), 1, 3)"),
     ("where(norm([x, x] - x) != 0, 2*x, x)", "x", 1, "1"),
     ("where(gamma(x/x) == 1, 2*x, x)", "x", 1, "2"),
+    ("where(log(y) == log(y), x, 2*x)", "x", 1, "where(log(y) == log(y), 1, 2)"),
     ("where(abs(x) - x == 0, 2*x, x)", "x", 1, "where(0 == abs(x) - x, 2, 1)"),
     ("where(inf + y == 0, x, 1)", "x", 1, "0"),
     ("where(y - inf == -inf, x, 1)", "x", 1, "1"),

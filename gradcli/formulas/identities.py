@@ -159,9 +159,9 @@ def _negation(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
 def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
     """Two formulas are nowhere equal, but for single points, unless they choose or pick elements, or are the same in
-    different words."""
+    different words. One that is nan is not equal to itself."""
     if operands[0] is operands[1]:
-        return algebra.true
+        return algebra.true if _is_defined_everywhere(algebra, operands[0]) else None
     if algebra.as_number(algebra.add(operands[0], algebra.negative(operands[1]))) is not None:
         return algebra.false
     of_number = any(algebra.as_number(o) is not None for o in operands)
@@ -196,7 +196,11 @@ def _is_generic(node: Formula, of_number: bool) -> bool:
 
 def _nan(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
     """No number gives nan, but for single points, unless a function on the way is not defined everywhere."""
-    return algebra.false if all(_is_defined(algebra, node) for node in in_order(operands[0])) else None
+    return algebra.false if _is_defined_everywhere(algebra, operands[0]) else None
+
+
+def _is_defined_everywhere(algebra: Algebra, formula: Formula) -> bool:
+    return all(_is_defined(algebra, node) for node in in_order(formula))
 
 
 def _is_defined(algebra: Algebra, node: Formula) -> bool:
