@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli import tensor
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.primitives import table
@@ -43,6 +44,23 @@ def test_truth_values_are_numbers_or_an_error(operation):
         for arguments in replaced(operation, make):
             with suppress(GradcliError):
                 operation(*arguments)
+
+
+def is_of_floats(argument: Any) -> bool:
+    # Of a list of tensors of several shapes there is no array.
+    with suppress(ValueError):
+        return not isinstance(argument, Tensor) and np.asarray(argument).dtype == float
+    return False
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.name)
+def test_gradients_beside_truth_values_are_numbers_or_an_error(operation):
+    for arguments in replaced(operation, lambda a: a > 0.6):
+        beside = [tensor(a, requires_grad=True) if is_of_floats(a) else a for a in arguments]
+        with suppress(GradcliError):
+            value = operation(*beside)
+            if isinstance(value, Tensor) and value.requires_grad:
+                value.sum().backward()
 
 
 def outcome(program: str) -> str:

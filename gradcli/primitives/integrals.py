@@ -195,7 +195,7 @@ hurwitz_zeta: Primitive = elementwise(
 
 def _zeta_by_q(x: Any, q: Any, n: int) -> Any:
     """The derivative by q of the sum of log(k + q)**n*(k + q)**-x."""
-    slope = -x * bind(hurwitz_zeta, (x + 1.0, q), {"n": n})
+    slope = -1.0 * x * bind(hurwitz_zeta, (x + 1.0, q), {"n": n})
     return slope + float(n) * bind(hurwitz_zeta, (x + 1.0, q), {"n": n - 1}) if n else slope
 
 
