@@ -8,6 +8,7 @@ from typing import IO, Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.errors import BindingError, ShapeError, did_you_mean
+from gradcli.models.categories import Categories
 from gradcli.rows.blocks import Column
 from gradcli.rows.failures import failure_of
 from gradcli.rows.frames import column_of, frame_of, numbers_of
@@ -27,7 +28,7 @@ class Data(NamedTuple):
     columns: Mapping[str, Any]
     rows: Any
     left_out: int
-    texts: Mapping[str, Sequence[str | None]]
+    texts: Mapping[str, Categories]
     other_texts: Mapping[str, Sequence[str | None]] = {}
 
     def complete(self) -> Data:
@@ -36,19 +37,15 @@ class Data(NamedTuple):
         for column in self.columns.values():
             whole &= column == column
         for words in self.texts.values():
-            whole &= [word is not None for word in words]
+            whole &= words.known
         return self._with(whole)
 
     def grouped(self, name: str) -> dict[str | None, Any]:
         """The places of the rows that have each text of a column, in the order in which the texts come; then, without
         rows, those of which all rows are left out."""
-        np = arrays.numpy_namespace()
-        codes: dict[str | None, int] = {}
-        numbers = np.array([codes.setdefault(text, len(codes)) for text in self.texts[name]], int)
-        order = np.argsort(numbers, kind="stable")
-        found = dict(zip(codes, np.split(order, np.cumsum(np.bincount(numbers))[:-1])))
-        others = self.other_texts.get(name, ())
-        return found | {text: order[:0] for text in others if text is not None and text not in found}
+        found = self.texts[name].grouped()
+        others, nothing = self.other_texts.get(name, ()), arrays.numpy_namespace().empty(0, int)
+        return found | {text: nothing for text in others if text is not None and text not in found}
 
     def _with(self, kept: Any) -> Data:
         """The rows that are to be kept."""
@@ -59,11 +56,8 @@ class Data(NamedTuple):
             {name: column[places] for name, column in self.columns.items()},
             self.rows[places],
             self.left_out + len(self.rows) - len(places),
-            {name: [items[place] for place in places] for name, items in self.texts.items()},
-            {
-                name: [*self.other_texts.get(name, ()), *(items[place] for place in others)]
-                for name, items in self.texts.items()
-            },
+            {name: words.at(places) for name, words in self.texts.items()},
+            {name: [*self.other_texts.get(name, ()), *words.at(others).texts()] for name, words in self.texts.items()},
         )
 
 
@@ -72,7 +66,7 @@ class _Read(NamedTuple):
 
     height: int
     numbers: Mapping[str, Column]
-    texts: Mapping[str, Sequence[str | None]]
+    texts: Mapping[str, Categories]
 
 
 # Reads columns of numbers, and columns of texts, by their names.
@@ -154,11 +148,12 @@ class DataTable:
                 raise ShapeError(f"'{name}' has {len(column.values):,} rows, and the other data have {count:,}")
             count = len(column.values)
         words = {name: read.texts[self._titles[name]] for name in texts if name in self._titles}
-        words |= {name: _texts(self._vectors[name], None) for name in texts if name in self._vectors}
+        words |= {name: Categories.of_values(self._vectors[name], None) for name in texts if name in self._vectors}
         for name, items in words.items():
-            if count not in (-1, len(items)):
-                raise ShapeError(f"'{name}' has {len(items):,} rows, and the other data have {count:,}")
-            count = len(items)
+            rows = len(items.codes)
+            if count not in (-1, rows):
+                raise ShapeError(f"'{name}' has {rows:,} rows, and the other data have {count:,}")
+            count = rows
         return _complete(max(count, 0), columns, words, optional)
 
     def _listed(self) -> str:
@@ -183,16 +178,9 @@ def table_of(data: Any, reading: Reading | None = None, stream: IO[bytes] | None
 
     def read(numbers: Sequence[str], texts: Sequence[str]) -> _Read:
         found = {name: numbers_of(*frame.column(name)) for name in numbers}
-        return _Read(frame.rows(), found, {name: _texts(*frame.column(name)) for name in texts})
+        return _Read(frame.rows(), found, {name: Categories.of_values(*frame.column(name)) for name in texts})
 
     return DataTable(frame.columns, read)
-
-
-def _texts(values: Any, missing: Any) -> Sequence[str | None]:
-    gone = [False] * len(values) if missing is None else missing
-    items = zip(values.tolist(), gone)
-    # nan is no number, and equal to nothing.
-    return [None if is_gone or item is None or item != item else str(item) for item, is_gone in items]
 
 
 def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) -> DataTable:
@@ -220,7 +208,7 @@ def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) 
             )
             for name in numbers
         }
-        return _Read(count, found, {name: [t for b in blocks for t in b.texts[name]] for name in texts})
+        return _Read(count, found, {name: Categories.of([t for b in blocks for t in b.texts[name]]) for name in texts})
 
     return DataTable(together.columns or [], read, [] if sources == [STDIN] else sources)
 
@@ -248,7 +236,7 @@ def _check(name: str, column: Column, before: int) -> None:
 
 
 def _complete(
-    count: int, columns: Mapping[str, Column], texts: Mapping[str, Sequence[str | None]], optional: Sequence[str]
+    count: int, columns: Mapping[str, Column], texts: Mapping[str, Categories], optional: Sequence[str]
 ) -> Data:
     """The rows that lack no number but optional ones."""
     np = arrays.numpy_namespace()
