@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.models.fitting.convergence import relative_offset
 from gradcli.models.fitting.information import NOTHING
-from gradcli.models.fitting.linearisations import Linearised, best_step, linear_first
+from gradcli.models.fitting.linearisations import Linearised, best_step, inverse_triangle, linear_first
 from gradcli.models.results import Iteration, Watcher
 
 # From points [k, p], and which of the problems they belong to [k], to these linearised.
@@ -24,6 +24,10 @@ _EPSILON = 2.0**-52
 # A step is taken where the cost falls by so much of what was predicted.
 _ENOUGH = 1e-4
 _HEBDEN_STEPS = 12
+# A step may be so many times as long as the radius.
+_LONGER = 1.05
+# The product of the lengths of a matrix and its inverse up to which its singular values are not asked for.
+_SPREAD = 1e8
 
 
 class Descended(NamedTuple):
@@ -143,32 +147,26 @@ class _Search:
         norms = _norms(matrix)
         self._scale[k] = np.maximum(self._scale[k], np.where(held, 0, norms))
         scale = np.where(self._scale[k] > 0, self._scale[k], 1)
-        u, s, vt = np.linalg.svd(matrix / scale[:, None, :])
-        w = _times(u.mT, q)
-        kept = s > s[:, :1] * _EPSILON * 8
-        beyond, w = np.where(kept, 0, w), np.where(kept, w, 0)
-        linear_part = factors[:, :count, -1]
-        inside = np.sqrt((w * w).sum(-1) + (linear_part * linear_part).sum(-1))
-        self.offsets[k] = relative_offset(
-            inside, np.sqrt(rest**2 + (beyond * beyond).sum(-1)), len(point[0]), self._dof[k]
-        )
         long = np.sqrt(((scale * point[:, self.others]) ** 2).sum(-1))
         first = np.isnan(self._radius[k])
         self._radius[k] = np.where(first, self._reach * np.where(long > 0, long, 1), self._radius[k])
+        steps, inside, beyond = _steps(matrix / scale[:, None, :], q, self._radius[k])
+        linear_part = factors[:, :count, -1]
+        inside = np.sqrt(inside + (linear_part * linear_part).sum(-1))
+        self.offsets[k] = relative_offset(inside, np.sqrt(rest**2 + beyond), len(point[0]), self._dof[k])
         done = (self.offsets[k] <= enough) | (inside <= _EPSILON * np.sqrt(2 * self.costs[k]))
         done |= self._radius[k] <= 4 * _EPSILON * long
         self._active[k[done]] = False
         if done.all():
             return bool(self._active.any())
         go = ~done
-        self._try(k[go], point[go], scale[go], matrix[go], q[go], (s[go], vt[go], w[go]), factors[go])
+        self._try(k[go], point[go], scale[go], matrix[go], q[go], steps[go], factors[go])
         return bool(self._active.any())
 
-    def _try(self, k: Any, point: Any, scale: Any, matrix: Any, q: Any, parts: Any, factors: Any) -> None:
+    def _try(self, k: Any, point: Any, scale: Any, matrix: Any, q: Any, steps: Any, factors: Any) -> None:
         np = arrays.numpy_namespace()
         count = len(self.linear)
-        s, vt, w = parts
-        step = _within(s, vt, w, self._radius[k]) / scale
+        step = steps / scale
         trial = point.copy()
         trial[:, self.others] += step
         trial = np.clip(trial, self._low, self._high)
@@ -215,6 +213,27 @@ def _norms(matrix: Any) -> Any:
     return np.where(lengths > 0, lengths, 1)
 
 
+def _steps(matrix: Any, q: Any, radius: Any) -> tuple[Any, Any, Any]:
+    """The steps `[g, p]` to the least sum of squares of residuals `q` `[g, p]`, which change by triangular matrices
+    `[g, p, p]`, that are not longer than `radius`; the squares `[g]` of the residuals' parts that such steps change, and
+    of the others."""
+    np = arrays.numpy_namespace()
+    inverse = inverse_triangle(matrix)
+    steps = -_times(inverse, q)
+    inside, beyond = (q * q).sum(-1), np.zeros(len(q))
+    spread = (matrix * matrix).sum((-1, -2)) * (inverse * inverse).sum((-1, -2))
+    # Where the whole step is short enough, and rounding is not enlarged by much, singular values would tell no more.
+    left = np.flatnonzero(~((spread < _SPREAD**2) & (np.sqrt((steps * steps).sum(-1)) <= _LONGER * radius)))
+    if len(left):
+        u, s, vt = np.linalg.svd(matrix[left])
+        w = _times(u.mT, q[left])
+        kept = s > s[:, :1] * _EPSILON * 8
+        outside, w = np.where(kept, 0, w), np.where(kept, w, 0)
+        steps[left] = _within(s, vt, w, radius[left])
+        inside[left], beyond[left] = (w * w).sum(-1), (outside * outside).sum(-1)
+    return steps, inside, beyond
+
+
 def _within(s: Any, vt: Any, w: Any, radius: Any) -> Any:
     """The steps to the least sum of squares that are not longer than `radius`, from singular values and the residuals in
     the basis of the left singular vectors; Hebden's iteration for the damping."""
@@ -229,7 +248,7 @@ def _within(s: Any, vt: Any, w: Any, radius: Any) -> Any:
         for _ in range(_HEBDEN_STEPS):
             z = np.where(s > tiny, s * w / (s * s + damping[:, None]), 0)
             norm = np.sqrt((z * z).sum(-1))
-            long = norm > 1.05 * radius
+            long = norm > _LONGER * radius
             short = (norm < 0.95 * radius) & (damping > 0)
             if not (long | short).any():
                 break

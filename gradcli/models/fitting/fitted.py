@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.models.fitting.curvatures import Curvatures
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
 from gradcli.models.results import MAY_BE_NULL
@@ -127,13 +128,14 @@ def fitted(
         correlations = correlation(covariance)
     low, high = (points - width, points + width) if intervals is None else intervals
     of_each = np.stack([points, errors, ratios, low, high], axis=-1).tolist()
-    numbers = {name: getattr(found, name).tolist() for name in _NUMBERS}
+    numbers = [*zip(*(getattr(found, name).tolist() for name in _NUMBERS))]
     conditions = found.information.condition.tolist()
+    curved = [None] * len(endings) if found.curvature is None else _of_each(found.curvature)
+    counts = [*zip(found.n.tolist(), found.dof.tolist())]
+    is_fixed = [name in fixed for name in names]
+    at_bounds = np.flatnonzero(held).tolist()
     fits = []
     for i, ending in enumerate(endings):
-        curvature = None
-        if found.curvature is not None:
-            curvature = Curvature(float(found.curvature.intrinsic[i]), float(found.curvature.parameter[i]))
         undetermined = [
             combination_text(direction, points[i, places], free_names)
             for direction in found.information.null[i]
@@ -145,37 +147,48 @@ def fitted(
             *(
                 f"{names[place]} is at its bound {points[i, place]:g}: the errors of the others are those with it held there"
                 + ("" if intervals is None else ", and its interval is one-sided")
-                for place in np.flatnonzero(held).tolist()
+                for place in at_bounds
             ),
             *(["the rows are as many as the parameters: nothing is left to tell errors from"] if unknown[i] else []),
             *(f"the data do not determine {text}" for text in undetermined),
-            *_bent(curvature, profiled=intervals is not None),
+            *_bent(curved[i], profiled=intervals is not None),
         ]
+        rss, s, reduced_chi2, r2, loglik, aic, bic = numbers[i]
         fits.append(
             Fit(
                 group=None if groups is None else groups[i],
-                n=int(found.n[i]),
-                dof=int(found.dof[i]),
+                n=counts[i][0],
+                dof=counts[i][1],
                 converged=ending.converged,
                 message=ending.message,
                 estimates={
-                    name: ParameterEstimate(value, error, t, least, most, name in fixed)
-                    for name, (value, error, t, least, most) in zip(names, of_each[i])
+                    name: ParameterEstimate(value, error, t, least, most, is_held)
+                    for name, (value, error, t, least, most), is_held in zip(names, of_each[i], is_fixed)
                 },
                 covariance=covariance[i],
                 correlation=correlations[i],
+                rss=rss,
+                s=s,
+                reduced_chi2=reduced_chi2,
+                r2=r2,
+                loglik=loglik,
+                aic=aic,
+                bic=bic,
                 condition=conditions[i],
-                curvature=curvature,
+                curvature=curved[i],
                 left_out=0,
                 iterations=ending.iterations,
                 evaluations=ending.evaluations,
                 starts=ending.starts,
                 undetermined=undetermined,
                 warnings=warnings,
-                **{name: column[i] for name, column in numbers.items()},
             )
         )
     return fits
+
+
+def _of_each(curvatures: Curvatures) -> list[Curvature | None]:
+    return [*map(Curvature, curvatures.intrinsic.tolist(), curvatures.parameter.tolist())]
 
 
 def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: str, group: Any = None) -> Fit:

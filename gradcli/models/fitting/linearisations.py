@@ -65,6 +65,19 @@ def best_step(matrix: Any, rest: Any) -> Any:
     return -(vt.mT @ inside[:, :, None])[:, :, 0] / norms
 
 
+def inverse_triangle(matrix: Any) -> Any:
+    """The inverses of upper triangular matrices `[g, k, k]`; not finite where there is none."""
+    np = arrays.numpy_namespace()
+    k = matrix.shape[-1]
+    found = np.zeros(matrix.shape)
+    with np.errstate(all="ignore"):
+        for i in reversed(range(k)):
+            found[:, i, i] = 1.0
+            found[:, i, i + 1 :] = -(matrix[:, i, i + 1 :, None] * found[:, i + 1 :, i + 1 :]).sum(1)
+            found[:, i] /= matrix[:, i, i, None]
+    return found
+
+
 def linearised_at_once(problem: Problem, points: Any) -> Linearised:
     """As `linearised`, whatever memory it takes."""
     np = arrays.numpy_namespace()

@@ -62,7 +62,9 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
         concluded = _of_groups(question, request, data, found, search)
     write(files, concluded, groups, question, request, everything, data)
     by_group = Counter(data.other_texts.get(request.by, ())) if request.by else {None: data.left_out}
-    fits = [replace(each.fit, left_out=by_group[each.fit.group]) for each in concluded]
+    fits = [each.fit for each in concluded]
+    if data.left_out:
+        fits = [replace(fit, left_out=by_group[fit.group]) for fit in fits]
     return Performed(fits, data.left_out)
 
 
@@ -255,16 +257,15 @@ def _together(
         names = [every[place] for place in places]
         fits = fit_stacked(Stacked.of(problem, [enough[name] for name in names]), plan, search.watch)
         free = np.ones(len(question.start), "bool")
-        starts = Starts(fits.starts, fits.starts)
+        starts, message = Starts(fits.starts, fits.starts), message_of(None)
         endings = [
-            Ending(point, free, True, message_of(None), iterations, evaluations, starts)
+            Ending(point, free, True, message, iterations, evaluations, starts)
             for point, iterations, evaluations in zip(fits.points, fits.iterations.tolist(), fits.evaluations.tolist())
         ]
         told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=names)
-        for place, name in enumerate(names):
-            if fits.converged[place]:
-                solved = Solved(endings[place], fits.rows, fits.statistics, place)
-                found[name] = Concluded(told[place], solved)
-                if request.profile:
-                    found[name] = _told(question, request, problem.with_rows(enough[name]), solved, name, search.watch)
+        for place in np.flatnonzero(fits.converged).tolist():
+            name, solved = names[place], Solved(endings[place], fits.rows, fits.statistics, place)
+            found[name] = Concluded(told[place], solved)
+            if request.profile:
+                found[name] = _told(question, request, problem.with_rows(enough[name]), solved, name, search.watch)
     return found
