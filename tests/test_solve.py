@@ -301,3 +301,41 @@ def test_a_root_of_high_order_is_no_stretch(run):
     found = run("solve", "(x - 1)**30 = 0", "x=0..2", "--all", "--json").json
     assert [root["point"]["x"] for root in found["roots"]] == [1.0]
     assert run("solve", "x**2*1e-300 = 0", "x=0..2", "--json").json["roots"][0]["point"] == {"x": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("equation", "root"),
+    [
+        ("x**2 = 1e300", 1e150),
+        ("1/x = 1e-300", 1e300),
+        ("log(x) = 500", math.exp(500)),
+        ("exp(-x) = 1e-250", 250 * math.log(10)),
+        ("x**2 = 1e-300", 1e-150),
+        ("(x - 2)**3 = 0", 2.0),
+    ],
+)
+def test_roots_that_are_far_from_their_start(run, equation, root):
+    found = run("solve", equation, "x~1", "--json")
+    assert found.status == 0
+    assert found.json["roots"][0]["point"]["x"] == pytest.approx(root, rel=1e-13)
+
+
+def test_what_rounding_leaves_of_values_is_no_root(run):
+    found = run("solve", "sin(x*y) = 0.5; x + y = 3", "x~1", "y~1", "--json")
+    assert (found.status, found.json["roots"][0]["residual"] < 1e-9) == (0, True)
+    # So far away is 1 - tanh(x) exactly 0 that the start is at 0 beside it.
+    assert run("solve", "tanh(x) = 1", "x~1", "--json").status == 1
+
+
+@pytest.mark.parametrize("words", [["--all"], []])
+@pytest.mark.parametrize(
+    ("equation", "root"), [("sqrt(x) = 0", 0.0), ("sqrt(x**2 - 2) = 0", math.sqrt(2.0)), ("sqrt(x) = 1e-4", 1e-8)]
+)
+def test_a_root_where_values_begin(run, equation, root, words):
+    found = run("solve", equation, "x=-1..2", *words, "--json")
+    assert [r["point"]["x"] for r in found.json["roots"]] == pytest.approx([root], rel=1e-12)
+
+
+def test_what_begins_above_0_has_no_root(run):
+    assert run("solve", "sqrt(x - 1) + 5 = 0", "x=0..2").status == 1
+    assert run("solve", "sqrt(x - 1) + 5 = 0", "x=0..2", "--all", "--json").json["roots"] == []

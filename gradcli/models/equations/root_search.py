@@ -7,22 +7,29 @@ Methods for Nonlinear Problems, 2004, section 3.3), so that neither the scales o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.models.equations.far_roots import far_zeros
+from gradcli.models.equations.sign_changes import ScalarEquation
 from gradcli.models.equations.systems import System
 from gradcli.models.equations.zeros import Range, Zeros, zeros_around
 from gradcli.models.results import Iteration, Watcher
 
 _MOST_STEPS = 100
-_SMALLEST_DAMPING = 1e-8
+# The least share of a step, and that where longer ones lead to no numbers.
+_SMALLEST_DAMPING, _LEAST_DAMPING = 1e-8, 1e-300
 # A step, beside the sizes of unknowns, behind which a point is a root, and how often it is then improved.
 _SMALL_STEP = 1e-9
 _MOST_POLISHING = 6
 # What residuals are beside those nearby at a root where the Jacobian is singular, and where "nearby" is.
 _TOUCHING = 1e-13
 _NEARBY = 0.1
+# By which share of their changes nearby residuals at a root may change where unknowns do by a unit in the last place.
+_EPSILON, _ROUNDING = 2.0**-52, 0.1
+# How near to a point with a singular Jacobian, beside it or its start, a root is the same.
+_CLOSE = 1e-4
 # The least singular value of a Jacobian, beside how the equations change nearby, that is not taken for 0.
 _SINGULAR = 1e-5
 # What is smaller may be what has become too small for a float.
@@ -56,18 +63,46 @@ def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: Non
     best: Candidate | None = None
     with arrays.quiet():
         for point in _starts(start, seed):
-            for method in (_by_newton, _by_hybrid, _by_least_squares):
+            for method in _METHODS:
                 found = judged(system, _polished(system, method(system, point, watch)), start)
                 if found.is_root:
-                    return found
+                    return _sharpened(system, found, start) if found.is_singular else found
                 if best is None or found.residual < best.residual or best.residual != best.residual:
                     best = found
+            if point is start:
+                far = next(_far(system, start), None)
+                if far is not None:
+                    return far
     assert best is not None
     return best
 
 
-def judged(system: System, point: Any, start: Any) -> Candidate:
-    """What a point is."""
+def _far(system: System, start: Any) -> Iterator[Candidate]:
+    """The roots of one equation in one unknown anywhere among the floats, where signs change or a value is 0."""
+    if [*system.packing.shapes.values()] == [()]:
+        for zero in far_zeros(ScalarEquation(system), float(start[0])):
+            point = arrays.numpy_namespace().asarray([zero.point])
+            found = judged(system, point, point, zero.changes_sign)
+            if found.is_root and (zero.changes_sign or not found.is_singular):
+                yield found
+
+
+def _sharpened(system: System, found: Candidate, start: Any) -> Candidate:
+    """The root next to a point at which the Jacobian is singular where signs change there, which has more digits, or is
+    one at which it is not."""
+    if [*system.packing.shapes.values()] != [()]:
+        return found
+    near = _CLOSE * float(max(abs(found.point[0]), abs(start[0])))
+    zero = next(far_zeros(ScalarEquation(system), float(found.point[0])), None)
+    if zero is None or abs(zero.point - found.point[0]) > near:
+        return found
+    point = arrays.numpy_namespace().asarray([zero.point])
+    beside = judged(system, point, point if zero.changes_sign else start, zero.changes_sign)
+    return beside if beside.is_root else found
+
+
+def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -> Candidate:
+    """What a point is; where signs are known to change, it does not matter how small the residuals are nearby."""
     xp = arrays.numpy_namespace()
     residuals = system.residual(point)
     residual = float(xp.max(xp.abs(residuals)))
@@ -80,17 +115,22 @@ def judged(system: System, point: Any, start: Any) -> Candidate:
     # What overflows has no singular values.
     singular = not xp.all(xp.isfinite(scaled)) or bool(xp.linalg.svd(scaled, compute_uv=False)[-1] < _SINGULAR)
     touches = bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes))
-    if touches and residual < _NOTHING:
+    if touches and residual < _NOTHING and not changes_sign:
         reach = xp.maximum(xp.abs(point), xp.abs(start))
         directions = [_open_direction(scaled)] if singular else xp.eye(len(point))[:_MOST_DIRECTIONS]
         lines = [_zeros_along(system, point, each * xp.where(reach > 0.0, reach, 1.0)) for each in directions]
-        if any(zeros is not None and zeros.rounded for zeros in lines):
+        # A point that is far from the start is so in many powers of 2.
+        from_start = _zeros_between(system, start, point)
+        if any(zeros is not None and zeros.rounded for zeros in [from_start, *lines]):
             return Candidate(point, residuals, residual, False, singular, is_rounded=True)
         if singular:
             isolated = lines[0] is not None and lines[0].is_point
             return Candidate(point, residuals, residual, True, True, is_isolated=isolated)
     if singular:
         return Candidate(point, residuals, residual, touches, True)
+    if xp.any(xp.abs(jacobian) @ xp.abs(point) * _EPSILON > _ROUNDING * changes):
+        # Of the values there is nothing left but rounding errors.
+        return Candidate(point, residuals, residual, False)
     step = _solved(jacobian, -residuals)
     # A root at 0 has rounding errors that are not small beside it.
     is_rounding = touches and _norm(step / sizes) <= _SMALL_STEP
@@ -117,6 +157,19 @@ def _zeros_along(system: System, point: Any, direction: Any) -> Zeros | None:
     if low is None and high is None:
         return None
     return zeros_around(value, 0.0, 0.0, low, high, Range(1.0, max(ends, default=0.0)))
+
+
+def _zeros_between(system: System, start: Any, point: Any) -> Zeros | None:
+    """Where all residuals are 0 on the way from a start to a root; None where they are at the start."""
+    xp = arrays.numpy_namespace()
+
+    def value(share: float) -> float:
+        return float(xp.max(xp.abs(system.residual(start + share * (point - start)))))
+
+    at_start = value(0.0)
+    if not 0.0 < at_start < math.inf or value(1.0):
+        return None
+    return zeros_around(value, 1.0, 1.0, _LEAST_DAMPING, None, Range(1.0, at_start))
 
 
 def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
@@ -149,9 +202,6 @@ def _starts(start: Any, seed: int) -> Iterator[Any]:
         yield start + spread * sizes * generator.uniform(-1.0, 1.0, len(start))
 
 
-Method = Callable[[System, Any, Watcher], Any]
-
-
 def _by_newton(system: System, start: Any, watch: Watcher) -> Any:
     xp = arrays.numpy_namespace()
     point, residuals = start, system.residual(start)
@@ -170,7 +220,8 @@ def _by_newton(system: System, start: Any, watch: Watcher) -> Any:
             if xp.all(xp.isfinite(found)) and _norm(_solved(jacobian, found) / sizes) <= (1.0 - damping / 4.0) * size:
                 break
             damping /= 2.0
-            if damping < _SMALLEST_DAMPING:
+            # Behind a step that is too long there may be no numbers.
+            if damping < (_SMALLEST_DAMPING if xp.all(xp.isfinite(found)) else _LEAST_DAMPING):
                 return point
         point, residuals = tried, found
         if size <= _SMALL_STEP or not xp.any(residuals):
@@ -198,6 +249,9 @@ def _by_scipy(system: System, start: Any, method: str) -> Any:
         # It met nan.
         return start
     return found if xp.all(xp.isfinite(found)) else start
+
+
+_METHODS: Sequence[Callable[[System, Any, Watcher], Any]] = (_by_newton, _by_hybrid, _by_least_squares)
 
 
 def _polished(system: System, point: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.models.equations.systems import System
-from gradcli.models.equations.zeros import Range, Zeros, middle, zeros_around
+from gradcli.models.equations.zeros import Range, Zeros, last_point, middle, zeros_around
 
 # Points at which signs are looked at.
 _SAMPLES = 2_001
@@ -49,27 +49,34 @@ class ScalarEquation:
         xp = arrays.numpy_namespace()
         return float(self.system.jacobian(xp.asarray([x]))[0, 0])
 
-    def sampled(self, low: float, high: float) -> tuple[Any, Any, Any]:
-        """Points, and the values and slopes there."""
+    def sampled(self, points: Any) -> tuple[Any, Any]:
+        """The values and slopes at points [n]."""
         xp = arrays.numpy_namespace()
-        points = xp.linspace(low, high, _SAMPLES)
         try:
             values, found = self.system.program.value_and_grad(
                 {**self.system.constants, self.name: points}, [self.name], rows=[self.name]
             )
             slopes = xp.zeros(len(points)) if found[self.name] is None else xp.ravel(found[self.name])
-            return points, xp.ravel(values), slopes
+            return xp.ravel(values), slopes
         except LimitError:
             raise
         except GradcliError:
             # Somewhere there is no value.
-            return points, xp.asarray([*map(self.value, points)]), xp.asarray([*map(self.slope, points)])
+            return xp.asarray([*map(self.value, points)]), xp.asarray([*map(self.slope, points)])
 
 
 def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
     """Where the sign changes between two numbers. Raises EvaluationError where it does not."""
     with arrays.quiet():
         ends = curve.value(low), curve.value(high)
+        if math.isnan(ends[0]) != math.isnan(ends[1]):
+            # The bracket ends where the values do.
+            inside, outside = (high, low) if math.isnan(ends[0]) else (low, high)
+            edge = _edge(curve, inside, outside)
+            if _is_root_at_edge(curve, edge, inside):
+                return Crossing(edge, "root")
+            low, high = sorted((inside, edge))
+            ends = curve.value(low), curve.value(high)
         if math.isnan(ends[0]) or math.isnan(ends[1]) or _are_opposite(ends[0], -ends[1]):
             raise EvaluationError(
                 f"there is no change of sign between {curve.name}={low:g} and {curve.name}={high:g}: "
@@ -80,20 +87,46 @@ def root_between(curve: ScalarEquation, low: float, high: float) -> Crossing:
             )
         if ends[0] == 0.0:
             return _at_end(curve, low, high)
-        return _at_end(curve, high, low) if ends[1] == 0.0 else _between(curve, low, high, *ends)
+        return _at_end(curve, high, low) if ends[1] == 0.0 else change_of_sign(curve, low, high, *ends)
 
 
 def all_crossings(curve: ScalarEquation, low: float, high: float) -> list[Crossing]:
     """Every change of sign that points of a range show, and every touch of 0 between them."""
     with arrays.quiet():
-        points, values, slopes = curve.sampled(low, high)
-        found = [*_zeros(curve, points, values)]
+        points, values, slopes, found = _with_edges(curve, arrays.numpy_namespace().linspace(low, high, _SAMPLES))
+        found += _zeros(curve, points, values)
         for (a, fa, da), (b, fb, db) in pairwise(zip(points.tolist(), values.tolist(), slopes.tolist())):
             if _are_opposite(fa, fb):
-                found.append(_between(curve, a, b, fa, fb))
+                found.append(change_of_sign(curve, a, b, fa, fb))
             elif _are_opposite(fa, -fb) and _are_opposite(fa, da) and _are_opposite(fb, -db):
                 found += _turning(curve, (a, fa), (b, fb))
         return sorted(set(found), key=lambda crossing: crossing.point)
+
+
+def _with_edges(curve: ScalarEquation, points: Any) -> tuple[Any, Any, Any, list[Crossing]]:
+    """Points with those between them where values begin or end, the values and slopes there, and the roots among those."""
+    xp = arrays.numpy_namespace()
+    values, slopes = curve.sampled(points)
+    ends = xp.flatnonzero(xp.diff(xp.isnan(values).astype(int)))
+    pairs = [(points[n], points[n + 1]) if xp.isnan(values[n + 1]) else (points[n + 1], points[n]) for n in ends]
+    edges = [(_edge(curve, float(inside), float(outside)), float(inside)) for inside, outside in pairs]
+    new = [edge for edge, _ in edges]
+    values = xp.insert(values, ends + 1, [*map(curve.value, new)])
+    slopes = xp.insert(slopes, ends + 1, [*map(curve.slope, new)])
+    roots = [Crossing(edge, "root") for edge, inside in edges if _is_root_at_edge(curve, edge, inside)]
+    return xp.insert(points, ends + 1, new), values, slopes, roots
+
+
+def _edge(curve: ScalarEquation, inside: float, outside: float) -> float:
+    """The last point with a value on the way from one with to one without."""
+    return last_point(lambda x: not math.isnan(curve.value(x)), inside, outside)
+
+
+def _is_root_at_edge(curve: ScalarEquation, edge: float, inside: float) -> bool:
+    """Whether there is a root less than a float beyond a point where values end, as of `sqrt(x**2 - 2)`: values nearby
+    are so much larger."""
+    value, beside = curve.value(edge), curve.value(edge + math.copysign(_ULPS * math.ulp(edge), inside - edge))
+    return value != 0.0 and abs(beside - value) >= abs(value) and not _are_opposite(value, beside)
 
 
 def _zeros(curve: ScalarEquation, points: Any, values: Any) -> Iterator[Crossing]:
@@ -147,13 +180,13 @@ def _turning(curve: ScalarEquation, left: tuple[float, float], right: tuple[floa
     turn = min(inner, outer, key=lambda x: abs(curve.value(x)))
     value = curve.value(turn)
     if _are_opposite(value, fa):
-        yield _between(curve, a, turn, fa, value)
-        yield _between(curve, turn, b, value, fb)
+        yield change_of_sign(curve, a, turn, fa, value)
+        yield change_of_sign(curve, turn, b, value, fb)
     elif abs(value) <= _TOUCHING * _EPSILON * max(abs(fa), abs(fb)):
         yield Crossing(turn, "double root")
 
 
-def _between(curve: ScalarEquation, low: float, high: float, at_low: float, at_high: float) -> Crossing:
+def change_of_sign(curve: ScalarEquation, low: float, high: float, at_low: float, at_high: float) -> Crossing:
     """Where the sign changes, by Newton steps where these stay in the bracket and make it smaller by half, else by
     halving it, down to neighbouring floats."""
     largest = max((abs(end) for end in (at_low, at_high) if math.isfinite(end)), default=0.0)

@@ -15,7 +15,7 @@ _NARROW = 1e-3
 _BESIDE, _ULPS = 1e-9, 8.0
 # Values below these, beside others and beside 1, may be rounded to 0. Those that are less than `_GROWTH` times as large
 # at a distance that is `_FURTHER` times as great do not grow as from a root, but as `exp(-x)` and `1 - tanh(x)` do.
-_ROUNDED, _TINY = 1e-14, 1e-280
+_ROUNDED, _TINY = 1e-13, 1e-280
 _FURTHER, _GROWTH = 100.0, 10.0
 # How much greater values are at 10 times the width of a stretch than at one, if they grow from a root in it.
 _ROOT_GROWTH = 5.0
@@ -45,7 +45,10 @@ class Range(NamedTuple):
 def zeros_around(value: Curve, first: float, last: float, low: float | None, high: float | None, among: Range) -> Zeros:
     """What is 0 around two points, which may be one, between which values are: as far as `low` and `high`, where they are
     not, or as the points where these are None."""
-    left, right = (None if other is None else _edge(value, zero, other) for zero, other in ((first, low), (last, high)))
+    left, right = (
+        None if other is None else last_point(lambda x: value(x) == 0.0, zero, other)
+        for zero, other in ((first, low), (last, high))
+    )
     begin, end = (first if left is None else left), (last if right is None else right)
     is_narrow = end - begin <= _NARROW * among.width
     if is_narrow and left is not None and right is not None:
@@ -57,14 +60,13 @@ def zeros_around(value: Curve, first: float, last: float, low: float | None, hig
     return Zeros(begin, end, rounded)
 
 
-def _edge(value: Curve, zero: float, other: float) -> float:
-    """The last point towards another at which a value is 0."""
-    inside, outside = zero, other
+def last_point(holds: Callable[[float], bool], inside: float, outside: float) -> float:
+    """The last point on the way from one where something holds to one where it does not, at which it does."""
     for _ in range(_MOST_HALVINGS):
         tried = middle(min(inside, outside), max(inside, outside))
         if tried in (inside, outside):
             break
-        if value(tried) == 0.0:
+        if holds(tried):
             inside = tried
         else:
             outside = tried
