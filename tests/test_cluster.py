@@ -49,13 +49,13 @@ class Pool:
         self.cancelled: list[Any] = []
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        if function is workers.compute:
+        if arguments[1] == "map":
             self.given += 1
         return self._executor.submit(self._run, self.given, function, arguments)
 
     def _run(self, number: int, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-        if function is workers.compute:
-            self._before(number, os.path.basename(arguments[-1]))
+        if arguments[1] == "map":
+            self._before(number, os.path.basename(arguments[2]["target"]))
         # All that travels is plain.
         return json.loads(json.dumps(function(*json.loads(json.dumps(arguments)))))
 

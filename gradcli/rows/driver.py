@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 Key = TypeVar("Key")
 # Tasks that are given out at a time, and the bytes of all that they are told, which whoever gives them out holds.
@@ -23,8 +23,9 @@ class Future(Protocol):
 class Pool(Protocol):
     """Workers, wherever they are.
 
-    `check` is called where no task ends for a while, and raises the GradcliError that says why none will. `deaths` says how many of them died of a task whose future raises an error, and raises the GradcliError that ends
-    the run where it was something else.
+    `check` is called where no task ends for a while, and raises the GradcliError that says why none will. `deaths` says
+    how many of them died of a task whose future raises an error, and raises the GradcliError that ends the run where it
+    was something else.
     """
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future: ...
@@ -39,40 +40,55 @@ class Died(NamedTuple):
     workers: int
 
 
-def done(
-    pool: Pool, function: Callable[..., Any], tasks: Mapping[Key, Sequence[Any]], retries: int, size: int = 0
-) -> Generator[tuple[Key, Any]]:
-    """What `function` returns for the arguments of each task, or that workers died of it, in the order in which they end.
+class Tasks(NamedTuple, Generic[Key]):
+    """What is to be done for each of the `keys`: `function` is called with the `arguments` of a key, which are made when
+    it is given out; whoever gives it out holds about `size` bytes of one as long as it runs."""
 
-    A task whose worker died is given to another, `retries` times. One is told about `size` bytes. What is still running
-    when nobody asks any more is cancelled.
+    function: Callable[..., Any]
+    keys: Iterable[Key]
+    arguments: Callable[[Key], Sequence[Any]]
+    size: Callable[[Key], int]
+
+
+def done(pool: Pool, tasks: Tasks[Key], retries: int) -> Generator[tuple[Key, Any]]:
+    """What comes of each task, or that workers died of it, in the order in which they end.
+
+    A task whose worker died is given to another, `retries` times. What is still running when nobody asks any more is
+    cancelled.
     """
     ended: SimpleQueue[Any] = SimpleQueue()
-    most = max(1, min(_MOST_TASKS, _MOST_BYTES // max(size, 1)))
-    left = [*tasks.items()][::-1]
-    deaths = dict.fromkeys(tasks, 0)
-    running: dict[Any, Any] = {}
+    left = [*tasks.keys][::-1]
+    deaths = dict.fromkeys(left, 0)
+    running: dict[Any, Key] = {}
+    held = 0
 
     try:
         while left or running:
-            while left and len(running) < most:
-                key, arguments = left.pop()
-                future = pool.submit(function, *arguments)
+            while left and _fits(tasks.size(left[-1]), len(running), held):
+                key = left.pop()
+                held += tasks.size(key)
+                future = pool.submit(tasks.function, *tasks.arguments(key))
                 running[future] = key
                 future.add_done_callback(ended.put)
             future = _next(ended, pool)
             key = running.pop(future)
+            held -= tasks.size(key)
             try:
                 result = future.result()
             except Exception as error:
                 deaths[key] += pool.deaths(error)
                 if deaths[key] <= retries:
-                    left.append((key, tasks[key]))
+                    left.append(key)
                     continue
                 result = Died(deaths[key])
             yield key, result
     finally:
         pool.cancel([*running])
+
+
+def _fits(size: int, running: int, held: int) -> bool:
+    """Whether a task may be given out beside those that are."""
+    return not running or (running < _MOST_TASKS and held + size <= _MOST_BYTES)
 
 
 def _next(ended: SimpleQueue[Any], pool: Pool) -> Any:

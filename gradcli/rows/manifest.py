@@ -14,7 +14,8 @@ from gradcli.errors import BindingError, GradcliError, UsageError
 from gradcli.io import json_text, output, system
 from gradcli.rows.sources import is_url
 
-NAME = "gradcli-map.json"
+# What the file is called, and how those of parts begin.
+_NAME = "gradcli-{}.json"
 PREFIX = "part-"
 # Of what is written. A later gradcli may add keys to the same schema, and reads all earlier ones.
 _SCHEMA = 1
@@ -36,9 +37,10 @@ class Input(NamedTuple):
 
 class Part(NamedTuple):
     """Rows of the input with the number `input`: its bytes, or the rows of a Parquet file, from `start` to before `end`;
-    all of it where these are None."""
+    all of it where these are None. Where `input` is None, the groups from `start` to before `end` of all inputs, which
+    are one table then."""
 
-    input: int
+    input: int | None
     start: int | None
     end: int | None
 
@@ -54,33 +56,34 @@ def found(path: str) -> Input:
 
 
 class Manifest:
-    """The parts of a run in a directory, and what came of each.
+    """The parts of a run of a `command` in a directory, and what came of each.
 
     `job` says what is computed, as `json` writes it. What came of a part is None as long as it is to be done, else its
     numbers, or why it failed under `error`.
     """
 
     def __init__(
-        self, directory: str, version: str, job: Mapping[str, Any], inputs: Sequence[Input], part_bytes: int
+        self, directory: str, command: str, version: str, job: Mapping[str, Any], inputs: Sequence[Input]
     ) -> None:
         self.directory = directory
+        self.job = job
         self.inputs = inputs
-        self.part_bytes = part_bytes
         self.parts: list[Part] = []
         self.results: list[dict[str, Any] | None] = []
-        self._head = {"schema": _SCHEMA, "version": version, **job, "part_bytes": part_bytes}
+        self._command = command
+        self._head = {"schema": _SCHEMA, "version": version, **job}
         self._formats: list[str] = []
         self._lines: list[str] = []
         self._written = self._taken = 0.0
 
     @property
     def file(self) -> str:
-        return os.path.join(self.directory, NAME)
+        return _path(self.directory, self._command)
 
     def divide(
         self, parts: Iterable[Part], formats: Iterable[str], results: Iterable[dict[str, Any] | None] = ()
     ) -> None:
-        """Take the parts into which the inputs are cut; `formats` has that of the parts of each input."""
+        """Take the parts into which the inputs are cut; `formats` has that of the parts of each input, or of all."""
         self.parts, self._formats = [*parts], [*formats]
         self.results = [*results] or [None] * len(self.parts)
         self._lines = [self._line(part) for part in range(len(self.parts))]
@@ -93,7 +96,7 @@ class Manifest:
     def name(self, part: int) -> str:
         """That of the file of a part."""
         digits = max(5, len(str(len(self.parts) - 1)))
-        return f"{PREFIX}{part:0{digits}}.{self._formats[self.parts[part].input]}"
+        return f"{PREFIX}{part:0{digits}}.{self._formats[self.parts[part].input or 0]}"
 
     def path(self, part: int) -> str:
         return os.path.join(self.directory, self.name(part))
@@ -181,9 +184,14 @@ def _state(result: Mapping[str, Any] | None) -> str:
     return _WAITING if result is None else _FAILED if "error" in result else _DONE
 
 
-def left(directory: str) -> Mapping[str, Any] | None:
-    """What a run left in a directory, None where there was none. Raises UsageError for what cannot be read as that."""
-    path = os.path.join(directory, NAME)
+def _path(directory: str, command: str) -> str:
+    return os.path.join(directory, _NAME.format(command))
+
+
+def left(directory: str, command: str) -> Mapping[str, Any] | None:
+    """What a run of a command left in a directory, None where there was none. Raises UsageError for what cannot be read
+    as that."""
+    path = _path(directory, command)
     if not system.exists(path):
         return None
     try:

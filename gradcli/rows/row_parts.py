@@ -1,0 +1,125 @@
+"""The rows of tables as work in parts, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from gradcli.errors import GradcliError
+from gradcli.io import json_text
+from gradcli.rows import workers
+from gradcli.rows.cluster import Tell, check_same
+from gradcli.rows.failures import Failure
+from gradcli.rows.job import Job
+from gradcli.rows.manifest import Manifest, Part
+from gradcli.rows.pipeline import Odd, Report
+from gradcli.rows.plan import of_plain
+from gradcli.rows.spread import Shapes
+
+PART_BYTES = 2**26
+_COUNTS = ("rows_in", "rows_out", "missing", "failed", "nonfinite")
+
+
+class RowWork:
+    """`job` for the files at `paths`, in parts of `part_bytes` (see `cluster.Work`)."""
+
+    command = "map"
+    relief = "--part-bytes makes the parts smaller"
+
+    def __init__(self, job: Job, paths: Sequence[str], shapes: Shapes | None, part_bytes: int | None) -> None:
+        self.paths = paths
+        self._job = job.as_json()
+        self._shapes = shapes
+        self._part_bytes = part_bytes
+
+    @cached_property
+    def _size(self) -> int:
+        return len(json_text.dumps(self._job))
+
+    def described(self, earlier: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """The job, with the size of the parts."""
+        return {**self._job, "part_bytes": self._part_bytes or (earlier or {}).get("part_bytes", PART_BYTES)}
+
+    def divided(self, begun: Manifest, tell: Tell) -> tuple[Sequence[Part], Sequence[str]]:
+        """The parts of each file. One that cannot be cut is a part: why it cannot be read is told with that."""
+        part_bytes = begun.job["part_bytes"]
+        numbers = range(len(begun.inputs))
+        told = dict(tell("divide", numbers, lambda number: self._of(begun, number) | {"part_bytes": part_bytes}))
+        parts = [Part(number, *bounds) for number in numbers for bounds in told[number].get("parts", [(None, None)])]
+        return parts, [told[number].get("format", "csv") for number in numbers]
+
+    def task(self, begun: Manifest, part: int) -> dict[str, Any]:
+        """Which rows of which file, and what becomes of them."""
+        input, start, end = begun.parts[part]
+        about = {"start": start, "end": end, "shapes": self._shapes, "target": begun.path(part)}
+        return self._of(begun, input or 0) | about
+
+    def _of(self, begun: Manifest, number: int) -> dict[str, Any]:
+        return {"job": self._job, "path": begun.inputs[number].path, "size": begun.inputs[number].size}
+
+    def size(self, _part: Part) -> int:
+        """That of the job, as of all of them."""
+        return self._size
+
+    def check(self, done: Manifest) -> None:
+        """Raise GradcliError where a file is another by now: workers read them as long as the run goes on."""
+        check_same(done)
+
+
+def report(done: Manifest, names: Sequence[str], dtype: str) -> Report:
+    """What became of all rows that were computed, in numbers of a dtype; `names` are those of the inputs, as a user knows
+    them."""
+    total = Report()
+    for _, result, place in _placed(done, names):
+        if "error" not in result:
+            counts = {name: result[name] for name in _COUNTS}
+            failure, odd = result["first_failure"], result["first_nonfinite"]
+            total = total.plus(
+                Report(
+                    **counts,
+                    first_failure=failure and Failure(**place.of(failure)),
+                    first_nonfinite=odd and Odd(**place.of(odd))._replace(inputs=of_plain(odd["inputs"], dtype)),
+                    lost=tuple(result["lost"]),
+                )
+            )
+    return total
+
+
+def failures(done: Manifest, names: Sequence[str]) -> Iterator[tuple[str, GradcliError]]:
+    """The names of the files of parts that are missing, and why."""
+    for part, result, place in _placed(done, names):
+        if "error" not in result:
+            continue
+        error = result["error"]
+        if "row" in error:
+            yield done.name(part), Failure(**place.of(error)).error(with_source=True)
+        else:
+            path = done.inputs[done.parts[part].input or 0].path
+            yield done.name(part), workers.error_of(error, "" if path in error["message"] else f"{place.table}: ")
+
+
+class _Place(NamedTuple):
+    """Where a part begins: behind so many rows of what `table` says."""
+
+    table: str
+    rows: int
+
+    def of(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """What is told of a row of the part, with its number and its table."""
+        return {**row, "row": self.rows + row["row"], "source": self.table}
+
+
+def _placed(done: Manifest, names: Sequence[str]) -> Iterator[tuple[int, dict[str, Any], _Place]]:
+    """The parts that were computed, or failed, what came of them, and where they begin."""
+    place = _Place("", 0)
+    for part, (where, result) in enumerate(zip(done.parts, done.results)):
+        if not where.start:
+            place = _Place(names[where.input or 0], 0)
+        if result is not None:
+            yield part, result, place
+        if result is None or "rows_in" not in result:
+            # Nobody knows how many rows that was.
+            place = _Place(f"{names[where.input or 0]} behind {done.name(part)}", 0)
+        else:
+            place = place._replace(rows=place.rows + result["rows_in"])

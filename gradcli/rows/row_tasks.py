@@ -1,0 +1,67 @@
+"""The tasks of a worker for the rows of tables: to cut a file into parts, and to compute one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import IO, Any
+
+from gradcli.errors import GradcliError
+from gradcli.io import output, system
+from gradcli.rows import parts
+from gradcli.rows.failures import RowError
+from gradcli.rows.job import Job
+from gradcli.rows.opening import open_table
+from gradcli.rows.pipeline import Report, run_rows
+from gradcli.rows.plan import plain, planned
+from gradcli.rows.reading import Chosen, Range, Reader
+from gradcli.rows.workers import SAME_FILES
+
+
+def divide(task: Mapping[str, Any]) -> dict[str, Any]:
+    """The format of the file at `path` and, under `parts`, where it is cut into parts of about `part_bytes`."""
+    _check_size(task)
+    job = Job.of_json(task["job"])
+    format, found = parts.divided(task["path"], job.reading, task["part_bytes"])
+    return {"format": job.to or format, "parts": [(None, None) if part is None else part for part in found]}
+
+
+def compute(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the results of a part of the file at `path`, from `start` to before `end`, to the file `target`, and tell the
+    numbers of its rows and its bytes."""
+    _check_size(task)
+    job, path, target = Job.of_json(task["job"]), task["path"], task["target"]
+    bounds = None if task["start"] is None else Range(task["start"], task["end"])
+    try:
+        with closing(open_table(path, job.reading, bounds)) as reader:
+            report = _written(job, reader, task["shapes"], target)
+    except RowError as error:
+        with closing(open_table(path, job.reading, bounds)) as reader:
+            rows = sum(piece.block().rows for piece in reader.pieces(Chosen(())))
+        return {"error": error.failure._asdict(), "rows_in": rows}
+    failure, odd = report.first_failure, report.first_nonfinite
+    return report._asdict() | {
+        "first_failure": None if failure is None else failure._asdict(),
+        "first_nonfinite": None if odd is None else odd._asdict() | {"inputs": plain(odd.inputs)},
+        "bytes": system.status(target).st_size,
+    }
+
+
+def _check_size(task: Mapping[str, Any]) -> None:
+    """Raise GradcliError where the file is not as long as who asks has it."""
+    path, size = task["path"], task["size"]
+    there = size if size is None else system.status(path).st_size
+    if there != size:
+        raise GradcliError(f"{path!r} has {there} bytes, and had {size}", hint=SAME_FILES)
+
+
+def _written(job: Job, reader: Reader, shapes: Mapping[str, Sequence[int]] | None, target: str) -> Report:
+    plan = planned(job.asked, reader.columns)
+    settled = None if shapes is None else {key: tuple(shape) for key, shape in shapes.items()}
+    reports = []
+
+    def write(stream: IO[bytes]) -> None:
+        reports.append(run_rows([reader], plan, job.to or reader.format, stream, job.policy, threads=1, shapes=settled))
+
+    output.write_atomically(target, write)
+    return reports[0]
