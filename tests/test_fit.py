@@ -70,6 +70,8 @@ def test_no_start_is_needed(name):
     [
         ("a*exp(-(x - m)**2/(2*s**2)) + c", {"a": 5, "m": 42, "s": 3, "c": 1}, np.linspace(0, 100, 100)),
         ("a*sin(w*x + p) + c", {"a": 2, "w": 12, "p": 1, "c": 10}, np.linspace(0, 6, 90)),
+        ("a*sin(2*pi*f*x + p)", {"a": 2, "f": 50, "p": 0.6}, np.linspace(0, 1, 300)),
+        ("a*exp(-(x - m)**2/(2*s**2)) + c", {"a": 5, "m": 1200043, "s": 6, "c": 1}, np.linspace(1.2e6, 1.2001e6, 80)),
         ("A*exp(-E/(8.314*x))", {"A": 3e7, "E": 52_000}, np.linspace(280, 400, 30)),
         # Names that are functions elsewhere.
         ("gamma*x/(t + x)", {"gamma": 212, "t": 0.064}, np.geomspace(0.02, 1.1, 20)),
@@ -80,6 +82,43 @@ def test_starts_are_found_at_the_scales_of_the_data(model, true, x):
     fit = gradcli.fit(f"y ~ {model}", {"x": x, "y": y})
     assert fit.converged
     assert fit.rss < 1e-20 * np.sum(y**2)
+
+
+def test_a_poor_minimum_is_left_for_one_that_is_far_better():
+    conc = [0.02, 0.02, 0.06, 0.06, 0.11, 0.11, 0.22, 0.22, 0.56, 0.56, 1.1, 1.1]
+    rate = [76, 47, 97, 107, 123, 139, 159, 152, 191, 201, 207, 200]
+    # From here the search comes to a pole between the concentrations.
+    fit = gradcli.fit("rate ~ V*conc/(K + conc)", {"conc": conc, "rate": rate}, V=1, K=1)
+    assert fit.converged
+    assert fit.estimates["K"].value == pytest.approx(6.412128e-2, rel=1e-6)
+    assert any("from the start that was given the search came to a minimum with" in text for text in fit.warnings)
+    groups = gradcli.fit(
+        "rate ~ V*conc/(K + conc)", {"conc": conc * 2, "rate": rate * 2, "g": [1] * 12 + [2] * 12}, by="g", V=1, K=1
+    )
+    assert [group.estimates["K"].value for group in groups] == pytest.approx([fit.estimates["K"].value] * 2)
+
+
+@pytest.mark.parametrize(
+    ("family", "model", "d", "y"),
+    [
+        # Separated events, and a group of counts that are all 0.
+        ("binomial", "1/(1 + exp(-(a + b*d)))", [1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 1, 1]),
+        ("poisson", "exp(a + b*d)", [0, 0, 0, 1, 1, 1], [3, 2, 1, 0, 0, 0]),
+    ],
+)
+def test_a_likelihood_without_a_maximum_is_a_failure(family, model, d, y):
+    for start in (None, {"a": 0, "b": 0}):
+        fit = gradcli.fit(f"y ~ {model}", {"d": d, "y": y}, start, family=family)
+        assert fit.message == (
+            "not converged: the likelihood rises without end as some of the fitted means go to the ends of their range"
+        )
+
+
+def test_second_derivatives_that_overflow_are_no_minimum():
+    data = {"x": np.arange(6.0), "y": [0, 0.1, 1, 0.3, 0.05, 0]}
+    fit = gradcli.fit("y ~ a*exp(-((x - m)*f)**2)", data, m=2, f=1e200)
+    assert fit.converged
+    assert fit.warnings[0].startswith("from the start that was given the search did not converge")
 
 
 def test_linear_parameters_need_no_start_and_one_search():
@@ -191,7 +230,7 @@ def test_exact_data_are_a_fit():
 def test_exact_data_are_a_fit_where_small_parts_of_parameters_count():
     x = np.linspace(0, 6, 25)
     data = {"x": x, "y": 2 * np.sin(7 * x + 1) + np.sin(4.1 * x)}
-    fit = gradcli.fit("y ~ a*sin(w*x + p) + b*sin(v*x + q)", data, starts=2)
+    fit = gradcli.fit("y ~ a*sin(w*x + p) + b*sin(v*x + q)", data, starts=3)
     assert fit.converged
     assert fit.rss < 1e-25
     assert not fit.warnings

@@ -27,10 +27,12 @@ def relative_offset(gradient_part: Any, rest: Any, parameters: int, dof: Any) ->
 
 def largest_offset(size: Any, rest: Any, dof: Any) -> Any:
     """The largest relative offset of a minimum: where residuals of length `rest` are rounding of the model's
-    values, whose `terms` have the root mean square `size`, both over the standard deviations, it is what that makes of it."""
+    values, whose `terms` have the root mean square `size`, both over the standard deviations, it is what that makes of it. That of
+    the parameters is the same way in all rows."""
     np = arrays.numpy_namespace()
+    root = np.sqrt(np.maximum(dof, 1))
     with np.errstate(all="ignore"):
-        return np.fmax(CONVERGED, ROUNDING * size / (np.abs(rest) / np.sqrt(np.maximum(dof, 1))))
+        return np.fmax(CONVERGED, ROUNDING * np.fmax(1, root / 4) * size / (np.abs(rest) / root))
 
 
 def terms(value: Any, first: Any, point: Any) -> Any:

@@ -23,6 +23,11 @@ _ROWS_OF_ONE, _ROWS_OF_MANY = 2**14, 2**11
 _MOST_STEPS, _LEAST_STEPS = 400, 100
 # The first steps, beside the points, from points that are found.
 REACH = 1.0
+# A minimum from a start that was given, which leaves more than this of the squares about the mean, is left for one that has
+# less than this of its cost.
+MUCH = 0.5
+# A part by which a mean does not change any more at a minimum.
+_MOVED = 1e-5
 # Points of which the lowest are brought to full precision, where several are tried.
 _POLISHED = 4
 
@@ -79,11 +84,13 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
         raise failure
     given = not np.isnan(start).any()
     found = _from_one(problem, point, projected, [way for way in WAYS if given or way.projected], search)
-    if found.reason is None:
+    if found.reason is None and (len(projected) == len(start) or not _is_poor(problem, found.best.point)):
         return _ending(found, [])
     try:
         others = _from_many(problem, np.full(len(start), np.nan), linear, search)
     except EvaluationError:
+        return _ending(found, [])
+    if found.reason is None and (others.reason is not None or others.best.cost > MUCH * found.best.cost):
         return _ending(found, [])
     both = others._replace(
         iterations=found.iterations + others.iterations,
@@ -93,7 +100,26 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
     if others.reason is not None and not others.best.cost < found.best.cost:
         return _ending(both._replace(best=found.best, reason=found.reason, agreed=0), [])
     warning = f"from the start that was given the search did not converge: {found.reason}"
+    if found.reason is None:
+        warning = (
+            f"from the start that was given the search came to a minimum with {found.best.cost / others.best.cost:.3g} "
+            f"times the cost: this one was found from {others.tried} others"
+        )
     return _ending(both, [warning, *_doubts(problem, others)])
+
+
+def _is_poor(problem: Problem, point: Any) -> bool:
+    """Whether a minimum leaves so much of the squares that the mean of the responses leaves, that there may be a far
+    better one; other families have one minimum more often."""
+    np = arrays.numpy_namespace()
+    if problem.known.family != "gaussian":
+        return False
+    value, _ = problem.rows(point)
+    weights = np.broadcast_to(np.asarray(problem.sigma, "float64"), value.shape) ** -2.0
+    mean = (weights * problem.response).sum() / weights.sum()
+    with np.errstate(all="ignore"):
+        left, of_mean = ((weights * (problem.response - other) ** 2).sum() for other in (value, mean))
+    return bool(left > MUCH * of_mean)
 
 
 def _doubts(problem: Problem, found: _Found) -> list[str]:
@@ -250,9 +276,20 @@ def _reason(problem: Problem, found: Polished) -> str | None:
         return "the data do not determine all parameters there"
     if not found.least_eigenvalue > 0:
         return "the Hessian is not positive definite there"
+    if problem.known.family != "gaussian" and _runs_on(value, first @ found.step, problem.known.family):
+        return "the likelihood rises without end as some of the fitted means go to the ends of their range"
     if found.offset <= CONVERGED:
         return None
     size = np.sqrt(np.mean((terms(value, first, found.point) / problem.sigma) ** 2))
     if not found.offset <= largest_offset(size, np.sqrt(2 * found.cost), problem.dof):
         return f"the relative offset is {found.offset:.1e}, which is not below {CONVERGED:.0e}"
     return None
+
+
+def _runs_on(value: Any, change: Any, family: str) -> bool:
+    """Whether a further step changes a mean by a part of what it is from the end of its range: so it does where events can
+    be told from others without an error, however often it is taken, while the relative offset goes to 0."""
+    np = arrays.numpy_namespace()
+    room = value if family == "poisson" else np.minimum(value, np.maximum(1 - value, np.finfo(float).eps))
+    with np.errstate(all="ignore"):
+        return bool((np.abs(change) > _MOVED * np.abs(room)).any())

@@ -9,13 +9,13 @@ import numpy as np
 
 from gradcli.models.fitting.convergence import ROUNDING, largest_offset, of_one_minimum, relative_offset, terms
 from gradcli.models.fitting.descent import descend
-from gradcli.models.fitting.estimation import REACH, WAYS, SearchOptions, plainest
+from gradcli.models.fitting.estimation import MUCH, REACH, WAYS, SearchOptions, plainest
 from gradcli.models.fitting.inference import Rows, Statistics, statistics
 from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.stacked_problems import Stacked
-from gradcli.models.fitting.start_values import hypercube, without_linear
+from gradcli.models.fitting.start_values import fewer_rows, hypercube, without_linear
 from gradcli.models.results import Watcher
 
 # A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision,
@@ -60,7 +60,7 @@ def planned(problem: Problem, start: Any, search: SearchOptions) -> GroupSearch:
         return GroupSearch(start[None], (), WAYS[0].reach)
     linear = projected_parameters(problem, linear_parameters(problem, np.where(unknown, 1.0, start)))
     if unknown[[i for i in range(len(start)) if i not in linear]].any():
-        candidates = hypercube(problem, start, _CANDIDATES, search.seed)
+        candidates = hypercube(fewer_rows(problem, start), start, _CANDIDATES, search.seed)
         candidates[:, [*linear]] = np.where(unknown[[*linear]], 0.0, start[[*linear]])
         return GroupSearch(candidates, linear, REACH, min(search.starts, len(_RANKS)))
     point = np.clip(np.where(unknown, 0.0, start), problem.low, problem.high)
@@ -122,6 +122,9 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     minimum &= (
         agreed & ~lost.any(axis=1) & np.isfinite(found.information.condition) & (_scaled_axes(hessian)[1][:, 0] > 0)
     )
+    if m == 1 and len(plan.linear) < p and stacked.known.family == "gaussian":
+        # A better one is looked for from other starts.
+        minimum &= found.r2 >= 1 - MUCH
     minimum &= ((points > stacked.low) & (points < stacked.high)).all(axis=1)
     iterations, evaluations = ended.iterations.reshape(g, m).sum(axis=1), ended.evaluations.reshape(g, m).sum(axis=1)
     taken = iterations + steps, evaluations + steps + 1

@@ -23,14 +23,15 @@ _HALVINGS = 30
 
 
 class Polished(NamedTuple):
-    """A point `[p]`, its cost and relative offset, which parameters `[p]` are free, that is not held by a bound, the
-    smallest eigenvalue of the Hessian of these over that of Gauss and Newton, whether the Jacobian is of full rank, and
+    """A point `[p]`, its cost and relative offset, which parameters `[p]` are free, that is not held by a bound, the `step`
+    `[p]` of Newton's method that is left, the smallest eigenvalue of the Hessian of these over that of Gauss and Newton, whether the Jacobian is of full rank, and
     how many iterations and evaluations it took."""
 
     point: Any
     cost: float
     offset: float
     free: Any
+    step: Any
     least_eigenvalue: float
     determined: bool
     iterations: int
@@ -69,6 +70,7 @@ def polished(problem: Problem, point: Any, dof: int, most: int = 50) -> Polished
         float(here.cost[0]),
         newton.offset,
         newton.free,
+        newton.step,
         newton.least_eigenvalue,
         newton.determined,
         iterations,
@@ -109,7 +111,11 @@ def _newton(problem: Problem, point: Any, here: Linearised, dof: int) -> _Newton
     offset = relative_offset(np.sqrt(inside @ inside), np.hypot(rest, np.sqrt(outside @ outside)), int(kept.sum()), dof)
     # Columns are directions of the parameters along which Gauss and Newton's matrix is the unit matrix.
     basis = (vt[kept] / s[kept, None]).T / scales[:, None]
-    hessian = np.eye(int(kept.sum())) + basis.T @ _beyond(problem, point)[np.ix_(free, free)] @ basis
+    with np.errstate(all="ignore"):
+        hessian = np.eye(int(kept.sum())) + basis.T @ _beyond(problem, point)[np.ix_(free, free)] @ basis
+    if not np.isfinite(hessian).all():
+        # Second derivatives may overflow where the first do not.
+        return _Newton(np.zeros(len(point)), float(offset), free, float("nan"), bool(kept.all()))
     values, vectors = np.linalg.eigh(hessian)
     step = np.zeros(len(point))
     step[free] = -basis @ (vectors @ ((vectors.T @ inside) / np.maximum(np.abs(values), 1e-3)))

@@ -12,7 +12,7 @@ from gradcli.models.fitting.problems import Problem
 
 # So many points are looked at for each that is chosen, with so many rows at most, and numbers of derivatives in all.
 _LOOKED_AT = 64
-_ROWS = 200
+_ROWS, _ROWS_OF_SINES = 200, 1000
 _WORK = 2**24
 # Decades to each side of the size that is likely.
 _DECADES = 1.5
@@ -26,10 +26,10 @@ def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int
     `linear` parameters are the best ones; for a likelihood that is not that of least squares these are near the best in
     half of them. Parameters that have a number in `start` `[p]` have it in all of them."""
     np = arrays.numpy_namespace()
-    few = problem.with_rows(np.unique(np.linspace(0, problem.count - 1, min(problem.count, _ROWS)).astype(int)))
+    few = fewer_rows(problem, start)
     p = len(start)
     looked_at = max(count, min(_LOOKED_AT * count, _WORK // (few.count * (p + 1))))
-    points = hypercube(problem, start, looked_at, seed)
+    points = hypercube(few, start, looked_at, seed)
     if problem.known.is_least_squares:
         points[:, [*linear]] = np.where(np.isnan(start[[*linear]]), 0.0, start[[*linear]])
         costs = without_linear(linearised(few, points), linear)
@@ -39,6 +39,17 @@ def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int
         costs = linearised(few, points).cost
     order = np.argsort(np.where(np.isfinite(costs), costs, np.inf), kind="stable")
     return points[order[:count]]
+
+
+def fewer_rows(problem: Problem, start: Any) -> Problem:
+    """The problem of so many rows, evenly among all, as tell about points: more where these have to tell the periods of
+    sines apart."""
+    np = arrays.numpy_namespace()
+    if problem.count <= _ROWS:
+        return problem
+    has_sines = magnitudes(problem, np.where(np.isnan(start), 1.0, start)).frequencies
+    count = min(problem.count, _ROWS_OF_SINES if has_sines else _ROWS)
+    return problem.with_rows(np.unique(np.linspace(0, problem.count - 1, count).astype(int)))
 
 
 def without_linear(found: Linearised, linear: Sequence[int]) -> Any:
@@ -74,6 +85,12 @@ def hypercube(problem: Problem, start: Any, count: int, seed: int) -> Any:
     points = 10 ** (likely.logarithms + _DECADES * (2 * shares - 1)) * np.where(signs, -1, 1)
     for i, (low, high) in likely.places.items():
         points[:, i] = np.where(among[:, i], low + shares[:, i] * (high - low), points[:, i])
+    if likely.frequencies:
+        # Sines have a minimum for each period more or less among the data: half of the points go through all of them.
+        fast = rng.permutation(count) < count // 2
+        for i, (size, power, largest) in likely.frequencies.items():
+            angles = (rng.permutation(count) + rng.random(count)) / count
+            points[fast, i] = size * (1 + angles[fast] * (largest - 1)) ** power
     both = np.isfinite(problem.low) & np.isfinite(problem.high)
     with np.errstate(invalid="ignore"):
         points = np.where(both, problem.low + shares * (problem.high - problem.low), points)
