@@ -71,6 +71,8 @@ def test_a_file_and_an_output(run, tmp_path):
         (["t**2", "--keep", "tt"], "the table has no column 'tt'"),
         (["t**2", "--wrt", "q"], "--wrt names 'q', which has no value"),
         (["t**2", "--encoding", "rot13"], "there is no encoding 'rot13'"),
+        (["t**2", "--output", "out.xlsx"], "the name 'out.xlsx' does not say what to write"),
+        (["t**2", "--output", "out.old.gz"], "the name 'out.old.gz' does not say what to write"),
         (["-"], "the program and the table cannot both be standard input"),
         ([], "there is no program"),
     ],
@@ -94,6 +96,14 @@ def test_lines_that_end_in_cr_alone_are_no_table(run):
     done = run("map", "t", stdin=TABLE.replace("\n", "\r"))
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith("error: the lines of standard input end in CR alone")
+
+
+@pytest.mark.parametrize("table", [TABLE.encode("utf-16-le"), b"PK\x03\x04\x14\0\x06\0\x08\0 a spreadsheet\r\r"])
+def test_what_is_no_text_is_no_table(run, tmp_path, table):
+    (tmp_path / "table.csv").write_bytes(table)
+    done = run("map", "t", str(tmp_path / "table.csv"), "--json")
+    assert (done.status, done.out) == (2, "")
+    assert done.error["message"].endswith("table.csv is no text in UTF-8")
 
 
 def test_a_header_is_as_long_as_it_is(run):

@@ -128,6 +128,11 @@ class DelimitedReader(TextReader):
         blank = _BLANK_LINES.match(head, 3 if head.startswith(_BYTE_ORDER_MARK) else 0)
         self._start = blank.end() if blank else 0
         self._rest = head[self._start :]
+        if b"\0" in self._rest.partition(b"\n")[0]:
+            raise BindingError(
+                f"{self.name} is no text in UTF-8",
+                hint="tables are text, Parquet or Arrow; --encoding names another encoding, such as utf-16-le",
+            )
         if b"\r" in self._rest and b"\n" not in self._rest:
             raise BindingError(
                 f"the lines of {self.name} end in CR alone", hint="tr '\\r' '\\n' makes those ends that are read"

@@ -14,6 +14,8 @@ from gradcli.rows.sources import FORMATS, format_of, packed
 STDIN = "-"
 # The names of formats.
 NAMES = tuple(dict.fromkeys(FORMATS.values()))
+# Endings of names that leave the format open, which is that of what is read then.
+_OPEN = ("", ".txt", ".dat")
 
 
 class Target(NamedTuple):
@@ -30,12 +32,14 @@ class Target(NamedTuple):
 def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[Target]:
     """The outputs of a run that reads `sources`: one, or one for each of them where `output` is a directory.
 
-    Raises UsageError for a format that is not known, and where a file would be written twice, or is read too.
+    Raises UsageError for a format or an ending that is not known, and where a file would be written twice, or is read
+    too.
     """
     check_format(to)
     if output is None:
         return [Target(None, sources, to, None)]
     if not _is_directory(output, sources):
+        _check_ending(output, to)
         found = [_target(output, sources, to)]
     else:
         paths = [os.path.join(output, _name(source, to)) for source in sources]
@@ -54,6 +58,15 @@ def _is_directory(output: str, sources: Sequence[str]) -> bool:
     if output.endswith(("/", os.sep)) or system.is_directory(output):
         return True
     return len(sources) > 1 and format_of(output)[0] is None and not system.exists(output)
+
+
+def _check_ending(path: str, to: str | None) -> None:
+    format, compression = format_of(path)
+    stem = path[: -len(compression) - 1] if compression else path
+    if (to or format) is None and os.path.splitext(stem)[1].lower() not in _OPEN:
+        raise UsageError(
+            f"the name '{path}' does not say what to write", hint=f"it ends in {', '.join(FORMATS)}, or --to says it"
+        )
 
 
 def _target(path: str, sources: Sequence[str], to: str | None) -> Target:
