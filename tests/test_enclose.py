@@ -270,3 +270,8 @@ def test_the_cube_root_of_an_interval_from_0():
 def test_a_number_beside_an_interval_is_finite():
     with pytest.raises(BindingError, match="must be finite"):
         gradcli.compile("x*y").enclose({"x": (0, 1), "y": math.inf})
+
+
+def test_bounds_too_far_out_for_fractions_are_exact():
+    found = gradcli.compile("erfc(x)").enclose({"x": (1e300, 1e300)}, order=1)
+    assert found.value.low <= 0 <= found.value.high < Decimal("1e-999")

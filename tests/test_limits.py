@@ -301,11 +301,17 @@ def test_bessel_functions_of_higher_orders_are_charged_by_them(run):
     assert run("eval", "sum(diff(j0(x), x, 2))", *words).status == 1
 
 
-def test_bessel_functions_of_high_orders_far_out_are_charged_by_them(run):
-    assert run("eval", "sum(yv(1e6, x))", "x=[1e16]").status == 0
-    outcome = run("eval", "sum(yv(1e9, x))", "x=[1e16]")
+@pytest.mark.parametrize("x", ["1e16", "[1e16]"])
+def test_bessel_functions_of_high_orders_far_out_are_charged_by_them(run, x):
+    assert run("eval", "sum(yv(1e6, x))", f"x={x}").status == 0
+    outcome = run("eval", "sum(yv(1e9, x))", f"x={x}")
     assert outcome.status == 1
     assert "array elements" in outcome.err
+
+
+@pytest.mark.parametrize("how", [("--digits", "20"), ("--enclose",), ("--certify",)])
+def test_a_derivative_of_digamma_on_the_left_is_charged_for_those_before_it(run, how):
+    assert STEPS in run("eval", "polygamma(1e9, x)", "x=-20.5", *how).err
 
 
 def test_zeta_is_charged_by_its_powers_of_logarithms(run):

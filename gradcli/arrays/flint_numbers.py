@@ -14,11 +14,14 @@ from typing import Any
 
 from flint import arb, arb_series, ctx, fmpq, fmpz
 
+from gradcli import limits
 from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError, jumps
 
 ZERO, HALF, ONE, TWO = fmpq(0), fmpq(1, 2), fmpq(1), fmpq(2)
 # A whole number that is made exactly has at most so many times the bits of the working precision.
 _LARGEST_WHOLE = 4
+# Products of coefficients of series that take an eighth of a step, where numbers have one bit, and bits that all have beside theirs.
+_PRODUCTS, _SERIES = 40_000, 100
 
 Unary = Callable[[Number], Number]
 
@@ -149,7 +152,9 @@ def root(x: fmpq, n: int) -> fmpq | None:
 
 
 def coefficient(series: Callable[[Any], Any], x: Number, n: int) -> Number:
-    """The nth coefficient of a function of a power series, at a number."""
+    """The nth coefficient of a function of a power series, at a number. Those before it, of which each takes the time of
+    the others, are charged."""
+    limits.charge_steps(n * n * (_SERIES + ctx.prec) // _PRODUCTS)
     with terms(n + 1):
         return certain(series(arb_series([arb(x), 1], prec=n + 1))[n])
 

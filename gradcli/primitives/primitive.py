@@ -17,6 +17,7 @@ from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.refusals import FOREIGN, refuse
 from gradcli.primitives.signature import SEQUENCES, parse_signature, used_parameters, with_arrays, with_own_names
 from gradcli.primitives.strides import Layout, always
+from gradcli.primitives.surcharges import of_one
 
 Vjp = Callable[..., Any] | None
 Prepared = tuple[Sequence[Any], Mapping[str, Any]]
@@ -306,6 +307,8 @@ class Primitive(Operation):
         self.function = None if callable(forward) else forward or name
         self.forward = forward if callable(forward) else _of_namespace(forward or name, self._arity, elementwise)
         self.of_floats = vars(floats).get(self.function or "") or partial(self.forward, floats)
+        if surcharge is not None:
+            self.of_floats = of_one(self.of_floats, time, surcharge)
         self.vjp = vjp
         self.jet = jet
         self.batch = batch

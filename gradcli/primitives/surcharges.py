@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 
 # So many elements at most take no longer than their call, whatever they are.
 _FEW = 64
@@ -21,8 +21,25 @@ _SUMMED = 8192
 _BITS, _FIRST_BITS = 6, 16
 # The orders of Bessel functions from which on recurrences are long.
 _HIGH_ORDER = 30
+# The time, in that of elements of a sum, from which on one number takes long enough to be looked at.
+_LONG = 100
 # A matrix is not squared more often.
 _SQUARINGS = 64
+
+
+def of_one(function: Callable[..., Any], time: int, surcharge: Callable[..., int]) -> Callable[..., Any]:
+    """A function of one element that takes so much `time`, for plain numbers: one that takes long charges what these take
+    beyond that, as it is for arrays of them."""
+    if time < _LONG:
+        return function
+
+    def charged(*operands: Any, **params: Any) -> Any:
+        budget = limits.budget()
+        if budget is not None:
+            budget.charge(surcharge(*operands, **params))
+        return function(*operands, **params)
+
+    return charged
 
 
 def of_angles(x: Any) -> int:

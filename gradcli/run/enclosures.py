@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from flint import fmpq
 
+from gradcli.arrays import intervals
 from gradcli.arrays.balls import Number, UndecidedError, precise
 from gradcli.arrays.intervals import ALL, NOTHING, Bounds
 from gradcli.errors import DifferentiationError, EvaluationError, GradcliError, LimitError, Span
@@ -345,7 +346,8 @@ def _face(box: Box, slopes: Mapping[int, Bounds], side: int) -> Box:
 
 
 def _mean_value(middle: Bounds, slopes: Mapping[int, Bounds], box: Box) -> Bounds:
-    """What a number is at most away from that in the middle of a box, by its slopes."""
+    """What a number is at most away from that in the middle of a box, by its slopes. Sums of ends that are too far out for
+    fractions are rounded: those are no ends, but have some."""
     low, high = middle
     for i, slope in slopes.items():
         if not (slope.is_finite and middle.is_finite):
@@ -353,4 +355,4 @@ def _mean_value(middle: Bounds, slopes: Mapping[int, Bounds], box: Box) -> Bound
         centre = _middle(box[i])
         products = [s * (end - centre) for s in slope for end in box[i]]
         low, high = low + min(products), high + max(products)
-    return Bounds(low, high)
+    return Bounds(intervals.bounds(low).low, intervals.bounds(high).high)
