@@ -141,11 +141,11 @@ class _Search:
         gradient = _times(matrix.mT, q)
         held = (point <= self._low)[:, self.others] & (gradient > 0)
         held |= (point >= self._high)[:, self.others] & (gradient < 0)
+        lengths = _lengths(matrix)
         # What is left of a column when those of linear parameters are eliminated, on which it depends, is rounding.
-        held |= _lengths(matrix) <= NOTHING * _lengths(factors[:, :-1, count:-1])
+        held |= lengths <= NOTHING * (_lengths(factors[:, :-1, count:-1]) if count else lengths)
         matrix = np.where(held[:, None, :], 0, matrix)
-        norms = _norms(matrix)
-        self._scale[k] = np.maximum(self._scale[k], np.where(held, 0, norms))
+        self._scale[k] = np.maximum(self._scale[k], np.where(held, 0, lengths))
         scale = np.where(self._scale[k] > 0, self._scale[k], 1)
         long = np.sqrt(((scale * point[:, self.others]) ** 2).sum(-1))
         first = np.isnan(self._radius[k])
@@ -203,14 +203,7 @@ def _times(matrix: Any, vector: Any) -> Any:
 def _lengths(matrix: Any) -> Any:
     """The lengths of columns."""
     np = arrays.numpy_namespace()
-    return np.sqrt((matrix * matrix).sum(-2))
-
-
-def _norms(matrix: Any) -> Any:
-    """The lengths of columns, 1 for those that are 0."""
-    np = arrays.numpy_namespace()
-    lengths = _lengths(matrix)
-    return np.where(lengths > 0, lengths, 1)
+    return np.sqrt(np.linalg.vecdot(matrix, matrix, axis=-2))
 
 
 def _steps(matrix: Any, q: Any, radius: Any) -> tuple[Any, Any, Any]:

@@ -103,13 +103,12 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     points = ended.points.reshape(g, m, p)
     best = [plainest(own, plan.linear) for own in points] if m > 1 else np.zeros(g, int)
     points = points[every, best]
-    points, steps, (value, first, second) = _polished(stacked, points, dof)
+    points, steps, (value, first, second), (pull, hessian) = _polished(stacked, points, dof)
     priors = None
     if np.isfinite(stacked.priors[1]).any():
         priors = stacked.prior_residuals(points), np.tile(stacked.priors[1], (g, 1))
     rows = Rows(value, stacked.response, stacked.deviations, stacked.real, first, second, priors)
     found = statistics(rows, stacked.known)
-    pull, hessian = _gradient_and_hessian(stacked, points, value, first, second)
     inside = np.linalg.norm((np.swapaxes(found.information.axes, 1, 2) @ pull[:, :, None])[:, :, 0], axis=1)
     with np.errstate(all="ignore"):
         rest = np.sqrt(2 * _costs(stacked, points, value))
@@ -131,15 +130,15 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     return GroupFits(points, minimum, m, *taken, rows._replace(second=None), found)
 
 
-def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, Any]:
-    """The points after steps of Newton's method, where that has a minimum to go to, how many these were of each group, and
-    the values and derivatives there."""
+def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, tuple[Any, Any, Any], tuple[Any, Any]]:
+    """The points after steps of Newton's method, where that has a minimum to go to, how many these were of each group,
+    the values and derivatives there, and the gradient and the Hessian of the cost."""
     g, p = points.shape
     points, steps, left = points.copy(), np.zeros(g, int), np.arange(g)
     some, here = stacked, stacked.second_of(points)
-    there = here
+    slopes = _gradient_and_hessian(stacked, points, *here)
+    there, (pull, hessian) = here, slopes
     for _ in range(_STEPS):
-        pull, hessian = _gradient_and_hessian(some, points[left], *there)
         lengths, values, vectors = _scaled_axes(hessian)
         with np.errstate(all="ignore"):
             inside = (np.swapaxes(vectors, 1, 2) @ (pull / lengths)[:, :, None])[:, :, 0] / np.sqrt(values)
@@ -154,9 +153,10 @@ def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, Any]:
         steps[left] += 1
         some = stacked.chosen(left)
         there = some.second_of(points[left])
-        for whole, part in zip(here, there):
+        pull, hessian = _gradient_and_hessian(some, points[left], *there)
+        for whole, part in zip((*here, *slopes), (*there, pull, hessian)):
             whole[left] = part
-    return points, steps, here
+    return points, steps, here, slopes
 
 
 def _costs(stacked: Stacked, points: Any, value: Any) -> Any:

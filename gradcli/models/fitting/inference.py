@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +45,7 @@ class Assumptions(NamedTuple):
 
         if not self.is_scaled:
             return np.broadcast_to(ndtri((1 + self.level) / 2), np.shape(dof))
-        with np.errstate(all="ignore"):
-            return np.where(dof > 0, stdtrit(np.maximum(dof, 1), (1 + self.level) / 2), np.nan)
+        return _by_dof(lambda known: stdtrit(known, (1 + self.level) / 2), dof)
 
 
 class Rows(NamedTuple):
@@ -203,7 +202,13 @@ def _radius(known: Assumptions, p: int, dof: Any, variance: Any) -> Any:
 
     if known.absolute:
         return np.broadcast_to(np.sqrt(chdtri(p, 1 - known.level)), np.shape(dof))
-    return np.sqrt(variance * p * np.where(dof > 0, fdtri(p, np.maximum(dof, 1), known.level), np.nan))
+    return np.sqrt(variance * p * _by_dof(lambda own: fdtri(p, own, known.level), dof))
+
+
+def _by_dof(quantile: Callable[[Any], Any], dof: Any) -> Any:
+    """A quantile, which takes long to compute, once for each number of degrees of freedom; nan where none is left."""
+    numbers, places = np.unique(dof, return_inverse=True)
+    return np.where(numbers > 0, quantile(np.maximum(numbers, 1)), np.nan)[places]
 
 
 def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
