@@ -203,7 +203,7 @@ def _times(matrix: Any, vector: Any) -> Any:
 def _lengths(matrix: Any) -> Any:
     """The lengths of columns."""
     np = arrays.numpy_namespace()
-    return np.sqrt(np.linalg.vecdot(matrix, matrix, axis=-2))
+    return np.sqrt(np.einsum(matrix, matrix, subscripts="gij,gij->gj"))
 
 
 def _steps(matrix: Any, q: Any, radius: Any) -> tuple[Any, Any, Any]:

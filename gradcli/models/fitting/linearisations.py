@@ -68,14 +68,15 @@ def best_step(matrix: Any, rest: Any) -> Any:
 def inverse_triangle(matrix: Any) -> Any:
     """The inverses of upper triangular matrices `[g, k, k]`; not finite where there is none."""
     np = arrays.numpy_namespace()
-    k = matrix.shape[-1]
-    found = np.zeros(matrix.shape)
+    # Rows and columns are few, and matrices may be many: these are side by side in memory.
+    rows = np.ascontiguousarray(matrix.transpose(1, 2, 0))
+    found = np.zeros(rows.shape)
     with np.errstate(all="ignore"):
-        for i in reversed(range(k)):
-            found[:, i, i] = 1.0
-            found[:, i, i + 1 :] = -(matrix[:, i, i + 1 :, None] * found[:, i + 1 :, i + 1 :]).sum(1)
-            found[:, i] /= matrix[:, i, i, None]
-    return found
+        for i in reversed(range(len(rows))):
+            found[i, i] = 1.0
+            found[i, i + 1 :] = -(rows[i, i + 1 :, None] * found[i + 1 :, i + 1 :]).sum(0)
+            found[i] /= rows[i, i]
+    return np.ascontiguousarray(found.transpose(2, 0, 1))
 
 
 def linearised_at_once(problem: Problem, points: Any) -> Linearised:
