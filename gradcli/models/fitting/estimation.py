@@ -265,10 +265,10 @@ def _size(problem: Problem) -> float:
 def _reason(problem: Problem, found: Polished) -> str | None:
     """Why a point is not known to be a minimum; None where it is."""
     np = arrays.numpy_namespace()
-    value, first = problem.rows(found.point)
+    value, derivatives = problem.columns_of(found.point[None])
     with np.errstate(all="ignore"):
-        size = np.sqrt(np.mean((value / problem.sigma) ** 2))
-        effects = np.sqrt(np.mean((first.T / problem.sigma) ** 2, axis=-1)) * np.maximum(np.abs(found.point), 1)
+        size, *slopes = (_root_mean_square(column[0] / problem.sigma) for column in (value, *derivatives))
+        effects = slopes * np.maximum(np.abs(found.point), 1)
     lost = [name for name, effect in zip(problem.parameters, effects) if not effect > ROUNDING * size]
     if lost and not np.isfinite(problem.priors[1]).any():
         return f"the model does not depend on {' and '.join(lost)} any more there"
@@ -276,20 +276,26 @@ def _reason(problem: Problem, found: Polished) -> str | None:
         return "the data do not determine all parameters there"
     if not found.least_eigenvalue > 0:
         return "the Hessian is not positive definite there"
-    if problem.known.family != "gaussian" and _runs_on(value, first @ found.step, problem.known.family):
+    if problem.known.family != "gaussian" and _runs_on(value[0], derivatives, found.step, problem.known.family):
         return "the likelihood rises without end as some of the fitted means go to the ends of their range"
     if found.offset <= CONVERGED:
         return None
-    size = np.sqrt(np.mean((terms(value, first, found.point) / problem.sigma) ** 2))
+    first = np.stack(derivatives, axis=-1)[0]
+    size = _root_mean_square(terms(value[0], first, found.point) / problem.sigma)
     if not found.offset <= largest_offset(size, np.sqrt(2 * found.cost), problem.dof):
         return f"the relative offset is {found.offset:.1e}, which is not below {CONVERGED:.0e}"
     return None
 
 
-def _runs_on(value: Any, change: Any, family: str) -> bool:
+def _runs_on(value: Any, derivatives: Sequence[Any], step: Any, family: str) -> bool:
     """Whether a further step changes a mean by a part of what it is from the end of its range: so it does where events can
     be told from others without an error, however often it is taken, while the relative offset goes to 0."""
     np = arrays.numpy_namespace()
     room = value if family == "poisson" else np.minimum(value, np.maximum(1 - value, np.finfo(float).eps))
     with np.errstate(all="ignore"):
+        change = sum(derivative[0] * part for derivative, part in zip(derivatives, step))
         return bool((np.abs(change) > _MOVED * np.abs(room)).any())
+
+
+def _root_mean_square(values: Any) -> float:
+    return float(arrays.numpy_namespace().sqrt(values @ values / len(values)))

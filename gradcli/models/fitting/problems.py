@@ -148,8 +148,10 @@ class Problem:
         found = self.results(point)
         for failed in found.failures:
             return in_row("at the start, ", self.places[failed.index], failed.error)
-        bad = ~np.isfinite(self._values(found))
-        bad |= ~np.isfinite(self.stacked(found, self.parameters, self.count)).all(-1)
+        value, derivatives = self._by_row(found, (1, self.count))
+        bad = ~np.isfinite(value[0])
+        for derivative in derivatives:
+            bad |= ~np.isfinite(derivative[0])
         if not bad.any():
             return None
         row = int(bad.argmax())
