@@ -153,6 +153,19 @@ def test_radii(program: str, center: float, radius: float | None) -> None:
     assert found == radius if radius in (None, math.inf) else found == pytest.approx(radius, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("program", "radius"), [("(exp(x) - 1)/x", math.inf), ("sin(x)/x", None), ("log(1 + x)/x", 2.0)]
+)
+def test_a_radius_is_not_that_of_rounding_errors(program: str, radius: float | None) -> None:
+    assert gradcli.series(program, x=1, order=3).radius == radius
+
+
+def test_coefficients_that_are_too_small_for_a_float_are_told(run: Any) -> None:
+    found = run("series", "exp(-x)", "x=1000", "--order", "1", "--json").json
+    assert (found["text"], found["radius"], found["warnings"][0]["code"]) == ("0", None, "underflow")
+    assert "5.0760e-435" in run("series", "exp(-x)", "x=1000", "--order", "0", "--digits", "5").out
+
+
 def test_a_radius_has_the_digits_that_settle() -> None:
     assert gradcli.series("1/((1 - x)*(1.05 - x))", x=0).radius == 1.0
     assert gradcli.series("exp(1/(1 - x))", x=0).radius is None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from gradcli import limits
@@ -143,7 +143,7 @@ def expanded(
     center = {label: n.value if n.fraction is None else n.fraction for label, n in found.center.items()}
     radius = Radius(None, None)
     if len(labels) == 1 and question.order:
-        radius = suggested_radius(_further(question, terms))
+        radius = suggested_radius(_further(question, found if digits is None else None))
     remainder = None
     if over is not None:
         # Who asks for none does without FLINT.
@@ -159,7 +159,8 @@ def expanded(
         radius.value,
         radius.method,
     )
-    return SeriesAnswer(made, all(t.is_told for t in terms), found.warnings)
+    warnings = [*found.warnings, *_too_small(question, found)]
+    return SeriesAnswer(made, all(t.is_told for t in terms), warnings)
 
 
 def _expansion(question: SeriesQuestion, digits: int | None, max_precision: int) -> Expansion:
@@ -173,11 +174,27 @@ def _expansion(question: SeriesQuestion, digits: int | None, max_precision: int)
         return in_floats(question)
 
 
-def _further(question: SeriesQuestion, terms: Sequence[TaylorTerm]) -> Sequence[float]:
-    """As many coefficients as show a trend; none where there are not so many."""
-    if question.order >= ENOUGH:
-        return [float(t.value) if t.is_told else 0.0 for t in terms]
-    with suppress(GradcliError), limits.attempt():
-        longer = in_floats(question._replace(order=ENOUGH))
-        return [n.value for n in longer.coefficients.values()]
-    return ()
+def _further(question: SeriesQuestion, found: Expansion | None) -> Sequence[float]:
+    """As many coefficients as show a trend, those that are not too small for floats; none where they are not known.
+    `found` are those of the question as floats."""
+    if found is None or question.order < ENOUGH:
+        try:
+            found = _expansion(question._replace(order=max(question.order, ENOUGH)), None, MAX_PRECISION)
+        except GradcliError:
+            return ()
+    known = takewhile(lambda number: not number.is_too_small, found.coefficients.values())
+    return [n.value for n in known]
+
+
+def _too_small(question: SeriesQuestion, found: Expansion) -> list[Warning]:
+    """That there are coefficients which no float shows."""
+    powers = [p for p, number in found.coefficients.items() if number.is_too_small]
+    if not powers:
+        return []
+    which = f"{len(powers)} of {len(found.coefficients)} coefficients {'is' if len(powers) == 1 else 'are'}"
+    span = question.program.body[-1].span
+    return [
+        Warning(
+            "underflow", "series", "", span, f"{which} too small for a float, and 0 here: --digits 17 gives decimals"
+        )
+    ]

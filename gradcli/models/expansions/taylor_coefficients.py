@@ -33,10 +33,12 @@ Powers = tuple[int, ...]
 
 
 class TaylorNumber(NamedTuple):
-    """A float, or a text where digits were asked for, and the fraction that it is, where that is proved."""
+    """A float, or a text where digits were asked for, and the fraction that it is, where that is proved; whether the float
+    is 0 because it is too small."""
 
     value: Any
     fraction: Fraction | None = None
+    is_too_small: bool = False
 
 
 class Expansion(NamedTuple):
@@ -74,12 +76,13 @@ def in_balls(question: SeriesQuestion, digits: int | None, most: int = _MOST) ->
 
         def number(found: Any) -> TaylorNumber:
             found = exact(found)
-            value = fraction(found) if is_exact(found) and is_finite(found) else None
-            exactly = None if value is None else Fraction(int(value.p), int(value.q))
+            rational = fraction(found) if is_exact(found) and is_finite(found) else None
+            exactly = None if rational is None else Fraction(int(rational.p), int(rational.q))
             if digits is not None:
                 return TaylorNumber(proved.text_of(found, digits, most), exactly)
             if exactly is not None or proved.have_digits([found], 1):
-                return TaylorNumber(_float(to_float(found), question), exactly)
+                value = _float(to_float(found), question)
+                return TaylorNumber(value, exactly, value == 0.0 and exactly != 0)
             if not abs(found) < exact(10.0**_NOTHING):
                 raise UndecidedError("a coefficient is not known")
             return TaylorNumber(0.0)
