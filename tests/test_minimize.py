@@ -124,7 +124,10 @@ def test_a_saddle_is_left_and_said(run: Any) -> None:
         (("2*x + 1", "x=1"), "the objective falls without a bound"),
         (("log(x)", "x=1"), "the objective falls without a bound"),
         (("x**2", "x=5", "--steps", "2", "--method", "sgd", "--lr", "9"), "the objective is greater after 2 steps"),
-        (("(1-x)**2 + 100*(y-x**2)**2", "x=-1.2", "y=1", "--steps", "3"), "there is no minimum after 3 iterations"),
+        (
+            ("(1-x)**2 + 100*(y-x**2)**2", "x=-1.2", "y=1", "--steps", "3"),
+            "the limit of 3 iterations was met before the minimum",
+        ),
         (("x**2", "x=1", "--subject-to", "x <= 1", "--subject-to", "x >= 2"), "the constraint 'x <= 1' does not hold"),
         (
             ("x + y", "x=1", "y=1", "--subject-to", "x**2 + y**2 = -1"),
@@ -370,3 +373,38 @@ def test_what_falls_on_and_on_has_no_minimum(run, program):
     result = run("minimize", program, "x=0", "--json")
     assert result.status == 1
     assert not result.json["converged"]
+
+
+@pytest.mark.parametrize(
+    ("program", "start", "least"),
+    [
+        ("maximum(x**2 + y, y**2 - y)", (1, 1), 0.0),
+        # L. Lukšan and J. Vlček, "Test problems for nonsmooth optimization" (2000): CB2, DEM, QL, LQ and two of Mifflin's.
+        ("maximum(maximum(x**2 + y**4, (2-x)**2 + (2-y)**2), 2*exp(y-x))", (2, 2), 1.9522245),
+        ("maximum(maximum(5*x + y, y - 5*x), x**2 + y**2 + 4*y)", (1, 1), -3.0),
+        ("q = x**2 + y**2; maximum(maximum(q, q + 10*(-4*x - y + 4)), q + 10*(-x - 2*y + 6))", (-1, 5), 7.2),
+        ("maximum(-x - y, -x - y + x**2 + y**2 - 1)", (-0.5, -0.5), -math.sqrt(2)),
+        ("-x + 20*maximum(x**2 + y**2 - 1, 0)", (0.8, 0.6), -1.0),
+        ("-x + 2*(x**2 + y**2 - 1) + 1.75*abs(x**2 + y**2 - 1)", (-1, -1), -1.0),
+    ],
+)
+def test_curved_kinks(program: str, start: tuple[float, float], least: float) -> None:
+    found = gradcli.minimize(program, x=start[0], y=start[1])
+    assert (found.converged, found.kind, found.value) == (True, "kink", pytest.approx(least, abs=1e-6))
+
+
+@pytest.mark.parametrize(
+    ("program", "start", "bounds", "at", "least"),
+    [
+        ("sqrt(x)", 1.0, "x=0:", 0.0, 0.0),
+        ("sqrt(1 - x)", 0.3, "x=:1", 1.0, 0.0),
+        ("asin(x)", 0.3, "x=-1:1", -1.0, -math.pi / 2),
+        ("x**0.3 + 2", 5.0, "x=0:9", 0.0, 2.0),
+    ],
+)
+def test_a_bound_at_which_the_slope_is_infinite(
+    run: Any, program: str, start: float, bounds: str, at: float, least: float
+) -> None:
+    done = run("minimize", program, f"x={start}", "--bounds", bounds, "--json")
+    found = json.loads(done.out)
+    assert (done.status, found["kind"], found["point"]["x"], found["value"]) == (0, "bound", at, pytest.approx(least))

@@ -77,7 +77,7 @@ class Surroundings:
             return Kink(None, False)
         longest = float(np.linalg.norm(rows, axis=1).max())
         falls = min(v for v, _ in found) < value - _FALL * _NEARBY * longest
-        return Kink(_least_mean(rows / longest) <= _ZERO if longest else True, falls)
+        return Kink(float(np.linalg.norm(shortest_mean(rows / longest))) <= _ZERO if longest else True, falls)
 
     def _direction(self) -> Any:
         # No component is so small that a kink across it is not seen.
@@ -96,12 +96,12 @@ class Surroundings:
         return change if np.isfinite(change).all() else None
 
 
-def _least_mean(rows: Any) -> float:
-    """The length of the shortest vector in the convex hull of rows `[k, n]`."""
+def shortest_mean(rows: Any) -> Any:
+    """The shortest vector `[n]` in the convex hull of rows `[k, n]`."""
     from scipy.optimize import nnls
 
     np = arrays.numpy_namespace()
     # That the weights add up to 1 weighs so much that they do.
     matrix = np.concatenate([rows.T, np.full((1, len(rows)), 1e3)])
     weights = nnls(matrix, np.append(np.zeros(rows.shape[1]), 1e3))[0]
-    return float(np.linalg.norm(weights @ rows) / max(weights.sum(), 1e-300))
+    return weights @ rows / max(weights.sum(), 1e-300)

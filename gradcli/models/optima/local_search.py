@@ -9,7 +9,10 @@ from gradcli import arrays
 from gradcli.errors import LimitError, UsageError
 from gradcli.models.optima import searches
 from gradcli.models.optima.constrained import constrained, polished
+from gradcli.models.optima.endings import STUCK
+from gradcli.models.optima.ends_of_domains import at_infinite_slopes
 from gradcli.models.optima.newton import NoHessianError, SearchEnd, newton
+from gradcli.models.optima.nonsmooth import descend
 from gradcli.models.optima.objectives import MOST_DENSE
 from gradcli.models.optima.posing import PosedObjective
 from gradcli.models.results import Watcher
@@ -18,6 +21,11 @@ from gradcli.models.results import Watcher
 def search(posed: PosedObjective, start: Any, method: str, most: int, watch: Watcher) -> SearchEnd:
     """Minimise from `start` by a method, or by the one that suits: Newton's with exact Hessians, where these are no larger
     than can be solved with or are sparse; else one of products of the Hessian with vectors, or of gradients alone."""
+    found = _searched(posed, start, method, most, watch)
+    return found if len(posed.constraints) else at_infinite_slopes(posed, found)
+
+
+def _searched(posed: PosedObjective, start: Any, method: str, most: int, watch: Watcher) -> SearchEnd:
     given = (posed.objective, posed.constraints, start, posed.low, posed.high)
     if len(posed.constraints) and len(start) > MOST_DENSE:
         raise LimitError(
@@ -34,7 +42,9 @@ def search(posed: PosedObjective, start: Any, method: str, most: int, watch: Wat
     if len(posed.constraints):
         return constrained(*given, most, watch)
     try:
-        return newton(posed.objective, start, posed.low, posed.high, most, watch)
+        found = newton(posed.objective, start, posed.low, posed.high, most, watch)
+        is_stuck = method == "auto" and found.message == STUCK and not found.converged
+        return descend(posed.objective, found, start, posed.low, posed.high, most, watch) if is_stuck else found
     except NoHessianError as error:
         if method == "newton":
             raise UsageError(

@@ -110,7 +110,7 @@ def _newton(
             moved = ratio > 1e-4
         x, value, gradient = trial, trial_value, trial_gradient
         hessian = _hessian(objective, x)
-    message = f"there is no {extremum(objective.sign)} after {most:,} iterations"
+    message = f"the limit of {most:,} iterations was met before the {extremum(objective.sign)}"
     return SearchEnd(x, value, gradient, most, False, message)
 
 

@@ -71,6 +71,17 @@ class Objective:
             self.steepest = float(abs(gradient).max(initial=0.0))
         return value, self.sign * gradient
 
+    def value(self, x: Any) -> float:
+        """The value alone, also where the gradient is infinite; infinite where there is none."""
+        self.evaluations += 1
+        try:
+            found = self.sign * float(self.program(**self.values(x)))
+        except LimitError:
+            raise
+        except EvaluationError:
+            return math.inf
+        return math.inf if math.isnan(found) else found
+
     def hessian(self, x: Any) -> Any:
         """The second derivatives: a matrix `[n, n]`, a sparse one of SciPy's where most of them are 0, or None where
         there are too many of them, or where they do not exist or are not finite."""

@@ -103,7 +103,8 @@ def _of_derivatives(posed: PosedObjective, found: SearchEnd, there: Active, hess
         return Verdict(there, hessian, None, False, UNBOUNDED if is_far else message)
     kind = "bound" if there.fixed.any() else extremum(objective.sign)
     if hessian is None:
-        return Verdict(there, None, "bound" if there.fixed.all() else None, True, VANISHES)
+        by_bounds = bool(there.fixed.all())
+        return Verdict(there, None, "bound" if by_bounds else None, True, BY_BOUNDS if by_bounds else VANISHES)
     normals = there.normals[there.holding]
     bends = optimality.curvature(found.value, x, hessian, ~there.fixed, normals)
     if bends == "down":
