@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from gradcli.arrays.shapes import broadcast
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, in_order, is_call, is_constant
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product, is_call
 from gradcli.formulas.numbers import factors
 from gradcli.formulas.probing import are_equal
 from gradcli.formulas.special_identities import SPECIAL_IDENTITIES
@@ -161,7 +161,7 @@ def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
     """Two formulas are nowhere equal, but for single points, unless they choose or pick elements, or are the same in
     different words. One that is nan is not equal to itself."""
     if operands[0] is operands[1]:
-        return algebra.true if _is_defined_everywhere(algebra, operands[0]) else None
+        return None if algebra.as_number(operands[0]) is None else algebra.true
     if algebra.as_number(algebra.add(operands[0], algebra.negative(operands[1]))) is not None:
         return algebra.false
     of_number = any(algebra.as_number(o) is not None for o in operands)
@@ -192,29 +192,6 @@ def _is_generic(node: Formula, of_number: bool) -> bool:
         seen.update(below)
         stack.extend(below)
     return True
-
-
-def _nan(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
-    """No number gives nan, but for single points, unless a function on the way is not defined everywhere."""
-    return algebra.false if _is_defined_everywhere(algebra, operands[0]) else None
-
-
-def _is_defined_everywhere(algebra: Algebra, formula: Formula) -> bool:
-    return all(_is_defined(algebra, node) for node in in_order(formula))
-
-
-def _is_defined(algebra: Algebra, node: Formula) -> bool:
-    """Whether a node is a number where those right below it are."""
-    if isinstance(node, Application) and node.primitive is not None:
-        return node.primitive.domain.startswith(("everywhere", "smooth"))
-    if isinstance(node, Product):
-        return all(base is algebra.euler or _is_whole(algebra, e) for base, e in node.powers.items())
-    return not is_constant(node)
-
-
-def _is_whole(algebra: Algebra, exponent: Formula) -> bool:
-    n = algebra.as_number(exponent)
-    return n is not None and n.denominator == 1
 
 
 def _lower_order(primitive: Primitive, sign: int) -> Identity:
@@ -291,7 +268,6 @@ IDENTITIES: dict[str, Identity] = {
     "equal": _equality,
     "not_equal": _inequality,
     "isfinite": lambda algebra, _operands, _params: algebra.true,
-    "isnan": _nan,
     "bessel_j": _lower_order(bessel_j, 1),
     "bessel_i": _lower_order(bessel_i, -1),
     "sinc": _sinc,
