@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from gradcli.cli.environment import Environment
 from gradcli.cli.main import main
+from tests.cluster_pools import Before, Pool
 
 
 def pytest_collection_finish() -> None:
@@ -48,3 +50,26 @@ def run() -> Callable[..., Outcome]:
         return Outcome(int(status), out.getvalue(), err.getvalue())
 
     return run
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Pool]]:
+    """`threads(before, count)` has `--cluster` lead to a pool of threads; the pools that were opened are listed."""
+    from gradcli.rows import dask_pool
+
+    pools: list[Pool] = []
+
+    def threads(before: Before = lambda *_: None, count: int = 2) -> list[Pool]:
+        @contextmanager
+        def opened(_where: str, _tell: object) -> Iterator[Pool]:
+            pools.append(Pool(before, count))
+            try:
+                yield pools[-1]
+            finally:
+                pools[-1].close()
+
+        monkeypatch.setattr(dask_pool, "opened", opened)
+        return pools
+
+    threads()
+    return threads

@@ -14,8 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,76 +24,12 @@ import polars
 import pytest
 
 from gradcli.errors import GradcliError, UsageError
+from gradcli.models.fitting import stacked_problems
 from gradcli.rows import dask_pool, workers
 from gradcli.rows.manifest import Manifest
+from tests.cluster_pools import Died, Killed, killed_at
 
 PROGRAM = "sin(q*log(x))*exp(-x)"
-
-
-class Died(Exception):
-    """So many workers died."""
-
-
-Before = Callable[[int, str], object]
-
-
-class Pool:
-    """Threads as workers. Before a task `before` is given its number, counted from 1, and the name of its part, and may
-    raise what a future of a cluster raises."""
-
-    def __init__(self, before: Before, threads: int) -> None:
-        self._before = before
-        self._executor = ThreadPoolExecutor(threads)
-        self.given = 0
-        self.cancelled: list[Any] = []
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        if arguments[1] == "map":
-            self.given += 1
-        return self._executor.submit(self._run, self.given, function, arguments)
-
-    def _run(self, number: int, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-        if arguments[1] == "map":
-            self._before(number, os.path.basename(arguments[2]["target"]))
-        # All that travels is plain.
-        return json.loads(json.dumps(function(*json.loads(json.dumps(arguments)))))
-
-    def cancel(self, futures: Sequence[Future[Any]]) -> None:
-        self.cancelled += futures
-        for future in futures:
-            future.cancel()
-
-    def check(self) -> None:
-        """The threads are there."""
-
-    def deaths(self, error: BaseException) -> int:
-        if isinstance(error, Died):
-            return int(error.args[0])
-        raise GradcliError(f"the cluster is lost: {error}", hint="--resume continues")
-
-    def close(self) -> None:
-        self._executor.shutdown()
-
-
-@pytest.fixture
-def threads(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Pool]]:
-    """`threads(before, count)` has `--cluster` lead to a pool of threads; the pools that were opened are listed."""
-    pools: list[Pool] = []
-
-    def threads(before: Before = lambda *_: None, count: int = 2) -> list[Pool]:
-        @contextmanager
-        def opened(_where: str, _tell: object) -> Iterator[Pool]:
-            pools.append(Pool(before, count))
-            try:
-                yield pools[-1]
-            finally:
-                pools[-1].close()
-
-        monkeypatch.setattr(dask_pool, "opened", opened)
-        return pools
-
-    threads()
-    return threads
 
 
 @pytest.fixture
@@ -212,18 +147,6 @@ def test_parquet(run, on, tmp_path, threads, rows):
     assert run("map", "x**2", str(path), "--output", str(tmp_path / "whole.parquet")).status == 0
     assert polars.concat(texts).equals(polars.read_parquet(tmp_path / "whole.parquet"))
     assert (len(texts) > 3) == (rows > 1)
-
-
-class Killed(BaseException):
-    """The process is gone."""
-
-
-def killed_at(number: int) -> Before:
-    def before(at: int, _part: str) -> None:
-        if at == number:
-            raise Killed
-
-    return before
 
 
 def test_a_run_that_was_killed_goes_on_where_it_was(run, on, table, tmp_path, threads):
@@ -614,6 +537,7 @@ def test_workers_that_are_processes(run, on, table, tmp_path, monkeypatch):
         two = {part.name: part.read_bytes() for part in parts(tmp_path / "out")}
         assert joined(tmp_path / "out") == whole
         the_command_is_killed(run, table, tmp_path / "killed", at)
+        groups_are_fitted(run, tmp_path, monkeypatch, cluster)
         cluster.scale(1)
         wait_for(lambda: len(cluster.scheduler.workers) == 1)
         outcome = on(at, PROGRAM, table, "--output", tmp_path / "one")
@@ -634,18 +558,41 @@ def another_version_is_refused(on, table, at):
 
 
 def a_worker_is_killed(on, table, out, cluster):
-    victim = cluster.workers[0].pid
+    with one_killed(cluster, lambda: done(out)):
+        outcome = on(cluster.scheduler_address, PROGRAM, table)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert manifest(out)["rows"] == 1000
 
-    def kill():
-        wait_for(lambda: done(out))
+
+@contextmanager
+def one_killed(cluster: Any, when: Callable[[], Any]) -> Iterator[None]:
+    """Within the block a worker is killed, as soon as something is so."""
+    victim = next(worker.pid for worker in cluster.workers.values() if worker.pid)
+
+    def kill() -> None:
+        wait_for(when)
         os.kill(victim, signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
     killer.start()
-    outcome = on(cluster.scheduler_address, PROGRAM, table)
-    killer.join()
+    try:
+        yield
+    finally:
+        killer.join()
+
+
+def groups_are_fitted(run, folder, monkeypatch, cluster):
+    """The rows of each are scattered over the table."""
+    monkeypatch.setattr(stacked_problems, "_GROUPS", 2)
+    data, out = folder / "groups.csv", folder / "fits"
+    rows = [f"{k % 40},{k},{k % 40 + k % 7 / 8}" for k in range(400)]
+    data.write_text("\n".join(["g,x,y", *rows, ""]))
+    words = ("fit", "y ~ a + b*x", str(data), "--by", "g")
+    with one_killed(cluster, lambda: [*out.glob("part-*")]):
+        outcome = run(*words, "--cluster", cluster.scheduler_address, "--output", str(out))
     assert (outcome.status, outcome.err) == (0, "")
-    assert manifest(out)["rows"] == 1000
+    assert len(parts(out)) == 20
+    assert joined(out) == run(*words).out
 
 
 def the_command_is_killed(run, table, out, at):

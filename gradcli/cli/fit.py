@@ -17,6 +17,7 @@ from gradcli.io import variables
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.fitting.estimation import SearchOptions
+from gradcli.models.fitting.fit_accounts import account_of
 from gradcli.models.fitting.fit_files import FitFiles
 from gradcli.models.fitting.fit_problems import Parameters
 from gradcli.models.fitting.fit_requests import FitRequest, prior_of
@@ -41,6 +42,8 @@ Examples:
   gradcli fit 'a + b*x' data.csv --response y --sigma dy --absolute-sigma
 
   gradcli fit 'y ~ a*exp(-k*x)' x=[0,1,2,3] y=[2,1.2,0.7,0.5] --bounds 'k=0:'
+
+  gradcli fit 'y ~ a*exp(-k*x)' runs.csv --by run --cluster local --output fits/
 """
 
 
@@ -126,6 +129,14 @@ class FitOptions(NamedTuple):
         ),
     ] = 32
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="What chooses those points.")] = 0
+    cluster: opt.Cluster = None
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", metavar="DIR", help="The directory of the parts of the table of groups, with --cluster."
+        ),
+    ] = None
+    resume: opt.Resume = False
     json: opt.Json = False
     quiet: opt.Quiet = False
     traceback: opt.Traceback = False
@@ -161,6 +172,13 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         (options.max_steps, options.max_elements),
     )
     files = FitFiles(options.residuals, options.predict, options.plot, environment.save)
+    of_cluster = {"--output": options.output is not None, "--resume": options.resume}
+    if opt.is_on_cluster(options.cluster, of_cluster):
+        # Who has one machine does without.
+        from gradcli.cli import fit_cluster
+
+        _check_files(files)
+        return fit_cluster.run(options, request, SearchOptions(options.starts, options.seed), environment)
     files.check(_value_files(options))
     with model_report.watched(environment, options.quiet) as watch:
         found = performed(request, SearchOptions(options.starts, options.seed, watch), files)
@@ -172,8 +190,15 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
     else:
         fit_report.tell_groups(found.fits, options.by, environment)
     if not options.quiet:
-        fit_report.complain(found, environment)
+        fit_report.complain(account_of(found.fits), found.left_out, options.by, environment)
     return ExitStatus.SUCCESS if all(fit.converged for fit in found.fits) else ExitStatus.FAILURE
+
+
+def _check_files(files: FitFiles) -> None:
+    """Raise UsageError for files that one machine writes."""
+    for name in ("residuals", "predict", "plot"):
+        if getattr(files, name) is not None:
+            raise UsageError(f"--{name} is for one machine", hint="--cluster writes the table of groups alone")
 
 
 def _value_files(options: FitOptions) -> list[str]:

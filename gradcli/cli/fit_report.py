@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gradcli.cli.environment import Environment
 from gradcli.cli.model_report import members
 from gradcli.cli.render import Table, number_text, show
-from gradcli.models.fitting.fit_requests import Performed
+from gradcli.models.fitting import group_tables
+from gradcli.models.fitting.fit_accounts import Account
 from gradcli.models.fitting.fitted import Fit
 from gradcli.rows import new_tables
 
@@ -78,15 +78,7 @@ def _six(value: float) -> str:
 
 def tell_groups(fits: Sequence[Fit], by: str, environment: Environment) -> None:
     """Write a table with a row for each group: for people on a terminal, as CSV elsewhere."""
-    columns: Mapping[str, list[object]] = {by: [fit.group for fit in fits]}
-    columns = new_tables.beside(columns, {"n": [fit.n for fit in fits]})
-    for name in fits[0].estimates if fits else ():
-        of_one = {name: [fit.estimates[name].value for fit in fits]}
-        if not fits[0].estimates[name].fixed:
-            of_one[f"{name}_error"] = [fit.estimates[name].error for fit in fits]
-        columns = new_tables.beside(columns, of_one)
-    whole = {name: [getattr(fit, name) for fit in fits] for name in ("rss", "s", "r2", "converged")}
-    columns = new_tables.beside(columns, whole)
+    columns = group_tables.columns_of(fits, by)
     if environment.for_terminal:
         show([Table(tuple(columns), [tuple(map(number_text, row)) for row in zip(*columns.values())])], environment)
         return
@@ -95,18 +87,18 @@ def tell_groups(fits: Sequence[Fit], by: str, environment: Environment) -> None:
     environment.write(stream.getvalue().decode())
 
 
-def complain(found: Performed, environment: Environment) -> None:
+def complain(account: Account, left_out: int, by: str | None, environment: Environment) -> None:
     """Tell of rows that were left out, of warnings, and of what did not converge."""
-    if found.left_out:
-        rows = "row was" if found.left_out == 1 else "rows were"
-        missing = "a number" if found.fits[0].group is None else "a number, or the group,"
-        environment.complain(f"warning: {found.left_out:,} {rows} left out, as {missing} is missing there")
-    counts = Counter(warning for fit in found.fits for warning in fit.warnings)
-    for warning, times in counts.items():
-        environment.complain(f"warning: {warning}" + (f" (in {times:,} groups)" if len(found.fits) > 1 else ""))
-    open_ends = [fit for fit in found.fits if not fit.converged]
-    if open_ends and open_ends[0].group is None:
-        environment.complain(f"error: {open_ends[0].message}")
-    elif open_ends:
-        count = f"{len(open_ends):,} of {len(found.fits):,} groups are"
-        environment.complain(f"error: {count} not fitted; the first is {open_ends[0].group!r}: {open_ends[0].message}")
+    if left_out:
+        rows = "row was" if left_out == 1 else "rows were"
+        missing = "a number" if by is None else "a number, or the group,"
+        environment.complain(f"warning: {left_out:,} {rows} left out, as {missing} is missing there")
+    for warning, times in account.warnings.items():
+        groups = f" (in {times:,} group{'s' * (times != 1)})" if account.fits > 1 else ""
+        environment.complain(f"warning: {warning}{groups}")
+    if account.first is not None and by is None:
+        environment.complain(f"error: {account.first.message}")
+    elif account.first is not None:
+        count = f"{account.open:,} of {account.fits:,} groups are"
+        group, message = account.first
+        environment.complain(f"error: {count} not fitted; the first is {group!r}: {message}")

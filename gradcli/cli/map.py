@@ -126,24 +126,14 @@ class MapOptions(NamedTuple):
     max_errors: Annotated[
         int | None, typer.Option("--max-errors", metavar="N", min=0, help="Stop where more rows fail than so many.")
     ] = None
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            "--cluster",
-            metavar="tcp://HOST:PORT|local[:N]",
-            help="Compute on a Dask cluster, or on N processes of this machine: parts of the tables into the directory "
-            "--output.",
-        ),
-    ] = None
+    cluster: opt.Cluster = None
     part_bytes: Annotated[
         str | None,
         typer.Option(
             "--part-bytes", metavar="SIZE", help="The size of a part of what is read, as in 16MiB; default: 64MiB."
         ),
     ] = None
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in the directory, where that was stopped.")
-    ] = False
+    resume: opt.Resume = False
     retries: Annotated[
         int | None,
         typer.Option("--retries", metavar="N", min=0, help="Give a part to N more workers where one dies; default: 3."),
@@ -172,7 +162,12 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
     reading = _reading(options)
     given = table_words.given(options, environment)
     sources = [STDIN] if given.sources == [STDIN] else files(given.sources)
-    if _on_cluster(options):
+    of_cluster = {
+        "--part-bytes": options.part_bytes is not None,
+        "--resume": options.resume,
+        "--retries": options.retries is not None,
+    }
+    if opt.is_on_cluster(options.cluster, of_cluster):
         # Who has one machine does without.
         from gradcli.cli import map_cluster
 
@@ -192,21 +187,6 @@ def run(options: MapOptions, environment: Environment) -> ExitStatus:
     elif not options.quiet:
         row_report.tell(report, plans[0], policy, len(sources) > 1, environment)
     return ExitStatus.SUCCESS
-
-
-def _on_cluster(options: MapOptions) -> bool:
-    """Whether many machines are asked for. Raises UsageError for options of theirs where they are not."""
-    if options.cluster is not None:
-        return True
-    given = {
-        "--part-bytes": options.part_bytes is not None,
-        "--resume": options.resume,
-        "--retries": options.retries is not None,
-    }
-    for name, is_given in given.items():
-        if is_given:
-            raise UsageError(f"{name} is for many machines", hint="add --cluster tcp://HOST:PORT, or --cluster local")
-    return False
 
 
 def _policy(options: MapOptions) -> Policy:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
+from gradcli.errors import UsageError
 from gradcli.io.input_forms import FORMS
 from gradcli.limits import MAX_DIGITS
 
@@ -84,3 +86,21 @@ MaxMemory = Annotated[
     str | None,
     typer.Option("--max-memory", metavar="SIZE", help="Stop it when it needs more memory, as in 500MB or 2GiB."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="tcp://HOST:PORT|local[:N]",
+        help="Compute on a Dask cluster, or on N processes of this machine: parts of the tables into the directory "
+        "--output.",
+    ),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in the directory, where that was stopped.")]
+
+
+def is_on_cluster(cluster: str | None, given: Mapping[str, bool]) -> bool:
+    """Whether many machines are asked for. Raises UsageError for an option of theirs that is given where they are not."""
+    for name, is_given in given.items():
+        if is_given and cluster is None:
+            raise UsageError(f"{name} is for many machines", hint="add --cluster tcp://HOST:PORT, or --cluster local")
+    return cluster is not None

@@ -52,8 +52,7 @@ def show_json(members: Mapping[str, Any], environment: Environment) -> None:
     """Write a JSON object to standard output, on one line."""
     from gradcli.io import json_text
 
-    line = json_text.dumps({"schema": "gradcli/1", **members}, ascii=not is_unicode(environment.stdout))
-    environment.write(line + "\n")
+    environment.write(json_text.result_line(members, ascii=not is_unicode(environment.stdout)))
 
 
 def show(tables: Sequence[Table], environment: Environment) -> None:

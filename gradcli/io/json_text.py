@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from itertools import accumulate
 from operator import mul
 from typing import Any
@@ -30,6 +31,11 @@ def dumps(value: object, ascii: bool = False) -> str:
     text = json.dumps(_plain(value), ensure_ascii=ascii, allow_nan=False, separators=(",", ":"))
     # Half a surrogate pair, as in an undecodable argument, cannot be written as UTF-8.
     return text if text.isascii() else _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def result_line(members: Mapping[str, Any], ascii: bool = False) -> str:
+    """A result as one line of JSON, which says first by which schema it is written; see `dumps`."""
+    return dumps({"schema": "gradcli/1", **members}, ascii) + "\n"
 
 
 def _plain(value: Any) -> object:

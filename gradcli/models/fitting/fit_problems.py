@@ -47,6 +47,11 @@ class PosedFit(NamedTuple):
     start: Any
     response_name: str
 
+    @property
+    def least_rows(self) -> int:
+        """As many as there are parameters of which nothing is known before."""
+        return max(1, self.problem.count - self.problem.dof)
+
 
 def names_of(text: ModelText, table: DataTable, given: Parameters, others: Sequence[str] = ()) -> ModelNames:
     """The names of a model for a table; `others` are columns that are needed too.

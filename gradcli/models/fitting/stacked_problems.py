@@ -13,6 +13,8 @@ from gradcli.models.fitting.problems import Problem
 
 # So many numbers of derivatives are in memory at a time.
 _MOST = 2**22
+# Rows and groups of a portion.
+_ROWS, _GROUPS = 2**15, 2**10
 
 
 class Stacked(Problem):
@@ -99,3 +101,16 @@ def by_size(groups: Sequence[Any]) -> Iterator[list[int]]:
     for number, rows in enumerate(groups):
         sizes.setdefault((len(rows) - 1).bit_length(), []).append(number)
     yield from sizes.values()
+
+
+def portions(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The portions in which groups of so many rows are fitted, from one group to before another, in their order: as many
+    as are worth the while, and no more, so that there is something for each of many workers."""
+    start = rows = 0
+    for number, size in enumerate(sizes):
+        if number > start and (number - start == _GROUPS or rows + size > _ROWS):
+            yield start, number
+            start, rows = number, 0
+        rows += size
+    if sizes:
+        yield start, len(sizes)

@@ -1,0 +1,33 @@
+"""`gradcli fit --by COLUMN --cluster`: the fits of groups on many machines."""
+
+from __future__ import annotations
+
+from gradcli.cli import fit_report, on_cluster
+from gradcli.cli.environment import Environment
+from gradcli.errors import ExitStatus, UsageError
+from gradcli.models.fitting import group_parts
+from gradcli.models.fitting.estimation import SearchOptions
+from gradcli.models.fitting.fit_requests import FitRequest
+from gradcli.models.fitting.requested_fits import prepared
+from gradcli.rows.cluster import Request
+from gradcli.rows.sources import is_passing
+
+
+def run(
+    options: on_cluster.ClusterOptions, request: FitRequest, search: SearchOptions, environment: Environment
+) -> ExitStatus:
+    """Have the parts computed, and say which are missing and what is not fitted."""
+    directory = on_cluster.directory_of(options)
+    if request.by is None:
+        raise UsageError("one fit is for one machine", hint="--by COLUMN fits each group of rows")
+    ready = prepared(request, search)
+    # Who asks reads them: they need not be where workers find them.
+    paths = on_cluster.absolute([path for path in request.table.sources if not is_passing(path)])
+    work = group_parts.GroupWork(request, ready, paths, "jsonl" if options.json else "csv")
+    done = on_cluster.computed(options, Request(work, directory, options.resume), environment)
+
+    has_missing = on_cluster.tell_missing(options, done, group_parts.failures(done), environment)
+    account = group_parts.report(done)
+    if not options.quiet:
+        fit_report.complain(account, ready.data.left_out, request.by, environment)
+    return ExitStatus.FAILURE if has_missing or account.open else ExitStatus.SUCCESS

@@ -1,0 +1,225 @@
+"""From a question to its answer, for all rows or for each group of them: the fits, and what can be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.errors import EvaluationError, GradcliError
+from gradcli.models.fitting.convergence import message_of
+from gradcli.models.fitting.distance_fits import DistanceFit, distance_fit
+from gradcli.models.fitting.estimation import SearchOptions, estimated
+from gradcli.models.fitting.fit_problems import PosedFit
+from gradcli.models.fitting.fit_requests import Concluded, Solved
+from gradcli.models.fitting.fitted import Ending, Starts, failed, fitted
+from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked, planned
+from gradcli.models.fitting.inference import Rows, statistics
+from gradcli.models.fitting.packed_hessians import pairs
+from gradcli.models.fitting.problems import Problem
+from gradcli.models.fitting.profiles import profile
+from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
+from gradcli.models.results import Watcher
+
+# How often a fit is done again with another scale of its rows, and when that is settled.
+_ROUNDS, _SETTLED = 100, 1e-12
+
+
+class Fitting(NamedTuple):
+    """A question, and all else that its answer depends on: the standard deviations of predictors, `[n]` or one, by name,
+    whether intervals are those of the profile, and how to search."""
+
+    question: PosedFit
+    deviations: Mapping[str, Any]
+    profile: bool
+    search: SearchOptions
+
+    def with_rows(self, rows: Any) -> Fitting:
+        """The same of some rows."""
+        question = self.question._replace(problem=self.question.problem.with_rows(rows))
+        deviations = {name: s[rows] if np.ndim(s) else s for name, s in self.deviations.items()}
+        return self._replace(question=question, deviations=deviations)
+
+
+def concluded(fitting: Fitting, group: str | None = None) -> Concluded:
+    """The fit of all rows. Raises EvaluationError where the model has no finite value at the start."""
+    problem, start, search = fitting.question.problem, fitting.question.start, fitting.search
+    if fitting.deviations:
+        ending = estimated(problem, start, search)
+        solved = _of_distances(problem, distance_fit(problem, fitting.deviations, ending.point), ending)
+    else:
+        problem, solved = _of_rows(problem, start, search)
+    return _told(fitting, problem, solved, group)
+
+
+def _has_unscaled_priors(problem: Problem) -> bool:
+    """Whether what is known of parameters is in their units, while the rows' deviations are known up to a factor alone."""
+    return problem.known.is_least_squares and problem.known.is_scaled and bool(np.isfinite(problem.priors[1]).any())
+
+
+def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Problem, Solved]:
+    """The problem that is solved, and its solution. A prior is weighed against rows whose
+    standard deviation is the one that is estimated, again and again until that stays."""
+    found = _solved(problem, estimated(problem, start, search))
+    solved = problem
+    if not _has_unscaled_priors(problem):
+        return solved, found
+    scale = 1.0
+    for _ in range(_ROUNDS):
+        before, scale = scale, float(found.statistics.s[0])
+        if not (np.isfinite(scale) and scale > 0) or abs(scale - before) <= _SETTLED * scale:
+            break
+        solved = problem.with_scaled_priors(scale)
+        ending = found.ending
+        again = estimated(solved, ending.point, search)
+        ending = again._replace(
+            iterations=ending.iterations + again.iterations,
+            evaluations=ending.evaluations + again.evaluations,
+            starts=ending.starts,
+        )
+        found = _solved(solved, ending)
+    return solved, found
+
+
+def _told(fitting: Fitting, problem: Problem, solved: Solved, group: str | None) -> Concluded:
+    """With the fit, whose intervals are by the profile where that is asked for."""
+    question = fitting.question
+    fixed = problem.fixed
+    intervals = None
+    if fitting.profile:
+        ends, is_lower = _profiled(problem, solved, fitting.search.watch)
+        if is_lower:
+            reason = "the profile of the likelihood meets a lower minimum"
+            solved = solved._replace(ending=solved.ending._replace(converged=False, message=message_of(reason)))
+        varied = [name not in fixed for name in question.names]
+        every = np.array([fixed.get(name, np.nan) for name in question.names])
+        intervals = every[None].copy(), every[None].copy()
+        for interval, end in zip(intervals, ends):
+            interval[0, varied] = end
+    one = solved.statistics.chosen(solved.place)
+    groups = None if group is None else [group]
+    fits = fitted(question.names, fixed, [solved.ending], one, intervals=intervals, groups=groups)
+    return Concluded(fits[0], solved)
+
+
+def _profiled(problem: Problem, solved: Solved, watch: Watcher | None) -> tuple[tuple[Any, Any], bool]:
+    """The ends of the intervals, and whether there is a lower minimum on the way to them."""
+    ending, found, index = solved.ending, solved.statistics, solved.place
+    errors = np.full(len(ending.point), np.nan)
+    errors[ending.free] = np.sqrt(np.diagonal(found.covariance[index]))
+    scale = float(found.s[index]) if problem.known.is_scaled else 1.0
+    ends = profile(problem, ending.point, errors, scale, float(found.quantile[index]), watch)
+    return (ends.low, ends.high), ends.lower_found
+
+
+def _solved(problem: Problem, ending: Ending) -> Solved:
+    """With what can be said of the estimates."""
+    free = ending.free
+    value, first, second = problem.second(ending.point)
+    if not free.all():
+        i, j = pairs(len(free))
+        first, second = first[:, free], second[:, free[i] & free[j]]
+    mean, u = problem.priors
+    rows = Rows(
+        value[None],
+        problem.response[None],
+        np.broadcast_to(np.asarray(problem.sigma, "float64"), value.shape)[None],
+        np.ones((1, len(value)), "bool"),
+        first[None],
+        second[None],
+        ((ending.point - mean)[None, free], u[None, free]) if np.isfinite(u).any() else None,
+    )
+    return Solved(ending, rows._replace(second=None), statistics(rows, problem.known))
+
+
+def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> Solved:
+    """Where a fit with errors of the predictors ended, which began where one without them did."""
+    rows = Rows(
+        found.value[None],
+        problem.response[None],
+        found.sigma[None],
+        np.ones((1, problem.count), "bool"),
+        found.first[None][..., found.free],
+    )
+    ending = Ending(
+        found.point,
+        found.free,
+        found.reason is None,
+        message_of(found.reason),
+        before.iterations + found.iterations,
+        before.evaluations + found.evaluations,
+        before.starts,
+        (),
+    )
+    # The density of a response about a tangent is none of the data.
+    unknown = np.full(1, np.nan)
+    said = statistics(rows, problem.known)._replace(loglik=unknown, aic=unknown, bic=unknown)
+    return Solved(ending, rows, said)
+
+
+def plan_of(fitting: Fitting) -> GroupSearch | None:
+    """How groups are searched together, by all of their rows; None where each is searched alone."""
+    question = fitting.question
+    if fitting.deviations or _has_unscaled_priors(question.problem):
+        return None
+    try:
+        return planned(question.problem, question.start, fitting.search)
+    except GradcliError:
+        return None
+
+
+def of_groups(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[Concluded]:
+    """A fit for each group, the places of its rows: of all that can be together, and of the others one by one."""
+    names = [*groups]
+    fits: list[Concluded] = []
+    for start, end in portions([len(rows) for rows in groups.values()]):
+        fits += of_portion(fitting, {name: groups[name] for name in names[start:end]}, plan)
+    return fits
+
+
+def of_portion(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch | None) -> list[Concluded]:
+    """As `of_groups`, of a portion of them. What is rounded depends on which groups are fitted together: a fit has the
+    same digits where its portion is the same."""
+    found = {} if plan is None else _together(fitting, groups, plan)
+    return [found[group] if group in found else _of_group(fitting, rows, group) for group, rows in groups.items()]
+
+
+def _of_group(fitting: Fitting, rows: Any, group: str | None) -> Concluded:
+    """The fit of a group, or why its rows have none; what is wrong with the question is an error."""
+    question = fitting.question
+    least = question.least_rows
+    if len(rows) >= least:
+        try:
+            return concluded(fitting.with_rows(rows), group)
+        except EvaluationError as error:
+            reason = error.message
+    else:
+        count = len(question.start)
+        reason = f"too few rows, {len(rows)} for {count} parameter{'s' * (count != 1)}"
+    return Concluded(failed(question.names, question.problem.fixed, len(rows), reason, group), None)
+
+
+def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch) -> dict[str | None, Concluded]:
+    """The fits of groups whose searches leave no doubt: from the start that is given, or else from several that all end
+    at one minimum."""
+    question, problem = fitting.question, fitting.question.problem
+    found: dict[str | None, Concluded] = {}
+    enough = {group: rows for group, rows in groups.items() if len(rows) >= question.least_rows}
+    every = [*enough]
+    for places in by_size([*enough.values()]):
+        names = [every[place] for place in places]
+        fits = fit_stacked(Stacked.of(problem, [enough[name] for name in names]), plan, fitting.search.watch)
+        free = np.ones(len(question.start), "bool")
+        starts, message = Starts(fits.starts, fits.starts), message_of(None)
+        endings = [
+            Ending(point, free, True, message, iterations, evaluations, starts)
+            for point, iterations, evaluations in zip(fits.points, fits.iterations.tolist(), fits.evaluations.tolist())
+        ]
+        told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=names)
+        for place in np.flatnonzero(fits.converged).tolist():
+            name, solved = names[place], Solved(endings[place], fits.rows, fits.statistics, place)
+            found[name] = Concluded(told[place], solved)
+            if fitting.profile:
+                found[name] = _told(fitting, problem.with_rows(enough[name]), solved, name)
+    return found

@@ -1,0 +1,107 @@
+"""The fits of groups as work in parts, and what became of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import GradcliError
+from gradcli.io import json_text
+from gradcli.models.fitting.concluded_fits import plan_of
+from gradcli.models.fitting.fit_accounts import Account, Unfitted
+from gradcli.models.fitting.fit_requests import FitRequest
+from gradcli.models.fitting.plain_fits import question_data, row_data
+from gradcli.models.fitting.requested_fits import Prepared
+from gradcli.models.fitting.stacked_problems import portions
+from gradcli.rows import workers
+from gradcli.rows.cluster import Tell
+from gradcli.rows.manifest import Manifest, Part
+
+# Bytes of a number in plain data, and of what is told beside.
+_EACH, _LEAST = 11, 2**12
+
+
+class GroupWork:
+    """The fits of a request by groups whose data were read from `paths`, as tables of a format (see `cluster.Work`).
+
+    The rows of a group travel with the task: they may be anywhere in the data, and only who has read all of these knows
+    which they are.
+    """
+
+    command = "fit"
+    relief = "a group is fitted in one piece"
+
+    def __init__(self, request: FitRequest, ready: Prepared, paths: Sequence[str], format: str) -> None:
+        self.paths = paths
+        self._request = request
+        self._fitting = ready.fitting
+        self._format = format
+        self._question = question_data(request, ready.fitting, plan_of(ready.fitting))
+        left_out = ready.left_out(request.by)
+        self._groups = [(name, rows, left_out.get(name, 0)) for name, rows in ready.groups.items()]
+
+    def described(self, _earlier: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """What was asked for, and by which numbers: a digest of the rows, whatever they were read from."""
+        request, question = self._request, self._question
+        options = {name: getattr(request, name) for name in ("response", "sigma", "x_sigma", "by")}
+        asked = {name: question[name] for name in ("known", "profile", "starts", "seed", "limits")}
+        return {
+            "model": request.model,
+            "parameters": request.parameters._asdict(),
+            "options": {**options, **asked, "to": self._format},
+            "data": self._digest(),
+        }
+
+    def _digest(self) -> str:
+        found = hashlib.sha256(json_text.dumps(row_data(self._fitting)).encode())
+        for name, rows, left_out in self._groups:
+            found.update(json_text.dumps([name, len(rows), left_out]).encode())
+            found.update(np.asarray(rows, "<i8").tobytes())
+        return found.hexdigest()
+
+    def divided(self, _begun: Manifest, _tell: Tell) -> tuple[Sequence[Part], Sequence[str]]:
+        """Portions of whole groups, the same as on one machine: their fits have the same digits then."""
+        parts = [Part(None, *bounds) for bounds in portions([len(rows) for _, rows, _ in self._groups])]
+        return parts, [self._format]
+
+    def task(self, begun: Manifest, part: int) -> dict[str, Any]:
+        """The question, the groups, and their rows, those of each behind each other."""
+        _, start, end = begun.parts[part]
+        groups = self._groups[start:end]
+        places = np.concatenate([rows for _, rows, _ in groups])
+        return {
+            "question": self._question,
+            "groups": [{"name": name, "rows": len(rows), "left_out": left_out} for name, rows, left_out in groups],
+            "rows": row_data(self._fitting.with_rows(places)),
+            "by": self._request.by,
+            "format": self._format,
+            "target": begun.path(part),
+        }
+
+    def size(self, part: Part) -> int:
+        """About that of the rows."""
+        rows = sum(len(rows) for _, rows, _ in self._groups[part.start : part.end])
+        return _LEAST + rows * _EACH * (len(self._fitting.question.problem.columns) + 3)
+
+    def check(self, _done: Manifest) -> None:
+        """The data were read once, before anything was computed: what they are by now changes nothing."""
+
+
+def report(done: Manifest) -> Account:
+    """What is to be said of all fits that were computed."""
+    total = Account()
+    for result in done.results:
+        if result is not None and "error" not in result:
+            first = result["first"] and Unfitted(**result["first"])
+            total = total.plus(Account(result["fits"], result["open"], first, result["warnings"]))
+    return total
+
+
+def failures(done: Manifest) -> Iterator[tuple[str, GradcliError]]:
+    """The names of the files of parts that are missing, and why."""
+    for part, result in enumerate(done.results):
+        if result is not None and "error" in result:
+            yield done.name(part), workers.error_of(result["error"])

@@ -1,0 +1,31 @@
+"""The task of a worker for the fits of groups: those of a portion of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gradcli.io import output, system
+from gradcli.models.fitting import group_tables
+from gradcli.models.fitting.concluded_fits import of_portion
+from gradcli.models.fitting.fit_accounts import account_of
+from gradcli.models.fitting.plain_fits import fitting_of, plan_of_data
+
+
+def compute(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the fits of the `groups`, whose rows follow each other, to the file `target`, and tell what is to be said of
+    them."""
+    question, groups, target = task["question"], task["groups"], task["target"]
+    fitting = fitting_of(question, task["rows"])
+    ends = np.cumsum([group["rows"] for group in groups], dtype=int)
+    rows = {group["name"]: np.arange(end - group["rows"], end) for group, end in zip(groups, ends.tolist())}
+    concluded = of_portion(fitting, rows, plan_of_data(question))
+    fits = [replace(each.fit, left_out=group["left_out"]) for each, group in zip(concluded, groups)]
+    write = group_tables.write
+    output.write_atomically(target, lambda stream: write(fits, question["model"], task["by"], task["format"], stream))
+    account = account_of(fits)
+    told = account._asdict() | {"first": account.first and account.first._asdict()}
+    return {"rows_in": int(sum(group["rows"] for group in groups)), **told, "bytes": system.status(target).st_size}
