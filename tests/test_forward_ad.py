@@ -530,3 +530,24 @@ def test_tangents_of_functions_are_those_of_jvp(name, level):
     for one, other in zip(*[(m,) if isinstance(m, gradcli.Tensor) else m for m in (made, expected)], strict=True):
         found = tangent(one)
         np.testing.assert_allclose(np.zeros(one.shape) if found is None else found, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("columns", [slice(None), slice(1, 3)])
+def test_each_row_of_a_batch_has_a_tangent_of_its_own_where_the_numbers_are_the_same(columns):
+    """A tangent that is laid out as the numbers, and one that a view of others is given, have the rows of the batch."""
+    rows = tensor(np.arange(12.0).reshape(2, 2, 3))[:, :, columns]
+    numbers, base = tensor(np.ones((3, 2))).transpose(0, 1)[:, columns], tensor(np.zeros((2, 3)))
+
+    def along(direction):
+        with dual_level():
+            dual = make_dual(numbers, direction)
+            view = base[:, columns]
+            view.copy_(dual * 2.0)
+            return unpack_dual(dual).tangent, unpack_dual(view).tangent, unpack_dual(base).tangent
+
+    of_dual, of_view, of_base = func.vmap(along)(rows)
+    expected = np.zeros((2, 2, 3))
+    expected[:, :, columns] = 2 * rows.numpy()
+    assert np.array_equal(of_dual.numpy(), rows.numpy())
+    assert np.array_equal(of_view.numpy(), 2 * rows.numpy())
+    assert np.array_equal(of_base.numpy(), expected)

@@ -24,8 +24,10 @@ from gradcli.kinds.order import DUAL, PAIR
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives import strides
 from gradcli.primitives.arithmetic import identity, zeros_like
+from gradcli.primitives.bind import Kind
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.primitive import Operation, Primitive
+from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import linear
 
 _NO_PARAMS: Mapping[str, Any] = {}
@@ -260,7 +262,7 @@ def give_tangent(target: Tensor, tangent: Tensor) -> None:
     if base is None:
         base = with_tangent(target, laid_out_as(tangent, target, copy=True))
     else:
-        with_tangent(base, laid_out_as(zeros_like(Tensor(base.inner)), base))
+        with_tangent(base, laid_out_as(_zeros(base.inner, tangent), base))
     if base.place is not None:
         for other in base.place.storage.sharing():
             if base_of_tangent(other.place) is base:
@@ -300,9 +302,14 @@ def laid_out_as(tangent: Tensor, primal: Tensor, copy: bool = False) -> Tensor:
     place = place_of(primal)
     if strides.overlaps(place.layout()):
         return tangent.clone()
-    whole = zeros_like(Tensor(place.storage.numbers))
-    made: Tensor = place.seen_in(whole).copy_(tangent)
+    made: Tensor = place.seen_in(_zeros(place.storage.numbers, tangent)).copy_(tangent)
     return made
+
+
+def _zeros(numbers: Any, tangent: Tensor) -> Tensor:
+    """Zeros in the shape of `numbers`, in each row of the batches that a tangent is part of."""
+    made: Tensor = zeros_like(Tensor(numbers))
+    return made + zeros_like(sum_(Tensor(tangent.inner))) if isinstance(tangent.inner, Kind) else made
 
 
 def _memory(x: Tensor) -> Any:
