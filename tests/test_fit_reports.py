@@ -201,6 +201,23 @@ def test_a_group_is_fitted_as_it_would_be_alone() -> None:
         assert fit.curvature.intrinsic == pytest.approx(alone.curvature.intrinsic, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("labels", "texts"),
+    [
+        ([2, 2, 1, 2, 1, 1], ["2", "1"]),
+        ([True, True, False, False, True, False], ["True", "False"]),
+        (["b", "b", "a", "a", "b", "a"], ["b", "a"]),
+        ([0.0, -0.0, 0.0, -0.0, 0.0, math.nan], ["0.0", "-0.0"]),
+    ],
+)
+def test_groups_come_in_the_order_of_the_rows_wherever_these_stand(labels: list[object], texts: list[str]) -> None:
+    data = {"y": np.arange(6.0), "g": np.array(labels)}
+    fits = gradcli.fit("y ~ a", data, by="g", a=1)
+    means = [np.mean([i for i, label in enumerate(labels) if str(label) == text and label == label]) for text in texts]
+    assert [fit.group for fit in fits] == texts
+    assert [fit.estimates["a"].value for fit in fits] == pytest.approx(means)
+
+
 def test_a_group_that_cannot_be_fitted_does_not_keep_the_others_from_it(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("g,x,y\na,1,2\na,2,4.1\na,3,5.9\nb,1,1\n,1,1\na,,7\n", encoding="utf-8")

@@ -101,7 +101,7 @@ def _of_blocks(weighted: Callable[[slice], tuple[Any, Any]], known: Any, count: 
     np = arrays.numpy_namespace()
     if count <= _WEIGHTED:
         cost, block = weighted(slice(0, count))
-        return cost, triangular(np.concatenate([block, known], axis=-1))
+        return cost, triangular(np.concatenate([block, known], axis=-1) if known.shape[-1] else block)
     found: dict[int, tuple[Any, Any]] = {}
 
     def by(reduced: Callable[[Any], Any]) -> list[Any]:

@@ -11,8 +11,8 @@ from gradcli.models.fitting.likelihoods import Cost
 from gradcli.models.fitting.linearisations import Linearised, linearised_at_once
 from gradcli.models.fitting.problems import Problem
 
-# So many numbers of derivatives are in memory at a time.
-_MOST = 2**22
+# So many numbers of derivatives are in memory at a time: as few as still hide what a call costs, as caches are small.
+_MOST = 2**20
 # Rows and groups of a portion.
 _ROWS, _GROUPS = 2**15, 2**10
 
