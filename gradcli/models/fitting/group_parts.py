@@ -56,10 +56,13 @@ class GroupWork:
         }
 
     def _digest(self) -> str:
-        found = hashlib.sha256(json_text.dumps(row_data(self._fitting)).encode())
-        for name, rows, left_out in self._groups:
-            found.update(json_text.dumps([name, len(rows), left_out]).encode())
-            found.update(np.asarray(rows, "<i8").tobytes())
+        problem = self._fitting.question.problem
+        numbers = [*problem.columns.items(), ("", problem.response), ("", problem.sigma), ("", problem.places)]
+        numbers += [*self._fitting.deviations.items(), *((name or "", rows) for name, rows, _ in self._groups)]
+        about = [[name, np.shape(array)] for name, array in numbers], [left_out for *_, left_out in self._groups]
+        found = hashlib.sha256(json_text.dumps(about).encode())
+        for _, array in numbers:
+            found.update(np.asarray(array, "<f8").tobytes())
         return found.hexdigest()
 
     def divided(self, _begun: Manifest, _tell: Tell) -> tuple[Sequence[Part], Sequence[str]]:
