@@ -187,6 +187,9 @@ def test_a_run_is_resumed_only_as_it_was(on, table, tmp_path, threads):
     threads()
     other = tmp_path / "b.csv"
     other.write_text("n,x\n1,2\n")
+    # What another process is writing.
+    written = tmp_path / "out" / ".gradcli-0123.tmp"
+    written.touch()
     for words, difference in (
         (("a+x", table, "a=2"), 'another program: "a*x", not "a+x"'),
         (("a*x", table, "a=3"), "another a: 2.0, not 3.0"),
@@ -205,6 +208,7 @@ def test_a_run_is_resumed_only_as_it_was(on, table, tmp_path, threads):
     outcome = on("local", "a*x", table, "a=2", "--resume")
     assert outcome.status == 2
     assert f"{str(table)!r} has changed since the run began" in outcome.err
+    assert written.exists()
 
 
 @pytest.mark.parametrize(

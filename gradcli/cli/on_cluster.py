@@ -64,14 +64,16 @@ def computed(options: ClusterOptions, request: cluster.Request, environment: Env
         if not options.quiet:
             environment.complain(f"warning: {text}")
 
+    done = None
     try:
         with dask_pool.opened(options.cluster or "", tell) as pool:
             done = cluster.begin(request, pool)
             with progress.shown(environment, options.quiet, len(done.parts)) as show:
                 cluster.run(request, done, pool, show)
     finally:
-        # Of workers that died, or were cancelled.
-        output.sweep(request.directory)
+        # Of workers that died, or were cancelled; where the directory is of another run, that may be at work.
+        if done is not None:
+            output.sweep(request.directory)
     return done
 
 
