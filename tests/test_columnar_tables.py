@@ -103,7 +103,7 @@ def test_a_damaged_file_is_an_error(tmp_path):
     TABLE.write_parquet(path)
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(BindingError, match="it is damaged, or no parquet file"):
-        open_table(str(path))
+        open_table(str(path), Reading())
 
 
 def test_a_full_disk_is_said(run):

@@ -109,7 +109,7 @@ def test_a_pipe_yields_its_rows_as_they_come() -> None:
     ours, theirs = os.pipe()
     with os.fdopen(ours, "rb", buffering=0) as stream, os.fdopen(theirs, "wb", buffering=0) as other:
         other.write(b"x\n1\n2\n")
-        pieces = opening.open_table("-", stream=stream).pieces(Chosen(["x"]))
+        pieces = opening.open_table("-", reading.Reading(), stream=stream).pieces(Chosen(["x"]))
         assert next(pieces).block().rows == 2
         other.write(b"3\n4")
         assert next(pieces).block().rows == 1

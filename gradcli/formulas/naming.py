@@ -60,9 +60,9 @@ class Names:
         self._taken.add(self._naming.key(spelled))
         return spelled
 
-    def numbered(self, stem: str, number: int) -> str:
-        """The first free name of those that are `stem` and a number, from this one on."""
-        name = next(name for n in itertools.count(number) if self._is_free(name := f"{stem}{n}"))
+    def numbered(self, number: int) -> str:
+        """The first free name of those that are `v` and a number, from this one on."""
+        name = next(name for n in itertools.count(number) if self._is_free(name := f"v{n}"))
         self._taken.add(self._naming.key(name))
         return name
 

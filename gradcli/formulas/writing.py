@@ -195,7 +195,7 @@ class _TextWriter:
 
     def _named(self, text: str) -> str:
         """The name of a new part."""
-        name = self.names.numbered("v", len(self.parts) + 1)
+        name = self.names.numbered(len(self.parts) + 1)
         self.parts.append((name, text))
         return name
 

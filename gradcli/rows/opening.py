@@ -12,14 +12,11 @@ from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, Reading
 from gradcli.rows.records import MAX_RECORD
 
 
-def open_table(
-    source: str, reading: Reading | None = None, part: Range | None = None, stream: IO[bytes] | None = None
-) -> Reader:
+def open_table(source: str, reading: Reading, part: Range | None = None, stream: IO[bytes] | None = None) -> Reader:
     """The table in a file, or in a `stream`, which `source` is the name of then; of it a `part` alone.
 
     Raises BindingError where it cannot be read, UsageError for a separator that is none.
     """
-    reading = reading or Reading()
     mark = reading.separator
     if mark is not None and (len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n.-+'):
         raise UsageError(f"{mark!r} is no separator", hint="it is one character, such as , or ;")

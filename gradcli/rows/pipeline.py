@@ -38,10 +38,6 @@ class Policy(NamedTuple):
     most: int | None = None
 
 
-# Rows that fail have no results, however many there are.
-NULL = Policy()
-
-
 class Odd(NamedTuple):
     """A row with results that are not finite: its number and its table, and what its program was given."""
 
@@ -102,7 +98,7 @@ def run_rows(
     plan: Plan,
     format: str,
     stream: IO[bytes],
-    policy: Policy = NULL,
+    policy: Policy,
     progress: Callable[[Progress], object] = lambda _: None,
     threads: int | None = None,
     shapes: Shapes | None = None,

@@ -46,13 +46,13 @@ def descend(
     points: Any,
     dof: Any,
     *,
+    low: Any,
+    high: Any,
+    reach: float,
+    watch: Watcher | None,
     linear: Sequence[int] = (),
-    low: Any = None,
-    high: Any = None,
-    reach: float = 100.0,
     most: int = 200,
     enough: float = 1e-9,
-    watch: Watcher | None = None,
 ) -> Descended:
     """Descend from points `[g, p]`, each in a problem with `dof` degrees of freedom, one number or `[g]`.
 
