@@ -61,26 +61,16 @@ def test_derivatives_by_one_number(text):
     assert recorded(program) == ("if" not in text)
 
 
-@pytest.mark.parametrize(("text", "values"), OF_SEVERAL)
-def test_hessians(text, values):
+@pytest.mark.parametrize(
+    ("kind", "text", "values"),
+    [*(("hessian", *case) for case in OF_SEVERAL), *(("jacobian", *case) for case in JACOBIANS)],
+)
+def test_hessians_and_jacobians(kind, text, values):
     program = gradcli.compile(text)
     for scale in (1.0, 0.5, 2.0):
         given = {name: value * scale for name, value in values.items()}
-        expected = gradcli.compile(text).hessian(given)
-        found = program.hessian(given)
-        assert [*found] == [*expected]
-        for key in expected:
-            assert_equal(found[key], expected[key])
-    assert recorded(program)
-
-
-@pytest.mark.parametrize(("text", "values"), JACOBIANS)
-def test_jacobians(text, values):
-    program = gradcli.compile(text)
-    for scale in (1.0, 0.5, 2.0):
-        given = {name: value * scale for name, value in values.items()}
-        expected = gradcli.compile(text).jacobian(given)
-        found = program.jacobian(given)
+        expected = getattr(gradcli.compile(text), kind)(given)
+        found = getattr(program, kind)(given)
         assert [*found] == [*expected]
         for key in expected:
             assert_equal(found[key], expected[key])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from namespaces import lacking, lacking_functions, misspelt
-from test_primitives import CASES, PRIMITIVES, Case, data, is_float_data, leaves, total
+from test_primitives import CASES, PRIMITIVES, Case, data, leaves, total
 
 from gradcli import Tensor, arrays, grad
 from gradcli.arrays import backends, spellings
@@ -119,10 +119,6 @@ def test_the_edges_are_those_of_numpy(primitive: Primitive, xp: Any) -> None:
             for scalar in SCALARS:
                 assert_alike(primitive, xp, (VALUES, scalar), params)
                 assert_alike(primitive, xp, (scalar, VALUES), params)
-
-
-def float_operands(case: Case) -> bool:
-    return all(is_float_data(np.asarray(o).tolist()) for o in case.operands)
 
 
 def unless_lacking(test: Any) -> Any:
