@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.errors import BindingError, EvaluationError, UsageError
+from gradcli.errors import BindingError, EvaluationError, ProgramSyntaxError, UsageError
 
 # NIST's Statistical Reference Datasets for nonlinear regression, with certified values to 11 digits.
 NIST = {
@@ -312,6 +312,12 @@ def test_a_search_that_runs_away_is_a_failure():
 def test_what_does_not_fit_together_is_an_error(data, options, message):
     with pytest.raises(BindingError, match=message):
         gradcli.fit("y ~ a*x + b", data, **options)
+
+
+@pytest.mark.parametrize("text", ["y ~ a*x\n  + b", "y ~ a*x; b"])
+def test_a_model_ends_with_its_statement(text):
+    with pytest.raises(ProgramSyntaxError, match="the model ends before this"):
+        gradcli.fit(text, {"x": [1.0, 2, 3], "y": [2.0, 4, 7]})
 
 
 def test_a_model_needs_a_response():

@@ -31,7 +31,8 @@ class ModelText(NamedTuple):
 def read_model(source: str, response: str | None = None) -> ModelText:
     """The model of a text `y ~ f`, or of a text `f` for a `response` that is given apart.
 
-    Raises UsageError where the response is missing or there are two, and ProgramSyntaxError for what is no program.
+    Raises UsageError where the response is missing or there are two, and ProgramSyntaxError for what is no program, and
+    for what follows the model.
     """
     found = _TILDE.search(source)
     if found is None:
@@ -57,4 +58,12 @@ def read_model(source: str, response: str | None = None) -> ModelText:
         error.source = source if error.source == padded else error.source
         raise
     model = tree.Module(program.span, source, program.body)
+    after = next((statement for statement in program.body if statement.span.start > behind), None)
+    if after is not None:
+        raise ProgramSyntaxError(
+            "the model ends before this",
+            hint="a formula of several lines is in brackets",
+            source=source,
+            span=after.span,
+        )
     return ModelText(source, model, read(source[start : found.start()].strip()))
