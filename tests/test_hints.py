@@ -59,6 +59,8 @@ NOTATIONS = [
     ("5 kg", 5), ("9.81 m/s^2", 9.81), ("x*3 m", 6), ("$5", 5), ("5 %", 0.05),
     ("Sin[x]", np.sin(2)), ("Exp[-x^2]", np.exp(-4)), ("A^T", [[1, 3], [2, 5]]), ("D[x^3, x]", 12),
     ("x(x + 1)", 6), ("f(u) = u^3; f'(x)", None),
+    ("f(u) = u^3; f'(2)", None), ("f(u) = u^4/4; f''(1 + 1)", None), ("1.234,5*x", 2469), ("1 000*x", 2000), ("x + 1 234 567.5", 1234569.5),
+    ("5% * x", 0.1), ("x*(1 + 5%)^2", 2.205), ("x/5%", 40), ("det A", -1),
 ]  # fmt: skip
 
 
@@ -117,6 +119,36 @@ def test_a_name_of_another_language_is_known(run, program, expected):
 def test_what_people_mean_is_there():
     for name in meant._FUNCTIONS:
         assert table.find(name) is not None or name in ("len", "diff"), name
+
+
+# Each with the bindings and what the hint says.
+RUN_TOGETHER = [
+    ("2πr", "r=2", "'πr' is one name: write π*r"), ("mc²", "m=1 c=2", "'mc' is one name: write m*c"),
+    ("n*RT/V", "n=1 R=2 T=3 V=4", "'RT' is one name: write R*T"), ("2sinx", "x=1", "'sinx' is one name: write sin(x)"),
+    ("x*y + xy", "x=1 y=2", "write x*y"), ("ab", "a=1 b=2 ab=3", "did you mean 'ab'?"), ("kx", "x=1", "did you mean 'kx'?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "words", "hint"), RUN_TOGETHER, ids=[p for p, _, _ in RUN_TOGETHER])
+def test_names_that_run_together(run, program, words, hint):
+    assert run("eval", program, *words.split(), "--json").error["hint"] == hint
+
+
+def test_names_that_run_together_in_rows(run):
+    assert run("map", "mc**2", "m=2", "c=3", stdin="t\n1\n").err.endswith("hint: 'mc' is one name: write m*c\n")
+
+
+READINGS = [
+    ("x^-2y", "x^(-2*y)", "x^-2*y"),
+    ("1/-2x", "1/(-2*x)", "1/-2*x"),
+    ("cos^-2(x)", "cos(x)^-2", "cos^(-2*(x))"),
+]
+
+
+@pytest.mark.parametrize(("program", "one", "other"), READINGS, ids=[p for p, _, _ in READINGS])
+def test_both_readings_keep_the_sign(run, program, one, other):
+    message = run("eval", program, "x=1", "y=2", "--json").error["message"]
+    assert message == f"this can be read as {one} and as {other}"
 
 
 VALUES = [("5 kg", "write 5"), ("3 m/s", "write 3"), ("5kg", "write 5: a value has no unit"), ("1,5", "write 1.5"), ("5%", "write 5/100"), ("90°", "write deg2rad(90)"),

@@ -231,7 +231,7 @@ def sources(options: BindingOptions, environment: Environment, dtype: str, readi
     scope.check(program, values)
     for word, name in zip(words, tuple(values)):
         if name not in reads:
-            raise _unused(name, program, reads, word)
+            raise _unused(name, program, reads, values, word)
     for name, value in by_vars(options, environment, dtype).items():
         if name in values:
             raise BindingError(f"'{name}' is given twice, by a word and by --vars", hint="give each name one value")
@@ -251,9 +251,11 @@ def name_span(word: str) -> Span:
     return Span(0, word.index("="))
 
 
-def _unused(name: str, program: Module, reads: Mapping[str, Any], word: str) -> BindingError:
-    read = ", ".join(f"'{r}'" for r in reads if r not in scope.CONSTANTS)
-    hint = did_you_mean(name, reads, f"it reads {read}" if read else "it reads no names")
+def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping[str, Any], word: str) -> BindingError:
+    # Loaded by wrong programs alone.
+    from gradcli.language.run_together import unread_hint
+
+    hint = unread_hint(name, reads, given)
     last = program.body[-1]
     if isinstance(last, Define) and any(p.name == name for p in last.parameters):
         call = f"{last.name}({', '.join(p.name for p in last.parameters)})"

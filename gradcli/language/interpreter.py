@@ -90,7 +90,8 @@ def _run(machine: Machine) -> Evaluation:
 def _with_points(text: str) -> str:
     """What stands for a text with decimal commas, or with commas between thousands."""
     thousands = re.sub(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?=\.\d)", lambda m: m[0].replace(",", ""), text)
-    points = re.sub(r"(?<=\d),(?=\d)", ".", text) if thousands == text else thousands
+    decimal = re.sub(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+(?=,\d)", lambda m: m[0].replace(".", ""), text)
+    points = re.sub(r"(?<=\d),(?=\d)", ".", decimal) if thousands == text else thousands
     return points if points != text else "one of them"
 
 

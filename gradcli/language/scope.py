@@ -365,6 +365,7 @@ def unknown_name(name: str, known: Collection[str], source: str, span: Span) -> 
         )
     # Loaded by wrong programs alone.
     from gradcli.language.meant import of_name
+    from gradcli.language.run_together import spelled_out
 
     close = nearest(name, [*known, *(c for c in CONSTANTS if c not in TYPES)])
     meant = of_name(name, source, span)
@@ -372,6 +373,8 @@ def unknown_name(name: str, known: Collection[str], source: str, span: Span) -> 
         hint = meant
     elif table.find(name) is not None:
         hint = f"'{name}' is a function: call it, as in {name}(x)"
+    elif (product := spelled_out(name, known)) is not None:
+        hint = f"write {product}"
     elif close is not None:
         hint = f"did you mean '{close}'?"
     else:

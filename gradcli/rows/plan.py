@@ -153,10 +153,11 @@ def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> di
     """The columns by the names that the program reads them by, in its order."""
     reads = scope.outer_reads(program)
     scope.check(program, [*asked.columns, *asked.shared, *(table or ())])
+    given = {*asked.columns, *asked.shared, *(table or ())}
     for name in (*asked.columns, *asked.shared):
         of_uncertainty = asked.propagate and name.removeprefix(PREFIX) in reads
         if name not in reads and not of_uncertainty:
-            raise unread(name, reads)
+            raise unread(name, reads, given)
     columns = {}
     for name, first in reads.items():
         if name in asked.columns:
@@ -225,11 +226,12 @@ def _both(name: str) -> BindingError:
     )
 
 
-def unread(name: str, reads: Collection[str]) -> BindingError:
-    """The error that a name has a value that nobody reads."""
-    read = ", ".join(f"'{r}'" for r in reads if r not in scope.CONSTANTS)
-    hint = did_you_mean(name, reads, f"it reads {read}" if read else "it reads no names")
-    return BindingError(f"the program does not read '{name}'", hint=hint)
+def unread(name: str, reads: Collection[str], given: Collection[str]) -> BindingError:
+    """The error that a name, one of those `given`, has a value that nobody reads."""
+    # Loaded by wrong programs alone.
+    from gradcli.language.run_together import unread_hint
+
+    return BindingError(f"the program does not read '{name}'", hint=unread_hint(name, reads, given))
 
 
 def _check_once(needed: Sequence[str], table: Sequence[str]) -> None:

@@ -54,10 +54,9 @@ def _statement(source: str, place: int) -> Span:
 # Functions whose arguments print writes without brackets.
 WITHOUT_BRACKETS = (
     "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
-    "exp", "log", "ln", "sqrt", "abs",
+    "coth", "exp", "log", "ln", "log2", "log10", "sqrt", "abs", "erf", "det",
 )  # fmt: skip
-_FUNCTIONS = (*WITHOUT_BRACKETS, "coth", "log2", "log10", "erf")
-_FUNCTION = rf"(?<![\w.])({'|'.join(sorted(_FUNCTIONS, key=len, reverse=True))})"
+_FUNCTION = rf"(?<![\w.])({'|'.join(sorted(WITHOUT_BRACKETS, key=len, reverse=True))})"
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 # An argument without brackets around it: a name or number with what print puts around it.
 _BARE = rf"(?:{_NUMBER})?(?:[^\W\d_]\w*(?:\([^()]*\))?)?(?:\^\w+|[⁰¹²³⁴-⁹]+)?"
@@ -129,11 +128,11 @@ def _from_latex(text: str) -> str:
     for _ in range(text.count("{")):
         text = re.sub(r"\{([^{}]*)\}", r"(\1)", text)
     text = re.sub(rf"\\({'|'.join(_SIGNS)})(?![a-zA-Z])", lambda m: f" {_SIGNS[m[1]]} ", text)
-    text = re.sub(rf"\\({'|'.join([*_FUNCTIONS, 'max', 'min'])})(?![a-zA-Z])\s*", r" \1 ", text)
+    text = re.sub(rf"\\({'|'.join([*WITHOUT_BRACKETS, 'max', 'min'])})(?![a-zA-Z])\s*", r" \1 ", text)
     text = re.sub(rf"\\({'|'.join(_GREEK)})(?![a-zA-Z])", r" \1 ", text)
     text = re.sub(rf"({_FUNCTION})\s+(?=\()", r"\1", text)
     # Side by side is multiplied.
-    words = rf"(?!(?:{'|'.join(_FUNCTIONS)})\b)"
+    words = rf"(?!(?:{'|'.join(WITHOUT_BRACKETS)})\b)"
     text = _functions_without_brackets(_powers_of_functions(text))
     text = re.sub(
         rf"(\)|\b{words}[^\W\d]\w*|(?<!\w)\d[\d.]*)\s*(?<![-+*/^(,=<>])(?=\(|[^\W\d]|\d)(?<=[\s)])", r"\1*", text
@@ -212,6 +211,9 @@ def _derivatives(text: str) -> str:
     """`f'(x)`, `f''(x)`, `∂f/∂x`, `d/dx (x^2)`, and the transpose `A'`."""
     order = re.search(rf"([^\W\d]\w*)('+)\s*({_BRACKETED})\s*$", text)
     if order is not None and order.end() == len(text):
+        if not order[3][1:-1].strip().isidentifier():
+            times = len(order[2])
+            return f"{text[: order.start()]}g = {'grad(' * times}{order[1]}{')' * times}; g{order[3]}"
         count = f", {len(order[2])}" if len(order[2]) > 1 else ""
         return f"{text[: order.start()]}y = {order[1]}{order[3]}; diff(y, {order[3][1:-1]}{count})"
     text = re.sub(r"∂\s*(\w+)\s*/\s*∂\s*(\w+)", r"diff(\1, \2)", text)
@@ -230,7 +232,11 @@ def _numbers(text: str) -> str:
     text = re.sub(r"(?<![\w.])(\d+\.\d*|\.\d+)(?:[fFL]|_[a-z]+\d*)\b", r"\1", text)
     text = re.sub(rf"({_NUMBER})\s*°(?![CF])", r"deg2rad(\1)", text)
     text = re.sub(rf"({_NUMBER})\s+deg\b", r"deg2rad(\1)", text)
-    text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%(?=\s*$)", r"\1/100", text)
+    text = re.sub(rf"(?<=[/%@])\s*({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", r"(\1/100)", text)
+    text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", r"\1/100", text)
+    if "[" not in text:
+        # Between the thousands of a number; in brackets they are between numbers.
+        text = re.sub(r"(?<![\w.])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\w])", lambda m: re.sub(r"\s", "_", m[0]), text)
     text = re.sub(r"\$?\b([A-Z]{1,2})\$(\d+)\b", r"\1\2", text)
     text = re.sub(rf"[$€£]\s*({_NUMBER})|({_NUMBER})\s*[€£]", r"\1\2", text)
     one = rf"(?:{_UNITS})(?:(?:\^|\*\*)-?\d|[²³])?"

@@ -56,11 +56,12 @@ def _is_factor(number: Token, token: Token, source: str) -> bool:
 
 def _unclear(source: str, left: Token | None, operator: Token, number: Token, token: Token) -> ProgramSyntaxError:
     factor = f"({within_brackets(source[token.start_pos :])})" if token.type == "LPAR" else token.value
-    product = f"{number.value}*{factor}"
+    sign = source[operator.end_pos : number.start_pos].strip()
+    product = f"{sign}{number.value}*{factor}"
     function = re.search(r"([^\W\d]\w*)\s*$", source[: operator.start_pos])
     if token.type == "LPAR" and operator.value in ("^", "**") and function is not None:
         name = function[1]
-        one, other = f"{name}{factor}^{number.value}", f"{name}^({number.value}*{factor})"
+        one, other = f"{name}{factor}^{sign}{number.value}", f"{name}^({product})"
         return two_readings(_between(operator, token), one, other)
     before = left.value if left is not None and left.type in ("NAME", "NUMBER") and operator.value not in _ROOTS else ""
     first = left if left is not None and before else operator

@@ -1,0 +1,51 @@
+"""Names that were meant as products: `mc` of m and c, `sinx` of x."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from gradcli.errors import did_you_mean
+from gradcli.language import scope
+from gradcli.primitives import table
+
+# Longer names are not taken apart, which takes time with the product of their length and the number of names.
+_LONGEST = 64
+_NUMBERS = {name for name in scope.CONSTANTS if name not in scope.TYPES}
+
+
+def spelled_out(name: str, given: Collection[str]) -> str | None:
+    """The product of names with values that run together in `name`, or a function of one: None where it is neither."""
+    if len(name) > _LONGEST:
+        return None
+    factors = _factors(name, given)
+    if len(factors) > 1:
+        return "*".join(factors)
+    for end in range(len(name) - 1, 1, -1):
+        if table.find(name[:end]) is not None and (inner := _factors(name[end:], given)):
+            return f"{name[:end]}({'*'.join(inner)})"
+    return None
+
+
+def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
+    """The fewest names with values that make up a text, one of them given; none where they do not."""
+    found: list[tuple[str, ...] | None] = [()]
+    for end in range(1, len(text) + 1):
+        ways = [
+            (*before, text[start:end])
+            for start, before in enumerate(found)
+            if before is not None and (text[start:end] in given or text[start:end] in _NUMBERS)
+        ]
+        found.append(min(ways, key=len, default=None))
+    factors = found[-1] or ()
+    return factors if any(f in given for f in factors) else ()
+
+
+def unread_hint(name: str, reads: Iterable[str], given: Collection[str]) -> str:
+    """What to do about the name of a value, one of those `given`, that a program which reads `reads` does not read."""
+    names = [r for r in reads if r not in scope.CONSTANTS]
+    for read in names:
+        meant = spelled_out(read, given) if name in read and read not in given else None
+        if meant is not None:
+            return f"'{read}' is one name: write {meant}"
+    listed = ", ".join(f"'{r}'" for r in names)
+    return did_you_mean(name, names, f"it reads {listed}" if listed else "it reads no names") or ""
