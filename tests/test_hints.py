@@ -138,6 +138,18 @@ def test_names_that_run_together_in_rows(run):
     assert run("map", "mc**2", "m=2", "c=3", stdin="t\n1\n").err.endswith("hint: 'mc' is one name: write m*c\n")
 
 
+def test_what_python_has_and_programs_have_not(run):
+    """Each says what to write, or to leave out."""
+    assert "leave the 'if' out" in run("eval", 'if __name__ == "__main__":\n  x', "x=1").err
+    assert "the gradients are computed anyway" in run("eval", "x.grad", "x=1").err
+    assert "a name for each value" in run("eval", 'p = {"a": x}', "x=1").err
+
+
+def test_more_objects_than_one_are_the_business_of_map(run):
+    error = run("eval", "x**2", "--vars", "-", "--json", stdin='{"x": 3}\n{"x": 4}').error
+    assert (error["line"], error["hint"]) == (2, "gradcli map takes an object a line, for as many results")
+
+
 READINGS = [
     ("x^-2y", "x^(-2*y)", "x^-2*y"),
     ("1/-2x", "1/(-2*x)", "1/-2*x"),

@@ -275,6 +275,13 @@ def test_masked_numbers_are_missing():
     np.testing.assert_equal(gradients["x"], [2.0, math.nan])
 
 
+def test_an_input_without_a_gradient_in_any_row(run):
+    """Its column is empty, and NumPy has no warning for the sum of no numbers."""
+    rows = run("map", "x[t]", "x=[1,2]", "--on-error", "skip", stdin="t\n0\n5\n")
+    assert rows.out == "t,value,d_t,d_x_0,d_x_1\n0,1.0,,1.0,0.0\n"
+    assert rows.err.startswith("warning: 1 of 2 rows failed")
+
+
 def test_no_rows_and_a_program_in_a_process_of_its_own():
     values, gradients = gradcli.compile("x*q").value_and_grad({"x": np.empty(0), "q": 2.0}, rows=True)
     assert values.shape == gradients["x"].shape == gradients["q"].shape == (0,)

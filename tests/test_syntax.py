@@ -381,7 +381,7 @@ MISTAKES = [
     # two readings
     ("1/2x", "1/2x", "this can be read as 1/(2*x) and as 1/2*x", "write 1/(2*x) or 1/2*x"),
     ("x^2(y + 1)", "^2(", "this can be read as x(y + 1)^2 and as x^(2*(y + 1))", "write"),
-    ("a % -2x", "a % -2x", "this can be read as a%(2*x) and as a%2*x", "write"),
+    ("a % -2x", "a % -2x", "this can be read as a%(-2*x) and as a%-2*x", "write"),
     ("√2x", "√2x", "this can be read as √(2*x) and as √2*x", "write"),
     ("√x²", "√x²", "this can be read as √(x²) and as (√x)²", "write √(x²) or (√x)²"),
     ("-x!", "-x!", "this can be read as (-x)! and as -(x!)", "write (-x)! or -(x!)"),
@@ -437,7 +437,7 @@ MISTAKES = [
     ("for i range(3) { y }", "range", "'in' should follow the name of a loop", "for name in"),
     ("x in y", "in", "'in' asks for a value among others in Python, and is not part of the language", "x == a or"),
     ("x = if c { 1 }", "if", "unexpected 'if'", "a if condition else b"),
-    ("x = {'a': 1}", "{", "unexpected '{'", "[a, b]"),
+    ("x = {'a': 1}", "{", "dicts are not part of the language", "a = 1"),
     ("a == not b", "not", "unexpected 'not'", "(not x)"),
     ("x[1:2:3:4]", ":", "unexpected ':'", "start:stop:step"),
     # Python and its neighbours

@@ -255,7 +255,7 @@ def _unused(name: str, program: Module, reads: Mapping[str, Any], given: Mapping
     # Loaded by wrong programs alone.
     from gradcli.language.run_together import unread_hint
 
-    hint = unread_hint(name, reads, given)
+    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given)
     last = program.body[-1]
     if isinstance(last, Define) and any(p.name == name for p in last.parameters):
         call = f"{last.name}({', '.join(p.name for p in last.parameters)})"

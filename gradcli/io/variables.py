@@ -141,4 +141,6 @@ def _expect(character: str, text: str, at: int, where: str, wanted: str | None =
 
 
 def _expect_end(text: str, at: int, where: str) -> None:
-    expect_end(text, at, f"{where} goes on after its object", "put all variables in one object")
+    lines = text[skip_space(text, at) :].startswith("{")
+    hint = "gradcli map takes an object a line, for as many results" if lines else "put all variables in one object"
+    expect_end(text, at, f"{where} goes on after its object", hint)

@@ -305,7 +305,9 @@ def _attribute(machine: Machine, node: tree.Attribute, _scope: Scope) -> Task:
 
 
 def _unknown_attribute(node: tree.Attribute) -> GradcliError:
-    if table.find(node.name) is not None:
+    if node.name == "grad":
+        hint = "leave it out: the gradients are computed anyway, and diff(y, x) is one within the program"
+    elif table.find(node.name) is not None:
         hint = f"'{node.name}' is a method: call it, as in x.{node.name}()"
     else:
         close = nearest(node.name, ATTRIBUTES)

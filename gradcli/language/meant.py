@@ -176,4 +176,6 @@ def of_name(name: str, source: str, span: Span) -> str | None:
         power := re.search(r"([\w.]+|\))\s*(?:\^|\*\*)\s*$", source[max(0, span.start - _AROUND) : span.start])
     ):
         return f"write {power[1] if power[1] != ')' else '(…)'}.T"
+    if name == "__name__":
+        return "leave the 'if' out, and write its block as it is: a program is run as a whole"
     return f"write {_VALUES[name]}" if name in _VALUES else None

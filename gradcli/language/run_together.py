@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 
 from gradcli.errors import did_you_mean
-from gradcli.language import scope
 from gradcli.primitives import table
 
 # Longer names are not taken apart, which takes time with the product of their length and the number of names.
 _LONGEST = 64
-_NUMBERS = {name for name in scope.CONSTANTS if name not in scope.TYPES}
+# More are no product that somebody wrote.
+_MOST_FACTORS = 6
+# Constants that are written beside other factors.
+_NUMBERS = ("pi", "π", "e")
 
 
 def spelled_out(name: str, given: Collection[str]) -> str | None:
@@ -18,7 +20,7 @@ def spelled_out(name: str, given: Collection[str]) -> str | None:
     if len(name) > _LONGEST:
         return None
     factors = _factors(name, given)
-    if len(factors) > 1:
+    if 1 < len(factors) <= _MOST_FACTORS:
         return "*".join(factors)
     for end in range(len(name) - 1, 1, -1):
         if table.find(name[:end]) is not None and (inner := _factors(name[end:], given)):
@@ -40,12 +42,11 @@ def _factors(text: str, given: Collection[str]) -> tuple[str, ...]:
     return factors if any(f in given for f in factors) else ()
 
 
-def unread_hint(name: str, reads: Iterable[str], given: Collection[str]) -> str:
+def unread_hint(name: str, reads: Sequence[str], given: Collection[str]) -> str:
     """What to do about the name of a value, one of those `given`, that a program which reads `reads` does not read."""
-    names = [r for r in reads if r not in scope.CONSTANTS]
-    for read in names:
+    for read in reads:
         meant = spelled_out(read, given) if name in read and read not in given else None
         if meant is not None:
             return f"'{read}' is one name: write {meant}"
-    listed = ", ".join(f"'{r}'" for r in names)
-    return did_you_mean(name, names, f"it reads {listed}" if listed else "it reads no names") or ""
+    listed = ", ".join(f"'{r}'" for r in reads)
+    return did_you_mean(name, reads, f"it reads {listed}" if listed else "it reads no names") or ""

@@ -290,8 +290,8 @@ def _nonfinite(evaluated: Evaluated) -> tuple[int, int | None]:
     np = arrays.numpy_namespace()
     some = None
     with np.quiet():
-        # A sum is finite only where all are.
-        odd = [f for f in evaluated.results.values() if f.dtype.kind != "O" and not math.isfinite(f.sum())]
+        # A sum is finite only where all are; that of no results at all is none, where what is masked is left out.
+        odd = [f for f in evaluated.results.values() if f.dtype.kind != "O" and not math.isfinite(np.asarray(f).sum())]
     for found in odd:
         values, null = without(found, evaluated.null)
         bad = (~np.isfinite(values)).reshape(len(values), -1).any(1) & ~null

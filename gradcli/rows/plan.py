@@ -231,7 +231,8 @@ def unread(name: str, reads: Collection[str], given: Collection[str]) -> Binding
     # Loaded by wrong programs alone.
     from gradcli.language.run_together import unread_hint
 
-    return BindingError(f"the program does not read '{name}'", hint=unread_hint(name, reads, given))
+    hint = unread_hint(name, [r for r in reads if r not in scope.CONSTANTS], given)
+    return BindingError(f"the program does not read '{name}'", hint=hint)
 
 
 def _check_once(needed: Sequence[str], table: Sequence[str]) -> None:

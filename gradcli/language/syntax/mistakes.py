@@ -166,6 +166,9 @@ def _colon(m: Mistake) -> Finding | None:
 def _brace(m: Mistake) -> Finding | None:
     if m.token.value != "{":
         return None
+    following = m.following.type if m.following is not None else END
+    if following == "STRING":
+        return Finding("dicts are not part of the language", "write a name for each value, as in a = 1; b = 2")
     return Finding(
         "unexpected '{'",
         "braces hold the block of an if, for or while; [a, b] builds a tensor",
