@@ -282,6 +282,14 @@ def test_an_input_without_a_gradient_in_any_row(run):
     assert rows.err.startswith("warning: 1 of 2 rows failed")
 
 
+def test_a_column_that_is_called_as_a_function_is_and_is_not_there(run):
+    """The rows are not taken for failing ones."""
+    outcome = run("map", "k*exp(-beta*t)", "k=2", stdin="u,beta\n1,2\n")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "the table has no column 't'" in outcome.err
+    assert "give it a value, as in t=1" in run("eval", "exp(-t)").err
+
+
 def test_no_rows_and_a_program_in_a_process_of_its_own():
     values, gradients = gradcli.compile("x*q").value_and_grad({"x": np.empty(0), "q": 2.0}, rows=True)
     assert values.shape == gradients["x"].shape == gradients["q"].shape == (0,)

@@ -372,7 +372,7 @@ def unknown_name(name: str, known: Collection[str], source: str, span: Span) -> 
     if meant is not None:
         hint = meant
     elif table.find(name) is not None:
-        hint = f"'{name}' is a function: call it, as in {name}(x)"
+        hint = f"'{name}' is a function: call it, as in {name}(x), or give it a value, as in {name}=1"
     elif (product := spelled_out(name, known)) is not None:
         hint = f"write {product}"
     elif close is not None:

@@ -169,7 +169,7 @@ def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> di
             continue
         elif name in table if table is not None else name not in scope.CONSTANTS:
             columns[name] = name
-        elif not first.maybe_assigned and name not in scope.CONSTANTS and not scope.is_function(name, ()):
+        elif not first.maybe_assigned and name not in scope.CONSTANTS:
             raise _no_value(name, first, program, table or ())
     return columns
 
