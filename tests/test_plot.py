@@ -572,3 +572,10 @@ def test_errors_in_python():
         gradcli.plot("x", x=(0, 1), q=2)
     with pytest.raises(BindingError, match="two columns"):
         gradcli.plot("x", {"x": (0, 1)}, data={"x": [1.0]})
+
+
+def test_a_range_with_a_colon_is_shown_as_one_with_dots(run):
+    outcome = run("plot", "x", "x=0:2*pi")
+    assert outcome.status == 2
+    assert "hint: write 0..2*pi" in outcome.err
+    assert "2*pi\n  |   ^^^^^^" in outcome.err

@@ -462,3 +462,10 @@ def test_infinite_observations_are_an_error(run, tmp_path):
 def test_means_of_observations_have_no_proved_digits(run, tmp_path):
     (tmp_path / "d.csv").write_text("x\n1\n2\n2\n")
     assert run("propagate", "x", f"x=@{tmp_path}/d.csv:x", "--digits", "20").status == 2
+
+
+def test_a_step_is_told_of_which_no_derivative_knows(run):
+    told = run("propagate", "2*round(x)", "x=1.2±0.1", "--json")
+    assert [w["code"] for w in told.json["warnings"]] == ["steps"]
+    assert "the derivative of 'round' is 0 between its jumps" in run("propagate", "2*round(x)", "x=1.2±0.1").err
+    assert "warnings" not in run("propagate", "x + floor(a)", "x=1.2±0.1", "a=3.5", "--json").json

@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.errors import ProgramSyntaxError
 from gradcli.run.constant_expressions import constant
 from gradcli.run.nested_texts import Read, items, unreadable
 
@@ -39,7 +40,14 @@ def value(text: str, dtype: str, whole: str, offset: int = 0) -> Any:
         return range_of(text, offset, whole, read)
     parts = [*items(text)]
     if len(parts) == 1:
-        return read(text, offset)
+        try:
+            return read(text, offset)
+        except ProgramSyntaxError:
+            low, _, high = text.partition(":")
+            if not low.strip() or not high.strip() or ":" in high:
+                raise
+            hint = f"write {low.strip()}{_MARK}{high.strip()}"
+            raise unreadable("a range has two dots between its ends", text, offset, whole, hint) from None
     return SeveralValues(tuple(read(part, offset + at) for at, part in parts))
 
 

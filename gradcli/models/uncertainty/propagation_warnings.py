@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradcli import arrays
+from gradcli.autograd.ancestors import ancestors
+from gradcli.autograd.modes import enable_grad
+from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Span
+from gradcli.language.interpreter import evaluate
+from gradcli.language.operations import operation_at
+from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.input_quantities import Quantities
 from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, dofs_drawn
 from gradcli.models.uncertainty.second_order import SecondOrder
 from gradcli.models.uncertainty.significant_digits import stated, tolerance
+from gradcli.primitives.series import locally_constant
+from gradcli.run.diagnose import Warning
 
 # Of a value, that says nothing of a formula.
 _ROUNDING = 1e-12
@@ -30,6 +41,24 @@ def nonlinear(labels: Sequence[str], numbers: Sequence[tuple[float, float]], sec
             )
             found.append(("nonlinear", label, text))
     return found
+
+
+def steps(module: Module, inputs: Quantities) -> list[Warning]:
+    """Of functions of the inputs that are constant between their jumps: their derivative is 0 whatever an uncertainty
+    reaches."""
+    varied = {name: Tensor(value).requires_grad_() for name, value in inputs.packing.named(inputs.mean).items()}
+    with enable_grad(), arrays.quiet():
+        value = evaluate(module, {**inputs.exact, **varied}).value
+    found: dict[Span, Warning] = {}
+    for node in ancestors(value):
+        if isinstance(node, PrimitiveNode) and node.span is not None and node.primitive.jet is locally_constant:
+            name = operation_at(module, node.span) or node.primitive.name
+            text = (
+                f"the derivative of '{name}' is 0 between its jumps, so that the uncertainty knows nothing of them: "
+                "--samples 1e6 does"
+            )
+            found[node.span] = Warning("steps", "propagation", name, node.span, text)
+    return [*found.values()]
 
 
 def left_out(draws: Drawn, samples: int) -> Messages:

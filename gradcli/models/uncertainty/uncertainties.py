@@ -22,7 +22,7 @@ from gradcli.models.results import MAY_BE_NULL, Sampling
 from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, size_of
 from gradcli.models.uncertainty.input_quantities import Quantities, of_python, quantities
 from gradcli.models.uncertainty.monte_carlo import check_distributions, drawn, summary
-from gradcli.models.uncertainty.propagation_warnings import left_out, nonlinear, not_validated, without_deviation
+from gradcli.models.uncertainty.propagation_warnings import left_out, nonlinear, not_validated, steps, without_deviation
 from gradcli.models.uncertainty.second_order import second_order
 from gradcli.rows.plan import unread
 from gradcli.run import digits as proved_digits
@@ -207,7 +207,13 @@ def _in_floats(
     limits.charge(_ENTRY * linear.scaled.size)
     budgets = [_budget(inputs, *each) for each in zip(linear.sensitivities, linear.scaled)]
     span = module.body[-1].span
-    warnings = [*linear.warnings, *(Warning(code, "propagation", of, span, text) for code, of, text in messages)]
+    # Draws tell of themselves.
+    unseen = steps(module, inputs) if asked.samples is None else []
+    warnings = [
+        *linear.warnings,
+        *unseen,
+        *(Warning(code, "propagation", of, span, text) for code, of, text in messages),
+    ]
 
     def named(parts: Sequence[Any]) -> Any:
         return dict(zip(linear.labels, parts)) if linear.several else parts[0]
