@@ -339,3 +339,8 @@ def test_a_root_where_values_begin(run, equation, root, words):
 def test_what_begins_above_0_has_no_root(run):
     assert run("solve", "sqrt(x - 1) + 5 = 0", "x=0..2").status == 1
     assert run("solve", "sqrt(x - 1) + 5 = 0", "x=0..2", "--all", "--json").json["roots"] == []
+
+
+@pytest.mark.parametrize("words", [["--all"], []])
+def test_values_that_begin_at_a_pole_begin_at_no_root(run, words):
+    assert [r["point"]["x"] for r in run("solve", "log(x) = 0", "x=-1..3", *words, "--json").json["roots"]] == [1.0]

@@ -126,7 +126,7 @@ def _is_root_at_edge(curve: ScalarEquation, edge: float, inside: float) -> bool:
     """Whether there is a root less than a float beyond a point where values end, as of `sqrt(x**2 - 2)`: values nearby
     are so much larger."""
     value, beside = curve.value(edge), curve.value(edge + math.copysign(_ULPS * math.ulp(edge), inside - edge))
-    return value != 0.0 and abs(beside - value) >= abs(value) and not _are_opposite(value, beside)
+    return 0.0 < abs(value) < math.inf and abs(beside - value) >= abs(value) and not _are_opposite(value, beside)
 
 
 def _zeros(curve: ScalarEquation, points: Any, values: Any) -> Iterator[Crossing]:
