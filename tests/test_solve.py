@@ -344,3 +344,8 @@ def test_what_begins_above_0_has_no_root(run):
 @pytest.mark.parametrize("words", [["--all"], []])
 def test_values_that_begin_at_a_pole_begin_at_no_root(run, words):
     assert [r["point"]["x"] for r in run("solve", "log(x) = 0", "x=-1..3", *words, "--json").json["roots"]] == [1.0]
+
+
+@pytest.mark.parametrize(("equation", "start"), [("exp(-exp(x)) = 0", 1), ("exp(x)/(1 + exp(x)) = 1", 50)])
+def test_neither_infinity_nor_what_rounds_to_0_far_away_is_a_root(run, equation, start):
+    assert run("solve", equation, f"x~{start}", "--json").status == 1

@@ -21,14 +21,16 @@ class FarZero(NamedTuple):
 
 
 def far_zeros(curve: ScalarEquation, start: float) -> Iterator[FarZero]:
-    """Points at which an equation may hold, those with the fewest powers of 2 between them and a start first: what has
+    """Points at which an equation may hold, those with the fewest powers of 2 between them and a start first: what alone has
     the value 0, and where signs change between neighbouring powers of 2 but at a pole."""
     xp = arrays.numpy_namespace()
     powers = 2.0 ** xp.arange(_LEAST, _MOST + 1)
     points = xp.unique(xp.concatenate([-powers, powers, [0.0, start]]))
     values = curve.sampled(points)[0]
     place = int(xp.searchsorted(points, start))
-    zeros = xp.flatnonzero(values == 0.0)
+    # Zeros that are next to each other are those of a stretch, or what values are rounded to.
+    padded = xp.concatenate([[True], values == 0.0, [True]])
+    zeros = xp.flatnonzero(padded[1:-1] & ~padded[:-2] & ~padded[2:])
     changes = xp.flatnonzero(((values[:-1] < 0.0) & (values[1:] > 0.0)) | ((values[:-1] > 0.0) & (values[1:] < 0.0)))
     found = [(abs(int(n) - place), int(n), True) for n in zeros] + [
         # A change on the way to a start is as far as its nearer end.

@@ -107,8 +107,13 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
     residuals = system.residual(point)
     residual = float(xp.max(xp.abs(residuals)))
     jacobian = system.jacobian(point)
+    if not xp.all(xp.isfinite(point)):
+        return Candidate(point, residuals, math.inf, False, is_singular=True)
     if not xp.isfinite(residual) or not xp.all(xp.isfinite(jacobian)):
-        return Candidate(point, residuals, residual, residual == 0.0, is_singular=True)
+        is_zero = residual == 0.0
+        zeros = _zeros_between(system, start, point) if is_zero else None
+        is_rounded = zeros is not None and zeros.rounded
+        return Candidate(point, residuals, residual, is_zero and not is_rounded, True, is_rounded)
     sizes = xp.maximum(sizes_of(point), _FLOOR * xp.abs(start))
     changes = _changes(system, point, sizes, residuals)
     scaled = jacobian * sizes / changes[:, None]
@@ -117,7 +122,8 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
     touches = bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes))
     if touches and residual < _NOTHING and not changes_sign:
         reach = xp.maximum(xp.abs(point), xp.abs(start))
-        directions = [_open_direction(scaled)] if singular else xp.eye(len(point))[:_MOST_DIRECTIONS]
+        is_open = singular and bool(xp.all(xp.isfinite(scaled)))
+        directions = [_open_direction(scaled)] if is_open else xp.eye(len(point))[:_MOST_DIRECTIONS]
         lines = [_zeros_along(system, point, each * xp.where(reach > 0.0, reach, 1.0)) for each in directions]
         # A point that is far from the start is so in many powers of 2.
         from_start = _zeros_between(system, start, point)

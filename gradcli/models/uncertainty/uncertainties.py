@@ -207,8 +207,9 @@ def _in_floats(
     limits.charge(_ENTRY * linear.scaled.size)
     budgets = [_budget(inputs, *each) for each in zip(linear.sensitivities, linear.scaled)]
     span = module.body[-1].span
-    # Draws tell of themselves.
-    unseen = steps(module, inputs) if asked.samples is None else []
+    # Draws tell of themselves, and what is at its jump has a warning.
+    known = {warning.span for warning in linear.warnings}
+    unseen = [] if asked.samples is not None else [w for w in steps(module, inputs) if w.span not in known]
     warnings = [
         *linear.warnings,
         *unseen,
