@@ -77,19 +77,21 @@ def _from(
 
 
 def _left(objective: Objective, at: _Place, least: Any, bounds: tuple[Any, Any], generator: Any) -> _Place | None:
-    """A lower point than a kink, where variables are of sizes that are at `least` these; None where none is found."""
+    """The lowest point that gradients nearby lead to from a kink, where variables are of sizes that are at `least` these;
+    None where none is found."""
     np = arrays.numpy_namespace()
     count = len(at.point)
     if count > _MOST_VARIABLES:
         return None
     sizes = np.maximum(abs(at.point), least)
+    lowest: _Place | None = None
     for share in _NEARBY:
         moves = share * sizes * generator.uniform(-1.0, 1.0, (_FOR_EACH * count + _BESIDE, count))
         rows = [at.gradient, *(objective.value_and_gradient(np.clip(at.point + m, *bounds))[1] for m in moves)]
         gradients = np.stack([row for row in rows if np.isfinite(row).all()])
         longest = float(np.linalg.norm(gradients, axis=1).max())
         if not longest:
-            return None
+            return lowest
         direction = -shortest_mean(gradients * sizes / longest) * sizes
         steepest = float(np.linalg.norm(direction / sizes))
         # A step that only need be down by what the mean promises.
@@ -99,8 +101,10 @@ def _left(objective: Objective, at: _Place, least: Any, bounds: tuple[Any, Any],
             point = np.clip(at.point + size * direction, *bounds)
             value, gradient = objective.value_and_gradient(point)
             if value < at.value + _LOWERS * size * slope:
-                return _Place(point, value, gradient)
-    return None
+                # Gradients from too far away or from one side alone lead down by next to nothing.
+                lowest = _Place(point, value, gradient) if lowest is None or value < lowest.value else lowest
+                break
+    return lowest
 
 
 def _step(objective: Objective, at: _Place, direction: Any, bounds: tuple[Any, Any]) -> _Place | None:
