@@ -128,8 +128,8 @@ def of_bessel_of_number(v: Any, x: Any) -> int:
 def of_betainc(a: Any, b: Any, x: Any) -> int:
     """For large parameters, where SciPy's continued fraction is long."""
     np = arrays.numpy_namespace()
-    smaller = np.clip(np.minimum(a, b) + 0.0 * x, 0.0, 1e9)
-    return int(np.nansum(np.where(smaller > 1500.0, 2000.0 + 5.0 * np.sqrt(smaller), 0.0)))
+    smaller = np.clip(np.minimum(a, b) + 0.0 * x, 0.0, 1e18)
+    return int(np.nansum(np.where(smaller > 1500.0, 6.0 * np.cbrt(smaller), 0.0)))
 
 
 def of_derivative(time: int) -> Callable[..., int]:
