@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import IO, Any
 
-from gradcli.errors import BindingError, UsageError
+from gradcli.errors import BindingError
 from gradcli.io import by_polars, json_text
 from gradcli.io.output import write_atomically
-from gradcli.rows.sources import FORMATS, format_of
-from gradcli.rows.targets import compressing
+from gradcli.rows.sources import format_of
+from gradcli.rows.targets import check_path, compressing
 
 # Writes a file at a path by what is given a stream.
 Save = Callable[[str, Callable[[IO[bytes]], object]], None]
@@ -28,12 +28,6 @@ def free(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def check_path(path: str) -> None:
-    """Raise UsageError for a name whose ending is that of no table."""
-    if format_of(path)[0] is None:
-        raise UsageError(f"the name '{path}' does not say what to write", hint=f"it ends in {', '.join(FORMATS)}")
 
 
 def save(columns: Mapping[str, Any], path: str, save: Save = write_atomically) -> None:

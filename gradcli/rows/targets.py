@@ -39,7 +39,8 @@ def targets(sources: Sequence[str], output: str | None, to: str | None) -> list[
     if output is None:
         return [Target(None, sources, to, None)]
     if not _is_directory(output, sources):
-        _check_ending(output, to)
+        if to is None and not _is_open(output):
+            check_path(output, ", or --to says it")
         found = [_target(output, sources, to)]
     else:
         paths = [os.path.join(output, _name(source, to)) for source in sources]
@@ -54,19 +55,25 @@ def check_format(to: str | None) -> None:
         raise UsageError(f"there is no format {to!r}", hint=f"--to {' or '.join(NAMES)}")
 
 
+def check_path(path: str, otherwise: str = "") -> None:
+    """Raise UsageError for a name whose ending is that of no table; `otherwise` is what else may say the format."""
+    if format_of(path)[0] is None:
+        raise UsageError(
+            f"the name '{path}' does not say what to write", hint=f"it ends in {', '.join(FORMATS)}{otherwise}"
+        )
+
+
+def _is_open(path: str) -> bool:
+    """Whether the ending of a name leaves the format open."""
+    compression = format_of(path)[1]
+    stem = path[: -len(compression) - 1] if compression else path
+    return os.path.splitext(stem)[1].lower() in _OPEN
+
+
 def _is_directory(output: str, sources: Sequence[str]) -> bool:
     if output.endswith(("/", os.sep)) or system.is_directory(output):
         return True
     return len(sources) > 1 and format_of(output)[0] is None and not system.exists(output)
-
-
-def _check_ending(path: str, to: str | None) -> None:
-    format, compression = format_of(path)
-    stem = path[: -len(compression) - 1] if compression else path
-    if (to or format) is None and os.path.splitext(stem)[1].lower() not in _OPEN:
-        raise UsageError(
-            f"the name '{path}' does not say what to write", hint=f"it ends in {', '.join(FORMATS)}, or --to says it"
-        )
 
 
 def _target(path: str, sources: Sequence[str], to: str | None) -> Target:

@@ -16,7 +16,7 @@ from gradcli.models.fitting.fit_requests import Concluded, FitRequest, Solved
 from gradcli.models.fitting.fit_tables import prediction, residuals
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.plotting.charts import Band, Chart, Layer, Points, Polyline
-from gradcli.rows import new_tables
+from gradcli.rows import new_tables, targets
 
 # Points of the curve in a picture.
 _CURVE = 400
@@ -43,7 +43,7 @@ class FitFiles(NamedTuple):
                 raise UsageError(f"'{output}' is read and would be written", hint="give what is written another name")
         for path in (self.residuals, self.predict):
             if path is not None:
-                new_tables.check_path(path)
+                targets.check_path(path)
         if self.plot is not None:
             from gradcli.models.plotting.by_matplotlib import format_of
 
