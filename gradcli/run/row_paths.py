@@ -36,6 +36,8 @@ _FEWER_ROWS = (64, 1024)
 _WORTH_A_THREAD = 2**20
 # So many elements are kept while a program for a block is made.
 _MOST_KEPT = 2**23
+# To make a program for smaller blocks takes as long as to compute so many whole ones.
+_MAKING = 8
 
 # So many paths are recorded for rows of one kind; a recording that fails for what it met counts as some of them.
 _MOST_PATHS = 64
@@ -130,6 +132,7 @@ class RowPath:
             (arrays.shape(a), "float64" if d == "bool" else d) for a, d in zip(self.program.outputs, dtypes)
         ]
         self._executables: dict[tuple[int, bool], Executable] = {}
+        self._in_vain = 0
 
     def prepare(self, count: int) -> None:
         """Have what runs so many rows. Raises NotBatchableError for what cannot be done with several at once."""
@@ -177,7 +180,7 @@ class RowPath:
         self, given: Mapping[str, Any], count: int, outputs: Sequence[Any], threads: int, *, guards: bool
     ) -> list[int]:
         """Fill the outputs, and the rows that it could not be run for."""
-        size = self._size(count)
+        size = self._at_hand(self._size(count), guards=guards)
         blocks = self._blocks(given, size, guards=guards)
         work = count * len(self.program.equations)
         at_once = max(1, min(threads, -(-count // size), work // _WORTH_A_THREAD))
@@ -201,6 +204,15 @@ class RowPath:
 
     def _size(self, count: int) -> int:
         return min(self.most_rows, next((size for size in _FEWER_ROWS if count <= 4 * size), self.most_rows))
+
+    def _at_hand(self, size: int, *, guards: bool) -> int:
+        """The size of blocks for which there is a program that does for blocks of `size`, until another one has been worth
+        the while to make."""
+        larger = [known for known, joined in self._executables if joined == guards and known >= size]
+        if not larger or self._in_vain > _MAKING * self.most_rows:
+            return size
+        self._in_vain += min(larger) - size
+        return min(larger)
 
     def _blocks(self, given: Mapping[str, Any], size: int, *, guards: bool) -> RowBlocks:
         names = [v.name or "" for v in self.program.inputs]
