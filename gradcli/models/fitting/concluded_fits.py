@@ -205,7 +205,8 @@ def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSea
     at one minimum."""
     question, problem = fitting.question, fitting.question.problem
     found: dict[str | None, Concluded] = {}
-    enough = {group: rows for group, rows in groups.items() if len(rows) >= question.least_rows}
+    least = question.least_rows
+    enough = {group: rows for group, rows in groups.items() if len(rows) >= least}
     every = [*enough]
     for places in by_size([*enough.values()]):
         names = [every[place] for place in places]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cached_property
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gradcli.models.fitting.curvatures import Curvatures
 from gradcli.models.fitting.inference import Statistics
 from gradcli.models.fitting.information import combination_text, correlation
 from gradcli.models.results import MAY_BE_NULL
@@ -79,6 +80,23 @@ class Fit:
     undetermined: Sequence[str]
     warnings: Sequence[str]
 
+    @classmethod
+    def of(cls, told: _Told, place: int, group: Any, estimates: Mapping[str, ParameterEstimate]) -> Fit:
+        """One of the fits of which all is told. As these may be many, of which little more is asked for, it takes the rest
+        from there when that is read."""
+        fit = object.__new__(cls)
+        fit.__dict__.update(group=group, estimates=estimates, _told=(told, place))
+        return fit
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            told, place = self.__dict__.get("_told", (None, 0))
+            if told is None or name not in self.__dataclass_fields__:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+            self.__dict__.update(told.others(place))
+            return self.__dict__[name]
+
 
 class Ending(NamedTuple):
     """How the search for estimates ended: at which `point` of the p parameters that were varied, which of them are `free`,
@@ -108,87 +126,110 @@ def fitted(
     `names` are those of all P parameters, with the numbers of those that were `fixed`; the others were varied.
     `intervals` are the ends of the intervals, `[g, P]` each, where they are known better than from the standard errors.
     """
-    varied = np.array([name not in fixed for name in names], "bool")
-    points = np.tile([fixed.get(name, np.nan) for name in names], (len(endings), 1))
-    points[:, varied] = [ending.point for ending in endings]
-    free = varied.copy()
-    free[varied] = endings[0].free
-    places = np.flatnonzero(free)
-    free_names = [names[place] for place in places.tolist()]
-    covariance = np.zeros((len(points), len(names), len(names)))
-    covariance[:, places[:, None], places] = (found.covariance + np.swapaxes(found.covariance, 1, 2)) / 2
-    held = varied & ~free
-    covariance[:, held] = np.nan
-    covariance[:, :, held] = np.nan
-    errors = np.sqrt(np.einsum("gii->gi", covariance))
-    with np.errstate(all="ignore"):
-        unknown = np.isnan(errors[:, free]).any(axis=1) & (found.dof <= 0)
-        width = np.where(varied, errors * found.quantile[:, None], 0.0)
-        ratios = points / errors
-        correlations = correlation(covariance)
-    low, high = (points - width, points + width) if intervals is None else intervals
-    of_each = np.stack([points, errors, ratios, low, high], axis=-1).tolist()
-    numbers = [*zip(*(getattr(found, name).tolist() for name in _NUMBERS))]
-    conditions = found.information.condition.tolist()
-    curved = [None] * len(endings) if found.curvature is None else _of_each(found.curvature)
-    counts = [*zip(found.n.tolist(), found.dof.tolist())]
-    is_fixed = [name in fixed for name in names]
-    at_bounds = np.flatnonzero(held).tolist()
-    fits = []
-    for i, ending in enumerate(endings):
+    told = _Told(names, fixed, endings, found, intervals)
+    each = zip([None] * len(endings) if groups is None else groups, told.estimates())
+    return [Fit.of(told, i, group, estimates) for i, (group, estimates) in enumerate(each)]
+
+
+class _Told:
+    """What is said of g fits; see `fitted`."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        fixed: Mapping[str, float],
+        endings: Sequence[Ending],
+        found: Statistics,
+        intervals: tuple[Any, Any] | None,
+    ) -> None:
+        self._names, self._endings, self._found, self._intervals = names, endings, found, intervals
+        varied = np.array([name not in fixed for name in names], "bool")
+        self._is_fixed = [name in fixed for name in names]
+        self._points = np.tile([fixed.get(name, np.nan) for name in names], (len(endings), 1))
+        self._points[:, varied] = [ending.point for ending in endings]
+        free = varied.copy()
+        free[varied] = endings[0].free
+        self._free = np.flatnonzero(free)
+        self._held = np.flatnonzero(varied & ~free)
+        covariance = np.zeros((len(endings), len(names), len(names)))
+        covariance[:, self._free[:, None], self._free] = (found.covariance + found.covariance.mT) / 2
+        covariance[:, self._held] = np.nan
+        covariance[:, :, self._held] = np.nan
+        self._covariance = covariance
+        self._errors = np.sqrt(np.einsum("gii->gi", covariance))
+
+    def estimates(self) -> list[dict[str, ParameterEstimate]]:
+        points, errors, fixed = self._points, self._errors, self._is_fixed
+        with np.errstate(all="ignore"):
+            width = np.where(fixed, 0.0, errors * self._found.quantile[:, None])
+            low, high = (points - width, points + width) if self._intervals is None else self._intervals
+            numbers = np.stack([points, errors, points / errors, low, high])
+        columns = [
+            map(ParameterEstimate, *numbers[:, :, place].tolist(), repeat(is_fixed))
+            for place, is_fixed in enumerate(fixed)
+        ]
+        return [dict(zip(self._names, row)) for row in zip(*columns)]
+
+    def others(self, i: int) -> dict[str, Any]:
+        """All that is said of one of them beside its estimates."""
+        ending, found, curvature = self._endings[i], self._found, self._curvatures[i]
         undetermined = [
-            combination_text(direction, points[i, places], free_names)
+            combination_text(
+                direction, self._points[i, self._free], [self._names[place] for place in self._free.tolist()]
+            )
             for direction in found.information.null[i]
             # Of numbers that overflow there is none.
             if direction.any()
         ]
-        warnings = [
-            *ending.warnings,
-            *(
-                f"{names[place]} is at its bound {points[i, place]:g}: the errors of the others are those with it held there"
-                + ("" if intervals is None else ", and its interval is one-sided")
-                for place in at_bounds
-            ),
-            *(["the rows are as many as the parameters: nothing is left to tell errors from"] if unknown[i] else []),
-            *(f"the data do not determine {text}" for text in undetermined),
-            *_bent(curved[i], profiled=intervals is not None),
+        return {
+            **{name: numbers[i] for name, numbers in self._statistics.items()},
+            "converged": ending.converged,
+            "message": ending.message,
+            "covariance": self._covariance[i],
+            "correlation": self._correlations[i],
+            "curvature": curvature,
+            "left_out": 0,
+            "iterations": ending.iterations,
+            "evaluations": ending.evaluations,
+            "starts": ending.starts,
+            "undetermined": undetermined,
+            "warnings": [
+                *ending.warnings,
+                *self._at_bounds(i),
+                *self._without_errors(i),
+                *(f"the data do not determine {text}" for text in undetermined),
+                *_bent(curvature, profiled=self._intervals is not None),
+            ],
+        }
+
+    @cached_property
+    def _statistics(self) -> dict[str, list[Any]]:
+        found = {name: getattr(self._found, name).tolist() for name in ("n", "dof", *_NUMBERS)}
+        return {**found, "condition": self._found.information.condition.tolist()}
+
+    @cached_property
+    def _correlations(self) -> Any:
+        return correlation(self._covariance)
+
+    @cached_property
+    def _curvatures(self) -> list[Curvature | None]:
+        found = self._found.curvature
+        if found is None:
+            return [None] * len(self._endings)
+        return [*map(Curvature, found.intrinsic.tolist(), found.parameter.tolist())]
+
+    def _at_bounds(self, i: int) -> list[str]:
+        what = "" if self._intervals is None else ", and its interval is one-sided"
+        return [
+            f"{self._names[place]} is at its bound {self._points[i, place]:g}: the errors of the others are those with it "
+            f"held there{what}"
+            for place in self._held.tolist()
         ]
-        rss, s, reduced_chi2, r2, loglik, aic, bic = numbers[i]
-        fits.append(
-            Fit(
-                group=None if groups is None else groups[i],
-                n=counts[i][0],
-                dof=counts[i][1],
-                converged=ending.converged,
-                message=ending.message,
-                estimates={
-                    name: ParameterEstimate(value, error, t, least, most, is_held)
-                    for name, (value, error, t, least, most), is_held in zip(names, of_each[i], is_fixed)
-                },
-                covariance=covariance[i],
-                correlation=correlations[i],
-                rss=rss,
-                s=s,
-                reduced_chi2=reduced_chi2,
-                r2=r2,
-                loglik=loglik,
-                aic=aic,
-                bic=bic,
-                condition=conditions[i],
-                curvature=curved[i],
-                left_out=0,
-                iterations=ending.iterations,
-                evaluations=ending.evaluations,
-                starts=ending.starts,
-                undetermined=undetermined,
-                warnings=warnings,
-            )
-        )
-    return fits
 
-
-def _of_each(curvatures: Curvatures) -> list[Curvature | None]:
-    return [*map(Curvature, curvatures.intrinsic.tolist(), curvatures.parameter.tolist())]
+    def _without_errors(self, i: int) -> list[str]:
+        if self._found.dof[i] > 0 or not np.isnan(self._errors[i, self._free]).any():
+            return []
+        return ["the rows are as many as the parameters: nothing is left to tell errors from"]
 
 
 def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: str, group: Any = None) -> Fit:

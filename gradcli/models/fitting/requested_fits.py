@@ -75,7 +75,7 @@ def performed(request: FitRequest, search: SearchOptions, files: FitFiles) -> Pe
     fits = [each.fit for each in found]
     if data.left_out:
         left_out = ready.left_out(request.by)
-        fits = [replace(fit, left_out=left_out.get(fit.group, 0)) for fit in fits]
+        fits = [replace(fit, left_out=left_out[fit.group]) if fit.group in left_out else fit for fit in fits]
     return Performed(fits, data.left_out)
 
 
