@@ -190,7 +190,7 @@ def posed(
 def _check_shape(problem: Problem, start: Any) -> None:
     """Raise ShapeError for a model that has no number in a row."""
     np = arrays.numpy_namespace()
-    shape = np.shape(problem.with_rows(slice(0, 1)).results(np.where(np.isnan(start), 1.0, start)).value)[1:]
+    shape = problem.shape(np.where(np.isnan(start), 1.0, start))
     if shape:
         raise ShapeError(
             f"the model has a value of shape {list(shape)} in a row, and a response is one number",

@@ -8,11 +8,13 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.language.syntax.tree import Module
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import Cost
 from gradcli.run import session
 from gradcli.run.row_programs import RowProgram
 from gradcli.run.row_results import RowResults
+from gradcli.run.single_rows import evaluated
 
 
 class Problem:
@@ -51,13 +53,13 @@ class Problem:
         self.priors = priors or (np.zeros(p), np.full(p, np.inf))
         self.low, self.high = bounds or (np.full(p, -np.inf), np.full(p, np.inf))
         self.places = np.arange(len(response)) if places is None else places
-        self._limits = {} if limits is None else {"max_steps": limits[0], "max_elements": limits[1]}
+        self._limits = limits or (MAX_STEPS, MAX_ELEMENTS)
         self._first = self.program(self.parameters, 1)
         self._second = self.program(self.parameters, 2)
 
     def program(self, wrt: Sequence[str], order: int) -> RowProgram:
         """The model with its derivatives by `wrt`, parameters and columns."""
-        return RowProgram(self.model, wrt, order, **self._limits)
+        return RowProgram(self.model, wrt, order, max_steps=self._limits[0], max_elements=self._limits[1])
 
     @property
     def count(self) -> int:
@@ -103,10 +105,21 @@ class Problem:
         chosen = (np.arange(most) + np.random.default_rng(0).random(most)) * (self.count / most)
         return self.with_rows(chosen.astype(int))
 
+    def shape(self, point: Any) -> tuple[int, ...]:
+        """That of the model's value in the first row; of a number where it has none there."""
+        row = {name: float(column[0]) for name, column in self.columns.items()}
+        try:
+            return arrays.shape(evaluated(self.model, self._shared(point) | row, (), 0, self._limits).value)
+        except GradcliError:
+            return ()
+
+    def _shared(self, point: Any) -> dict[str, float]:
+        """What is the same in all rows at a point `[p]`."""
+        return {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
+
     def results(self, point: Any) -> RowResults:
         """The model's values and derivatives by row, with the rows that failed."""
-        shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
-        return self._first.run(self.columns, shared, rows=self.count)
+        return self._first.run(self.columns, self._shared(point), rows=self.count)
 
     def rows(self, point: Any) -> tuple[Any, Any]:
         """The model's values `[n]` at a point `[p]`, and their derivatives by the parameters `[n, p]`; nan where it has no
@@ -116,8 +129,7 @@ class Problem:
 
     def at(self, columns: Mapping[str, Any], count: int, point: Any) -> tuple[Any, Any]:
         """As `rows`, at other rows, `count` of them, with these columns."""
-        shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
-        found = self._first.run(columns, shared, rows=count)
+        found = self._first.run(columns, self._shared(point), rows=count)
         return self._values(found), self.stacked(found, self.parameters, count)
 
     def columns_of(self, points: Any) -> tuple[Any, list[Any]]:
@@ -135,8 +147,7 @@ class Problem:
     def second(self, point: Any) -> tuple[Any, Any, Any]:
         """As `rows`, and the second derivatives `[n, k]`, by each pair of parameters once, as `numpy.triu_indices` has
         them."""
-        shared = {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
-        found = self._second.run(self.columns, shared, rows=self.count)
+        found = self._second.run(self.columns, self._shared(point), rows=self.count)
         keys = [key for key in self._second.keys if "," in key]
         first = self.stacked(found, self.parameters, self.count)
         return self._values(found), first, self.stacked(found, keys, self.count)
@@ -156,7 +167,7 @@ class Problem:
             return None
         row = int(bad.argmax())
         given = {name: float(column[row]) for name, column in self.columns.items()}
-        given |= {**self.fixed, **dict(zip(self.parameters, map(float, point)))}
+        given |= self._shared(point)
         seen = session.run(session.EvaluationRequest(self.model, given, self.parameters)).warnings
         warning = next((w for w in seen if w.code == "nonfinite"), None)
         error = EvaluationError(
@@ -187,13 +198,14 @@ class Problem:
         return np.asarray(found.value, "float64")
 
     def stacked(self, found: RowResults, keys: Sequence[str], rows: int) -> Any:
+        """The derivatives of `rows` by what they are called, `[rows, k]`; those of each are in one piece."""
         np = arrays.numpy_namespace()
-        stacked = np.zeros((rows, len(keys)))
+        stacked = np.zeros((len(keys), rows))
         for i, key in enumerate(keys):
             derivative = _derivative(found, key)
             if derivative is not None:
-                stacked[:, i] = derivative
-        return stacked
+                stacked[i] = derivative
+        return stacked.T
 
 
 def _derivative(found: RowResults, key: str) -> Any:
