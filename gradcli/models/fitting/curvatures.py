@@ -32,18 +32,17 @@ def curvatures(blocks: Sequence[tuple[Any, Any]], axes: Any, radius: Any) -> Cur
     twice = np.where(first == other, 0.5, 1.0)[:, None]
     left, right = axes[:, first], axes[:, other]
     change = twice * (left[:, :, first] * right[:, :, other] + right[:, :, first] * left[:, :, other])
-    across = sum(np.swapaxes(jacobian, 1, 2) @ second for jacobian, second in blocks)
-    tangential = np.swapaxes(axes, 1, 2) @ across @ change
+    tangential = axes.mT @ sum(jacobian.mT @ second for jacobian, second in blocks) @ change
     back = axes @ tangential
-    normal = sum(_squares(second @ change - jacobian @ back, p) for jacobian, second in blocks)
+    normal = sum(_squares(change.mT @ second.mT - back.mT @ jacobian.mT, p) for jacobian, second in blocks)
     scale = radius / np.sqrt(p * (p + 2.0))
-    return Curvatures(scale * np.sqrt(normal), scale * np.sqrt(_squares(tangential, p)))
+    return Curvatures(scale * np.sqrt(normal), scale * np.sqrt(_squares(tangential.mT, p)))
 
 
 def _squares(curved: Any, p: int) -> Any:
-    """The mean over directions of the square of the curvature, times p(p + 2): twice all squares, and that of the
-    trace."""
+    """The mean over directions of the square of the curvature, by `pairs` of these `[g, k, n]`, times p(p + 2): twice all
+    squares, and that of the trace."""
     first, other = pairs(p)
     counts = np.where(first == other, 2.0, 4.0)
-    trace = curved @ (first == other).astype(float)
-    return (curved * curved).sum(axis=1) @ counts + (trace * trace).sum(axis=1)
+    trace = (first == other).astype(float) @ curved
+    return np.vecdot(curved, curved) @ counts + np.vecdot(trace, trace)

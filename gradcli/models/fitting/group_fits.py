@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.models.fitting import small_matrices
 from gradcli.models.fitting.convergence import ROUNDING, largest_offset, of_one_minimum, relative_offset, terms
 from gradcli.models.fitting.descent import descend
 from gradcli.models.fitting.estimation import MUCH, REACH, WAYS, SearchOptions, plainest
@@ -21,7 +22,7 @@ from gradcli.models.results import Watcher
 # A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision,
 # and that at which they have.
 _NEAR, _STEPS, _DONE = 1e-4, 2, 1e-10
-# Eigenvalues that are smaller than this beside the largest are rounding alone.
+# What is left of a diagonal of 1 and smaller than this is rounding alone.
 _SINGULAR = 1e-15
 # Of points in the order of their costs those from which a group is searched: near to each other and far.
 _RANKS = (0, 1, 2, 4, 8, 16, 32)
@@ -103,24 +104,23 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     points = ended.points.reshape(g, m, p)
     best = [plainest(own, plan.linear) for own in points] if m > 1 else np.zeros(g, int)
     points = points[every, best]
-    points, steps, (value, first, second), (pull, hessian) = _polished(stacked, points, dof)
+    points, steps, here = _polished(stacked, points, dof)
+    value, first = here.value, here.first
     priors = None
     if np.isfinite(stacked.priors[1]).any():
         priors = stacked.prior_residuals(points), np.tile(stacked.priors[1], (g, 1))
-    rows = Rows(value, stacked.response, stacked.deviations, stacked.real, first, second, priors)
+    rows = Rows(value, stacked.response, stacked.deviations, stacked.real, first, here.second, priors)
     found = statistics(rows, stacked.known)
-    inside = np.linalg.norm((np.swapaxes(found.information.axes, 1, 2) @ pull[:, :, None])[:, :, 0], axis=1)
+    inside = np.linalg.norm((found.information.axes.mT @ here.pull[:, :, None])[:, :, 0], axis=1)
     with np.errstate(all="ignore"):
-        rest = np.sqrt(2 * _costs(stacked, points, value))
-        size = np.sqrt((np.where(stacked.real, value / stacked.sigma, 0.0) ** 2).sum(axis=1) / found.n)
-        of_terms = np.where(stacked.real, terms(value, first, points) / stacked.sigma, 0.0)
-        largest = largest_offset(np.sqrt((of_terms**2).sum(axis=1) / found.n), rest, dof)
+        weight = 1 / stacked.sigma
+        rest = np.sqrt(2 * here.cost)
+        size = _root_mean_squares(value, weight, found.n)
+        largest = largest_offset(_root_mean_squares(terms(value, first, points), weight, found.n), rest, dof)
         minimum = relative_offset(inside, rest, p, dof) <= largest
-        effects = np.sqrt(((first / stacked.sigma[:, :, None]) ** 2).sum(axis=1) / found.n[:, None])
+        effects = np.stack([_root_mean_squares(first[:, :, i], weight, found.n) for i in range(p)], axis=-1)
         lost = ~(effects * np.maximum(np.abs(points), 1) > ROUNDING * size[:, None]) & np.isinf(stacked.priors[1])
-    minimum &= (
-        agreed & ~lost.any(axis=1) & np.isfinite(found.information.condition) & (_scaled_axes(hessian)[1][:, 0] > 0)
-    )
+    minimum &= agreed & ~lost.any(axis=1) & np.isfinite(found.information.condition) & _newton(here).is_definite
     if m == 1 and len(plan.linear) < p and stacked.known.family == "gaussian":
         # A better one is looked for from other starts.
         minimum &= found.r2 >= 1 - MUCH
@@ -130,59 +130,77 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     return GroupFits(points, minimum, m, *taken, rows._replace(second=None), found)
 
 
-def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, tuple[Any, Any, Any], tuple[Any, Any]]:
-    """The points after steps of Newton's method, where that has a minimum to go to, how many these were of each group,
-    the values and derivatives there, and the gradient and the Hessian of the cost."""
+def _root_mean_squares(values: Any, weight: Any, count: Any) -> Any:
+    """Of the rows `[g, m]` of groups that have so many; rows that are not there have the weight 0."""
+    weighted = np.where(weight > 0, values * weight, 0.0)
+    return np.sqrt(np.vecdot(weighted, weighted) / count)
+
+
+class _Here(NamedTuple):
+    """At a point of each of g groups the values `[g, m]` and derivatives of the rows, and the cost `[g]`, its gradient
+    `[g, p]` and its Hessian `[g, p, p]`."""
+
+    value: Any
+    first: Any
+    second: Any
+    cost: Any
+    pull: Any
+    hessian: Any
+
+
+class _Newton(NamedTuple):
+    """Steps of Newton's method `[p, g]`, and these `inside` the metric of the Hessian, where it `is_definite` as far as
+    rounding lets tell."""
+
+    step: Any
+    inside: Any
+    is_definite: Any
+
+
+def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, _Here]:
+    """The points after steps of Newton's method, where that has a minimum to go to, how many these were of each group, and
+    what is known there."""
     g, p = points.shape
     points, steps, left = points.copy(), np.zeros(g, int), np.arange(g)
-    some, here = stacked, stacked.second_of(points)
-    slopes = _gradient_and_hessian(stacked, points, *here)
-    there, (pull, hessian) = here, slopes
+    some, here = stacked, _at(stacked, points)
+    there = here
     for _ in range(_STEPS):
-        lengths, values, vectors = _scaled_axes(hessian)
+        newton = _newton(there)
         with np.errstate(all="ignore"):
-            inside = (np.swapaxes(vectors, 1, 2) @ (pull / lengths)[:, :, None])[:, :, 0] / np.sqrt(values)
-            rest = np.sqrt(2 * _costs(some, points[left], there[0]))
-            done = relative_offset(np.linalg.norm(inside, axis=1), rest, p, dof[left]) <= _DONE
-            step = (vectors @ (inside / np.sqrt(values))[:, :, None])[:, :, 0] / lengths
-        go = (values[:, 0] > 0) & ~done
-        left, step = left[go], step[go]
+            offset = relative_offset(small_matrices.lengths(newton.inside), np.sqrt(2 * there.cost), p, dof[left])
+        go = newton.is_definite & ~(offset <= _DONE)
+        left = left[go]
         if not len(left):
             break
-        points[left] = np.clip(points[left] - step, stacked.low, stacked.high)
+        points[left] = np.clip(points[left] - newton.step[:, go].T, stacked.low, stacked.high)
         steps[left] += 1
         some = stacked.chosen(left)
-        there = some.second_of(points[left])
-        pull, hessian = _gradient_and_hessian(some, points[left], *there)
-        for whole, part in zip((*here, *slopes), (*there, pull, hessian)):
+        there = _at(some, points[left])
+        for whole, part in zip(here, there):
             whole[left] = part
-    return points, steps, here, slopes
+    return points, steps, here
 
 
-def _costs(stacked: Stacked, points: Any, value: Any) -> Any:
-    return stacked.cost(value).value.sum(axis=1) + (stacked.prior_residuals(points) ** 2).sum(axis=1) / 2
-
-
-def _gradient_and_hessian(stacked: Stacked, points: Any, value: Any, first: Any, second: Any) -> tuple[Any, Any]:
-    """Those of the cost, `[g, p]` and `[g, p, p]`."""
-    cost = stacked.cost(value)
+def _at(stacked: Stacked, points: Any) -> _Here:
+    value, first, second = stacked.second_of(points)
+    cost, prior = stacked.cost(value), stacked.prior_residuals(points)
     p = first.shape[-1]
     with np.errstate(all="ignore"):
-        pull = (cost.first[:, None, :] @ first)[:, 0] + stacked.prior_residuals(points) / stacked.priors[1]
-        hessian = np.swapaxes(first, 1, 2) @ (cost.second[:, :, None] * first)
-        hessian += unpacked((cost.first[:, None, :] @ second)[:, 0], p)
+        pull = np.vecdot(cost.first[:, None], first.mT) + prior / stacked.priors[1]
+        hessian = first.mT @ (cost.second[:, :, None] * first)
+        hessian += unpacked(np.vecdot(cost.first[:, None], second.mT), p)
         hessian[:, range(p), range(p)] += stacked.priors[1] ** -2.0
-    return pull, hessian
+        return _Here(value, first, second, cost.value.sum(axis=1) + np.vecdot(prior, prior) / 2, pull, hessian)
 
 
-def _scaled_axes(hessian: Any) -> tuple[Any, Any, Any]:
-    """The scales `[g, p]` by which the diagonal of matrices is 1, and the eigenvalues, the least first, and eigenvectors
-    of what is left of them; values of 0 where a matrix is not positive definite, as far as rounding lets tell."""
+def _newton(here: _Here) -> _Newton:
+    """In units in which the diagonal of the Hessian is 1."""
+    hessian = small_matrices.aside(here.hessian)
     with np.errstate(all="ignore"):
-        lengths = np.sqrt(np.einsum("gii->gi", hessian))
-        scaled = hessian / lengths[:, :, None] / lengths[:, None, :]
-    finite = np.isfinite(scaled).all(axis=(1, 2))
-    scaled[~finite] = 0.0
-    values, vectors = np.linalg.eigh(scaled)
-    values[values[:, 0] <= values[:, -1] * _SINGULAR] = 0.0
-    return lengths, values, vectors
+        lengths = np.sqrt(np.einsum("iig->ig", hessian))
+        root = small_matrices.cholesky(hessian / lengths[:, None] / lengths)
+        inverse = small_matrices.inverse(root)
+        inside = small_matrices.product(inverse.swapaxes(0, 1), here.pull.T / lengths)
+        step = small_matrices.product(inverse, inside) / lengths
+        is_definite = (np.einsum("iig->ig", root) ** 2 > _SINGULAR).all(axis=0) & np.isfinite(step).all(axis=0)
+    return _Newton(step, inside, is_definite)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+import numpy as np
+
 from gradcli.executors.row_blocks import over_blocks
 from gradcli.executors.team import cores
+from gradcli.models.fitting import small_matrices
 from gradcli.models.fitting.likelihoods import Cost
 from gradcli.models.fitting.problems import Problem
 
@@ -20,6 +22,9 @@ _LARGEST = 1e150
 # From so many rows on scalar products of the columns are enough, which take a fifth of the time, unless these are nearly
 # dependent: the least eigenvalue of the products of columns of length 1 is the square of what rounding is enlarged by.
 _MANY, _APART = 2**17, 1e-5
+# Of several problems at once, which need not be at their minima to the last digit, so small a determinant of the products
+# of columns of length 1 is enough: their least eigenvalue is a third of it and more.
+_DETERMINED = 1e-8
 
 
 class Linearised(NamedTuple):
@@ -38,7 +43,6 @@ def linearised(problem: Problem, points: Any) -> Linearised:
     The weights are those of iteratively reweighted least squares, the slope of a row's cost over the residual: for a
     Poisson or binomial family they give the expected information (P. J. Green, J. R. Stat. Soc. B 46 (1984) 149).
     """
-    np = arrays.numpy_namespace()
     g, p = points.shape
     at_once = max(1, _MOST // (problem.count * (p + 1) or 1))
     parts = [linearised_at_once(problem, points[i : i + at_once]) for i in range(0, g, at_once)]
@@ -47,7 +51,6 @@ def linearised(problem: Problem, points: Any) -> Linearised:
 
 def linear_first(factor: Any, linear: Sequence[int]) -> Any:
     """Triangular factors `[g, p + 1, p + 1]` with the columns of the `linear` parameters before those of the others."""
-    np = arrays.numpy_namespace()
     others = [i for i in range(factor.shape[-1]) if i not in linear]
     return np.linalg.qr(factor[:, :, [*linear, *others]], mode="r")
 
@@ -55,7 +58,6 @@ def linear_first(factor: Any, linear: Sequence[int]) -> Any:
 def best_step(matrix: Any, rest: Any) -> Any:
     """The steps `[g, k]` to the least squares of residuals `rest` `[g, k]` that change by `matrix` `[g, k, k]`; none along
     what rounding alone determines."""
-    np = arrays.numpy_namespace()
     lengths = np.sqrt((matrix * matrix).sum(-2))
     norms = np.where(lengths > 0, lengths, 1)
     u, s, vt = np.linalg.svd(matrix / norms[:, None, :])
@@ -65,23 +67,8 @@ def best_step(matrix: Any, rest: Any) -> Any:
     return -(vt.mT @ inside[:, :, None])[:, :, 0] / norms
 
 
-def inverse_triangle(matrix: Any) -> Any:
-    """The inverses of upper triangular matrices `[g, k, k]`; not finite where there is none."""
-    np = arrays.numpy_namespace()
-    # Rows and columns are few, and matrices may be many: these are side by side in memory.
-    rows = np.ascontiguousarray(matrix.transpose(1, 2, 0))
-    found = np.zeros(rows.shape)
-    with np.errstate(all="ignore"):
-        for i in reversed(range(len(rows))):
-            found[i, i] = 1.0
-            found[i, i + 1 :] = -(rows[i, i + 1 :, None] * found[i + 1 :, i + 1 :]).sum(0)
-            found[i] /= rows[i, i]
-    return np.ascontiguousarray(found.transpose(2, 0, 1))
-
-
 def linearised_at_once(problem: Problem, points: Any) -> Linearised:
     """As `linearised`, whatever memory it takes."""
-    np = arrays.numpy_namespace()
     with np.errstate(all="ignore"):
         value, derivatives = problem.columns_of(points)
         prior = problem.prior_residuals(points)
@@ -92,16 +79,18 @@ def linearised_at_once(problem: Problem, points: Any) -> Linearised:
 
         cost, factor = _of_blocks(weighted, known, problem.count)
         total = cost + (prior * prior).sum(-1) / 2
-        finite = np.isfinite(total) & (np.abs(factor) < _LARGEST).all((-1, -2))
-    return Linearised(np.where(finite, total, np.inf), np.where(finite[:, None, None], factor, 0))
+        finite = np.isfinite(total) & (np.einsum("gij,gij->g", factor, factor) < _LARGEST**2)
+    if not finite.all():
+        total, factor = np.where(finite, total, np.inf), np.where(finite[:, None, None], factor, 0)
+    return Linearised(total, factor)
 
 
 def _of_blocks(weighted: Callable[[slice], tuple[Any, Any]], known: Any, count: int) -> tuple[Any, Any]:
     """The sum of the costs of all rows, and their factor; `weighted` gives both for some rows, and `known` are more."""
-    np = arrays.numpy_namespace()
     if count <= _WEIGHTED:
         cost, block = weighted(slice(0, count))
-        return cost, triangular(np.concatenate([block, known], axis=-1) if known.shape[-1] else block)
+        block = np.concatenate([block, known], axis=-1) if known.shape[-1] else block
+        return cost, triangular(block) if len(block) == 1 else _of_products(block)
     found: dict[int, tuple[Any, Any]] = {}
 
     def by(reduced: Callable[[Any], Any]) -> list[Any]:
@@ -125,7 +114,6 @@ def _of_blocks(weighted: Callable[[slice], tuple[Any, Any]], known: Any, count: 
 
 def _cholesky(products: Any) -> Any:
     """The triangular factors of matrices of scalar products `[g, k, k]`; None where too many digits would be lost."""
-    np = arrays.numpy_namespace()
     lengths = np.sqrt(products.diagonal(axis1=-2, axis2=-1))
     if not (np.isfinite(lengths).all() and lengths.all()):
         return None
@@ -138,12 +126,27 @@ def _cholesky(products: Any) -> Any:
         return None
 
 
+def _of_products(columns: Any) -> Any:
+    """The triangular factors `[g, k, k]` of many matrices that have k columns, `[g, k, n]`, from their scalar products where
+    these are good for that."""
+    products = small_matrices.aside(columns @ columns.mT)
+    lengths = np.sqrt(np.einsum("iig->ig", products))
+    found = small_matrices.cholesky(products / lengths[:, None] / lengths)
+    # The residuals may be nothing but what the derivatives explain.
+    found[-1, -1] = np.where(np.isnan(found[-1, -1]) & np.isfinite(found[0, -1]), 0, found[-1, -1])
+    is_good = np.einsum("iig->ig", found)[:-1].prod(0) ** 2 > _DETERMINED
+    factors = (found * lengths).transpose(2, 0, 1)
+    if not is_good.all():
+        factors[~is_good] = triangular(columns[~is_good])
+    return factors
+
+
 def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[Any]) -> tuple[Any, Any]:
     """The cost of some rows `[g]`, and their derivatives and residuals, weighted, `[g, p + 1, n]`."""
-    np = arrays.numpy_namespace()
     some = problem.with_rows(rows)
     off = value - some.response
-    stacked = np.empty((len(value), len(derivatives) + 1, value.shape[1]))
+    # Each column is in one piece.
+    stacked = np.empty((len(derivatives) + 1, *value.shape)).swapaxes(0, 1)
     if problem.known.is_least_squares:
         root = 1 / some.sigma
         stacked[:, -1] = off * root
@@ -162,7 +165,6 @@ def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[A
 
 def _known(problem: Problem, prior: Any) -> Any:
     """The rows of what is known before, `[g, p + 1, k]`, k of them."""
-    np = arrays.numpy_namespace()
     told = np.isfinite(problem.priors[1])
     slopes = np.broadcast_to(np.diag(1 / problem.priors[1])[:, told], (*prior.shape, told.sum()))
     return np.concatenate([slopes, prior[:, None, told]], axis=-2)
@@ -170,7 +172,6 @@ def _known(problem: Problem, prior: Any) -> Any:
 
 def weights(problem: Problem, value: Any, cost: Cost) -> Any:
     """The weights of the squares of rows, `[…, n]` as the model's values."""
-    np = arrays.numpy_namespace()
     off = value - problem.response
     return np.maximum(np.where(off == 0, cost.second, cost.first / np.where(off == 0, 1, off)), 0)
 
@@ -178,12 +179,12 @@ def weights(problem: Problem, value: Any, cost: Cost) -> Any:
 def triangular(columns: Any) -> Any:
     """The upper triangular factors `[…, k, k]` of matrices that have k columns, `[…, k, n]`, block by block where these
     are long."""
-    np = arrays.numpy_namespace()
     k, n = columns.shape[-2:]
     while n >= 2 * _FACTORISED > 4 * k:
         whole = n // _FACTORISED * _FACTORISED
         blocks = np.moveaxis(columns[..., :whole].reshape(*columns.shape[:-1], -1, _FACTORISED), -3, -1)
-        factors = np.linalg.qr(blocks, mode="r").reshape(*columns.shape[:-2], -1, k).mT
+        factors: Any = np.linalg.qr(blocks, mode="r")
+        factors = factors.reshape(*columns.shape[:-2], -1, k).mT
         columns = np.concatenate([factors, columns[..., whole:]], axis=-1)
         n = columns.shape[-1]
     if n < k:

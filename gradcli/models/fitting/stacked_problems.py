@@ -14,7 +14,7 @@ from gradcli.models.fitting.problems import Problem
 # So many numbers of derivatives are in memory at a time: as few as still hide what a call costs, as caches are small.
 _MOST = 2**20
 # Rows and groups of a portion.
-_ROWS, _GROUPS = 2**15, 2**10
+_ROWS, _GROUPS = 2**16, 2**10
 
 
 class Stacked(Problem):
@@ -73,7 +73,8 @@ class Stacked(Problem):
         )
 
     def cost(self, value: Any) -> Cost:
-        return Cost(*(np.where(self.real, part, 0.0) for part in super().cost(value)))
+        cost = super().cost(value)
+        return cost if self.real.all() else Cost(*(np.where(self.real, part, 0.0) for part in cost))
 
     def _inputs(self, points: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         columns = {name: column.ravel() for name, column in self.columns.items()}
@@ -81,7 +82,7 @@ class Stacked(Problem):
         return columns, self.fixed
 
     def _by_group(self, found: Any, keys: Sequence[str]) -> Any:
-        return self.stacked(found, keys, self.real.size).reshape(*self.real.shape, len(keys))
+        return self.stacked(found, keys, self.real.size).T.reshape(len(keys), *self.real.shape).transpose(1, 2, 0)
 
     def linearised(self, points: Any, which: Any) -> Linearised:
         """That of the groups at the places `which` `[k]`, each at its point of `[k, p]`."""

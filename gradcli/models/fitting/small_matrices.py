@@ -1,0 +1,52 @@
+"""Many small matrices at once: the axis of the matrices is the last one, so that each operation goes over all of them, side
+by side in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def aside(matrices: Any) -> Any:
+    """Matrices `[g, m, n]` as `[m, n, g]`, side by side."""
+    return np.ascontiguousarray(matrices.transpose(1, 2, 0))
+
+
+def cholesky(matrices: Any) -> Any:
+    """The upper triangles R `[k, k, g]` with RᵀR the symmetric matrices `[k, k, g]`; with 0 or nan on the diagonal, in the
+    last row at the latest, where a matrix is not positive definite."""
+    found = np.zeros_like(matrices)
+    with np.errstate(all="ignore"):
+        for i in range(len(matrices)):
+            rest = matrices[i, i:] - product(found[:i, i:].swapaxes(0, 1), found[:i, i])
+            found[i, i] = root = np.sqrt(rest[0])
+            np.divide(rest[1:], root, out=found[i, i + 1 :])
+    return found
+
+
+def inverse(triangles: Any) -> Any:
+    """The inverses of upper triangular matrices `[k, k, g]`; not finite where there is none."""
+    found = np.zeros(triangles.shape)
+    with np.errstate(all="ignore"):
+        for i in reversed(range(len(triangles))):
+            np.divide(1.0, triangles[i, i], out=found[i, i])
+            if i + 1 < len(triangles):
+                rest = product(found[i + 1 :, i + 1 :].swapaxes(0, 1), triangles[i, i + 1 :])
+                np.multiply(rest, -found[i, i], out=found[i, i + 1 :])
+    return found
+
+
+def product(matrices: Any, vectors: Any) -> Any:
+    """Of matrices `[m, n, g]` and vectors `[n, g]`."""
+    return np.einsum("mng,ng->mg", matrices, vectors)
+
+
+def lengths(vectors: Any) -> Any:
+    """The lengths of vectors `[n, g]`, and of the columns of matrices `[n, m, g]`."""
+    return np.sqrt(squares(vectors))
+
+
+def squares(vectors: Any) -> Any:
+    """Those of the lengths."""
+    return np.einsum("n...,n...->...", vectors, vectors)
