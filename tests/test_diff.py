@@ -302,6 +302,11 @@ def test_programs_that_nobody_reads_as_a_formula(run, program):
     assert found == pytest.approx(derivative(program, "x", 1, inputs), rel=1e-9)
 
 
+@pytest.mark.parametrize("number", ["0 == comb(x, 5)", "0 == perm(x + 9, 5)", "0.1 == fmod(0.1, x)"])
+def test_a_function_that_is_a_number_over_a_range_decides_where_it_is(run, number):
+    assert diff(run, f"where({number}, x, 2*x)") == f"where({number}, 1, 2)"
+
+
 @pytest.mark.parametrize("program", ["maximum(x, 0)**2.5", "where(x > 0, x, 0)**2.5", "relu(x)**3.5"])
 def test_both_sides_of_a_kink_are_in_a_formula_of_high_order(run, program):
     (line,) = run("diff", program, "--order", "3", "--json").json["derivatives"].values()

@@ -184,7 +184,8 @@ def _is_generic(node: Formula, of_number: bool) -> bool:
         current = stack.pop()
         if isinstance(current, Application) and current.primitive is not None:
             primitive = current.primitive
-            if primitive.elementwise and (primitive.selects or (primitive.truths and primitive.vjp is None)):
+            predicate = primitive.truths and primitive.vjp is None
+            if primitive.elementwise and (primitive.selects or primitive.piecewise or predicate):
                 return False
             if not of_number and (not primitive.elementwise or primitive.smooth is not None):
                 return False

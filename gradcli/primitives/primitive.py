@@ -191,6 +191,9 @@ class Primitive(Operation):
     selects
         whether the result is made of some of the operands' elements, so that a zero in a
         cotangent may mean "not taken" (see `gradcli.autograd.selection`)
+    piecewise
+        whether it is a number, an operand or infinite over a whole range of its operands and something else beyond,
+        where it neither selects nor has truth values
     parity
         "odd" where f(-x) is -f(x), "even" where it is f(x)
     commutative
@@ -248,6 +251,7 @@ class Primitive(Operation):
         "of_floats",
         "operator",
         "parity",
+        "piecewise",
         "prepare",
         "reach",
         "reduces",
@@ -283,6 +287,7 @@ class Primitive(Operation):
         truths: bool = False,
         elementwise: bool = False,
         selects: bool = False,
+        piecewise: bool = False,
         parity: Literal["odd", "even"] | None = None,
         commutative: bool = False,
         rounds_alike: bool = False,
@@ -323,6 +328,7 @@ class Primitive(Operation):
         spellings.declare(name, Spelling(self.spelling, elementwise, keeps_integers, predicate, between, fallback))
         self.elementwise = elementwise
         self.selects = selects
+        self.piecewise = piecewise
         self.parity = parity
         self.commutative = commutative
         self.rounds_alike = rounds_alike
