@@ -18,7 +18,6 @@ from gradcli.primitives.comparisons import (
     less,
     logical_and,
     logical_not,
-    not_equal,
     usable_divisor,
     where,
 )
@@ -88,8 +87,8 @@ def _power_node_name(operands: Any, _params: Any) -> NodeName:
 
 
 def _power_series(primitive: Primitive, y: Any, x: Any, q: Any) -> Coefficients:
-    if y.order <= 2 or not assume(not_equal(x.inner, 0)):
-        # At x = 0 the recurrences divide by 0; the rules hold there too.
+    if y.order <= 2 or not assume(_has_magnitude(x.inner)):
+        # At x = 0 the recurrences divide by 0, and what is no number has the power 0 without a slope: the rules hold there.
         yield from from_derivative(primitive, y, x, q)
     elif q.coefficient(1) is None:
         yield from _with_constant_exponent(y, x, q.inner)
