@@ -79,3 +79,14 @@ def test_a_program_gives_no_function_what_is_no_number(text):
             given = {p.name: "[[2, 1], [1, 2]]" for p in needed} | {parameter.name: text}
             program = f"{operation.name}({', '.join(f'{name}={value}' for name, value in given.items())})"
             assert "NoneType" not in outcome(program), program
+
+
+@pytest.mark.parametrize(
+    "matrix", [[[np.nan, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, np.inf]], [[0.0, 0.0], [np.nan, 0.0]]]
+)
+def test_a_matrix_that_is_not_finite_has_no_determinant_of_zero(matrix):
+    # LAPACK stops at a pivot of 0.
+    singular = [[1.0, 2.0], [2.0, 4.0]]
+    np.testing.assert_array_equal(gradcli.det(np.array([matrix, singular])), [np.nan, 0.0])
+    _sign, logarithm = gradcli.slogdet(np.array([matrix, singular]))
+    np.testing.assert_array_equal(logarithm, [np.nan, -np.inf])

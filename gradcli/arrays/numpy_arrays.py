@@ -57,6 +57,21 @@ class _LinearAlgebra:
         function = getattr(np.linalg, name)
         return partial(_of_finite, function) if name in _ITERATES else function
 
+    def det(self, x: Array) -> Array:
+        found = np.linalg.det(x)
+        return _unless_lost(found, found == 0, x)
+
+    def slogdet(self, x: Array) -> tuple[Array, Array]:
+        sign, logarithm = np.linalg.slogdet(x)
+        return sign, _unless_lost(logarithm, sign == 0, x)
+
+
+def _unless_lost(found: Array, is_singular: Array, x: Array) -> Array:
+    """nan for a matrix that LAPACK calls singular at its first pivot of 0, although it has a number that is not finite:
+    0 times that is nan."""
+    lost = is_singular & ~np.isfinite(x).all((-2, -1)) if np.any(is_singular) else False
+    return np.where(lost, np.nan, found) if np.any(lost) else found
+
 
 _ITERATES = frozenset({"eigh", "eigvalsh", "pinv", "svd", "svdvals"})
 linalg = _LinearAlgebra()
