@@ -111,6 +111,9 @@ class Comparison:
             return True
         if any(_alike(excused, numbers, _ALIKE) for excused in self.excused.get(key, ())):
             return True
+        if _is_odd(numbers) and not np.any(first) and _has_odd_parts(self.point):
+            # What 0 times infinity is in a derivative depends on the way, and is nothing beside a value that is a number.
+            return True
         if _has_sign_of_nan(self.point) or (key != "value" and _has_dependent_columns(self.point)):
             return True
         if not (_is_odd(numbers) or _largest([numbers])) and self._vanishes(key):
@@ -317,6 +320,25 @@ def _deviation(key: str, point: Point) -> float:
         return np.inf
     # Where there is no number, nobody knows.
     return 0.0 if found is None else float(np.nan_to_num(np.max(as_numbers(found), initial=0.0), nan=np.inf))
+
+
+def _has_odd_parts(point: Point) -> bool:
+    """Whether there is an infinity or a nan on the way to the value."""
+    compute, odd = bind.compute, False
+
+    def seen(primitive: Primitive, operands: Sequence[Any], params: Any) -> Any:
+        nonlocal odd
+        result = compute(primitive, operands, params)
+        odd = odd or any(map(_is_odd, _listed(result)))
+        return result
+
+    bind.compute = seen
+    try:
+        with limited(), suppress(GradcliError):
+            point.evaluate({})
+    finally:
+        bind.compute = compute
+    return odd
 
 
 def _has_sign_of_nan(point: Point) -> bool:
