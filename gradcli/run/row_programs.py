@@ -62,6 +62,12 @@ class RowProgram:
         self._kinds: dict[Any, Paths] = {}
         self._lock = threading.Lock()
 
+    @property
+    def is_one_path(self) -> bool:
+        """Whether all rows so far took the same path."""
+        with self._lock:
+            return all(paths.is_one for paths in self._kinds.values())
+
     def run(
         self,
         columns: Mapping[str, Any],

@@ -12,6 +12,7 @@ from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.fitting.inference import Assumptions
 from gradcli.models.fitting.likelihoods import Cost
 from gradcli.run import session
+from gradcli.run.kept_programs import row_program
 from gradcli.run.row_programs import RowProgram
 from gradcli.run.row_results import RowResults
 from gradcli.run.single_rows import evaluated
@@ -59,7 +60,7 @@ class Problem:
 
     def program(self, wrt: Sequence[str], order: int) -> RowProgram:
         """The model with its derivatives by `wrt`, parameters and columns."""
-        return RowProgram(self.model, wrt, order, max_steps=self._limits[0], max_elements=self._limits[1])
+        return row_program(self.model, wrt, order, *self._limits)
 
     @property
     def count(self) -> int:
