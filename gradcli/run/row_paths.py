@@ -182,10 +182,17 @@ class RowPath:
         """Fill the outputs, and the rows that it could not be run for."""
         size = self._at_hand(self._size(count), guards=guards)
         blocks = self._blocks(given, size, guards=guards)
+        whole = count // size * size or count
         work = count * len(self.program.equations)
         at_once = max(1, min(threads, -(-count // size), work // _WORTH_A_THREAD))
-        failed = over_blocks(functools.partial(blocks.compute, outputs), count, size, at_once)
-        return [row for block in failed for row in self._alone(blocks, outputs, *block)]
+        failed = over_blocks(functools.partial(blocks.compute, outputs), whole, size, at_once)
+        lost = [row for block in failed for row in self._alone(blocks, outputs, *block)]
+        if whole == count:
+            return lost
+        # What is left is no whole block, and there may be a program for fewer rows.
+        after = [output[whole:] for output in outputs]
+        left = {name: value[whole:] if name in self.columns else value for name, value in given.items()}
+        return [*lost, *(whole + row for row in self._run(left, count - whole, after, 1, guards=guards))]
 
     def _alone(self, blocks: RowBlocks, outputs: Sequence[Any], start: int, stop: int) -> list[int]:
         """The rows of a block that fails which fail by themselves; the others are computed."""
