@@ -60,7 +60,10 @@ class Categories(NamedTuple):
         """The places of the rows that have each text, in the order in which the texts come."""
         np = arrays.numpy_namespace()
         order = np.argsort(self.codes, kind="stable")
-        ends = np.cumsum(np.bincount(self.codes, minlength=len(self.names)))
-        parts = [order[start:end] for start, end in zip([0, *ends[:-1].tolist()], ends.tolist())]
-        there = [i for i, part in enumerate(parts) if len(part)]
-        return {self.names[i]: parts[i] for i in sorted(there, key=lambda i: int(parts[i][0]))}
+        counts = np.bincount(self.codes, minlength=len(self.names))
+        there = counts.nonzero()[0]
+        ends = np.cumsum(counts[there])
+        starts = ends - counts[there]
+        come = np.argsort(order[starts])
+        bounds = zip(there[come].tolist(), starts[come].tolist(), ends[come].tolist())
+        return {self.names[i]: order[start:end] for i, start, end in bounds}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import compress, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +13,8 @@ from gradcli.models.fitting.convergence import message_of
 from gradcli.models.fitting.distance_fits import DistanceFit, distance_fit
 from gradcli.models.fitting.estimation import SearchOptions, estimated
 from gradcli.models.fitting.fit_problems import PosedFit
-from gradcli.models.fitting.fit_requests import Concluded, Solved
-from gradcli.models.fitting.fitted import Ending, Starts, failed, fitted
+from gradcli.models.fitting.fit_requests import Concluded, Solutions, Solved
+from gradcli.models.fitting.fitted import Ending, Endings, Starts, failed, fitted
 from gradcli.models.fitting.group_fits import GroupSearch, fit_stacked, planned
 from gradcli.models.fitting.inference import Rows, statistics
 from gradcli.models.fitting.packed_hessians import pairs
@@ -83,7 +84,7 @@ def _of_rows(problem: Problem, start: Any, search: SearchOptions) -> tuple[Probl
 
 
 def _told(fitting: Fitting, problem: Problem, solved: Solved, group: str | None) -> Concluded:
-    """With the fit, whose intervals are by the profile where that is asked for."""
+    """With the fit, whose intervals are by the profile where that is asked for; of what is solved there is nothing else."""
     question = fitting.question
     fixed = problem.fixed
     intervals = None
@@ -97,10 +98,11 @@ def _told(fitting: Fitting, problem: Problem, solved: Solved, group: str | None)
         intervals = every[None].copy(), every[None].copy()
         for interval, end in zip(intervals, ends):
             interval[0, varied] = end
-    one = solved.statistics.chosen(solved.place)
+    one = solved.statistics
     groups = None if group is None else [group]
-    fits = fitted(question.names, fixed, [solved.ending], one, intervals=intervals, groups=groups)
-    return Concluded(fits[0], solved)
+    endings = Endings.of_one(solved.ending)
+    fits = fitted(question.names, fixed, endings, one, intervals=intervals, groups=groups)
+    return Concluded(fits[0], Solutions(endings, solved.rows, one))
 
 
 def _profiled(problem: Problem, solved: Solved, watch: Watcher | None) -> tuple[tuple[Any, Any], bool]:
@@ -197,7 +199,7 @@ def _of_group(fitting: Fitting, rows: Any, group: str | None) -> Concluded:
     else:
         count = len(question.start)
         reason = f"too few rows, {len(rows)} for {count} parameter{'s' * (count != 1)}"
-    return Concluded(failed(question.names, question.problem.fixed, len(rows), reason, group), None)
+    return Concluded(failed(question.names, question.problem.fixed, len(rows), reason, group))
 
 
 def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSearch) -> dict[str | None, Concluded]:
@@ -211,16 +213,14 @@ def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSea
     for places in by_size([*enough.values()]):
         names = [every[place] for place in places]
         fits = fit_stacked(Stacked.of(problem, [enough[name] for name in names]), plan, fitting.search.watch)
-        free = np.ones(len(question.start), "bool")
-        starts, message = Starts(fits.starts, fits.starts), message_of(None)
-        endings = [
-            Ending(point, free, True, message, iterations, evaluations, starts)
-            for point, iterations, evaluations in zip(fits.points, fits.iterations.tolist(), fits.evaluations.tolist())
-        ]
+        free, starts = np.ones(len(question.start), "bool"), Starts(fits.starts, fits.starts)
+        endings = Endings(fits.points, free, True, message_of(None), fits.iterations, fits.evaluations, starts)
         told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=names)
-        for place in np.flatnonzero(fits.converged).tolist():
-            name, solved = names[place], Solved(endings[place], fits.rows, fits.statistics, place)
-            found[name] = Concluded(told[place], solved)
-            if fitting.profile:
-                found[name] = _told(fitting, problem.with_rows(enough[name]), solved, name)
+        all_of_them = map(Concluded, told, repeat(Solutions(endings, fits.rows, fits.statistics)), range(len(names)))
+        found.update(compress(zip(names, all_of_them), fits.converged.tolist()))
+    if fitting.profile:
+        for name, own in found.items():
+            solved = own.solved
+            if solved is not None:
+                found[name] = _told(fitting, problem.with_rows(enough[name]), solved.alone(), name)
     return found

@@ -12,7 +12,7 @@ from gradcli.models import arguments
 from gradcli.models.data import DataTable
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_problems import Parameters
-from gradcli.models.fitting.fitted import Ending, Fit
+from gradcli.models.fitting.fitted import Ending, Endings, Fit
 from gradcli.models.fitting.inference import Assumptions, Rows, Statistics
 from gradcli.models.fitting.likelihoods import FAMILIES, LOSSES, likelihood
 from gradcli.models.uncertainty.uncertain_values import Uncertain
@@ -45,12 +45,30 @@ class Solved(NamedTuple):
     statistics: Statistics
     place: int = 0
 
+    def alone(self) -> Solved:
+        """Without the others."""
+        return Solved(self.ending, self.rows.chosen(self.place), self.statistics.chosen(self.place))
+
+
+class Solutions(NamedTuple):
+    """Where the searches of g fits ended, and there the rows and the statistics."""
+
+    endings: Endings
+    rows: Rows
+    statistics: Statistics
+
 
 class Concluded(NamedTuple):
-    """A fit, and its solution, None where the rows could not be fitted."""
+    """A fit, and its solution, which stands at a `place` among some, None where the rows could not be fitted."""
 
     fit: Fit
-    solved: Solved | None
+    among: Solutions | None = None
+    place: int = 0
+
+    @property
+    def solved(self) -> Solved | None:
+        found, place = self.among, self.place
+        return None if found is None else Solved(found.endings.one(place), found.rows, found.statistics, place)
 
 
 class Performed(NamedTuple):

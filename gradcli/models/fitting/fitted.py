@@ -85,16 +85,16 @@ class Fit:
         """One of the fits of which all is told. As these may be many, of which little more is asked for, it takes the rest
         from there when that is read."""
         fit = object.__new__(cls)
-        fit.__dict__.update(group=group, estimates=estimates, _told=(told, place))
+        fit.__dict__.update(group=group, estimates=estimates, _told=told, _place=place)
         return fit
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            told, place = self.__dict__.get("_told", (None, 0))
+            told = self.__dict__.get("_told")
             if told is None or name not in self.__dataclass_fields__:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-            self.__dict__.update(told.others(place))
+            self.__dict__.update(told.others(self._place))
             return self.__dict__[name]
 
 
@@ -112,10 +112,33 @@ class Ending(NamedTuple):
     warnings: Sequence[str] = ()
 
 
+class Endings(NamedTuple):
+    """How g searches ended: as `Ending` has it, with points `[g, p]`, and iterations and evaluations `[g]`; all else they
+    have in common."""
+
+    points: Any
+    free: Any
+    converged: bool
+    message: str
+    iterations: Any
+    evaluations: Any
+    starts: Starts
+    warnings: Sequence[str] = ()
+
+    @classmethod
+    def of_one(cls, ending: Ending) -> Endings:
+        iterations, evaluations = np.array([ending.iterations]), np.array([ending.evaluations])
+        return cls(ending.point[None], *ending[1:4], iterations, evaluations, *ending[6:])
+
+    def one(self, place: int) -> Ending:
+        iterations, evaluations = int(self.iterations[place]), int(self.evaluations[place])
+        return Ending(self.points[place], *self[1:4], iterations, evaluations, *self[6:])
+
+
 def fitted(
     names: Sequence[str],
     fixed: Mapping[str, float],
-    endings: Sequence[Ending],
+    endings: Endings,
     found: Statistics,
     *,
     intervals: tuple[Any, Any] | None = None,
@@ -127,7 +150,7 @@ def fitted(
     `intervals` are the ends of the intervals, `[g, P]` each, where they are known better than from the standard errors.
     """
     told = _Told(names, fixed, endings, found, intervals)
-    each = zip([None] * len(endings) if groups is None else groups, told.estimates())
+    each = zip([None] * len(endings.points) if groups is None else groups, told.estimates())
     return [Fit.of(told, i, group, estimates) for i, (group, estimates) in enumerate(each)]
 
 
@@ -138,20 +161,20 @@ class _Told:
         self,
         names: Sequence[str],
         fixed: Mapping[str, float],
-        endings: Sequence[Ending],
+        endings: Endings,
         found: Statistics,
         intervals: tuple[Any, Any] | None,
     ) -> None:
         self._names, self._endings, self._found, self._intervals = names, endings, found, intervals
         varied = np.array([name not in fixed for name in names], "bool")
         self._is_fixed = [name in fixed for name in names]
-        self._points = np.tile([fixed.get(name, np.nan) for name in names], (len(endings), 1))
-        self._points[:, varied] = [ending.point for ending in endings]
+        self._points = np.tile([fixed.get(name, np.nan) for name in names], (len(endings.points), 1))
+        self._points[:, varied] = endings.points
         free = varied.copy()
-        free[varied] = endings[0].free
+        free[varied] = endings.free
         self._free = np.flatnonzero(free)
         self._held = np.flatnonzero(varied & ~free)
-        covariance = np.zeros((len(endings), len(names), len(names)))
+        covariance = np.zeros((len(endings.points), len(names), len(names)))
         covariance[:, self._free[:, None], self._free] = (found.covariance + found.covariance.mT) / 2
         covariance[:, self._held] = np.nan
         covariance[:, :, self._held] = np.nan
@@ -172,7 +195,7 @@ class _Told:
 
     def others(self, i: int) -> dict[str, Any]:
         """All that is said of one of them beside its estimates."""
-        ending, found, curvature = self._endings[i], self._found, self._curvatures[i]
+        ending, found, curvature = self._endings.one(i), self._found, self._curvatures[i]
         undetermined = [
             combination_text(
                 direction, self._points[i, self._free], [self._names[place] for place in self._free.tolist()]
@@ -215,7 +238,7 @@ class _Told:
     def _curvatures(self) -> list[Curvature | None]:
         found = self._found.curvature
         if found is None:
-            return [None] * len(self._endings)
+            return [None] * len(self._points)
         return [*map(Curvature, found.intrinsic.tolist(), found.parameter.tolist())]
 
     def _at_bounds(self, i: int) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,27 +74,23 @@ class Rows(NamedTuple):
         priors = None if self.priors is None else (self.priors[0][index][None], self.priors[1][index][None])
         return Rows(value, response, sigma, real, first, second, priors)
 
-    def parts(self) -> Iterator[_Part]:
+    def parts(self) -> list[_Part]:
         """The rows, block by block."""
-        for start in range(0, self.real.shape[1], _BLOCK):
-            part = slice(start, start + _BLOCK)
-            weight = self.real[:, part] / self.sigma[:, part]
-            residual = (self.response[:, part] - self.value[:, part]) * weight
-            second = None if self.second is None else self.second[:, part]
-            yield _Part(part, weight, residual, self.first[:, part], second)
+        return [_Part(self, slice(start, start + _BLOCK)) for start in range(0, self.real.shape[1], _BLOCK)]
 
 
-class _Part(NamedTuple):
+class _Part:
     """A block of rows: which they are, one over their standard deviations, which is 0 for those that are not there, their
     residuals times that, and the model's derivatives."""
 
-    place: slice
-    weight: Any
-    residual: Any
-    first: Any
-    second: Any
+    def __init__(self, rows: Rows, place: slice) -> None:
+        self.place = place
+        self.weight = rows.real[:, place] / rows.sigma[:, place]
+        self.residual = (rows.response[:, place] - rows.value[:, place]) * self.weight
+        self.first = rows.first[:, place]
+        self.second = None if rows.second is None else rows.second[:, place]
 
-    @property
+    @cached_property
     def weighted(self) -> Any:
         return self.first * self.weight[:, :, None]
 
@@ -134,17 +131,18 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
     """
     n = rows.real.sum(axis=1)
     p = rows.first.shape[-1]
+    parts = rows.parts()
     with np.errstate(all="ignore"):
         dof = n - p + (0 if rows.priors is None else np.isfinite(rows.priors[1]).sum(axis=1))
-        rss = sum((part.residual**2).sum(axis=1) for part in rows.parts())
+        rss = sum(np.vecdot(part.residual, part.residual) for part in parts)
         beyond = 0.0 if rows.priors is None else (np.square(rows.priors[0] / rows.priors[1])).sum(axis=1)
         variance = np.where(dof > 0, (rss + beyond) / dof, np.nan)
-        found, covariance = _covariances(rows, known, variance)
+        found, covariance = _covariances(rows, parts, known, variance)
         loglik = _loglik(rows, known, rss, n)
         count = p + known.is_scaled
         curvature = None
         if known.is_least_squares and rows.second is not None:
-            blocks = ((part.weighted, part.second * part.weight[:, :, None]) for part in rows.parts())
+            blocks = ((part.weighted, part.second * part.weight[:, :, None]) for part in parts)
             curvature = curvatures([*blocks], found.axes, _radius(known, p, dof, variance))
         return Statistics(
             n,
@@ -163,16 +161,16 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         )
 
 
-def _covariances(rows: Rows, known: Assumptions, variance: Any) -> tuple[Information, Any]:
+def _covariances(rows: Rows, parts: Sequence[_Part], known: Assumptions, variance: Any) -> tuple[Information, Any]:
     """What the rows say of the parameters, and the covariances of the estimates."""
     g, n, p = rows.first.shape
     # What was known before is as a row for each parameter.
     before = [] if rows.priors is None else [np.eye(p) / rows.priors[1][:, None, :]]
     if known.is_least_squares:
-        found = information(_factor([*(factor_of_rows(part.weighted) for part in rows.parts()), *before]), n)
+        found = information(_factor([*(factor_of_rows(part.weighted) for part in parts), *before]), n)
         return found, found.covariance * (1.0 if known.absolute else variance[:, None, None])
     observed, slopes = np.zeros((g, p, p)), []
-    for part in rows.parts():
+    for part in parts:
         own = part.place
         cost = known.likelihood(rows.value[:, own], rows.response[:, own], rows.sigma[:, own])
         first, second = cost.first * rows.real[:, own], cost.second * rows.real[:, own]
@@ -226,7 +224,7 @@ def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
 
 def _share(rows: Rows, known: Assumptions, rss: Any) -> Any:
     """What the model leaves of what the mean response leaves: of squares, of deviances for other families."""
-    weights = rows.real * (rows.sigma**-2.0 if known.family == "gaussian" else 1.0)
+    weights = rows.real * (np.square(1 / rows.sigma) if known.family == "gaussian" else 1.0)
     mean = (weights * rows.response).sum(axis=1, keepdims=True) / weights.sum(axis=1, keepdims=True)
     if known.family == "gaussian":
         return rss / (weights * (rows.response - mean) ** 2).sum(axis=1)
