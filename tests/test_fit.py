@@ -356,3 +356,25 @@ def test_a_broken_model_points_into_its_text(run):
     done = run("fit", "y ~ a*x +", "x=[0,1]", "y=[0,1]")
     assert done.status == 2
     assert "| y ~ a*x +" in done.err
+
+
+def test_a_fit_does_not_depend_on_what_its_model_was_fitted_to_before():
+    x = np.linspace(0.1, 4, 30)
+    y, z = 2 * x**1.5, np.where(x < 2, x, 4 - x)
+
+    def fits():
+        yield gradcli.fit("y ~ a*x**q", {"x": x, "y": y + 0.1 * x}, a=1, q=1)
+        yield gradcli.fit("y ~ a*x**q", {"x": x, "y": z}, a=1, q=2, fix="q")
+        # A name that was a parameter is a column.
+        yield gradcli.fit("y ~ a*x**q", {"x": x, "q": 2 - x / 4, "y": y}, a=1)
+        # Rows that take other ways through it.
+        yield gradcli.fit("y ~ a*x if x < b else a*(2*b - x)", {"x": x, "y": z + 0.01 * x**2}, a=1, b=2)
+        yield gradcli.fit("y ~ a*x if x < b else a*(2*b - x)", {"x": x, "y": z + 0.02 * x}, a=1, b=3)
+
+    def told():
+        return [(fit.message, {name: e.value for name, e in fit.estimates.items()}, fit.rss) for fit in fits()]
+
+    assert told() == told() == told()
+    with pytest.raises(EvaluationError, match="in row 2 of the data") as raised:
+        gradcli.fit("y ~ a*x**q", {"x": [1.0, -1.0, 2.0], "y": [1, 2, 3]}, a=1, q=0.5)
+    assert raised.value.source == "y ~ a*x**q"
