@@ -61,6 +61,12 @@ NOTATIONS = [
     ("x(x + 1)", 6), ("f(u) = u^3; f'(x)", None),
     ("f(u) = u^3; f'(2)", None), ("f(u) = u^4/4; f''(1 + 1)", None), ("1.234,5*x", 2469), ("1 000*x", 2000), ("x + 1 234 567.5", 1234569.5),
     ("5% * x", 0.1), ("x*(1 + 5%)^2", 2.205), ("x/5%", 40), ("det A", -1),
+    ("ln|x - 5|", np.log(3)), ("2ln|x|", 2 * np.log(2)), ("||x - 5| - 1|", 2), ("2π√(x)", 2 * np.pi * 2**0.5), ("³√(x + 6)", 2),
+    ("x²√x", 4 * 2**0.5), ("(1/2)alpha", 0.25), ("x²alpha", 2), ("2·10⁻² x", 0.04), ("5% of x", 0.1), ("IF(x > 1;x;-x)", 2),
+    ("maximum(x;2,5)", 2.5), ("std::sin(x)", np.sin(2)), ("(float)x*2", 4), ("double y = x*x", 4), ("x ∧ 3", 3), ("¬(x > 3)", 1),
+    ("⟨b,v⟩", 11), ("x ∈ [1, 3]", 1), ("beta*x where beta = 3", 6), ("20°C", 20), (r"\\sum_{i=1}^{3} i x", 12),
+    (r"2\\prod_{k=1}^3 \\frac{k}{2}", 1.5), ("sum(i, 1, 3, i^x)", 14), ("sum(i^x, i, 1, 3)", 14), ("prod(k + 1, k, 1, 2)", 6),
+    ("Math.PI", np.pi), ("c(1,2)", [1, 2]),
 ]  # fmt: skip
 
 
@@ -125,7 +131,9 @@ def test_what_people_mean_is_there():
 RUN_TOGETHER = [
     ("2πr", "r=2", "'πr' is one name: write π*r"), ("mc²", "m=1 c=2", "'mc' is one name: write m*c"),
     ("n*RT/V", "n=1 R=2 T=3 V=4", "'RT' is one name: write R*T"), ("2sinx", "x=1", "'sinx' is one name: write sin(x)"),
-    ("x*y + xy", "x=1 y=2", "write x*y"), ("ab", "a=1 b=2 ab=3", "did you mean 'ab'?"), ("kx", "x=1", "did you mean 'kx'?"),
+    ("x*y + xy", "x=1 y=2", "write x*y"),
+    ("sin2x", "x=1", "'sin2x' is one name: write sin(2*x)"), ("a*xsin(a)", "a=1 x=2", "write x*sin(a)"),
+    ("xᵀ@x", "x=[1,2]", "write x.T"), ("ab", "a=1 b=2 ab=3", "did you mean 'ab'?"), ("kx", "x=1", "did you mean 'kx'?"),
 ]  # fmt: skip
 
 
@@ -154,6 +162,7 @@ READINGS = [
     ("x^-2y", "x^(-2*y)", "x^-2*y"),
     ("1/-2x", "1/(-2*x)", "1/-2*x"),
     ("cos^-2(x)", "cos(x)^-2", "cos^(-2*(x))"),
+    ("x + 5%", "+ 5/100", "*(1 + 5/100)"),
 ]
 
 
@@ -161,6 +170,11 @@ READINGS = [
 def test_both_readings_keep_the_sign(run, program, one, other):
     message = run("eval", program, "x=1", "y=2", "--json").error["message"]
     assert message == f"this can be read as {one} and as {other}"
+
+
+def test_a_sign_and_a_fraction_that_are_no_part_of_a_formula(run):
+    assert "+ or -" in run("eval", "-b±√x", "b=1", "x=1").err
+    assert "call it T_half" in run("eval", "2^(-t/T½)", "t=1", "T=1").err
 
 
 VALUES = [("5 kg", "write 5"), ("3 m/s", "write 3"), ("5kg", "write 5: a value has no unit"), ("1,5", "write 1.5"), ("5%", "write 5/100"), ("90°", "write deg2rad(90)"),

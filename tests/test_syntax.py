@@ -351,7 +351,7 @@ MISTAKES = [
     ("x[]", "]", "unexpected ']'", ""),
     ("f(,)", ",", "unexpected ','", ""),
     ("f(x,,y)", ",", "unexpected ','", ""),
-    ("f(x; y)", ";", "unexpected ';'", "'(' is still open"),
+    ("f(x; y)", ";", "unexpected ';'", "write f(x, y)"),
     # characters
     ("x $ y", "$", "unexpected character '$'", ""),
     ("x ? 1 : 2", "?", "unexpected character '?'", "write 1 if x else 2"),

@@ -40,6 +40,8 @@ _FUNCTIONS = {
     "sum": "summation total reducesum",
     "lgamma": "lngamma loggamma",
     "gamma": "Γ",
+    "zeta": "ζ",
+    "digamma": "ψ psi",
     "comb": "choose binom binomial ncr nchoosek combin",
     "perm": "npr permut",
     "sigmoid": "logistic sigm",
@@ -69,6 +71,8 @@ _VALUES = {
     "E": "e",
     "Pi": "pi",
     "PI": "pi",
+    "M_PI": "pi",
+    "M_E": "e",
     "Infinity": "inf",
     "Inf": "inf",
     "infinity": "inf",
@@ -85,6 +89,7 @@ _VALUES = {
 }
 # What is no function of any tensor, and what to do instead.
 _OTHERWISE = {
+    "piecewise": "write a if condition else b, or where(condition, a, b)",
     "print": "leave it out: the value of a program is that of its last statement",
     "input": "give the name a value, as in x=5",
     "integrate": "there are derivatives alone, and trapezoid(y, x) of values",
@@ -151,30 +156,53 @@ def _with_its_type(key: str) -> str | None:
 def of_function(name: str, source: str, span: Span) -> str | None:
     """The hint for the call of an unknown function, whose name stands at `span` in the text."""
     key = _letters(name)
+    behind = source[span.end : span.end + _AROUND]
+    if name == "c" and "," in (items := within_brackets(behind)):
+        return f"write [{items}]"
     if reason := table.why_missing(name):
         return reason
-    if name in _VALUES and re.match(r"\(\s*\)", source[span.end : span.end + _AROUND]):
+    if name in _VALUES and re.match(r"\(\s*\)", behind):
         return f"write {_VALUES[name]}"
     found = function(name)
-    if found is not None and re.match(r"\([^()]*\)\s*\(", source[span.end : span.end + _AROUND]):
+    if found is not None and re.match(r"\([^()]*\)\s*\(", behind):
         # A layer, which is made first and then called.
         return f"write {found}(…)"
     otherwise = _OTHERWISE.get(name) or _OTHERWISE.get(key) or FOREIGN_WORDS.get(name)
     return otherwise or (f"did you mean '{found}'?" if found is not None else None)
 
 
+def _indexed(name: str, before: str, behind: str) -> str | None:
+    """The sum or product over an index that a name is in `sum(i, 1, n, i^2)` and `sum(i^2, i, 1, n)`: None where it is
+    none. `behind` begins with the name."""
+    call = re.search(r"\b(sum|prod)\((?=[^()]*(?:\([^()]*\)[^()]*)*$)", before)
+    if call is None:
+        return None
+    parts = re.split(r"\s*,\s*(?![^()]*\))", within_brackets((before + behind)[call.end() - 1 :])[:_AROUND].strip())
+    if len(parts) != 4 or name not in parts[:2]:
+        return None
+    parts.remove(name)
+    (start, end, term) = parts if parts[0] and name not in re.findall(r"\w+", parts[0]) else (*parts[1:], parts[0])
+    last = str(int(end) + 1) if end.isdecimal() else f"{end} + 1"
+    return f"{call[1]}({term} for {name} in range({start}, {last}))"
+
+
 def of_name(name: str, source: str, span: Span) -> str | None:
     """The hint for a name without a value, which stands at `span` in the text."""
-    behind = source[span.end : span.end + _AROUND]
+    before, behind = source[max(0, span.start - _AROUND) : span.start], source[span.end : span.end + _AROUND]
+    if (summed := _indexed(name, before, source[span.start :])) is not None:
+        return f"write {summed}"
+    if source[span.end - 1] == "ᵀ":
+        return f"write {source[span.start : span.end - 1]}.T"
+    constant = re.match(r"\s*\.\s*(\w+)\b(?!\s*\()", behind)
+    if constant is not None and constant[1] in _VALUES:
+        return f"write {_VALUES[constant[1]]}"
     found = function(name) if behind[:1] == "[" else None
     if found is not None:
         return f"write {found}({within_brackets(behind)})"
     called = re.match(r"(?:\.\w+)*\.(\w+)\s*\(", behind)
     if called is not None and table.find(called[1]) is not None:
         return f"leave the prefix out: write {called[1]}(…)"
-    if name in ("T", "H") and (
-        power := re.search(r"([\w.]+|\))\s*(?:\^|\*\*)\s*$", source[max(0, span.start - _AROUND) : span.start])
-    ):
+    if name in ("T", "H") and (power := re.search(r"([\w.]+|\))\s*(?:\^|\*\*)\s*$", before)):
         return f"write {power[1] if power[1] != ')' else '(…)'}.T"
     if name == "__name__":
         return "leave the 'if' out, and write its block as it is: a program is run as a whole"

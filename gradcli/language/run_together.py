@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from gradcli.errors import did_you_mean
@@ -12,6 +13,7 @@ _LONGEST = 64
 # More are no product that somebody wrote.
 _MOST_FACTORS = 6
 # Constants that are written beside other factors.
+_DIGITS = re.compile(r"\d+(?!_)")
 _NUMBERS = ("pi", "π", "e")
 
 
@@ -23,8 +25,21 @@ def spelled_out(name: str, given: Collection[str]) -> str | None:
     if 1 < len(factors) <= _MOST_FACTORS:
         return "*".join(factors)
     for end in range(len(name) - 1, 1, -1):
-        if table.find(name[:end]) is not None and (inner := _factors(name[end:], given)):
-            return f"{name[:end]}({'*'.join(inner)})"
+        number = _DIGITS.match(name, end)
+        start = number.end() if number is not None else end
+        if table.find(name[:end]) is not None and (inner := _factors(name[start:], given)):
+            return f"{name[:end]}({'*'.join((number[0], *inner) if number else inner)})"
+    return None
+
+
+def function_spelled_out(name: str, given: Collection[str]) -> str | None:
+    """A product of names with values and a function that run together in `name`, up to the brackets of a call: None
+    where it is none."""
+    if len(name) > _LONGEST:
+        return None
+    for end in range(1, len(name) - 1):
+        if table.find(name[end:]) is not None and (factors := _factors(name[:end], given)):
+            return "*".join((*factors, name[end:]))
     return None
 
 

@@ -393,8 +393,12 @@ def _unknown_function(
             source=source,
         )
     from gradcli.language.meant import of_function
+    from gradcli.language.run_together import function_spelled_out
 
-    hint = of_function(call.name, source, call.name_span) or did_you_mean(
+    hint = of_function(call.name, source, call.name_span)
+    if hint is None and call.receiver is None and (product := function_spelled_out(call.name, bound)) is not None:
+        hint = f"write {product}{source[call.name_span.end : call.span.end]}"
+    hint = hint or did_you_mean(
         call.name, [*functions, *table.names(), *DERIVATIVES, *DETACH], "define it in the program, as in f(x) = x**2"
     )
     return UnknownNameError(f"unknown function '{call.name}'", hint=hint, span=call.name_span, source=source)

@@ -25,6 +25,8 @@ _INSTEAD = {
     "‘": 'write "\'"',
     "’": 'write "\'"',
 }
+# Characters before and behind one that are looked at.
+_AROUND = 1_000
 
 
 def unexpected_character(source: str, place: int) -> ProgramSyntaxError:
@@ -46,9 +48,20 @@ def unexpected_character(source: str, place: int) -> ProgramSyntaxError:
         )
     return ProgramSyntaxError(
         f"unexpected character {_shown(character)}",
-        hint=_hint(character),
+        hint=_between(source, place) or _hint(character),
         span=Span(place, place + 1),
     )
+
+
+def _between(source: str, place: int) -> str | None:
+    """The hint for a character that means something else between what stands around it."""
+    before, behind = source[max(0, place - _AROUND) : place], source[place + 1 : place + _AROUND].lstrip()
+    if source[place] == "±" and behind and not (behind[0].isdigit() or behind[0] == "."):
+        return "leave one of the two signs, + or -"
+    name = re.search(r"[^\W\d]\w*$", before)
+    if source[place] == "½" and name is not None:
+        return f"no name has a fraction in it: call it {name[0]}_half, or write ({name[0]}/2)"
+    return None
 
 
 def _shown(character: str) -> str:

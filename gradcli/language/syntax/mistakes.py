@@ -215,6 +215,20 @@ def _gap(m: Mistake) -> Span:
     return Span(end, end)
 
 
+def _percent(m: Mistake) -> Finding | None:
+    """`x + 5%`, which is 105 % of x on a calculator."""
+    if not (m.after("%") and m.wants_expression and len(m.statement) > 3):
+        return None
+    sign, number, percent = m.statement[-3:]
+    if sign.value not in ("+", "-") or number.type != "NUMBER":
+        return None
+    return Finding(
+        f"this can be read as {sign.value} {number.value}/100 and as *(1 {sign.value} {number.value}/100)",
+        f"write {sign.value} {number.value}/100 for a number, *(1 {sign.value} {number.value}/100) for a share of it all",
+        Span(sign.start_pos, percent.end_pos),
+    )
+
+
 def _end(m: Mistake) -> Finding | None:
     if m.token.type not in {END, "SEPARATOR"} or m.token.value == ";":
         return None
@@ -276,7 +290,7 @@ def _bars(m: Mistake) -> Finding | None:
     if m.token.value != "|" or not m.wants_expression:
         return None
     close = m.source.find("|", m.token.end_pos)
-    within = m.source[m.token.end_pos : close].strip() if close > 0 else "x"
+    within = (m.source[m.token.end_pos : close].strip() if close > 0 else "") or "x"
     return Finding("'|' stands between truth values", f"write abs({within}) for an absolute value")
 
 
@@ -343,6 +357,7 @@ _RULES = (
     _no_block,
     _no_in,
     _no_else,
+    _percent,
     _end,
     _side_by_side,
     _misplaced_word,

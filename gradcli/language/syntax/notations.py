@@ -41,7 +41,7 @@ def _statement(source: str, place: int) -> Span:
     end = len(source) if end < 0 else end
     depth = 0
     for at in range(start, end):
-        depth += {"[": 1, "]": -1}.get(source[at], 0)
+        depth += {"[": 1, "]": -1, "(": 1, ")": -1}.get(source[at], 0)
         if source[at] == ";" and depth <= 0:
             if at >= place:
                 end = at
@@ -107,9 +107,20 @@ _SIGNS = {
 }  # fmt: skip
 
 
+# A sum or product that stands last.
+_SUM = (
+    r"((?:.*[-+*/(=]|[\d.]*)\s*)\\(sum|prod)\s*(?:\\limits)?\s*"
+    r"_\{\s*(\w+)\s*=\s*([^{}=]+)\}\s*\^\s*(?:\{([^{}]+)\}|(\w))\s*(\S.*)"
+)
+
+
 def _from_latex(text: str) -> str:
     if not re.search(r"\\[a-zA-Z(\[,]|[_^]\{|^\$.*\$$", text):
         return text
+    summed = re.fullmatch(_SUM, text)
+    if summed is not None and not re.search(r"[-+]", re.sub(r"\([^()]*\)|\{[^{}]*\}", "", summed[7])):
+        before, name, index, start, end, last, term = summed.groups()
+        return f"{before}{name}({_from_latex(f'${term}$')} for {index} in range({start}, {_next(end or last)}))"
     if re.search(r"\\(?:sum|prod|int|lim|begin|partial)|_\{[^{}]*=", text):
         return text
     text = re.sub(r"\\frac\s*\{d\}\s*\{d(\w)\}\s*(.+)$", r"diff(\2, \1)", text)
@@ -138,6 +149,11 @@ def _from_latex(text: str) -> str:
         rf"(\)|\b{words}[^\W\d]\w*|(?<!\w)\d[\d.]*)\s*(?<![-+*/^(,=<>])(?=\(|[^\W\d]|\d)(?<=[\s)])", r"\1*", text
     )
     return re.sub(r"\s+", " ", text)
+
+
+def _next(whole: str) -> str:
+    """The number after a whole one, or after what a name stands for."""
+    return str(int(whole) + 1) if whole.strip().isdecimal() else f"{whole.strip()} + 1"
 
 
 # --- what print writes
@@ -170,13 +186,17 @@ def _functions_without_brackets(text: str) -> str:
 def _bars(text: str) -> str:
     if text.count("|") % 2 == 0 and not re.search(r"\|\||\|>", text):
         text = re.sub(r"(?:(?<=[\w)])(?=\|[^|]*\|\s*(?:[-+*/^)]|$)))?\|([^|]+)\|", _absolute, text)
+    text = re.sub(r"^\|\|([^|]+)\|([^|]+)\|$", r"abs(abs(\1)\2)", text)
     text = re.sub(r"\|\|\s*([^|]+?)\s*\|\|(?=\s*(?:$|[-+*/^),]))", r"norm(\1)", text)
     text = re.sub(r"‖([^‖]+)‖", r"norm(\1)", text)
+    text = re.sub(r"⟨([^⟨⟩|,]+)[,|]([^⟨⟩|,]+)⟩", r"dot(\1,\2)", text)
     return re.sub(r"⌈([^⌈⌉]+)⌉", r"ceil(\1)", re.sub(r"⌊([^⌊⌋]+)⌋", r"floor(\1)", text))
 
 
 def _absolute(m: re.Match[str]) -> str:
     before = m.string[: m.start()].rstrip()
+    if re.search(rf"(?<![^\W\d])(?:{'|'.join(WITHOUT_BRACKETS)})$", before):
+        return f"(abs({m[1].strip()}))"
     return f"{'*' if before and (before[-1].isalnum() or before[-1] == ')') else ''}abs({m[1].strip()})"
 
 
@@ -187,6 +207,9 @@ def _fractions(text: str) -> str:
 
     if not any(unicodedata.decomposition(c).startswith("<fraction>") for c in text):
         return text
+    if re.search(r"/\s*[^\W\d]\w*[¼-¾⅐-⅞]", text):
+        # A product there can be read in two ways, and is none where T½ is a half-life.
+        return text
     text = re.sub(r"(?<![\w.])(\d*)([¼-¾⅐-⅞])", written, re.sub(r"(?<=[^\W\d])(?=[¼-¾⅐-⅞])", "*", text))
     return re.sub(r"(\([\d+/ ]+\))(?=[\w(])", r"\1*", text)
 
@@ -194,13 +217,17 @@ def _fractions(text: str) -> str:
 _CHARACTERS = str.maketrans({
     "∗": "*", "∙": "*", "•": "*", "∘": "*", "∕": "/", "⁄": "/", "–": "-", "—": "-", "‐": "-", "‑": "-", "“": '"', "”": '"',
     "„": '"', "‘": "'", "’": "'", "←": "=", "∆": "Δ", "′": "'", "″": "''",
+    "∧": " and ", "∨": " or ", "¬": "not ",
 })  # fmt: skip
 
 
 def _characters(text: str) -> str:
     text = text.translate(_CHARACTERS)
     text = re.sub(r"\^(?=[⁺⁻⁰¹²³⁴-⁹])", "", text)
+    # An index at a root, behind nothing of which it could be the power.
+    text = re.sub(r"(?<![\w)\]²³!])³\s*√", "∛", re.sub(r"(?<![\w)\]²³!])⁴\s*√", "∜", text))
     text = re.sub(rf"∜\s*({_BRACKETED}|\w+)", r"(\1)^(1/4)", text)
+    text = re.sub(r"(\w+)\s*∈\s*\[([^][,]+),([^][,]+)\]", r"\2 <= \1 <=\3", text)
     text = re.sub(r"[∑Σ]\s*(?=\()", "sum", re.sub(r"[∏Π]\s*(?=\()", "prod", text))
     text = re.sub(r"(\w)⁺(?=\W|$)", r"\1", text)
     # Indices below the line.
@@ -230,10 +257,12 @@ def _numbers(text: str) -> str:
     text = re.sub(r"(?<![\w.])(0[xXoObB][0-9a-fA-F]+)\b", _in_decimals, text)
     text = re.sub(r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+)[dD]([-+]?\d+)", r"\1e\2", text)
     text = re.sub(r"(?<![\w.])(\d+\.\d*|\.\d+)(?:[fFL]|_[a-z]+\d*)\b", r"\1", text)
-    text = re.sub(rf"({_NUMBER})\s*°(?![CF])", r"deg2rad(\1)", text)
+    text = re.sub(rf"({_NUMBER})\s*(?:°\s*[CFK]|℃|℉)(?!\w)", r"\1", text)
+    text = re.sub(rf"({_NUMBER})\s*°(?!\s*[CFK])", r"deg2rad(\1)", text)
     text = re.sub(rf"({_NUMBER})\s+deg\b", r"deg2rad(\1)", text)
     text = re.sub(rf"(?<=[/%@])\s*({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", r"(\1/100)", text)
-    text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", r"\1/100", text)
+    text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%\s*of\s+(?=[\w(])", r"\1/100*", text)
+    text = re.sub(rf"(?<![\w.])({_NUMBER})\s*%(?=\s*(?:$|[*/),]))", _hundredths, text)
     if "[" not in text:
         # Between the thousands of a number; in brackets they are between numbers.
         text = re.sub(r"(?<![\w.])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?![\w])", lambda m: re.sub(r"\s", "_", m[0]), text)
@@ -241,6 +270,13 @@ def _numbers(text: str) -> str:
     text = re.sub(rf"[$€£]\s*({_NUMBER})|({_NUMBER})\s*[€£]", r"\1\2", text)
     one = rf"(?:{_UNITS})(?:(?:\^|\*\*)-?\d|[²³])?"
     return re.sub(rf"(?<![\w.])({_NUMBER})\s+{one}(?:\s*[/*·]\s*{one})*(?![\w(])", r"\1", text)
+
+
+def _hundredths(m: re.Match[str]) -> str:
+    """Of a percentage; behind a sum it may be a share of what stands before it, other than 1."""
+    before = m.string[: m.start()]
+    added = re.search(r"[\w)\]]\s*[-+]\s*$", before) and not re.search(r"(?<![\w.)\]])1\s*[-+]\s*$", before)
+    return m[0] if added else f"{m[1]}/100"
 
 
 def _in_decimals(m: re.Match[str]) -> str:
@@ -267,6 +303,8 @@ def _commas(text: str) -> str:
 def _operators(text: str) -> str:
     text = re.sub(r"^\s*=\s*(?=[^=])", "", text)
     text = re.sub(r"\.(\^|\*\*?|/)", r"\1", text)
+    text = re.sub(r"\b(?:std|math)::", "", re.sub(r"\((?:float|double|real)\)\s*(?=[\w(.])", "", text))
+    text = re.sub(r"^(?:const\s+)?(?:double|float|auto|real|const|var|let)\s+(?=[^\W\d]\w*\s*=(?!=)[^;]*$)", "", text)
     text = text.replace("%*%", "@").replace("%/%", "//").replace("%%", "%").replace("~=", "!=").replace("<>", "!=")
     text = re.sub(r"&&", " and ", re.sub(r"\|\|", " or ", text)) if re.search(r"&&|\w\s*\|\|\s*\w", text) else text
     text = re.sub(r"(?<![\w)\]!])!\s*(?=[\w(])", "not ", text)
@@ -287,11 +325,22 @@ def _choices(text: str) -> str:
     """`a ? b : c`, `if a then b else c` and `IF(a, b, c)`."""
     text = re.sub(r"^(.*?=(?!=)\s*)?([^?]+?)\s*\?\s*([^?:]+?)\s*:\s*([^?:]+)$", r"\1\3 if \2 else \4", text)
     text = re.sub(r"\bif\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)$", r"\2 if \1 else \3", text)
-    return re.sub(r"\b(?:IF|if)\(([^(),]+),([^(),]+),([^(),]+)\)", r"where(\1,\2,\3)", text)
+    text = re.sub(r"\b(?:IF|if)\(([^(),]+),([^(),]+),([^(),]+)\)", r"where(\1,\2,\3)", text)
+    return re.sub(r"^(.+?)\s+where\s+([^\W\d]\w*\s*=(?!=).+)$", r"\2; \1", text)
+
+
+def _separated_arguments(text: str) -> str:
+    """`MAX(1,5;2)`: where semicolons separate arguments, commas are in numbers."""
+    within = re.search(r"\w\([^()]*;", text)
+    if within is None or re.search(r"\[[^\[\]]*;", text):
+        return text
+    text = re.sub(r"(?<=\d),(?=\d)", ".", text)
+    return re.sub(_BRACKETED, lambda m: m[0].replace(";", ","), text)
 
 
 def _functions(text: str) -> str:
-    """`@(x) x^2`, `function(x) x^2` and `\\x -> x^2`."""
+    """`f <- function(x) x^2`, `@(x) x^2`, `function(x) x^2` and `\\x -> x^2`."""
+    text = re.sub(r"^([^\W\d]\w*)\s*<-\s*function\s*\(([\w, ]*)\)\s*(?=[^\s{])", r"\1(\2) = ", text)
     text = re.sub(r"(?:@|\bfunction)\s*\(([\w, ]*)\)\s*", r"lambda \1: ", text)
     return re.sub(r"^\\?([^\W\d]\w*)\s*(?:->|→|↦)\s*(?=\S)", r"lambda \1: ", text)
 
@@ -311,7 +360,10 @@ def _matrices(text: str) -> str:
 
 def _products(text: str) -> str:
     text = re.sub(r"\)\s*\((?=[^()]*\))", ")*(", text)
-    text = re.sub(r"\)\s*(?=[^\W\d_]\w*\s*\(|\d|[^\W\d_]\b)(?!(?:if|for|in|is|or|and|else)\b)", ")*", text)
+    text = re.sub(
+        r"(?<=[)⁰¹²³⁴-⁹])\s*(?=\d|[^\W\d_])(?!(?:if|for|in|is|or|and|not|else|where|then)\b|[⁰¹²³⁴-⁹])", "*", text
+    )
+    text = re.sub(r"(?<=[\w)\]⁰¹²³⁴-⁹])\s*(?=√)", "*", text)
     return re.sub(rf"(?<![\w.])({_NUMBER}|[^\W\d_])\s+(?={_FUNCTION}\()", r"\1*", text)
 
 
@@ -323,6 +375,6 @@ def _braces(text: str) -> str:
 
 
 _RULES: tuple[Callable[[str], str], ...] = (
-    _from_latex, _characters, _fractions, _numbers, _commas, _derivatives, _operators, _choices, _functions, _matrices,
+    _from_latex, _characters, _fractions, _numbers, _separated_arguments, _commas, _derivatives, _operators, _choices, _functions, _matrices,
     _powers_of_functions, _functions_without_brackets, _bars, _braces, _products,
 )  # fmt: skip
