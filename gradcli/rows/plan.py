@@ -13,13 +13,14 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, UsageError, did_you_mean, nearest
+from gradcli.errors import BindingError, UsageError, did_you_mean
 from gradcli.kinds.taylor import check_order
 from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax.tree import Module
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.rows.row_uncertainties import KEY, PREFIX
+from gradcli.rows.titles import check_dots, hint_of_column, nearest_column
 
 # What stands before the name of a column where a value may stand.
 COLUMN = "column:"
@@ -152,6 +153,7 @@ def _check_uncertain(uncertain: Sequence[str], bound: Sequence[str]) -> None:
 def _columns(program: Module, asked: Asked, table: Collection[str] | None) -> dict[str, str]:
     """The columns by the names that the program reads them by, in its order."""
     reads = scope.outer_reads(program)
+    check_dots(program, table or (), program.source)
     scope.check(program, [*asked.columns, *asked.shared, *(table or ())])
     given = {*asked.columns, *asked.shared, *(table or ())}
     for name in (*asked.columns, *asked.shared):
@@ -195,7 +197,7 @@ def _found(column: str, table: Collection[str] | None) -> str:
     """The column. Raises BindingError where the table has none of this name."""
     if table is None or column in table:
         return column
-    close = _near(column, table)
+    close = nearest_column(column, table)
     hint = f"did you mean '{close}'?" if close else _listed(table)
     raise BindingError(f"the table has no column '{column}'", hint=hint)
 
@@ -204,19 +206,11 @@ def _listed(table: Collection[str]) -> str:
     return f"its columns are {', '.join(table)}" if table else "it has no columns"
 
 
-def _near(name: str, table: Collection[str]) -> str | None:
-    """The column that is called most like `name`."""
-    return next((column for column in table if column.lower() == name.lower()), None) or nearest(name, table)
-
-
 def _no_value(name: str, first: scope.Read, program: Module, table: Collection[str]) -> BindingError:
     """The error that nothing gives a value to a name that the program reads."""
-    close = _near(name, table)
-    if close is None:
-        hint = f"give it a value, as in {name}=1, or a column, as in {name}=column:NAME; {_listed(table)}"
-    else:
-        hint = f"did you mean '{close}'? write it so, or {name}='column:{close}'"
-    return BindingError(f"the table has no column '{name}'", hint=hint, span=first.span, source=program.source)
+    others = f"give it a value, as in {name}=1, or a column, as in {name}=column:NAME; {_listed(table)}"
+    said = hint_of_column(name, table, others)
+    return BindingError(f"the table has no column '{name}'", hint=said, span=first.span, source=program.source)
 
 
 def _both(name: str) -> BindingError:

@@ -15,6 +15,7 @@ from gradcli.models.fitting.likelihoods import check_response
 from gradcli.models.fitting.model_texts import ModelText
 from gradcli.models.fitting.problems import Problem, in_row
 from gradcli.models.packing import Bounds, Packing
+from gradcli.rows.titles import check_dots, hint_of_column, nearest_column
 from gradcli.run.row_programs import RowProgram
 
 
@@ -61,6 +62,8 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
     """
     columns, parameters = [], []
     reads = scope.outer_reads(text.model)
+    for part in (text.model, text.response):
+        check_dots(part, table.columns, part.source)
     scope.check(text.model, [*table.columns, *reads])
     # A parameter may be called as a function is, `gamma` or `t`, unless functions are given to functions.
     calls = {node.name for node in tree.everything(text.model) if isinstance(node, tree.Call)}
@@ -75,12 +78,12 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
         if name in table.columns:
             columns.append(name)
         elif name not in scope.CONSTANTS:
-            hint = did_you_mean(name, table.columns, _columns_said(table))
+            known = hint_of_column(name, table.columns, _columns_said(table))
             if name in given.start:
-                hint = f"{name} is given one number, and a response has one in each row: {name}=[1,2,3]"
+                known = f"{name} is given one number, and a response has one in each row: {name}=[1,2,3]"
             raise BindingError(
                 f"the response '{name}' is no column of the data",
-                hint=hint,
+                hint=known,
                 span=read.span,
                 source=text.response.source,
             )
@@ -95,7 +98,16 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
         for name in named:
             if name in given.fixed:
                 raise BindingError(f"'{name}' is kept at its value, and is given {what}", hint="leave out one of them")
-    if not [name for name in parameters if name not in given.fixed]:
+    free = [name for name in parameters if name not in given.fixed]
+    if not predictors and len(free) > 1 and not given.priors and table.columns:
+        mistaken = next((name for name in free if nearest_column(name, table.columns)), free[0])
+        raise BindingError(
+            f"the model reads no column of the data, and '{mistaken}' is a parameter of it",
+            hint=hint_of_column(mistaken, table.columns, _columns_said(table)),
+            span=reads[mistaken].span,
+            source=text.model.source,
+        )
+    if not free:
         constant = next((name for name in reads if name in scope.CONSTANTS and name not in table.columns), None)
         hint = "every name that it reads is a column of the data" + (" or fixed" if given.fixed else "")
         if constant is not None and not given.fixed:
