@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 NEEDS_GCC = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
-# No warning but that of a number that a derivative does not depend on.
-STRICT = ("-Wall", "-Wno-unused-parameter", "-Werror")
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 
 def in_c(text: str, folder: Path, *flags: str, compiler: str = "gcc", standard: str = "c99") -> Callable[[str], Any]:

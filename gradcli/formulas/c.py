@@ -11,7 +11,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.documents import separate_functions
+from gradcli.formulas.documents import Code, functions
 from gradcli.formulas.naming import Names, Naming, with_underscores
 from gradcli.formulas.text import negated, sinc
 from gradcli.formulas.writing import (
@@ -62,24 +62,32 @@ _COMPILERS = re.compile("_[A-Z_]")
 _ESCAPE = re.compile("u(?=[0-9a-f]{4})|U(?=[0-9a-f]{8})|[^\x00-\x7f]")
 
 
-def c(program: Program, names: Names, *, name: str, doc: str, short: int) -> str:
-    """A program with one output, of numbers alone, as a function of doubles."""
+def c(program: Program, names: Names, *, name: str, doc: str, short: int) -> Code:
+    """A program of numbers alone, as a function of doubles; of several outputs it fills an array."""
     for variable in program.inputs:
         if variable.shape:
             raise DifferentiationError(
                 f"'{variable.name}' is a tensor, and C has numbers alone", hint="--to python has tensors"
             )
+    parameters = [*itertools.starmap(_parameter, names.parameters.items())]
+    results = names.new("results")
     written = write(program, LANGUAGE, names, short=short)
-    parameters = ", ".join(itertools.starmap(_parameter, names.parameters.items())) or "void"
-    body = [*(f"const double {n} = {part};" for n, part in written.parts), f"return {written.result};"]
+    read = names.read_by(program)
+    body = [f"(void){parameter};" for parameter in names.parameters if parameter not in read]
+    body += [f"const double {n} = {part};" for n, part in written.parts]
+    if len(written.results) == 1:
+        kind, body = "double", [*body, f"return {written.result};"]
+    else:
+        kind, body = "void", [*body, *(f"{results}[{i}] = {text};" for i, text in enumerate(written.results))]
+        parameters.append(f"double {results}[{len(written.results)}]")
     lines = [
         f"/* {doc.replace('*/', '* /').replace('/*', '/ *')} */",
-        f"double {name}({parameters})",
+        f"{kind} {name}({', '.join(parameters) or 'void'})",
         "{",
         *(f"    {line}" for line in body),
         "}",
     ]
-    return "\n".join(["#include <math.h>", "", *lines])
+    return Code(["#include <math.h>"], "\n".join(lines))
 
 
 def _parameter(name: str, shape: Shape) -> str:
@@ -210,7 +218,7 @@ LANGUAGE = Language(
     others=calls("c", lambda primitive: primitive.spelling.get("c", "")),
     number=number,
     array=_array,
-    document=lambda formulas: separate_functions(formulas, c, _NAMING),
+    document=lambda formulas: functions(formulas, c, _NAMING),
     with_parts={
         "clip": _clip,
         "remainder": _remainder,

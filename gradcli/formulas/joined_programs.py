@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from gradcli import limits
+from gradcli.program.builder import equation_key
 from gradcli.program.ir import Atom, Equation, Program, Variable
 
 # Of an equation, in eighths of steps.
@@ -14,18 +15,14 @@ _EQUATION = 8
 def together(programs: Sequence[Program]) -> Program:
     """One program with the outputs of all, whose inputs are those of the first: others may have fewer of them."""
     inputs = {variable.name: variable for variable in programs[0].inputs}
-    equations: dict[object, Equation] = {}
+    equations: dict[Hashable, Equation] = {}
     outputs: list[Atom] = []
     for program in programs:
         limits.charge_steps(_EQUATION * len(program.equations))
         placed: dict[Variable, Variable] = {variable: inputs[variable.name] for variable in program.inputs}
         for equation in program.equations:
             operands = tuple(placed[a] if isinstance(a, Variable) else a for a in equation.inputs)
-            key = (
-                equation.primitive.name,
-                tuple(a if isinstance(a, Variable) else repr(a) for a in operands),
-                repr(sorted(equation.params.items())),
-            )
+            key = equation_key(equation.primitive, operands, equation.params)
             found = equations.setdefault(key, equation._replace(inputs=operands))
             placed[equation.output] = found.output
         outputs += [placed[a] if isinstance(a, Variable) else a for a in program.outputs]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gradcli.arrays.shapes import Shape
 from gradcli.program.ir import Element, Key, Program, Variable, element_name
+from gradcli.program.passes import needed_variables
 
 
 def with_underscores(name: str, taken: Callable[[str], bool] = lambda _name: False) -> Iterator[str]:
@@ -68,6 +69,11 @@ class Names:
 
     def _is_free(self, name: str) -> bool:
         return self._naming.key(name) not in self._taken
+
+    def read_by(self, program: Program) -> Sequence[str]:
+        """Those of the parameters that the outputs of a program depend on."""
+        needed = needed_variables(program.equations, program.outputs)
+        return [*dict.fromkeys(self.owners[v.name or ""] for v in program.inputs if v in needed)]
 
     def inside(self) -> Names:
         """The names of a function in this text, which may have others that nobody outside sees."""

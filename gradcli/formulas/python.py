@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from gradcli import arrays
-from gradcli.formulas.documents import separate_functions
+from gradcli.formulas.documents import Code, functions
 from gradcli.formulas.naming import Names, Naming, with_underscores
 from gradcli.formulas.text import (
     contraction,
@@ -55,29 +55,25 @@ from gradcli.formulas.writing import (
 from gradcli.primitives.primitive import Primitive
 from gradcli.program import constants
 from gradcli.program.ir import Equation, Program
-from gradcli.program.passes import needed_variables
+
+_IMPORTS = {"np": "import numpy as np", "special": "from scipy import special"}
 
 
-def python(program: Program, names: Names, *, name: str, doc: str, short: int) -> str:
-    """A program with one output as a function of the program's inputs, with the imports that it needs."""
+def python(program: Program, names: Names, *, name: str, doc: str, short: int) -> Code:
+    """A program as a function of its inputs, with the imports that it needs; of several outputs it returns a tuple."""
     written = write(program, LANGUAGE, names, short=short)
     parameters = ", ".join(names.parameters)
     doc = doc.replace("\\", "\\\\").replace('"""', "'''")
-    lines = [*(f"{n} = {part}" for n, part in written.parts), f"return {written.result}"]
-    body = [f'"""{doc}"""', *_converted(program, names, lines), *lines]
+    lines = [*(f"{n} = {part}" for n, part in written.parts), f"return {', '.join(written.results)}"]
+    body = [f'"""{doc}"""', *_converted(names.read_by(program), names, lines), *lines]
     code = "\n".join([f"def {name}({parameters}):", *(f"    {line}" for line in body)])
-    imports = ["import numpy as np"] * ("np." in code) + ["from scipy import special"] * ("special." in code)
-    return "\n".join([*imports, "", "", code] if imports else [code])
+    return Code([line for module, line in _IMPORTS.items() if f"{module}." in code], code)
 
 
-def _converted(program: Program, names: Names, lines: Sequence[str]) -> Iterator[str]:
+def _converted(read: Sequence[str], names: Names, lines: Sequence[str]) -> Iterator[str]:
     """What has the inputs divided and raised to powers as NumPy does it: Python's numbers have no 1/0 and no 1e200**2,
     and its lists of lists no `A[0, 1]`."""
-    if not any(operator in line for line in lines for operator in ("/", "%", "**", "[")):
-        return
-    needed = needed_variables(program.equations, program.outputs)
-    read = dict.fromkeys(names.owners[v.name or ""] for v in program.inputs if v in needed)
-    if read:
+    if read and any(operator in line for line in lines for operator in ("/", "%", "**", "[")):
         shapes = names.parameters
         values = (f"np.asarray({name}, float)" if shapes[name] else f"np.float64({name})" for name in read)
         yield f"{', '.join(read)} = {', '.join(values)}"
@@ -240,7 +236,7 @@ LANGUAGE = Language(
     others=_others,
     number=_number,
     array=_array,
-    document=lambda formulas: separate_functions(formulas, python, _NAMING),
+    document=lambda formulas: functions(formulas, python, _NAMING),
     with_parts={
         "sinc": sinc("np.{}({})".format, _number),
         **dict.fromkeys(("cholesky", "eigvalsh"), _of_symmetric_part),

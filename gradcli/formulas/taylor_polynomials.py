@@ -7,7 +7,7 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from gradcli.formulas.documents import SHORT, one_line
+from gradcli.formulas.documents import SHORT, Code, one_line
 from gradcli.formulas.languages import find
 from gradcli.formulas.naming import names_of
 from gradcli.formulas.writing import write
@@ -78,5 +78,5 @@ def formula(program: Program, language: str, *, name: str, doc: str) -> str:
         return write(program, spoken).result
     # Modules of languages with functions have one of their name that writes them.
     function = getattr(import_module(f"gradcli.formulas.{language}"), language)
-    written: str = function(program, names_of(program, spoken.naming), name=name, doc=one_line(doc), short=SHORT)
-    return written
+    code: Code = function(program, names_of(program, spoken.naming), name=name, doc=one_line(doc), short=SHORT)
+    return code.whole

@@ -86,7 +86,7 @@ class Builder:
 
     def holds(self, predicate: Primitive, inputs: Sequence[Atom]) -> bool:
         """Whether a guard says that `predicate` is true of every element of `inputs`."""
-        found = self._known.get(self._key(predicate, self._ordered(predicate, inputs), {}))
+        found = self._known.get(equation_key(predicate, self._ordered(predicate, inputs), {}))
         return found is not None and found in self.true
 
     def _known_truth(self, atom: Atom) -> Atom:
@@ -95,17 +95,13 @@ class Builder:
     def _shared(
         self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any], shape: Shape, dtype: str
     ) -> Variable:
-        key = self._key(primitive, inputs, params)
+        key = equation_key(primitive, inputs, params)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = Variable(shape, dtype)
             self.number(found)
             self.definitions[found] = Equation(primitive, tuple(inputs), params, found)
         return found
-
-    def _key(self, primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> Hashable:
-        operands = tuple([a if isinstance(a, Variable) else constants.key(a) for a in inputs])
-        return (primitive, operands, frozen(params) if params else ())
 
     def _ordered(self, primitive: Primitive, inputs: Sequence[Atom]) -> Sequence[Atom]:
         """The operands of a commutative primitive with constants first, then by their order in the program."""
@@ -193,6 +189,12 @@ def _dtype(
     samples = [_PLAIN_SAMPLES[dtype] if plain else arrays.numpy_namespace().ones((1,), dtype) for dtype, plain in sorts]
     with arrays.quiet():
         return arrays.dtype_name(bind(primitive, samples, dict(params)))
+
+
+def equation_key(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, Any]) -> Hashable:
+    """Equal for equations that compute the same, to the bit."""
+    operands = tuple([a if isinstance(a, Variable) else constants.key(a) for a in inputs])
+    return (primitive, operands, frozen(params) if params else ())
 
 
 def frozen(value: Any) -> Hashable:
