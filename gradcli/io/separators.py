@@ -12,6 +12,8 @@ from typing import NamedTuple
 # Those that are looked at; no cell of so few is too long for csv.
 _LINES, _CHARACTERS = 100, 100_000
 _SEVERAL_COLUMNS = 0.5
+# Rows, the header among them, of which it is no accident that they have as many words.
+_FEWEST = 3
 # Whether 1,234 is a thousand or little more than one in a table with decimal commas nobody can tell from the cell alone.
 _AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 
@@ -47,6 +49,16 @@ def told(text: str, separators: Sequence[str] = (",", ";", "\t", " ")) -> Notati
     points = [Notation(separator) for separator in separators]
     commas = [Notation(separator, decimal_comma=True) for separator in separators if separator != ","]
     return max(points + commas, key=lambda notation: _score(lines, notation))
+
+
+def is_spaced(text: str) -> bool:
+    """Whether the beginning of a table has several columns with spaces between them, a number in each row of one."""
+    rows = list(csv.reader(_lines(text), delimiter=" ", skipinitialspace=True))
+    if len(rows) < _FEWEST or len(rows[0]) == 1 or any(len(row) != len(rows[0]) for row in rows):
+        return False
+    comma = any("," in cell for row in rows[1:] for cell in row)
+    notation = Notation(" ", decimal_comma=comma)
+    return any(all(notation.number(cell) is not None for cell in column) for column in zip(*rows[1:]))
 
 
 def _lines(text: str) -> list[str]:

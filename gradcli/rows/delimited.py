@@ -17,6 +17,8 @@ from gradcli.rows.records import Quoting, Record
 
 # Characters that stand for others: any of them that a text does not have.
 _STAND_INS = [bytes([code]) for code in (*range(1, 9), 11, 12, *range(14, 32))]
+_SPACES = re.compile(rb'((?<![^ \n])"(?:[^"]|"")*+")| +')
+_SPACE_AROUND = re.compile(rb"^ | (?=\r?$)", re.MULTILINE)
 _BLANK_LINE = re.compile(rb"(?:\A|(?<=\n))\r?\n")
 
 
@@ -54,6 +56,8 @@ class Delimited:
     def block(self, data: bytes) -> Block:
         """The rows of whole records. Raises BindingError where they are not UTF-8."""
         data = data if data.endswith(b"\n") else data + b"\n"
+        if self._dialect.separator == " ":
+            data = one_space_apart(data)
         try:
             return self._regular(data) or self._by_record(data)
         except self._polars.exceptions.ComputeError as error:
@@ -184,6 +188,12 @@ class Delimited:
         """What is written again: where columns are missing, they are there, and empty."""
         lacks = len(self._names) - len(record.fields) if record.fields else 0
         return _decoded(record.text) + self._dialect.separator * max(lacks, 0)
+
+
+def one_space_apart(data: bytes) -> bytes:
+    """The text of records whose fields any number of spaces separate, with one between each two and none around."""
+    data = _SPACES.sub(lambda found: found[1] or b" ", data)
+    return _SPACE_AROUND.sub(b"", data)
 
 
 def not_utf8() -> BindingError:

@@ -12,7 +12,7 @@ from gradcli.errors import BindingError, did_you_mean
 from gradcli.io import separators
 from gradcli.rows import records, sources
 from gradcli.rows.blocks import Piece
-from gradcli.rows.delimited import Delimited, Dialect, Selection, not_utf8
+from gradcli.rows.delimited import Delimited, Dialect, Selection, not_utf8, one_space_apart
 from gradcli.rows.records import Quoting, Record
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -139,10 +139,14 @@ class DelimitedReader(TextReader):
             )
         text = self._rest[: records.last_line_end(self._rest) or None].decode(errors="replace")
         marks = [mark for mark in _SEPARATORS if mark in _QUOTED.sub("", text.split("\n", 1)[0])]
-        notation = separators.told(text, [reading.separator] if reading.separator else marks or _SEPARATORS[:1])
+        if not marks:
+            marks = [" "] if separators.is_spaced(text) else [*_SEPARATORS[:1]]
+        notation = separators.told(text, [reading.separator] if reading.separator else marks)
         separator = reading.separator or ("\t" if format == "tsv" else notation.separator)
         self._quoting = Quoting(separator.encode())
         first = self._first()
+        if separator == " ":
+            first = next(self._quoting.records(one_space_apart(first.text)))._replace(end=first.end)
         self.format = format or ("tsv" if separator == "\t" else "csv")
         fields = [_decoded(field).strip() for field in first.fields or ()]
         line_end = "\r\n" if self._rest[: first.end].endswith(b"\r\n") else "\n"
