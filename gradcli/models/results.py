@@ -27,6 +27,8 @@ class Sampling(NamedTuple):
 _NULL = "may be null"
 MAY_BE_NULL = {_NULL: True}
 
+_PLAIN = frozenset({float, int, bool, str, type(None)})
+
 # Is told of each iteration.
 Watcher = Callable[[Iteration], object]
 
@@ -34,6 +36,8 @@ Watcher = Callable[[Iteration], object]
 def as_json(result: Any) -> Any:
     """A result as the object that JSON has for it, its fields in their order, and without those that are None, since
     nobody asked for them, unless they may be null; arrays as nested lists."""
+    if type(result) in _PLAIN:
+        return result
     if is_dataclass(result):
         named = ((field.name, getattr(result, field.name), field.metadata) for field in fields(result))
         return {n: as_json(value) for n, value, told in named if value is not None or _NULL in told}
