@@ -27,6 +27,7 @@ class Sampling(NamedTuple):
 _NULL = "may be null"
 MAY_BE_NULL = {_NULL: True}
 
+# What JSON has as it is, and most of what there is.
 _PLAIN = frozenset({float, int, bool, str, type(None)})
 
 # Is told of each iteration.

@@ -78,7 +78,7 @@ def linearised_at_once(problem: Problem, points: Any) -> Linearised:
             return _weighted(problem, rows, value[:, rows], [d[:, rows] for d in derivatives])
 
         cost, factor = _of_blocks(weighted, known, problem.count)
-        total = cost + (prior * prior).sum(-1) / 2
+        total = cost + np.vecdot(prior, prior) / 2
         finite = np.isfinite(total) & (np.einsum("gij,gij->g", factor, factor) < _LARGEST**2)
     if not finite.all():
         total, factor = np.where(finite, total, np.inf), np.where(finite[:, None, None], factor, 0)
@@ -143,7 +143,7 @@ def _of_products(columns: Any) -> Any:
 
 def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[Any]) -> tuple[Any, Any]:
     """The cost of some rows `[g]`, and their derivatives and residuals, weighted, `[g, p + 1, n]`."""
-    some = problem.with_rows(rows)
+    some = problem if value.shape[1] == problem.count else problem.with_rows(rows)
     off = value - some.response
     # Each column is in one piece.
     stacked = np.empty((len(derivatives) + 1, *value.shape)).swapaxes(0, 1)
@@ -166,6 +166,8 @@ def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[A
 def _known(problem: Problem, prior: Any) -> Any:
     """The rows of what is known before, `[g, p + 1, k]`, k of them."""
     told = np.isfinite(problem.priors[1])
+    if not told.any():
+        return np.empty((len(prior), len(told) + 1, 0))
     slopes = np.broadcast_to(np.diag(1 / problem.priors[1])[:, told], (*prior.shape, told.sum()))
     return np.concatenate([slopes, prior[:, None, told]], axis=-2)
 
