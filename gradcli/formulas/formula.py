@@ -114,6 +114,8 @@ class _Reader:
             operands = [self._repeated(o) for o in operands]
         elif primitive not in _RESHAPING or math.prod(operands[0].shape) != 1:
             operands = [self.in_shape(o, arrays.shape(a)) for o, a in zip(operands, inputs)]
+        elif primitive is broadcast_to and len(operands[0].shape) > len(shape):
+            operands = [self.in_shape(operands[0], ())]
         if params.get("keepdims") and math.prod(shape) == 1:
             # How many axes a single element has does not matter.
             params, shape = {**params, "keepdims": False}, ()

@@ -148,6 +148,7 @@ def _wrong_json(printed: Printed) -> Finding | None:
 
 def _is_blind(program: str, *words: str) -> bool:
     """Whether differences say nothing of a derivative."""
+    program = unicodedata.normalize("NFKC", program)
     numbers = re.findall(r"\d[\d.]*(?:e[+-]?\d+)?", " ".join(words))
     return bool(
         ON_PURPOSE.search(program) or (_PERIODIC.search(program) and any(float(number) >= _WHOLE for number in numbers))
