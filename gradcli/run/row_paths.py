@@ -182,17 +182,20 @@ class RowPath:
         """Fill the outputs, and the rows that it could not be run for."""
         size = self._at_hand(self._size(count), guards=guards)
         blocks = self._blocks(given, size, guards=guards)
-        whole = count // size * size or count
+        # What is left is no whole block, and there may be a program for fewer rows.
+        left = count % size if count > size else 0
+        if left and self._at_hand(self._size(left), guards=guards) == size:
+            left = 0
+        whole = count - left
         work = count * len(self.program.equations)
         at_once = max(1, min(threads, -(-count // size), work // _WORTH_A_THREAD))
         failed = over_blocks(functools.partial(blocks.compute, outputs), whole, size, at_once)
         lost = [row for block in failed for row in self._alone(blocks, outputs, *block)]
-        if whole == count:
+        if not left:
             return lost
-        # What is left is no whole block, and there may be a program for fewer rows.
         after = [output[whole:] for output in outputs]
-        left = {name: value[whole:] if name in self.columns else value for name, value in given.items()}
-        return [*lost, *(whole + row for row in self._run(left, count - whole, after, 1, guards=guards))]
+        further = {name: value[whole:] if name in self.columns else value for name, value in given.items()}
+        return [*lost, *(whole + row for row in self._run(further, left, after, 1, guards=guards))]
 
     def _alone(self, blocks: RowBlocks, outputs: Sequence[Any], start: int, stop: int) -> list[int]:
         """The rows of a block that fails which fail by themselves; the others are computed."""
