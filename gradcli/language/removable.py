@@ -19,7 +19,8 @@ from gradcli import arrays, limits
 from gradcli.arrays.constants import is_exact, ratio
 from gradcli.errors import EvaluationError, GradcliError, LimitError
 from gradcli.language import scope, singular, stable
-from gradcli.language.stable import Rewritten, StableForm
+from gradcli.language.stable import Rewritten
+from gradcli.language.stable_forms import StableForm
 from gradcli.language.syntax import tree
 from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.powers import power
@@ -71,7 +72,7 @@ def rewrites(
     found = known.get(key)
     if found is None:
         own = scope.defined_functions(program)
-        stable_forms = stable.rewrites(program, own)
+        stable_forms = stable.rewrites(program, own, scope.inner_names(program) | constants)
         with arrays.using_namespace(exactly), _precise():
             found = known[key] = stable_forms | _removable(program, own, constants, key[1], stable_forms)
     return found

@@ -1,160 +1,24 @@
 """Stable forms: where a composed expression overflows or cancels, an equal one that does not.
 
-The patterns are programs. A name in a pattern stands for any expression, the same one wherever it
-stands twice; numbers and functions stand for themselves, under any of their names; the operands of a
-sum or a product may stand in either order.
+What the forms are is in `gradcli.language.stable_forms`; here they are found in programs.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from gradcli import arrays
-from gradcli.arrays.constants import is_exact
 from gradcli.errors import Span
+from gradcli.language.euler import exponentials
+from gradcli.language.stable_forms import RULES_BY_ROOT, StableForm
 from gradcli.language.syntax import parse_expression, tree
 from gradcli.primitives import table
-from gradcli.primitives.arithmetic import absolute
-from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal, greater, isfinite, less, usable_divisor
 from gradcli.primitives.signature import rename
 
-
-class StableForm(NamedTuple):
-    """`pattern` may be evaluated as `stable`, where `when` holds for the values of its names.
-
-    With `apart` the condition is one of each element, and so is the choice: of two numbers, the first is one for
-    which it holds, and stands in the stable form for elements for which it does not; the second the other way round.
-    """
-
-    pattern: str
-    stable: str
-    proof: str
-    when: Callable[..., Any] | None = None
-    apart: tuple[float, float] | None = None
-
-
-def _positive_and_finite(x: Any, q: Any) -> bool:
-    base, exponent = constant(x), constant(q)
-    return assume(greater(base, 0)) and assume(isfinite(base)) and assume(isfinite(exponent))
-
-
-def _nonzero_and_finite(x: Any) -> bool:
-    return assume(usable_divisor(constant(x)))
-
-
-def _above_minus_log_2(x: Any) -> Any:
-    # Where digits are kept whichever form is taken, it is the one that is right at the ends of the domain, too.
-    return not is_exact() and greater(constant(x), -math.log(2))
-
-
-def _near_0(x: Any) -> Any:
-    return not is_exact() and less(absolute(constant(x)), 0.5)
-
-
-def _one_axis(x: Any) -> bool:
-    return len(arrays.shape(x)) == 1
-
-
-def _above_1(x: Any) -> Any:
-    return not is_exact() and greater(constant(x), 1.0)
-
-
-def _is_0(x: Any, **_others: Any) -> Any:
-    return equal(constant(x), 0)
-
-
-# By what an expression is at its root; the first rule that fits and may be used is used. Sums and products fit in
-# either order.
-_RULES_BY_ROOT = {
-    "log": (
-        # x*1 is x as a number, also where x is a truth value.
-        StableForm("log(exp(x))", "x*1", "log is the inverse of exp"),
-        StableForm("log(x**2)", "2*log(abs(x))", "x**2 = abs(x)**2", _nonzero_and_finite),
-        StableForm("log(x**q)", "q*log(x)", "x**q = exp(q*log(x)) for x > 0", _positive_and_finite),
-        StableForm("log(sum(exp(x)))", "logsumexp(x)", "the definition of logsumexp"),
-        StableForm("log(sum(exp(x), axis=a))", "logsumexp(x, axis=a)", "the definition of logsumexp"),
-        StableForm(
-            "log(sum(exp(x), axis=a, keepdims=k))", "logsumexp(x, axis=a, keepdims=k)", "the definition of logsumexp"
-        ),
-        StableForm("log(softmax(x))", "log_softmax(x)", "the definition of log_softmax"),
-        StableForm("log(softmax(x, axis=a))", "log_softmax(x, axis=a)", "the definition of log_softmax"),
-        StableForm("log(sigmoid(x))", "logsigmoid(x)", "the definition of logsigmoid"),
-        StableForm("log(1 - sigmoid(x))", "logsigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
-        StableForm("log(1/(1 + exp(x)))", "logsigmoid(-x)", "the definition of logsigmoid"),
-        StableForm("log(1 + exp(x))", "softplus(x)", "the definition of softplus"),
-        StableForm("log(exp(x) + exp(y))", "logaddexp(x, y)", "the definition of logaddexp"),
-        StableForm("log(1 - exp(x))", "log(-expm1(x))", "the definition of expm1", _above_minus_log_2, (-0.1, -1.0)),
-        StableForm("log(exp(x) - 1)", "x + log(-expm1(-x))", "exp(x) - 1 = exp(x)*(1 - exp(-x))"),
-        StableForm("log(expm1(x))", "x + log(-expm1(-x))", "exp(x) - 1 = exp(x)*(1 - exp(-x))"),
-        StableForm("log(cosh(x))", "logcosh(x)", "the definition of logcosh"),
-        StableForm("log(sinh(x))", "x + log(-expm1(-2*x)/2)", "sinh(x) = exp(x)*(1 - exp(-2*x))/2"),
-        StableForm("log(1 - tanh(x)**2)", "-2*logcosh(x)", "1 - tanh(x)**2 = cosh(x)**-2"),
-        StableForm("log(ndtr(x))", "log_ndtr(x)", "the definition of log_ndtr"),
-        StableForm("log(1 - ndtr(x))", "log_ndtr(-x)", "the normal distribution is symmetric"),
-        StableForm("log(erfc(x))", "log(erfcx(x)) - x*x", "the definition of erfcx", _above_1, (2.0, 0.0)),
-        StableForm("log(1 - erf(x))", "log(erfcx(x)) - x*x", "the definition of erfcx", _above_1, (2.0, 0.0)),
-        StableForm("log(1 - erf(x))", "log(erfc(x))", "the definition of erfc"),
-        StableForm("log(1 + x)", "log1p(x)", "the definition of log1p"),
-        StableForm("log(1 - x)", "log1p(-x)", "the definition of log1p"),
-    ),
-    "sqrt": (
-        StableForm("sqrt(x**2 + y**2)", "hypot(x, y)", "the definition of hypot"),
-        StableForm("sqrt(x*x + y*y)", "hypot(x, y)", "the definition of hypot"),
-        StableForm("sqrt(sum(x**2))", "norm(x)", "the definition of norm"),
-        StableForm("sqrt(sum(x**2, axis=a))", "norm(x, axis=a)", "the definition of norm"),
-        StableForm("sqrt(sum(x*x))", "norm(x)", "the definition of norm"),
-    ),
-    "-": (
-        StableForm("exp(x) - 1", "expm1(x)", "the definition of expm1"),
-        StableForm("1 - exp(x)", "-expm1(x)", "the definition of expm1"),
-        StableForm("sqrt(1 + x) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0, (0.0, 1.0)),
-        StableForm("1 - tanh(x)**2", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2"),
-        StableForm("1 - tanh(x)*tanh(x)", "sech(x)**2", "1 - tanh(x)**2 = cosh(x)**-2"),
-        StableForm("1 - sigmoid(x)", "sigmoid(-x)", "1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))"),
-        StableForm("1 - ndtr(x)", "ndtr(-x)", "the normal distribution is symmetric"),
-        StableForm("1 - erf(x)", "erfc(x)", "the definition of erfc"),
-        StableForm("1 - erfc(x)", "erf(x)", "the definition of erfc"),
-        StableForm("1 - cos(x)", "2*sin(x/2)**2", "cos(x) = 1 - 2*sin(x/2)**2"),
-    ),
-    "/": (
-        StableForm("1/(1 + exp(-x))", "sigmoid(x)", "the definition of sigmoid"),
-        StableForm("exp(x)/(1 + exp(x))", "sigmoid(x)", "exp(x)/(1 + exp(x)) = 1/(exp(-x) + 1)"),
-        StableForm("(exp(x) - 1)/(exp(x) + 1)", "tanh(x/2)", "tanh(x) = (exp(2*x) - 1)/(exp(2*x) + 1)"),
-        StableForm("(1 - exp(x))/(1 + exp(x))", "-tanh(x/2)", "tanh(x) = (exp(2*x) - 1)/(exp(2*x) + 1)"),
-        StableForm("y/(1 + exp(-x))", "y*sigmoid(x)", "the definition of sigmoid"),
-        StableForm("y/(1 + exp(x))", "y*sigmoid(-x)", "the definition of sigmoid"),
-        StableForm("1/cosh(x)", "sech(x)", "the definition of sech"),
-        StableForm("1/cosh(x)**2", "sech(x)**2", "the definition of sech"),
-        StableForm("2/(exp(x) + exp(-x))", "sech(x)", "cosh(x) = (exp(x) + exp(-x))/2"),
-        StableForm("(exp(x) - exp(-x))/2", "sinh(x)", "the definition of sinh"),
-        StableForm("(exp(x) - exp(-x))/(exp(x) + exp(-x))", "tanh(x)", "the definition of tanh"),
-        StableForm("exp(x)/sum(exp(x))", "softmax(x)", "the definition of softmax", _one_axis),
-    ),
-    "*": (
-        StableForm("sigmoid(x)*(1 - sigmoid(x))", "sech(x/2)**2/4", "sigmoid(x) = (1 + tanh(x/2))/2"),
-        StableForm("exp(x**2)*erfc(x)", "erfcx(x)", "the definition of erfcx"),
-        StableForm("exp(x*x)*erfc(x)", "erfcx(x)", "the definition of erfcx"),
-        StableForm("exp(-abs(x))*i0(x)", "i0e(x)", "the definition of i0e"),
-        StableForm("exp(-abs(x))*i1(x)", "i1e(x)", "the definition of i1e"),
-        StableForm("x*log(x)", "0 - entr(x)", "the definition of entr", _is_0, (0.0, 1.0)),
-        StableForm("-x*log(x)", "entr(x) + 0", "the definition of entr", _is_0, (0.0, 1.0)),
-        StableForm("y*x*log(x)", "y*(0 - entr(x))", "the definition of entr", _is_0, (0.0, 1.0)),
-        StableForm("x*log2(x)", "0 - entr(x)/log(2)", "log2(x) = log(x)/log(2)", _is_0, (0.0, 1.0)),
-        StableForm("-x*log2(x)", "entr(x)/log(2) + 0", "log2(x) = log(x)/log(2)", _is_0, (0.0, 1.0)),
-    ),
-    "**": (
-        # Their derivatives have the same limits at 0.
-        StableForm("x**x", "1 - entr(x)", "x**x = 1 + x*log(x) + o(x)", _is_0, (0.0, 1.0)),
-    ),
-}
-RULES = tuple(rule for rules in _RULES_BY_ROOT.values() for rule in rules)
-
+_OF_EULER = StableForm("e**x", "exp(x)", "e is Euler's number")
 _COMMUTATIVE = ("+", "*")
 # Numbers and arguments in patterns.
 _NUMBERS = (1.0, 2.0)
@@ -181,19 +45,24 @@ class Fitting(Rewritten):
     parts: Mapping[str, Sequence[tree.Expression]]
 
 
-def rewrites(program: tree.Module, own_functions: Collection[str]) -> dict[tree.SyntaxNode, Rewritten]:
+def rewrites(
+    program: tree.Module, own_functions: Collection[str], named: Collection[str]
+) -> dict[tree.SyntaxNode, Rewritten]:
     """The expressions of a program that have a stable form. A function that the program itself
-    defines is not the one that a rule means."""
-    found: dict[tree.SyntaxNode, Rewritten] = {}
+    defines is not the one that a rule means, and a constant that is among the names with values, `named`, is none."""
+    powers = exponentials(program, named, MODULE)
+    found: dict[tree.SyntaxNode, Rewritten] = {
+        node: Fitting(node.span, _OF_EULER, node, call, {"x": call.arguments}) for node, call in powers.items()
+    }
     for node in tree.everything(program):
-        if not isinstance(node, tree.Expression):
+        if not isinstance(node, tree.Expression) or node in powers:
             continue
         root = _root(node)
-        if root not in _RULES_BY_ROOT:
+        if root not in RULES_BY_ROOT:
             continue
         fits: tree.Expression = node
-        for rule, pattern in _likely(root, _outline(node)):
-            parts = _match(pattern, node, own_functions)
+        for rule, pattern in _likely(root, _outline(node, powers)):
+            parts = _match(pattern, node, own_functions, powers)
             if parts is not None:
                 stable = _filled(_parsed(rule.stable), parts, node.span)
                 fits = found[node] = Fitting(node.span, rule, fits, stable, parts)
@@ -231,10 +100,13 @@ def _root(node: tree.SyntaxNode) -> str | None:
 # not looked at.
 _Outline = tuple[Any, tuple[Any, ...] | None]
 _LEVELS = 2
+# What expressions stand for, where that is another one.
+_ReadAs = Mapping[Any, tree.Expression]
 _MOST_OUTLINES = 10_000
 
 
-def _outline(node: tree.SyntaxNode, levels: int = _LEVELS) -> _Outline:
+def _outline(node: tree.SyntaxNode, read_as: _ReadAs, levels: int = _LEVELS) -> _Outline:
+    node = read_as.get(node, node)
     kind = type(node)
     if kind is tree.Binary or kind is tree.Unary:
         head: Any = (kind, node.operator)  # type: ignore[attr-defined]
@@ -246,7 +118,7 @@ def _outline(node: tree.SyntaxNode, levels: int = _LEVELS) -> _Outline:
         return node.value if kind is tree.Number and node.value in _NUMBERS else kind, None  # type: ignore[attr-defined]
     if levels == 0:
         return head, None
-    return head, tuple([_outline(part, levels - 1) for part in _operands(node)])
+    return head, tuple([_outline(part, read_as, levels - 1) for part in _operands(node)])
 
 
 def _operands(node: Any) -> Sequence[tree.SyntaxNode]:
@@ -266,8 +138,8 @@ def _likely(root: str, outline: _Outline) -> Sequence[tuple[StableForm, tree.Exp
 @cache
 def _ordered(root: str) -> Sequence[tuple[StableForm, tree.Expression, _Outline]]:
     """The rules of a root, each with its pattern in every order, and the outlines of these."""
-    orders = [(rule, order) for rule in _RULES_BY_ROOT[root] for order in _orders(_parsed(rule.pattern))]
-    return [(rule, order, _outline(order)) for rule, order in orders]
+    orders = [(rule, order) for rule in RULES_BY_ROOT[root] for order in _orders(_parsed(rule.pattern))]
+    return [(rule, order, _outline(order, {})) for rule, order in orders]
 
 
 def _orders(pattern: Any) -> list[Any]:
@@ -301,7 +173,7 @@ def _parsed(text: str) -> tree.Expression:
 
 
 def _match(
-    pattern: tree.SyntaxNode, node: tree.SyntaxNode, own: Collection[str]
+    pattern: tree.SyntaxNode, node: tree.SyntaxNode, own: Collection[str], read_as: _ReadAs
 ) -> Mapping[str, Sequence[tree.Expression]] | None:
     """What each name of `pattern` stands for in `node`, at every place; None where it does not fit."""
     parts: dict[str, list[tree.Expression]] = {}
@@ -314,7 +186,7 @@ def _match(
                 return None
             known.append(given)  # type: ignore[arg-type]
             continue
-        below = _pairs(expected, given, own)
+        below = _pairs(expected, read_as.get(given, given), own)
         if below is None:
             return None
         pairs.extend(below)
