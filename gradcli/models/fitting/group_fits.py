@@ -16,7 +16,7 @@ from gradcli.models.fitting.linear_parameters import linear_parameters, projecte
 from gradcli.models.fitting.packed_hessians import unpacked
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.stacked_problems import Stacked
-from gradcli.models.fitting.start_values import fewer_rows, hypercube, without_linear
+from gradcli.models.fitting.start_values import fewer_rows, hypercube
 from gradcli.models.results import Watcher
 
 # A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision,
@@ -73,8 +73,8 @@ def _starts(stacked: Stacked, plan: GroupSearch) -> Any:
     g, k = len(stacked.real), len(plan.candidates)
     if k == 1:
         return np.tile(plan.candidates, (g, 1, 1))
-    found = stacked.linearised(np.tile(plan.candidates, (g, 1)), np.repeat(np.arange(g), k))
-    costs = without_linear(found, plan.linear).reshape(g, k)
+    every = np.tile(plan.candidates, (g, 1)), np.repeat(np.arange(g), k)
+    costs = stacked.projected_costs(*every, plan.linear).reshape(g, k)
     order = np.argsort(np.where(np.isfinite(costs), costs, np.inf), axis=1, kind="stable")
     return plan.candidates[order[:, _RANKS[: plan.most]]]
 

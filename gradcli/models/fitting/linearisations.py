@@ -85,6 +85,26 @@ def linearised_at_once(problem: Problem, points: Any) -> Linearised:
     return Linearised(total, factor)
 
 
+def projected_costs(problem: Problem, points: Any, linear: Sequence[int]) -> Any:
+    """The costs `[g]` at points `[g, p]`, with the best `linear` parameters there, which may have no bounds; as exact as it
+    takes to tell which are low."""
+    with np.errstate(all="ignore"):
+        value, derivatives = problem.columns_of(points)
+        prior = problem.prior_residuals(points)
+        cost, block = _weighted(problem, slice(0, problem.count), value, [derivatives[i] for i in linear])
+        cost = cost + np.vecdot(prior, prior) / 2
+        if not len(linear):
+            return cost
+        block = np.concatenate([block, _known(problem, prior)[:, [*linear, -1]]], axis=-1)
+        products = small_matrices.aside(block @ block.mT)
+        whole = np.einsum("iig->ig", products).copy()
+        for i in range(len(linear)):
+            # What is left of a column that depends on those before it is rounding.
+            share = np.where(products[i, i] > _DETERMINED * whole[i], products[i] / products[i, i], 0)
+            products = products - products[:, i, None] * share
+        return np.where(np.isfinite(cost), cost - (whole[-1] - np.maximum(products[-1, -1], 0)) / 2, np.inf)
+
+
 def _of_blocks(weighted: Callable[[slice], tuple[Any, Any]], known: Any, count: int) -> tuple[Any, Any]:
     """The sum of the costs of all rows, and their factor; `weighted` gives both for some rows, and `known` are more."""
     if count <= _WEIGHTED:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.models.fitting.likelihoods import Cost
-from gradcli.models.fitting.linearisations import Linearised, linearised_at_once
+from gradcli.models.fitting.linearisations import Linearised, linearised_at_once, projected_costs
 from gradcli.models.fitting.problems import Problem
 
 # So many numbers of derivatives are in memory at a time: as few as still hide what a call costs, as caches are small.
@@ -86,14 +86,21 @@ class Stacked(Problem):
 
     def linearised(self, points: Any, which: Any) -> Linearised:
         """That of the groups at the places `which` `[k]`, each at its point of `[k, p]`."""
+        parts = [linearised_at_once(some, own) for some, own in self._blocks(points, which)]
+        return parts[0] if len(parts) == 1 else Linearised(*map(np.concatenate, zip(*parts)))
+
+    def projected_costs(self, points: Any, which: Any, linear: Sequence[int]) -> Any:
+        """Those of the groups at the places `which` `[k]`, with the best `linear` parameters, each at its point."""
+        return np.concatenate([projected_costs(some, own, linear) for some, own in self._blocks(points, which)])
+
+    def _blocks(self, points: Any, which: Any) -> Iterator[tuple[Stacked, Any]]:
+        """The groups at some places, and their points, so many of them that their derivatives are in memory."""
         at_once = max(1, _MOST // (self.count * (len(self.parameters) + 1)))
-        every, parts = np.arange(len(self.real)), []
+        every = np.arange(len(self.real))
         for start in range(0, len(which), at_once):
             own = slice(start, start + at_once)
             # Mostly they are all of them, of which no copy is needed.
-            some = self if np.array_equal(which[own], every) else self.chosen(which[own])
-            parts.append(linearised_at_once(some, points[own]))
-        return parts[0] if len(parts) == 1 else Linearised(*map(np.concatenate, zip(*parts)))
+            yield self if np.array_equal(which[own], every) else self.chosen(which[own]), points[own]
 
 
 def by_size(groups: Sequence[Any]) -> Iterator[list[int]]:
