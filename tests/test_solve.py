@@ -349,3 +349,22 @@ def test_values_that_begin_at_a_pole_begin_at_no_root(run, words):
 @pytest.mark.parametrize(("equation", "start"), [("exp(-exp(x)) = 0", 1), ("exp(x)/(1 + exp(x)) = 1", 50)])
 def test_neither_infinity_nor_what_rounds_to_0_far_away_is_a_root(run, equation, start):
     assert run("solve", equation, f"x~{start}", "--json").status == 1
+
+
+@pytest.mark.parametrize(
+    ("equation", "words"),
+    [
+        ("sqrt(x**2 + 1) - x", ["x~1"]),
+        ("sqrt(x**2 + 1) - x", ["x=1..1e10"]),
+        ("coth(x) = 1", ["x~1"]),
+        ("coth(x) = 1", ["x~50"]),
+        ("sqrt(x + 1) - sqrt(x)", ["x~1"]),
+        ("(x + 1e8)**2 - x**2 - 1e16 - 2e8*x - 1", ["x~1"]),
+        ("(x + 1e8)**2 - x**2 - 1e16 - 2e8*x - 1", ["x=-5..5", "--all"]),
+        ("y = 2; sqrt(x**2 + 1) = x*y/2", ["x~1", "y~1"]),
+    ],
+)
+def test_what_is_rounding_errors_alone_is_no_root(run, equation, words):
+    found = run("solve", equation, *words)
+    assert found.status == 1
+    assert "which shows no root" in found.err or "no root was found" in found.err

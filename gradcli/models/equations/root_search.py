@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.models.equations.far_roots import far_zeros
+from gradcli.models.equations.rounding_errors import are_told
 from gradcli.models.equations.sign_changes import ScalarEquation
 from gradcli.models.equations.systems import System
 from gradcli.models.equations.zeros import Range, Zeros, zeros_around
@@ -64,7 +65,7 @@ def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: Non
     with arrays.quiet():
         for point in _starts(start, seed):
             for method in _METHODS:
-                found = judged(system, _polished(system, method(system, point, watch)), start)
+                found = _told(system, judged(system, _polished(system, method(system, point, watch)), start), start)
                 if found.is_root:
                     return _sharpened(system, found, start) if found.is_singular else found
                 if best is None or found.residual < best.residual or best.residual != best.residual:
@@ -82,9 +83,16 @@ def _far(system: System, start: Any) -> Iterator[Candidate]:
     if [*system.packing.shapes.values()] == [()]:
         for zero in far_zeros(ScalarEquation(system), float(start[0])):
             point = arrays.numpy_namespace().asarray([zero.point])
-            found = judged(system, point, point, zero.changes_sign)
+            found = _told(system, judged(system, point, point, zero.changes_sign), start)
             if found.is_root and (zero.changes_sign or not found.is_singular):
                 yield found
+
+
+def _told(system: System, found: Candidate, start: Any) -> Candidate:
+    """A candidate, which is no root where there is nothing around it but rounding errors."""
+    if not found.is_root or are_told(system, found.point, start):
+        return found
+    return found._replace(is_root=False, is_rounded=True)
 
 
 def _sharpened(system: System, found: Candidate, start: Any) -> Candidate:

@@ -16,6 +16,7 @@ from gradcli.language.equations import Equations, read_equations
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
 from gradcli.models import arguments
 from gradcli.models.equations.root_search import Candidate, judged, search, sizes_of
+from gradcli.models.equations.rounding_errors import told
 from gradcli.models.equations.sign_changes import Crossing, ScalarEquation, all_crossings, root_between
 from gradcli.models.equations.systems import System
 from gradcli.models.results import MAY_BE_NULL, Watcher
@@ -149,8 +150,8 @@ def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
     system.check_count(start)
     curve = ScalarEquation(system)
     if question.all:
-        return _of_all(question, system, all_crossings(curve, *question.range))
-    crossing = root_between(curve, *question.range)
+        return _of_all(question, system, told(system, all_crossings(curve, *question.range), *question.range))
+    (crossing,) = told(system, [root_between(curve, *question.range)], *question.range)
     roots = _of_all(question, system, [crossing])
     if crossing.end is not None:
         return replace(roots, message=_stretch(crossing, curve.name))
@@ -226,6 +227,8 @@ def _of_all(question: RootQuestion, system: System, crossings: Sequence[Crossing
 
 def _stretch(found: Crossing, name: str) -> str:
     where = f"from {name}={found.point:.6g} to {name}={found.end:.6g}"
+    if found.point == found.end:
+        where = f"at {name}={found.point:.6g}"
     if found.kind == "rounded":
         return f"left - right rounds to 0 {where}, which shows no root"
     return f"left - right is 0 {where}, the ends of which are given"
