@@ -109,7 +109,8 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
     priors = None
     if np.isfinite(stacked.priors[1]).any():
         priors = stacked.prior_residuals(points), np.tile(stacked.priors[1], (g, 1))
-    rows = Rows(value, stacked.response, stacked.deviations, stacked.real, first, here.second, priors)
+    deviations = np.where(stacked.real, stacked.sigma, 1.0)
+    rows = Rows(value, stacked.response, deviations, stacked.real, first, here.second, priors)
     found = statistics(rows, stacked.known)
     inside = np.linalg.norm((found.information.axes.mT @ here.pull[:, :, None])[:, :, 0], axis=1)
     with np.errstate(all="ignore"):

@@ -19,10 +19,9 @@ _ROWS, _GROUPS = 2**16, 2**10
 
 class Stacked(Problem):
     """The problems of g groups of a problem's rows, up to m rows in each: columns and responses are `[g, m]`, and `real`
-    `[g, m]` says which of the rows there are; of others `sigma` is infinite, and `deviations` are finite. A point of each group is `[g, p]`."""
+    `[g, m]` says which of the rows there are; of others `sigma` is infinite. A point of each group is `[g, p]`."""
 
     real: Any
-    deviations: Any
 
     @classmethod
     def of(cls, problem: Problem, groups: Sequence[Any]) -> Stacked:
@@ -35,9 +34,10 @@ class Stacked(Problem):
         places = np.concatenate(groups)[(ends - counts)[:, None] + np.minimum(np.arange(m), counts[:, None] - 1)]
         found = cls.__new__(cls)
         found.__dict__.update(problem.with_rows(places).__dict__)
+        # No error names a row of theirs.
+        del found.places
         found.real = real
-        found.deviations = np.broadcast_to(np.asarray(found.sigma, "float64"), real.shape)
-        found.sigma = np.where(real, found.deviations, np.inf)
+        found.sigma = np.where(real, found.sigma, np.inf)
         return found
 
     @property
@@ -55,8 +55,7 @@ class Stacked(Problem):
         found = Stacked.__new__(Stacked)
         found.__dict__.update(self.__dict__)
         found.columns = {name: column[key] for name, column in self.columns.items()}
-        found.response, found.places, found.real = self.response[key], self.places[key], self.real[key]
-        found.sigma, found.deviations = self.sigma[key], self.deviations[key]
+        found.response, found.real, found.sigma = self.response[key], self.real[key], self.sigma[key]
         return found
 
     def columns_of(self, points: Any) -> tuple[Any, list[Any]]:
