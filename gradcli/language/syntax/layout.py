@@ -53,6 +53,8 @@ class _Layout:
         self.line = 0
         self.base = 0
         self.begins = True
+        # A place on the line, and its column.
+        self.measured = (0, 0)
         # The first token of the statement, None before it.
         self.head: Token | None = None
         # The colon whose block is to come.
@@ -129,7 +131,12 @@ class _Layout:
         yield Token("INDENT", "", token.start_pos, token.start_pos)
 
     def _indentation(self, token: Token) -> int:
-        return len(self.source[self.line : token.start_pos].expandtabs(_TAB))
+        # From where it was measured last, as all statements may stand on one line.
+        at, column = self.measured if self.measured[0] >= self.line else (self.line, 0)
+        begun = column % _TAB
+        part = " " * begun + self.source[at : token.start_pos]
+        self.measured = token.start_pos, column - begun + len(part.expandtabs(_TAB))
+        return self.measured[1]
 
     def _dedent(self, at: int) -> Iterator[Token]:
         self.suites.pop()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.errors import BindingError, UsageError, did_you_mean, expect, expect_callable, flag
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models import arguments
@@ -95,8 +95,8 @@ def minimize(
     `steps` is the most iterations; for "adam", "sgd" and "rmsprop" their number, or `epochs` passes over rows of the
     data, `batch` of them at a time, with the learning rate `lr` that follows a `schedule`, and `momentum`.
 
-    A search that fails gives the best point too, `converged` being False, and why in `message`. Each evaluation may take
-    `max_steps` and compute `max_elements`. Raises what compiling and evaluating raise, BindingError for a name without a
+    A search that fails gives the best point too, `converged` being False, and why in `message`. All of it may take
+    `max_steps` and compute `max_elements`, as many for each row of the data. Raises what compiling and evaluating raise, BindingError for a name without a
     value and for a start outside of its bounds, EvaluationError where there is no number at the start, and UsageError
     for options that contradict each other.
     """
@@ -137,13 +137,14 @@ def minimize(
             hint = did_you_mean(name, asked.values, f"give it a value, as in {name}=1")
             raise BindingError(f"the sensitivity to '{name}' is asked for, which has no value", hint=hint)
     minima = None
-    if method in STOCHASTIC:
-        found = train(problem, training, watched)
-    elif global_:
-        found, minima = search_globally(problem, method, steps or _MOST, seed, watched)
-    else:
-        found = search(problem, problem.start, method, steps or _MOST, watched)
-    result = _result(problem, found, constants, minima, training)
+    with limits.within(*problem.limits):
+        if method in STOCHASTIC:
+            found = train(problem, training, watched)
+        elif global_:
+            found, minima = search_globally(problem, method, steps or _MOST, seed, watched)
+        else:
+            found = search(problem, problem.start, method, steps or _MOST, watched)
+        result = _result(problem, found, constants, minima, training)
     if trace is not None:
         history.save_table(trace, problem.objective.packing)
     if plot is not None:

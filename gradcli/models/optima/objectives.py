@@ -19,6 +19,8 @@ MOST_DENSE = 1_000
 _FEW = 200
 # The share of second derivatives that a sparse Hessian may have.
 _SPARSE = 0.1
+# Eighths of steps that an evaluation takes beyond the program.
+_EVALUATION = 40
 
 
 class Objective:
@@ -33,7 +35,6 @@ class Objective:
         program: CompiledProgram,
         packing: Packing,
         constants: Mapping[str, Any],
-        budget: tuple[int, int],
         sign: float = 1.0,
     ) -> None:
         self.program, self.packing, self.constants, self.sign = program, packing, constants, sign
@@ -43,7 +44,6 @@ class Objective:
         self.evaluations = 0
         # The largest component of the first gradient, beside which others are small.
         self.steepest = math.inf
-        self._budget = budget
         self._products = HessianProducts(program.program, self.names)
         self._is_sparse: bool | None = None if packing.size > _FEW else False
 
@@ -56,6 +56,7 @@ class Objective:
         """The value and the gradient `[n]`, for other constants where they are given; infinite and nan where there is none.
         Raises what is wrong with the program wherever it is evaluated."""
         self.evaluations += 1
+        limits.charge_steps(_EVALUATION)
         values = {**self.values(x), **(constants or {})}
         try:
             value, found = self.program.value_and_grad(values, self.names)
@@ -74,6 +75,7 @@ class Objective:
     def value(self, x: Any) -> float:
         """The value alone, also where the gradient is infinite; infinite where there is none."""
         self.evaluations += 1
+        limits.charge_steps(_EVALUATION)
         try:
             found = self.sign * float(self.program(**self.values(x)))
         except LimitError:
@@ -107,7 +109,8 @@ class Objective:
         from scipy.sparse import csc_array
 
         try:
-            blocks = self.program.hessian(values, self.names, sparse=True)
+            with limits.attempt():
+                blocks = self.program.hessian(values, self.names, sparse=True)
         except (LimitError, NotRecordableError):
             return None
         np, places = arrays.numpy_namespace(), self.packing.places()
@@ -131,8 +134,7 @@ class Objective:
 
     def hessian_product(self, x: Any, direction: Any) -> Any:
         """The Hessian times a vector. Raises NotRecordableError where the program cannot be recorded."""
-        with limits.within(*self._budget):
-            found = self._products.along(self._arrays(x), self.packing.named(direction))
+        found = self._products.along(self._arrays(x), self.packing.named(direction))
         return self.sign * self._flat(found)
 
     def has_products(self, x: Any) -> bool:

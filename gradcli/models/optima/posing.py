@@ -34,7 +34,8 @@ class MinimizeRequest(NamedTuple):
 
 class PosedObjective(NamedTuple):
     """What is minimised: from `start` `[n]`, between `low` and `high` `[n]`. Of the data, `rows` have all numbers and
-    `left_out` others have not; `by_row` are the constants that have a number for each row."""
+    `left_out` others have not; `by_row` are the constants that have a number for each row. A search may take as many steps and
+    array elements as `limits` say, which has as many elements for each row."""
 
     objective: Objective
     constraints: Constraints
@@ -44,6 +45,7 @@ class PosedObjective(NamedTuple):
     rows: int
     by_row: Sequence[str]
     left_out: int
+    limits: tuple[int, int]
 
 
 def posed(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], budget: tuple[int, int]) -> PosedObjective:
@@ -65,7 +67,7 @@ def posed(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], bud
     constants = {**{n: v for n, v in values.items() if n not in varied}, **data.columns}
     _check_names(asked, program, reads, {*values, *data.columns})
     used = {name: value for name, value in constants.items() if name in own}
-    objective = Objective(program, packing, used, budget, -1.0 if asked.is_maximum else 1.0)
+    objective = Objective(program, packing, used, -1.0 if asked.is_maximum else 1.0)
     constraints = Constraints(compared, packing, constants, compile)
     start = packing.flat(values)
     low, high = packing.bounds(bounds_of(asked.bounds))
@@ -81,7 +83,8 @@ def posed(asked: MinimizeRequest, compile: Callable[[str], CompiledProgram], bud
     constraints.begin(start)
     rows = len(data.rows) or max((arrays.shape(v)[0] for v in used.values() if arrays.shape(v)), default=0)
     by_row = [name for name, value in used.items() if arrays.shape(value)[:1] == (rows,)]
-    return PosedObjective(objective, constraints, start, low, high, rows, by_row, data.left_out)
+    most = budget[0], budget[1] * max(1, len(data.rows))
+    return PosedObjective(objective, constraints, start, low, high, rows, by_row, data.left_out, most)
 
 
 def _number(name: str, value: Any) -> Any:

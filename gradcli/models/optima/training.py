@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import UsageError
 from gradcli.models import arguments
@@ -30,6 +30,8 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
 _FALLEN, _DOWNWARDS = 1e-2, 1e-3
 # Where nobody says how many steps, or passes over the rows in batches.
 _STEPS, _EPOCHS = 1_000, 10
+# Eighths of steps that a step takes beyond its evaluation, and array elements for each parameter.
+_UPDATE, _OF_PARAMETER = 72, 16
 
 
 class Training(NamedTuple):
@@ -98,6 +100,8 @@ def train(posed: PosedObjective, training: Training, watch: Watcher) -> SearchEn
     last, message = posed.start, f"{steps:,} steps"
     taken = 0
     for taken, rows in zip(range(steps), _batches(posed, batch, training.seed)):
+        limits.charge_steps(_UPDATE)
+        limits.charge(_OF_PARAMETER * packing.size)
         optimizer.param_groups[0]["lr"] = rate * schedule(taken / steps)
         constants = (
             {n: v[rows] if n in posed.by_row else v for n, v in objective.constants.items()} if each > 1 else None
