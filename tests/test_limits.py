@@ -11,6 +11,7 @@ import gradcli
 from gradcli import arrays, confined, limits
 from gradcli.errors import LimitError, UsageError
 from gradcli.language.syntax import parse
+from gradcli.models import dense_matrices
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
 from gradcli.run import graph, session
@@ -466,3 +467,27 @@ def test_how_a_size_of_memory_is_said(size, text):
 def test_what_does_not_fit_into_memory_is_not_made(make):
     with pytest.raises(LimitError, match="does not fit into memory"):
         make(np.broadcast_to(0.0, (2**50,)))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["minimize", "(x-1)**2", "x=0", "--method", "sgd", "--steps", "1000000000000"], f"{STEPS} 20,000 steps"),
+        (["minimize", "(x-1)**2", "x=0", "--method", "adam", "--epochs", "1000000000"], f"{STEPS} 20,000 steps"),
+        (["fit", "y ~ a*exp(b*x)+c", "x=[0,1,2,3]", "y=[1,2,3,5]", "--starts", "10000000"], "500,000 array elements"),
+        (["propagate", "x", "x=1+-0.1", "--samples", "150000"], "500,000 array elements"),
+        (["solve", "; ".join(f"x{i}**2 = 1" for i in range(60)), *(f"x{i}~2" for i in range(60))], "20,000 steps"),
+    ],
+    ids=lambda words: words[0] if isinstance(words, list) else "",
+)
+def test_models_take_no_more_than_one_program_may(run, words, said):
+    outcome = run(*words, "--max-steps", "20000", "--max-elements", "500000")
+    assert outcome.status == 1
+    assert said in outcome.err
+
+
+def test_what_models_ask_about_matrices_counts():
+    matrix = np.eye(400)
+    for ask in (dense_matrices.spectrum, dense_matrices.singular_values, lambda m: dense_matrices.solution(m, m[0])):
+        with limits.within(max_elements=500_000), pytest.raises(LimitError):
+            ask(matrix)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.models import dense_matrices
 from gradcli.models.equations.far_roots import far_zeros
 from gradcli.models.equations.rounding_errors import are_told
 from gradcli.models.equations.sign_changes import ScalarEquation
@@ -126,7 +127,7 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
     changes = _changes(system, point, sizes, residuals)
     scaled = jacobian * sizes / changes[:, None]
     # What overflows has no singular values.
-    singular = not xp.all(xp.isfinite(scaled)) or bool(xp.linalg.svd(scaled, compute_uv=False)[-1] < _SINGULAR)
+    singular = not xp.all(xp.isfinite(scaled)) or bool(dense_matrices.singular_values(scaled)[-1] < _SINGULAR)
     touches = bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes))
     if touches and residual < _NOTHING and not changes_sign:
         reach = xp.maximum(xp.abs(point), xp.abs(start))
@@ -153,8 +154,7 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
 
 def _open_direction(scaled: Any) -> Any:
     """The direction in which a singular Jacobian changes nothing."""
-    xp = arrays.numpy_namespace()
-    return xp.linalg.svd(scaled)[2][-1]
+    return dense_matrices.right_singular_vectors(scaled)[1][-1]
 
 
 def _zeros_along(system: System, point: Any, direction: Any) -> Zeros | None:
@@ -277,7 +277,7 @@ def _polished(system: System, point: Any) -> Any:
         if not xp.all(xp.isfinite(jacobian)) or not xp.all(xp.isfinite(residuals)) or not xp.any(residuals):
             break
         try:
-            step = xp.linalg.solve(jacobian, -residuals)
+            step = dense_matrices.solution(jacobian, -residuals)
         except xp.linalg.LinAlgError:
             break
         size = _norm(step / sizes_of(point))
@@ -295,13 +295,13 @@ def _solved(jacobian: Any, right: Any) -> Any:
     """The solution of a linear system, the least one of least residual where it is singular."""
     xp = arrays.numpy_namespace()
     try:
-        found = xp.linalg.solve(jacobian, right)
+        found = dense_matrices.solution(jacobian, right)
         if xp.all(xp.isfinite(found)):
             return found
     except xp.linalg.LinAlgError:
         pass
     try:
-        return xp.linalg.lstsq(jacobian, right)[0]
+        return dense_matrices.least_solution(jacobian, right)
     except xp.linalg.LinAlgError:
         # Numbers that are too large for it.
         return xp.zeros(len(right))

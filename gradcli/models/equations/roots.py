@@ -14,7 +14,7 @@ from gradcli.errors import BindingError, UsageError, did_you_mean, expect, flag
 from gradcli.language import scope
 from gradcli.language.equations import Equations, read_equations
 from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
-from gradcli.models import arguments
+from gradcli.models import arguments, dense_matrices
 from gradcli.models.equations.root_search import Candidate, judged, search, sizes_of
 from gradcli.models.equations.rounding_errors import told
 from gradcli.models.equations.sign_changes import Crossing, ScalarEquation, all_crossings, root_between
@@ -277,4 +277,4 @@ def _by(question: RootQuestion) -> list[str]:
 def _condition(system: System, point: Any) -> float:
     xp = arrays.numpy_namespace()
     jacobian = system.jacobian(point) * sizes_of(point)
-    return float(xp.linalg.cond(jacobian / xp.max(xp.abs(jacobian), axis=1, keepdims=True)))
+    return dense_matrices.condition_number(jacobian / xp.max(xp.abs(jacobian), axis=1, keepdims=True))

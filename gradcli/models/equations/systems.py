@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, Span, UsageError
+from gradcli.errors import EvaluationError, LimitError, Span, UsageError
 from gradcli.language.equations import Equations
 from gradcli.language.interpreter import evaluate
 from gradcli.models.packing import Packing
@@ -60,6 +60,8 @@ class System:
         xp = arrays.numpy_namespace()
         try:
             return xp.asarray(self.program(**self.values(point)), dtype=float)
+        except LimitError:
+            raise
         except EvaluationError:
             return xp.full(self.packing.size, xp.nan)
 
@@ -69,6 +71,8 @@ class System:
         size = self.packing.size
         try:
             found = self.program.jacobian(self.values(point), [*self.packing.shapes])
+        except LimitError:
+            raise
         except EvaluationError:
             return xp.full((size, size), xp.nan)
         matrix = xp.zeros((size, size))

@@ -54,13 +54,13 @@ class Problem:
         self.priors = priors or (np.zeros(p), np.full(p, np.inf))
         self.low, self.high = bounds or (np.full(p, -np.inf), np.full(p, np.inf))
         self.places = np.arange(len(response)) if places is None else places
-        self._limits = limits or (MAX_STEPS, MAX_ELEMENTS)
+        self.limits = limits or (MAX_STEPS, MAX_ELEMENTS)
         self._first = self.program(self.parameters, 1)
         self._second = self.program(self.parameters, 2)
 
     def program(self, wrt: Sequence[str], order: int) -> RowProgram:
         """The model with its derivatives by `wrt`, parameters and columns."""
-        return row_program(self.model, wrt, order, *self._limits)
+        return row_program(self.model, wrt, order, *self.limits)
 
     @property
     def count(self) -> int:
@@ -110,7 +110,7 @@ class Problem:
         """That of the model's value in the first row; of a number where it has none there."""
         row = {name: float(column[0]) for name, column in self.columns.items()}
         try:
-            return arrays.shape(evaluated(self.model, self._shared(point) | row, (), 0, self._limits).value)
+            return arrays.shape(evaluated(self.model, self._shared(point) | row, (), 0, self.limits).value)
         except GradcliError:
             return ()
 

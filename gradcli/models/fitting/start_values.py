@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli import arrays
+from gradcli import arrays, limits
 from gradcli.models.fitting.linearisations import Linearised, best_step, linear_first, linearised
 from gradcli.models.fitting.magnitudes import magnitudes
 from gradcli.models.fitting.problems import Problem
@@ -14,6 +14,8 @@ from gradcli.models.fitting.problems import Problem
 _LOOKED_AT = 64
 _ROWS, _ROWS_OF_SINES = 200, 1000
 _WORK = 2**24
+# What a search from one of them takes for each parameter, and further for each of those rows, in array elements.
+_SEARCH, _OF_ROW = 700, 20
 # Decades to each side of the size that is likely.
 _DECADES = 1.5
 # The shares of points with a sign other than +, and of places that are among the data.
@@ -24,10 +26,13 @@ _AMONG = 0.75
 def start_values(problem: Problem, start: Any, linear: Sequence[int], count: int, seed: int) -> Any:
     """At most `count` points `[g, p]`: of a Latin hypercube over the likely sizes those with the lowest costs, where the
     `linear` parameters are the best ones; for a likelihood that is not that of least squares these are near the best in
-    half of them. Parameters that have a number in `start` `[p]` have it in all of them."""
+    half of them. Parameters that have a number in `start` `[p]` have it in all of them. Raises
+    LimitError for more than can be searched from."""
     np = arrays.numpy_namespace()
     few = fewer_rows(problem, start)
     p = len(start)
+    with limits.within(*problem.limits):
+        limits.charge(count * (p + 1) * (_SEARCH + _OF_ROW * few.count))
     looked_at = max(count, min(_LOOKED_AT * count, _WORK // (few.count * (p + 1))))
     points = hypercube(few, start, looked_at, seed)
     if problem.known.is_least_squares:

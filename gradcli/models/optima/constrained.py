@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from gradcli import arrays
+from gradcli.models import dense_matrices
 from gradcli.models.optima import searches
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.newton import SearchEnd
@@ -154,7 +155,7 @@ def _newton_step(constraints: Constraints, found: SearchEnd, there: Active, hess
     residuals = constraints.residuals(found.point)[there.numbers[needed]]
     step = np.zeros(len(found.point))
     right = -np.concatenate([there.slope[free], residuals])
-    step[free] = np.linalg.lstsq(matrix, right, rcond=1e-14)[0][: int(free.sum())]
+    step[free] = dense_matrices.least_solution(matrix, right, rcond=1e-14)[: int(free.sum())]
     return step
 
 

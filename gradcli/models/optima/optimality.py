@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.models import dense_matrices
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.newton import SearchEnd, held
 from gradcli.models.optima.objectives import Objective, is_sparse
@@ -125,7 +126,7 @@ def is_stationary(objective: Objective, found: SearchEnd, slope: Any, hessian: A
     if is_sparse(hessian):
         return steepest <= SLOPE * max(1.0, abs(value))
     units = _units(hessian.diagonal())
-    bends, vectors = np.linalg.eigh(hessian / units[:, None] / units)
+    bends, vectors = dense_matrices.spectral_decomposition(hessian / units[:, None] / units)
     along = vectors.T @ (slope / units)
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = float(np.sum(np.where(along == 0, 0.0, along**2 / np.maximum(bends, 0.0)))) / 2
@@ -146,7 +147,7 @@ def free_directions(free: Any, normals: Any, units: Any) -> Any:
     if not len(normals) or not free.any():
         return basis
     rows = normals[:, free] / units[free]
-    _, sizes, directions = np.linalg.svd(rows)
+    sizes, directions = dense_matrices.right_singular_vectors(rows)
     rank = int((sizes > 1e-10 * sizes[0]).sum()) if len(sizes) and sizes[0] else 0
     return basis @ directions[rank:].T
 
@@ -155,8 +156,7 @@ def weakest_step(hessian_at: Callable[[Any], Any], x: Any, slope: Any, hessian: 
     """How far the minimum of the quadratic model is along that of the directions, columns of `basis` `[n, d]`, in which
     the curvature is least, and whether it is nearly the same there: else the Hessian says nothing of the point, as at 0
     for `x**3` and `exp(-x)` far out."""
-    np = arrays.numpy_namespace()
-    values, vectors = np.linalg.eigh(basis.T @ hessian @ basis)
+    values, vectors = dense_matrices.spectral_decomposition(basis.T @ hessian @ basis)
     least, direction = values[0], basis @ vectors[:, 0]
     length = float(direction @ slope) / float(least) if least > 0 else math.inf
     if not math.isfinite(length):
@@ -186,7 +186,7 @@ def curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> st
     basis = free_directions(free, normals, _units(hessian.diagonal()))
     if not basis.shape[1]:
         return "up"
-    bends = np.linalg.eigvalsh(basis.T @ hessian @ basis)
+    bends = dense_matrices.spectrum(basis.T @ hessian @ basis)
     size = max(abs(bends[0]), abs(bends[-1]))
     slack = max(_FLAT * len(bends) * max(size, 1.0) if size else 0.0, nothing)
     if bends[0] > slack and float(abs(hessian[np.ix_(free, free)]).max()) > nothing:
@@ -199,7 +199,7 @@ def eigenvalues(hessian: Any, objective: Objective | None, x: Any) -> dict[str, 
     for one that is not found."""
     np = arrays.numpy_namespace()
     if hessian is not None and len(x) <= _MOST:
-        bends = np.linalg.eigvalsh(hessian.toarray() if is_sparse(hessian) else hessian)
+        bends = dense_matrices.spectrum(hessian.toarray() if is_sparse(hessian) else hessian)
         return {"min": float(bends[0]), "max": float(bends[-1])}
     from scipy.sparse.linalg import LinearOperator
 

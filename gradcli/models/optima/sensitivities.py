@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradcli import arrays
+from gradcli.models import dense_matrices
 from gradcli.models.optima.constraints import Constraints
 from gradcli.models.optima.objectives import MOST_DENSE, Objective, is_sparse
 from gradcli.models.optima.optimality import Active
@@ -149,7 +150,7 @@ def _moved(hessian: Any, constraints: Constraints, x: Any, there: Active, mixed:
     # In units of its own diagonal, so that those of the variables do not decide what is singular.
     sizes = np.sqrt(np.maximum(abs(matrix).max(axis=0), 1e-300))
     scaled = matrix / sizes[:, None] / sizes
-    if np.linalg.cond(scaled) > 1e13:
+    if dense_matrices.condition_number(scaled) > 1e13:
         return None
-    moved[free] = (np.linalg.solve(scaled, right / sizes[:, None]) / sizes[:, None])[: int(free.sum())]
+    moved[free] = (dense_matrices.solution(scaled, right / sizes[:, None]) / sizes[:, None])[: int(free.sum())]
     return moved

@@ -9,6 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.models import dense_matrices
 from gradcli.models.optima.objectives import is_sparse
 
 # A step may be longer than the radius, or shorter, by this share: the radius is a guess itself.
@@ -33,7 +34,7 @@ def step(gradient: Any, hessian: Any, radius: float) -> Step:
 
 def _by_eigenvectors(gradient: Any, hessian: Any, radius: float) -> Step:
     np = arrays.numpy_namespace()
-    bends, vectors = np.linalg.eigh(hessian)
+    bends, vectors = dense_matrices.spectral_decomposition(hessian)
     along = vectors.T @ gradient
     least, most = float(bends[0]), float(max(abs(bends[0]), abs(bends[-1])))
     if least > _FLAT * most:
@@ -155,8 +156,7 @@ class _Band:
 
 def is_definite(hessian: Any) -> bool:
     """Whether all eigenvalues of a symmetric matrix are above 0, those beside which others are great included."""
-    np = arrays.numpy_namespace()
     if is_sparse(hessian):
         return _factors(hessian) is not None
-    bends = np.linalg.eigvalsh(hessian)
+    bends = dense_matrices.spectrum(hessian)
     return bool(bends[0] > _FLAT * max(abs(bends[0]), abs(bends[-1])))

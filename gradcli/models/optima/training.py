@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import UsageError
-from gradcli.models import arguments
+from gradcli.models import arguments, dense_matrices
 from gradcli.models.optima.newton import SearchEnd
 from gradcli.models.optima.posing import PosedObjective
 from gradcli.models.optima.verdicts import Verdict
@@ -135,7 +135,7 @@ def of_training(found: SearchEnd, verdict: Verdict) -> tuple[bool, str]:
     if verdict.kind in ("saddle", "kink"):
         return verdict.converged, verdict.message
     if found.converged and isinstance(verdict.hessian, arrays.numpy_namespace().ndarray):
-        bends = arrays.numpy_namespace().linalg.eigvalsh(verdict.hessian)
+        bends = dense_matrices.spectrum(verdict.hessian)
         if bends[0] < -_DOWNWARDS * abs(bends[-1]):
             return False, f"{found.message}, which lead to a saddle: the objective bends downwards there"
     return found.converged, found.message

@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from gradcli import arrays
+from gradcli.models import dense_matrices
 from gradcli.models.optima import optimality
 from gradcli.models.optima.constrained import lagrangian_hessian
 from gradcli.models.optima.endings import (
@@ -134,7 +135,7 @@ def _falls(posed: PosedObjective, found: SearchEnd, hessian: Any, basis: Any) ->
     """Whether the objective falls from a point along a direction without curvature: near to it, as at an inflection, or
     far from it where there are no derivatives at all, as behind a step or where they are too small for a float."""
     np = arrays.numpy_namespace()
-    direction = basis @ np.linalg.eigh(basis.T @ hessian @ basis)[1][:, 0]
+    direction = basis @ dense_matrices.spectral_decomposition(basis.T @ hessian @ basis)[1][:, 0]
     size = float(np.linalg.norm(np.where(direction != 0.0, np.maximum(abs(found.point), abs(posed.start)), 0.0))) or 1.0
     is_plateau = not found.gradient.any() and not hessian.any()
     for share in _FAR_AWAY if is_plateau else _NEARBY:

@@ -16,6 +16,8 @@ from gradcli.run.row_programs import RowProgram
 
 # So many numbers are drawn at a time.
 _AT_ONCE = 2**20
+# What it takes to put values in order and to sum them, in array elements each.
+_SUMMARY = 3
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,7 @@ def summary(
     """What the values `[N]` of a result say, and the standard errors of the ends of the interval: the shortest one, or the
     one with as much on either side (JCGM 101, 7.5 to 7.7)."""
     np = arrays.numpy_namespace()
+    limits.charge(_SUMMARY * len(values))
     ordered = np.sort(values)
     count = len(ordered)
     inside = min(count - 1, math.floor(level * count + 0.5))
