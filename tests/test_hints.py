@@ -172,6 +172,11 @@ def test_both_readings_keep_the_sign(run, program, one, other):
     assert message == f"this can be read as {one} and as {other}"
 
 
+def test_a_condition_in_square_brackets(run):
+    assert "write (x > 2)*y in round brackets" in run("eval", "[x > 2]*x^2", "x=3").err
+    assert run("eval", "sum([x]*(n + 1))", "x=2", "n=3", "--json").json["value"] == 8
+
+
 def test_a_sign_and_a_fraction_that_are_no_part_of_a_formula(run):
     assert "+ or -" in run("eval", "-b±√x", "b=1", "x=1").err
     assert "call it T_half" in run("eval", "2^(-t/T½)", "t=1", "T=1").err

@@ -163,6 +163,13 @@ def _of_lists(node: tree.Binary, left: Value, right: Value) -> Items | None:
     items, other = (left, right) if isinstance(left, Items) else (right, left)
     if node.operator == "*" and not isinstance(other, Items):
         # Python's lists stand in front of how often they are repeated, as a rule.
+        display = node.left if items is left else node.right
+        if isinstance(display, tree.List) and any(isinstance(item, tree.Compare) for item in display.items):
+            raise EvaluationError(
+                "'*' of a list with a condition repeats the list in Python, and in books is where the condition holds",
+                hint="write (x > 2)*y in round brackets, or tile(x, n)",
+                span=node.operator_span,
+            )
         counted = items is left or isinstance(node.left, tree.Number)
         if counted and len(items.items) == 1 and not arrays.shape(number(other, "'*'")):
             count = max(0, whole(concrete(number(other, "'*'")), "how often a list is repeated"))

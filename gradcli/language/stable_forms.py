@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.arrays.constants import is_exact
-from gradcli.primitives.arithmetic import absolute
+from gradcli.primitives.arithmetic import absolute, subtract
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, greater, isfinite, less, usable_divisor
 
@@ -66,6 +66,10 @@ def _small_x(x: Any, **_others: Any) -> Any:
     return not is_exact() and less(absolute(constant(x)), 0.1)
 
 
+def _close(x: Any, y: Any) -> Any:
+    return not is_exact() and less(absolute(subtract(constant(x), constant(y))), 0.5)
+
+
 def _is_0(x: Any, **_others: Any) -> Any:
     return equal(constant(x), 0)
 
@@ -113,6 +117,7 @@ RULES_BY_ROOT = {
     ),
     "-": (
         StableForm("exp(x) - 1", "expm1(x)", "the definition of expm1"),
+        StableForm("exp(x) - exp(y)", "exp(y)*expm1(x - y)", "exp(x) = exp(y)*exp(x - y)", _close),
         StableForm("1 - exp(x)", "-expm1(x)", "the definition of expm1"),
         StableForm("sqrt(1 + x) - 1", "expm1(log1p(x)/2)", "sqrt(x) = exp(log(x)/2)", _near_0, (0.0, 1.0)),
         StableForm("(1 + x)**q - 1", "expm1(q*log1p(x))", "x**q = exp(q*log(x))", _small_x, (0.0, 1.0)),
