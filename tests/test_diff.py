@@ -208,6 +208,7 @@ TENSORS = [
     ("x[0]**2*x[1]", "x", {"x": VECTOR}, None),
     ("sum(cumsum(x)**2)", "x", {"x": VECTOR}, None),
     ("logdet(A@A.T)", "A", {"A": MATRIX}, None),
+    ("std(var(A, 0))", "A", {"A": MATRIX}, None),
     ("linspace(logsumexp(A), y, 1).max()", "A", {"A": np.array([[0.011]]), "y": 0.5}, None),
     ("sum(einsum('ij,j->i', A, x)**2)", "x", {"A": MATRIX, "x": VECTOR}, None),
     ("sum(outer(x, x)*where(A[0] > 0.7, x, 1))", "x", {"A": MATRIX, "x": VECTOR}, None),

@@ -15,8 +15,6 @@ from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.powers import raised
 
-# The fractional parts of its multiples are spread out evenly.
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 # The numbers that are tried, each by such a fraction: above 0, below 0, and larger ones.
 _PROBES: tuple[Callable[[float], float], ...] = (
     lambda part: 0.3 + part,
@@ -60,7 +58,11 @@ def _value(node: Formula, known: dict[Formula, Any], probe: Callable[[float], fl
     if isinstance(node, Symbol):
         if isinstance(node.value, float):
             return node.value
-        numbers = [probe((node.rank + i + 1) * _GOLDEN % 1.0) for i in range(math.prod(node.shape))]
+        # Most formulas are not probed.
+        from random import Random
+
+        parts = Random(node.rank)
+        numbers = [probe(parts.random()) for _ in range(math.prod(node.shape))]
         return reshape(arrays.asarray(numbers, "float64"), node.shape) if node.shape else numbers[0]
     if isinstance(node, Application):
         if node.primitive is None:
