@@ -204,6 +204,18 @@ def test_rows_that_fail_are_told_apart_and_the_others_stand():
     _same(results.value[good], np.linalg.inv(matrices[good])[:, 0, 0] * _X[good])
 
 
+def test_rows_behind_whole_blocks_fail_in_their_places_however_often_they_were_run():
+    matrices = np.resize(_M, (2**13 + 10, *np.shape(_M)[1:]))
+    bad = [5, 2**13 + 3]
+    matrices[bad] = 1.0
+    program = RowProgram(read("inv(M)[0, 0]"), ())
+    first = program.run({"M": matrices}, {})
+    for _ in range(12):
+        found = program.run({"M": matrices}, {})
+        assert [failure.index for failure in found.failures] == bad
+        _identical(found, first, slice(None))
+
+
 def test_a_row_that_fails_in_python_says_which_it_is():
     program = gradcli.compile("inv(M)*x")
     with pytest.raises(GradcliError, match=r"^row 1: 'inv' failed") as error:
