@@ -469,3 +469,22 @@ def test_a_step_is_told_of_which_no_derivative_knows(run):
     assert [w["code"] for w in told.json["warnings"]] == ["steps"]
     assert "the derivative of 'round' is 0 between its jumps" in run("propagate", "2*round(x)", "x=1.2±0.1").err
     assert "warnings" not in run("propagate", "x + floor(a)", "x=1.2±0.1", "a=3.5", "--json").json
+
+
+@pytest.mark.parametrize(
+    ("program", "x", "place"),
+    [
+        ("where(x > 1, 2, 3)", "1.0±0.5", "x > 1"),
+        ("abs(x)", "0.1±0.5", "abs(x)"),
+        ("2*max(0, x - 5)", "5.1±0.5", "max(0, x - 5)"),
+        ("x if log(x) > 0 else 3*x", "~uniform(0.5, 2)", "log(x) > 0"),
+    ],
+)
+def test_what_turns_out_differently_within_an_uncertainty_is_told(run, program, x, place):
+    told = run("propagate", program, f"x={x}", "--json").json["warnings"]
+    assert [w["code"] for w in told if w["code"] != "nonlinear"] == ["branches"]
+    assert f"within the uncertainty of x '{place}' turns out differently" in told[-1]["message"]
+
+
+def test_what_turns_out_as_at_the_estimates_is_not_told(run):
+    assert "warnings" not in run("propagate", "where(x > 1, 2, 3)*abs(x)", "x=5.0±0.5", "--json").json

@@ -206,3 +206,11 @@ def test_without_flint_coefficients_are_floats(monkeypatch: pytest.MonkeyPatch) 
     found = gradcli.series("sin(x)", x=0, order=3)
     assert [c.exact for c in found.coefficients] == [None] * 4
     assert found.text == "x - 0.16666666666666666*x**3"
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "softplus", "logsigmoid", "silu"])
+def test_the_remainder_of_what_is_smooth_at_0_has_a_bound(run, name):
+    pytest.importorskip("flint")
+    found = run("series", f"{name}(x)", "x=0", "--order", "3", "--over", "-0.25..0.25", "--json")
+    assert found.status == 0
+    assert 0 < found.json["remainder"] < 1e-4

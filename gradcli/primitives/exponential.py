@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from gradcli.arrays import definitions
-from gradcli.arrays.constants import by_formula, log_2
+from gradcli.arrays.constants import by_formula, is_exact, log_2
 from gradcli.primitives.arithmetic import absolute, divide, multiply, negative, sign, subtract
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_and, logical_not, where
@@ -89,8 +89,12 @@ log1p = elementwise(
 
 def _sigmoid_series(_primitive: Primitive, y: Any, x: Any) -> Coefficients:
     # y' = x'*(1 - t**2)/4, where t is 2*y - 1, made so that it keeps its digits near 0, and 1 - t**2 so that it does far off.
-    size = absolute(x.inner)
-    first = multiply(sign(x.inner), multiply(negative(expm1(negative(size))), sigmoid(size)))
+    if is_exact():
+        # Nor are there kinks in a ball around 0.
+        first = subtract(multiply(2.0, y.inner), 1.0)
+    else:
+        size = absolute(x.inner)
+        first = multiply(sign(x.inner), multiply(negative(expm1(negative(size))), sigmoid(size)))
     t = y.growing(first, (y.scaled(y.coefficient(k), 2) for k in itertools.count(1)))
     square = t * t
     slope = y.growing(

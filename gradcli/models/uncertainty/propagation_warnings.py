@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradcli import arrays
-from gradcli.autograd.ancestors import ancestors
-from gradcli.autograd.modes import enable_grad
 from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
-from gradcli.language.interpreter import evaluate
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.input_quantities import Quantities
 from gradcli.models.uncertainty.monte_carlo import Drawn, MonteCarlo, dofs_drawn
+from gradcli.models.uncertainty.other_ways import other_ways, ways_at
 from gradcli.models.uncertainty.second_order import SecondOrder
 from gradcli.models.uncertainty.significant_digits import stated, tolerance
 from gradcli.primitives.series import locally_constant
@@ -44,13 +40,11 @@ def nonlinear(labels: Sequence[str], numbers: Sequence[tuple[float, float]], sec
 
 
 def steps(module: Module, inputs: Quantities) -> list[Warning]:
-    """Of functions of the inputs that are constant between their jumps: their derivative is 0 whatever an uncertainty
-    reaches."""
-    varied = {name: Tensor(value).requires_grad_() for name, value in inputs.packing.named(inputs.mean).items()}
-    with enable_grad(), arrays.quiet():
-        value = evaluate(module, {**inputs.exact, **varied}).value
+    """Of functions of the inputs that are constant between their jumps, whose derivative is 0 whatever an uncertainty
+    reaches, and of what turns out differently within the uncertainties."""
     found: dict[Span, Warning] = {}
-    for node in ancestors(value):
+    nodes, usual = ways_at(module, inputs, inputs.mean)
+    for node in nodes:
         if isinstance(node, PrimitiveNode) and node.span is not None and node.primitive.jet is locally_constant:
             name = operation_at(module, node.span) or node.primitive.name
             text = (
@@ -58,6 +52,12 @@ def steps(module: Module, inputs: Quantities) -> list[Warning]:
                 "--samples 1e6 does"
             )
             found[node.span] = Warning("steps", "propagation", name, node.span, text)
+    for span, label in other_ways(module, inputs, usual).items():
+        text = (
+            f"within the uncertainty of {label} '{module.source[span.start : span.end]}' turns out differently, of which "
+            "the linear propagation knows nothing: --samples 1e6 does"
+        )
+        found.setdefault(span, Warning("branches", "propagation", label, span, text))
     return [*found.values()]
 
 
