@@ -217,7 +217,7 @@ def _fractions(text: str) -> str:
 _CHARACTERS = str.maketrans({
     "∗": "*", "∙": "*", "•": "*", "∘": "*", "∕": "/", "⁄": "/", "–": "-", "—": "-", "‐": "-", "‑": "-", "“": '"', "”": '"',
     "„": '"', "‘": "'", "’": "'", "←": "=", "∆": "Δ", "′": "'", "″": "''",
-    "∧": " and ", "∨": " or ", "¬": "not ",
+    "∧": " and ", "∨": " or ", "¬": "not ", "∣": "|",
 })  # fmt: skip
 
 
@@ -323,7 +323,7 @@ _FORTRAN = {"gt": ">", "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!="
 
 def _choices(text: str) -> str:
     """`a ? b : c`, `if a then b else c` and `IF(a, b, c)`."""
-    text = re.sub(r"^(.*?=(?!=)\s*)?([^?]+?)\s*\?\s*([^?:]+?)\s*:\s*([^?:]+)$", r"\1\3 if \2 else \4", text)
+    text = re.sub(r"^(.*?(?<![<>!=~])=(?!=)\s*)?([^?]+?)\s*\?\s*([^?:]+?)\s*:\s*([^?:]+)$", r"\1\3 if \2 else \4", text)
     text = re.sub(r"\bif\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)$", r"\2 if \1 else \3", text)
     text = re.sub(r"\b(?:IF|if)\(([^(),]+),([^(),]+),([^(),]+)\)", r"where(\1,\2,\3)", text)
     return re.sub(r"^(.+?)\s+where\s+([^\W\d]\w*\s*=(?!=).+)$", r"\2; \1", text)
