@@ -301,7 +301,8 @@ def _commas(text: str) -> str:
 
 
 def _operators(text: str) -> str:
-    text = re.sub(r"^\s*=\s*(?=[^=])", "", text)
+    if re.match(r"\s*=\s*[^=\s]", text):
+        text = _of_spreadsheet(text.lstrip("= \t"))
     text = re.sub(r"\.(\^|\*\*?|/)", r"\1", text)
     text = re.sub(r"\b(?:std|math)::", "", re.sub(r"\((?:float|double|real)\)\s*(?=[\w(.])", "", text))
     text = re.sub(r"^(?:const\s+)?(?:double|float|auto|real|const|var|let)\s+(?=[^\W\d]\w*\s*=(?!=)[^;]*$)", "", text)
@@ -318,11 +319,19 @@ def _operators(text: str) -> str:
     return re.sub(r" {2,}", " ", text)
 
 
+def _of_spreadsheet(text: str) -> str:
+    """A formula whose powers are read as spreadsheets do: `-x^2` is `(-x)^2` there, and `2^3^2` is `(2^3)^2`."""
+    operand = rf"(?:{_NUMBER}|[^\W\d]\w*(?:{_BRACKETED})?|{_BRACKETED})"
+    text = re.sub(rf"(^|[-+*/^(,;<>=&])(\s*)(-\s*{operand})(?=\s*\^)", r"\1\2(\3)", text)
+    return re.sub(rf"({operand}\s*\^\s*-?{operand})(?=\s*\^)", r"(\1)", text)
+
+
 _FORTRAN = {"gt": ">", "lt": "<", "ge": ">=", "le": "<=", "eq": "==", "ne": "!="}
 
 
 def _choices(text: str) -> str:
     """`a ? b : c`, `if a then b else c` and `IF(a, b, c)`."""
+    text = re.sub(r"\(([^()?:]+?)\s*\?\s*([^()?:]+?)\s*:\s*([^()?:]+)\)", r"(\2 if \1 else \3)", text)
     text = re.sub(r"^(.*?(?<![<>!=~])=(?!=)\s*)?([^?]+?)\s*\?\s*([^?:]+?)\s*:\s*([^?:]+)$", r"\1\3 if \2 else \4", text)
     text = re.sub(r"\bif\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)$", r"\2 if \1 else \3", text)
     text = re.sub(r"\b(?:IF|if)\(([^(),]+),([^(),]+),([^(),]+)\)", r"where(\1,\2,\3)", text)
