@@ -408,3 +408,16 @@ def test_a_bound_at_which_the_slope_is_infinite(
     done = run("minimize", program, f"x={start}", "--bounds", bounds, "--json")
     found = json.loads(done.out)
     assert (done.status, found["kind"], found["point"]["x"], found["value"]) == (0, "bound", at, pytest.approx(least))
+
+
+def test_a_bound_with_an_infinite_slope_holds_a_minimum_of_the_other_variables_alone(run):
+    held = run("minimize", "sqrt(x) + (y - 2)**2", "x=1", "y=0", "--bounds", "x=0:", "--json")
+    assert (held.status, held.json["kind"]) == (0, "bound")
+    saddle = run("minimize", "sqrt(x) - (y - 2)**2", "x=1", "y=2", "--bounds", "x=0:", "--json")
+    assert (saddle.status, saddle.json["kind"]) == (1, "saddle")
+
+
+def test_gradients_whose_squares_are_no_floats_lead_down(run):
+    found = run("minimize", "cosh(x)", "x=700", "--json")
+    assert (found.status, found.err) == (0, "")
+    assert found.json["value"] == pytest.approx(1.0)

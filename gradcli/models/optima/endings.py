@@ -9,6 +9,7 @@ ON_AND_ON = "the objective falls on and on, ever more slowly"
 KINK = "a minimum at a kink: the objective is not smooth there, and 0 is among its subgradients"
 FALLS_FROM_FLAT = "the gradient vanishes, but the objective falls along a direction without curvature"
 FALLS_FROM_KINK = "the objective is not smooth there, and falls from there"
+SADDLE = "the gradient vanishes, but the point is a saddle"
 BY_BOUNDS = "a minimum that bounds hold"
 
 _OF_MAXIMA = {

@@ -137,7 +137,7 @@ def minimize(
             hint = did_you_mean(name, asked.values, f"give it a value, as in {name}=1")
             raise BindingError(f"the sensitivity to '{name}' is asked for, which has no value", hint=hint)
     minima = None
-    with limits.within(*problem.limits):
+    with limits.within(*problem.limits), arrays.quiet():
         if method in STOCHASTIC:
             found = train(problem, training, watched)
         elif global_:

@@ -89,13 +89,15 @@ def _left(objective: Objective, at: _Place, least: Any, bounds: tuple[Any, Any],
         moves = share * sizes * generator.uniform(-1.0, 1.0, (_FOR_EACH * count + _BESIDE, count))
         rows = [at.gradient, *(objective.value_and_gradient(np.clip(at.point + m, *bounds))[1] for m in moves)]
         gradients = np.stack([row for row in rows if np.isfinite(row).all()])
-        longest = float(np.linalg.norm(gradients, axis=1).max())
-        if not longest:
+        largest = float(abs(gradients).max())
+        if not largest:
             return lowest
-        direction = -shortest_mean(gradients * sizes / longest) * sizes
+        # Squares of large numbers are no floats.
+        longest = float(np.linalg.norm(gradients / largest, axis=1).max())
+        direction = -shortest_mean(gradients / largest / longest * sizes) * sizes
         steepest = float(np.linalg.norm(direction / sizes))
         # A step that only need be down by what the mean promises.
-        slope = -longest * steepest**2
+        slope = -longest * steepest**2 * largest
         for halvings in range(_MOST_TRIALS if steepest else 0):
             size = 0.5**halvings
             point = np.clip(at.point + size * direction, *bounds)

@@ -87,11 +87,24 @@ class Objective:
     def hessian(self, x: Any) -> Any:
         """The second derivatives: a matrix `[n, n]`, a sparse one of SciPy's where most of them are 0, or None where
         there are too many of them, or where they do not exist or are not finite."""
+        found = self._known_hessian(x)
+        return None if found is None or not _is_finite(found) else self.sign * found
+
+    def hessian_of(self, x: Any, free: Any) -> Any:
+        """The second derivatives `[n, n]` with those by other variables than the `free` ones 0, whatever they are; None as
+        for `hessian`, and where most are 0."""
+        np = arrays.numpy_namespace()
+        found = self._known_hessian(x)
+        if found is None or not isinstance(found, np.ndarray):
+            return None
+        part = np.where(np.outer(free, free), found, 0.0)
+        return self.sign * part if np.isfinite(part).all() else None
+
+    def _known_hessian(self, x: Any) -> Any:
         try:
-            found = self._hessian(self.values(x))
+            return self._hessian(self.values(x))
         except (EvaluationError, NotImplementedError):
             return None
-        return None if found is None or not _is_finite(found) else self.sign * found
 
     def _hessian(self, values: Mapping[str, Any]) -> Any:
         if self._is_sparse is None or self._is_sparse:

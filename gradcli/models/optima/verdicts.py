@@ -15,6 +15,7 @@ from gradcli.models.optima.endings import (
     FALLS_FROM_KINK,
     KINK,
     ON_AND_ON,
+    SADDLE,
     STUCK,
     UNBOUNDED,
     VANISHES,
@@ -23,6 +24,7 @@ from gradcli.models.optima.endings import (
 )
 from gradcli.models.optima.kinks import Surroundings
 from gradcli.models.optima.newton import SearchEnd
+from gradcli.models.optima.objectives import Objective
 from gradcli.models.optima.optimality import Active
 from gradcli.models.optima.posing import PosedObjective
 
@@ -104,12 +106,15 @@ def _of_derivatives(posed: PosedObjective, found: SearchEnd, there: Active, hess
         return Verdict(there, hessian, None, False, UNBOUNDED if is_far else message)
     kind = "bound" if there.fixed.any() else extremum(objective.sign)
     if hessian is None:
-        by_bounds = bool(there.fixed.all())
+        bends = _free_bends(objective, found, there)
+        if bends == "down":
+            return Verdict(there, None, "saddle", False, SADDLE)
+        by_bounds = bends == "up"
         return Verdict(there, None, "bound" if by_bounds else None, True, BY_BOUNDS if by_bounds else VANISHES)
     normals = there.normals[there.holding]
     bends = optimality.curvature(found.value, x, hessian, ~there.fixed, normals)
     if bends == "down":
-        return Verdict(there, hessian, "saddle", False, "the gradient vanishes, but the point is a saddle")
+        return Verdict(there, hessian, "saddle", False, SADDLE)
     is_flat = bends == "none"
     basis = (
         optimality.free_directions(~there.fixed, normals, np.ones(len(x))) if isinstance(hessian, np.ndarray) else None
@@ -129,6 +134,18 @@ def _of_derivatives(posed: PosedObjective, found: SearchEnd, there: Active, hess
         flat = f"{VANISHES}, and along a direction the curvature too"
         return Verdict(there, hessian, "flat", True, flat, is_flat)
     return Verdict(there, hessian, kind, True, f"a {kind}")
+
+
+def _free_bends(objective: Objective, found: SearchEnd, there: Active) -> str | None:
+    """As `optimality.curvature`, at a point without a Hessian at which bounds hold some variables, as at an infinite slope;
+    None where it is not known."""
+    free = ~there.fixed
+    if free.all() or there.holding.any():
+        return None
+    part = objective.hessian_of(found.point, free) if free.any() else None
+    if part is None:
+        return None if free.any() else "up"
+    return optimality.curvature(found.value, found.point, part, free, there.normals)
 
 
 def _falls(posed: PosedObjective, found: SearchEnd, hessian: Any, basis: Any) -> bool:
