@@ -14,10 +14,10 @@ _BY_TESTS = "tests/backends/test_functions_of_pytorch.py compares it"
 MISSING = {
     **dict.fromkeys(
         """
-        argsort as_strided baddbmm binary_cross_entropy binary_cross_entropy_with_logits bincount cdist cholesky_solve
-        chunk convolve cross_entropy cummax cummin diag_embed gather gaussian_nll_loss huber_loss index_add
-        index_select interp l1_loss linear logspace lstsq masked_fill masked_select matrix_norm meshgrid
-        mse_loss multi_dot nll_loss nonzero one_hot pad poisson_nll_loss quantile rot90 scatter scatter_add
+        argsort as_strided avg_pool1d avg_pool2d baddbmm binary_cross_entropy binary_cross_entropy_with_logits bincount cdist cholesky_solve
+        chunk conv1d conv2d convolve cosine_similarity cross_entropy cummax cummin diag_embed embedding gather glu gaussian_nll_loss huber_loss index_add
+        index_select interp l1_loss layer_norm linear logspace lstsq masked_fill masked_select matrix_norm max_pool1d max_pool2d meshgrid
+        mse_loss multi_dot nll_loss nonzero normalize one_hot pad pairwise_distance poisson_nll_loss quantile rms_norm rot90 scaled_dot_product_attention scatter scatter_add
         searchsorted slogdet smooth_l1_loss solve_triangular split svd take_along_axis topk trapezoid unbind
         unflatten unfold vander
         """.split(),  # noqa: SIM905

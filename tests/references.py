@@ -465,6 +465,66 @@ def _diag_embed(x: Any, k: int = 0, first: int = -2, second: int = -1) -> Any:
     return np.moveaxis(matrices.reshape(np.shape(x)[:-1] + matrices.shape[1:]), (-2, -1), (first, second))
 
 
+def _layer_norm(x: Any, sizes: Any, weight: Any = 1.0, bias: Any = 0.0) -> Any:
+    axes = tuple(range(-np.size(sizes), 0))
+    centred = x - np.mean(x, axis=axes, keepdims=True)
+    return centred / np.sqrt(np.mean(centred**2, axis=axes, keepdims=True) + 1e-5) * weight + bias
+
+
+def _attention(query: Any, key: Any, value: Any, mask: Any = None, dropout: float = 0.0, causal: bool = False) -> Any:
+    scores = np.dot(query, np.transpose(key)) / np.sqrt(np.shape(query)[-1]) + (0.0 if mask is None else mask)
+    powers = np.exp(scores) * (np.tri(len(query), len(key)) if causal else 1.0)
+    return np.dot(powers / np.sum(powers, axis=-1, keepdims=True), value)
+
+
+def _correlation(x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: int = 0, dilation: int = 1) -> Any:
+    axes = np.ndim(weight) - 2
+    strides = np.broadcast_to(stride, axes)
+    sizes = np.shape(weight)[2:]
+    x = np.pad(x, [(0, 0)] * (np.ndim(x) - axes) + [(padding, padding)] * axes)
+    counts = [(n - dilation * (k - 1) - 1) // s + 1 for n, k, s in zip(np.shape(x)[-axes:], sizes, strides)]
+    result = 0.0
+    for tap in np.ndindex(*sizes):
+        cut = tuple(slice(dilation * t, dilation * t + s * (n - 1) + 1, s) for t, s, n in zip(tap, strides, counts))
+        moved = np.tensordot(np.asarray(weight)[(..., *tap)], x[(..., *cut)], (1, np.ndim(x) - axes - 1))
+        result = result + np.moveaxis(moved, 0, np.ndim(x) - axes - 1)
+    return result if bias is None else result + np.reshape(bias, (-1, *[1] * axes))
+
+
+def _pooled(join: Callable[..., Any], axes: int, beside: float) -> Callable[..., Any]:
+    def reference(x: Any, size: Any, stride: Any = None, padding: int = 0) -> Any:
+        x = np.pad(x, [(0, 0)] * (np.ndim(x) - axes) + [(padding, padding)] * axes, constant_values=beside)
+        sizes = tuple(np.broadcast_to(size, axes).tolist())
+        within = tuple(range(-axes, 0))
+        windows = np.lib.stride_tricks.sliding_window_view(x, sizes, within)
+        steps = np.broadcast_to(size if stride is None else stride, axes)
+        return join(windows[(..., *(slice(None, None, s) for s in steps), *(slice(None),) * axes)], axis=within)
+
+    return reference
+
+
+_LAYERS = {
+    "normalize": lambda x, p=2.0, axis=1: x / np.sum(abs(x) ** p, axis=axis, keepdims=True) ** (1 / p),
+    "cosine_similarity": lambda x, y, axis=1: (
+        np.sum(x * y, axis=axis) / np.sqrt(np.sum(x * x, axis=axis) * np.sum(y * y, axis=axis))
+    ),
+    "pairwise_distance": lambda x, y, p=2.0: np.sum(abs(x - y + 1e-6) ** p, axis=-1) ** (1 / p),
+    "layer_norm": _layer_norm,
+    "rms_norm": lambda x, sizes, weight=1.0: (
+        x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + np.finfo(float).eps) * weight
+    ),
+    "glu": lambda x, axis=-1: np.multiply(*np.split(x, 2, axis)[:1], 1 / (1 + np.exp(-np.split(x, 2, axis)[1]))),
+    "embedding": lambda places, weight: weight[np.asarray(places, int)],
+    "scaled_dot_product_attention": _attention,
+    "conv1d": _correlation,
+    "conv2d": _correlation,
+    "avg_pool1d": _pooled(np.mean, 1, 0.0),
+    "avg_pool2d": _pooled(np.mean, 2, 0.0),
+    "max_pool1d": _pooled(np.max, 1, -np.inf),
+    "max_pool2d": _pooled(np.max, 2, -np.inf),
+}
+
+
 TENSORS: dict[str, Callable[..., Any]] = {
     "sum": _reduction(np.sum),
     "mean": _reduction(np.mean),
@@ -548,6 +608,7 @@ TENSORS: dict[str, Callable[..., Any]] = {
     "logspace": lambda start, stop, num, base=10.0: base ** np.linspace(start, stop, num),
     # --- files that are loaded later
     **_LOSSES,
+    **_LAYERS,
     "positions_in_order": lambda x, axis: np.argsort(x, axis=axis),
     "argsort": lambda x, axis=-1, descending=False: np.argsort(-x if descending else x, axis=axis),
     "count_nonzero": _reduction(np.count_nonzero),

@@ -390,6 +390,23 @@ CASES = {
         Case("cross_entropy(x, [1, -100])", math.log(2.0), {"x": [[0.5, -0.5], ZEROS]}, x=[ZEROS, [1.0, 2.0]]),
     ],
     "gaussian_nll_loss": [Case("gaussian_nll_loss(x, 1, v)", math.log(1e-6) / 2, {"v": 0.0}, x=1.0, v=0.0)],
+    "normalize": [Case("sum(normalize(x, dim=0))", 0.0, {"x": [1e12, 1e12]}, x=ZEROS)],
+    "rms_norm": [Case("rms_norm(x, 1)", [1 / math.sqrt(2.0)], x=[2.0**-26])],
+    "scaled_dot_product_attention": [
+        Case("sum(scaled_dot_product_attention(x, x, [[2], [6]], [[1, 0], [0, 0]] == 1))", 2.0, {"x": [[0.0], [0.0]]}, x=[[1.0], [2.0]]),
+        Case("scaled_dot_product_attention(x, x, [[2], [6]], [[2, 2], [-inf, 1]])", [[4.0], [6.0]], x=[[0.0], [0.0]]),
+        Case("scaled_dot_product_attention(x, x, [[2], [6]], is_causal=True)", [[2.0], [4.0]], x=[[0.0], [0.0]]),
+    ],
+    "conv1d": [
+        Case("conv1d(x, [[[1, 2]]])", [[5.0, 8.0]], x=[[1.0, 2.0, 3.0]]),
+        Case("conv1d(x, [[[1, 2]]], padding='same')", [[5.0, 8.0, 3.0]], x=[[1.0, 2.0, 3.0]]),
+        Case("conv1d(x, [[[1, 2]]], padding=1)", [[2.0, 5.0, 8.0, 3.0]], x=[[1.0, 2.0, 3.0]]),
+    ],
+    "conv2d": [Case("conv2d(x, [[[[1, 2]]]])", [[[5.0, 8.0]]], x=[[[1.0, 2.0, 3.0]]])],
+    "avg_pool1d": [Case("avg_pool1d(x, 2, padding=1)", [[0.5, 2.5]], x=[[1.0, 2.0, 3.0]])],
+    "avg_pool2d": [Case("avg_pool2d(x, (1, 2), padding=(0, 1))", [[[0.5, 2.5]]], x=[[[1.0, 2.0, 3.0]]])],
+    "max_pool1d": [Case("max_pool1d(x, 2, padding=1)", [[-1.0, -2.0]], x=[[-1.0, -2.0, -3.0]])],
+    "max_pool2d": [Case("max_pool2d(x, (1, 2), padding=(0, 1))", [[[-1.0, -2.0]]], x=[[[-1.0, -2.0, -3.0]]])],
     "scatter": [Case("scatter(x, 0, [1, 1], y) @ [1, 10]", 40.0, {"x": [1.0, 0.0], "y": [0.0, 10.0]}, x=ZEROS, y=[3.0, 4.0])],
     "pad": [
         Case(f"pad(x, 2, mode='{mode}')", value, x=[1.0, 2.0, 3.0])

@@ -45,7 +45,7 @@ _FUNCTIONS = {
     "comb": "choose binom binomial ncr nchoosek combin",
     "perm": "npr permut",
     "sigmoid": "logistic sigm",
-    "inv": "inverse matinv minverse",
+    "inv": "matinv minverse",
     "det": "determinant mdeterm",
     "trace": "tr",
     "matmul": "mmult",

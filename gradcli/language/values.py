@@ -143,8 +143,11 @@ def check_arguments(operation: Operation, positional: Sequence[Value], keywords:
 _NO_NUMBERS = (str, tuple, type(None), *FUNCTIONS)
 # The parameters that take a text.
 _TEXTS = frozenset(
-    {"subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing", "approximate", "UPLO"}
-)
+    [
+        "subscripts", "ord", "dtype", "device", "reduction", "mode", "method", "side", "indexing", "approximate", "UPLO",
+        "padding",
+    ]
+)  # fmt: skip
 
 
 def _check_argument(operation: Operation, parameter: Parameter, value: Value) -> None:

@@ -82,6 +82,7 @@ inv: Primitive = Primitive(
     batch=batching.trailing,
     spelling=spelled(numpy="linalg.inv"),
     derivative="-inv(A).T@g@inv(A).T",
+    aliases=("inverse",),
     domain="det(A) != 0",
     edges=("a singular matrix is an error",),
     samples=((_SQUARE,), (_BATCH,)),

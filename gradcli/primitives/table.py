@@ -56,6 +56,11 @@ _LATER = {
         "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits nll_loss "
         "cross_entropy gaussian_nll_loss poisson_nll_loss",
     ),
+    "networks": (
+        "layers",
+        "normalize cosine_similarity pairwise_distance layer_norm rms_norm glu embedding scaled_dot_product_attention",
+    ),
+    "convolutions": ("layers", "conv1d conv2d avg_pool1d avg_pool2d max_pool1d max_pool2d"),
     "elementary": (
         "elementwise",
         "sec csc cot csch coth sinpi cospi fmax fmin nextafter logaddexp2 isinf nan_to_num isclose allclose lerp addcmul addcdiv "
@@ -77,7 +82,7 @@ _LATER = {
         "partition",
     ),
     "sampling": ("shape", "interp searchsorted bincount convolve pad unfold"),
-    "matrices": ("linear algebra", "inv det logdet solve matrix_power kron cross tensordot dot inner vdot"),
+    "matrices": ("linear algebra", "inv inverse det logdet solve matrix_power kron cross tensordot dot inner vdot"),
     "decompositions": ("linear algebra", "cholesky eigvalsh eigh qr svdvals pinv"),
     "matrix_exponential": ("linear algebra", "matrix_exp expm"),
     "equations": (
@@ -178,7 +183,7 @@ def subjects() -> dict[str, tuple[Operation, ...]]:
     public = {e: subject for e, subject in _all().items() if not e.internal}
     places = {name: place for place, name in enumerate(_FIRST)}
     listed = sorted(public, key=lambda e: places.get(e.name, len(places)))
-    order = ("elementwise", "special", "reductions", "losses", "shape", "linear algebra", "creation")
+    order = ("elementwise", "special", "reductions", "losses", "layers", "shape", "linear algebra", "creation")
     return {subject: tuple(e for e in listed if public[e] == subject) for subject in order}
 
 

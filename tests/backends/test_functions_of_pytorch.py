@@ -26,6 +26,9 @@ SCORES, PER_PIXEL, CLASSES = DRAW.normal(size=(2, 3, 4)), DRAW.integers(0, 3, (2
 LABELS, PLACES, ROWS = np.array([0, 3, -100, 2]), DRAW.integers(0, 5, (4, 3)), DRAW.integers(0, 4, (2, 5))
 ONCE = np.argsort(DRAW.random((4, 5)), 1)[:, :3]
 MASK = X > 0
+# A query that sees no key is one of them.
+SEEN = np.triu(np.ones((4, 4)), 1) > 0
+IMAGES = DRAW.normal(size=(2, 3, 4, 5))
 TRIANGLE = np.tril(SQUARE) + 4 * np.eye(4)
 
 
@@ -110,6 +113,43 @@ CASES = [
     *(Case("rot90", torch.rot90, (CUBE,), {"k": k, "dims": [0, 2]}) for k in range(-2, 5)),
     Case("unfold", lambda x: x.unfold(1, 3, 2), (CUBE,), own={"axis": 1, "size": 3, "step": 2}),
     Case("linear", F.linear, (CUBE, X, X[:, 0])),
+    *(Case("normalize", F.normalize, (CUBE,), params) for params in ({}, {"p": 1.0, "dim": -1})),
+    *(Case("cosine_similarity", F.cosine_similarity, (X, Y), params) for params in ({}, {"dim": 0})),
+    Case("cosine_similarity", F.cosine_similarity, (X, np.zeros((4, 5)))),
+    *(Case("pairwise_distance", F.pairwise_distance, (X, Y), params) for params in ({}, {"p": 1.0, "keepdim": True})),
+    Case("layer_norm", F.layer_norm, (CUBE,), {"normalized_shape": (4, 5)}),
+    Case("layer_norm", lambda x, sizes, *rest, **params: F.layer_norm(x, sizes.tolist(), *rest, **params), (CUBE, np.array([5]), X[0], X[1]), {"eps": 0.1}),
+    Case("rms_norm", F.rms_norm, (CUBE,), {"normalized_shape": (5,)}),
+    *(Case("glu", F.glu, (SQUARES,), params) for params in ({}, {"dim": 1})),
+    Case("embedding", F.embedding, (PLACES[:, :2], Y.repeat(2, 0))),
+    *(
+        Case("scaled_dot_product_attention", F.scaled_dot_product_attention, (SQUARES, SQUARES[::-1].copy(), CUBE), params)
+        for params in ({}, {"is_causal": True, "scale": 0.3}, {"attn_mask": SQUARE}, {"attn_mask": SEEN})
+    ),
+    *(
+        Case("conv1d", F.conv1d, operands, params)
+        for operands, params in (
+            ((CUBE, SQUARES), {}),
+            ((CUBE[0], SQUARES, X[0, :3]), {"stride": 2, "padding": (3,)}),
+            ((CUBE, PRODUCTS[:2, :2, :3], X[0, :2]), {"groups": 2, "padding": "same"}),
+            ((CUBE, SQUARES[:, :, :2]), {"dilation": 2, "padding": "same"}),
+        )
+    ),
+    *(
+        Case("conv2d", F.conv2d, operands, params)
+        for operands, params in (
+            ((CUBE, CUBE[None, :, :2, :3]), {}),
+            ((IMAGES, IMAGES[:, :, :2, :3], X[0, :2]), {"stride": (2, 1), "padding": (1, 2)}),
+            ((IMAGES, IMAGES[:, :1, :3, :2].repeat(3, 0)), {"groups": 3, "dilation": (1, 2)}),
+            ((IMAGES, IMAGES[:1, :, :3, :3]), {"padding": "same"}),
+        )
+    ),
+    *(
+        Case(name, getattr(F, name), (IMAGES if name.endswith("2d") else CUBE,), params)
+        for name in ("avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d")
+        for params in ({"kernel_size": 2}, {"kernel_size": 3, "stride": 1, "padding": 1})
+    ),
+    Case("avg_pool2d", F.avg_pool2d, (CUBE,), {"kernel_size": (2, 3), "stride": (1, 2)}),
     Case("baddbmm", torch.baddbmm, (SQUARES, CUBE, PRODUCTS), {"beta": 0.5, "alpha": 2.0}),
     *(Case("cdist", torch.cdist, (X, Y[:3]), {"p": p}) for p in (1.0, 2.0, 3.0, math.inf)),
     *(Case("slogdet", torch.linalg.slogdet, (a,)) for a in (SQUARE, SQUARES)),

@@ -53,6 +53,18 @@ _FUNCTIONAL = frozenset(
         "pad",
         "unfold",
         "cosine_similarity",
+        "pairwise_distance",
+        "layer_norm",
+        "rms_norm",
+        "glu",
+        "embedding",
+        "scaled_dot_product_attention",
+        "conv1d",
+        "conv2d",
+        "avg_pool1d",
+        "avg_pool2d",
+        "max_pool1d",
+        "max_pool2d",
     ]
 )
 _MODULES = frozenset(

@@ -1,0 +1,196 @@
+"""Layers of networks, with PyTorch's meanings: rows brought to a scale, compared, looked up, attended to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli import arrays, limits
+from gradcli.arrays.constants import decimal
+from gradcli.errors import CallError, ShapeError
+from gradcli.primitives.arithmetic import add, divide, multiply, subtract
+from gradcli.primitives.axes import normalize_axis, one_float, truth, whole_array, whole_numbers
+from gradcli.primitives.bind import concrete
+from gradcli.primitives.comparisons import maximum, where
+from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.exponential import sigmoid
+from gradcli.primitives.indexing import along, index
+from gradcli.primitives.linear import matmul
+from gradcli.primitives.powers import rsqrt, square
+from gradcli.primitives.primitive import Composite
+from gradcli.primitives.reductions import mean, sum_
+from gradcli.primitives.scans import softmax
+from gradcli.primitives.shape import matrix_transpose
+from gradcli.primitives.statistics import norm
+
+_VECTOR, _OTHER = [1.0, 2.5, -3.0], [0.5, -2.0, 1.0]
+_MATRIX, _SECOND = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]], [[0.5, -1.0, 2.0], [1.5, 0.25, -2.0]]
+_least_spread, _least_norm = decimal("1e-5"), decimal("1e-12")
+_least_factor, _off_zero = decimal("1e-8"), decimal("1e-6")
+
+
+def _normalize(input: Any, p: Any = 2.0, axis: Any = 1, eps: Any = None) -> Any:
+    return divide(input, maximum(norm(input, p, axis, True), _least_norm() if eps is None else eps))
+
+
+normalize = Composite(
+    "normalize", "input, p=2.0, axis=1, eps=1e-12", "input/norm(input, p, axis), the norm no less than eps", _normalize,
+    derivative="(g - y*sum(g*y))/norm(input) for p=2",
+    domain="smooth where the norm is not 0",
+    edges=("where the norm is no more than eps, y is input/eps",),
+    samples=((_MATRIX,), (_VECTOR, 2.0, 0), (_MATRIX, 3.0, 0)),
+)  # fmt: skip
+
+
+def _cosine_similarity(x1: Any, x2: Any, axis: Any = 1, eps: Any = None) -> Any:
+    least = _least_factor() if eps is None else eps
+    sizes = (maximum(norm(x, 2, axis, True), least) for x in (x1, x2))
+    return sum_(multiply(*map(divide, (x1, x2), sizes)), axis)
+
+
+cosine_similarity = Composite(
+    "cosine_similarity", "x1, x2, axis=1, eps=1e-08",
+    "cosine of the angle between x1 and x2: sum(x1*x2)/(norm(x1)*norm(x2)) along an axis, each norm no less than eps",
+    _cosine_similarity,
+    derivative="g*(x2/norm(x2) - y*x1/norm(x1))/norm(x1), and likewise",
+    domain="smooth where no norm is 0",
+    samples=((_MATRIX, _SECOND), (_VECTOR, _OTHER, 0)),
+)  # fmt: skip
+
+
+def _pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: Any = None, keepdims: Any = False) -> Any:
+    return norm(add(subtract(x1, x2), _off_zero() if eps is None else eps), p, -1, keepdims)
+
+
+pairwise_distance = Composite(
+    "pairwise_distance", "x1, x2, p=2.0, eps=1e-06, keepdims=False",
+    "norm(x1 - x2 + eps, p) along the last axis", _pairwise_distance,
+    derivative="g*(x1 - x2 + eps)/y for p=2, its negative",
+    domain="smooth where y != 0",
+    samples=((_MATRIX, _SECOND), (_MATRIX, _OTHER, 3.0), (_VECTOR, _OTHER)),
+)  # fmt: skip
+
+
+def _normalized_axes(input: Any, normalized_shape: Any, name: str) -> tuple[int, ...]:
+    """The last axes, whose sizes these are."""
+    sizes, shape = whole_numbers(normalized_shape, "a size"), arrays.shape(input)
+    if not sizes or shape[-len(sizes) :] != sizes:
+        raise ShapeError(f"'{name}' over axes of sizes {list(sizes)} does not fit a tensor of {list(shape)}")
+    return tuple(range(-len(sizes), 0))
+
+
+def _scaled(x: Any, weight: Any, bias: Any = None) -> Any:
+    x = x if weight is None else multiply(x, weight)
+    return x if bias is None else add(x, bias)
+
+
+def _layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = None) -> Any:
+    axes = _normalized_axes(input, normalized_shape, "layer_norm")
+    centred = subtract(input, mean(input, axes, keepdims=True))
+    spread = add(mean(square(centred), axes, keepdims=True), _least_spread() if eps is None else eps)
+    return _scaled(multiply(centred, rsqrt(spread)), weight, bias)
+
+
+layer_norm = Composite(
+    "layer_norm", "input, normalized_shape, weight=None, bias=None, eps=1e-05",
+    "(input - mean)/sqrt(var + eps)*weight + bias over the last axes, whose sizes are normalized_shape", _layer_norm,
+    derivative="(h - mean(h) - z*mean(h*z))/sqrt(var + eps) with h = g*weight and z the normalized input; g*z, g",
+    samples=((_MATRIX, 3), (_MATRIX, (2, 3)), (_MATRIX, (3,), _VECTOR, _OTHER)),
+)  # fmt: skip
+
+
+def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    axes = _normalized_axes(input, normalized_shape, "rms_norm")
+    dtype = arrays.dtype_name(input) if arrays.is_floating(input) else "float64"
+    least = float(arrays.numpy_namespace().finfo(dtype).eps) if eps is None else eps
+    return _scaled(multiply(input, rsqrt(add(mean(square(input), axes, keepdims=True), least))), weight)
+
+
+rms_norm = Composite(
+    "rms_norm", "input, normalized_shape, weight=None, eps=None",
+    "input/sqrt(mean(input**2) + eps)*weight over the last axes, whose sizes are normalized_shape", _rms_norm,
+    derivative="(h - z*mean(h*z))/sqrt(mean(input**2) + eps) with h = g*weight and z the normalized input; g*z",
+    edges=("eps=None is the distance from 1 to the next number of the dtype",),
+    samples=((_MATRIX, 3), (_MATRIX, (3,), _VECTOR)),
+)  # fmt: skip
+
+
+def _glu(input: Any, axis: Any = -1) -> Any:
+    number = normalize_axis(axis, len(arrays.shape(input)))
+    size = arrays.shape(input)[number]
+    if size % 2:
+        raise ShapeError(f"'glu' halves an axis, and one of size {size} has no halves")
+    first, second = slice(0, size // 2), slice(size // 2, size)
+    return multiply(index(input, along(number, first)), sigmoid(index(input, along(number, second))))
+
+
+glu = Composite(
+    "glu", "input, axis=-1", "a*sigmoid(b) of the halves a and b of an axis", _glu,
+    derivative="g*sigmoid(b), g*a*sigmoid(b)*(1 - sigmoid(b))",
+    samples=(([1.0, 2.5, -3.0, 0.5],), (_MATRIX, 0)),
+)  # fmt: skip
+
+
+def _embedding(input: Any, weight: Any) -> Any:
+    places, shape = whole_array(concrete(input), "a row"), arrays.shape(weight)
+    if len(shape) != 2:
+        raise ShapeError(f"'embedding' takes the rows of a matrix, not of a tensor of {list(shape)}")
+    if places.size and not 0 <= places.min() <= places.max() < shape[0]:
+        raise ShapeError(f"a matrix of {shape[0]} rows has none but 0 to {shape[0] - 1}")
+    limits.charge(places.size * shape[1])
+    return index(weight, (places,))
+
+
+embedding = Composite(
+    "embedding", "input, weight", "for each whole number of input, that row of weight", _embedding,
+    derivative="none, g added up in the rows",
+    samples=(([1, 0, 1], _MATRIX), ([[0], [1]], _MATRIX)),
+)  # fmt: skip
+
+
+def _attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: Any = 0.0,
+    is_causal: Any = False,
+    scale: Any = None,
+) -> Any:
+    shape = arrays.shape(query)
+    if len(shape) < 2:
+        raise ShapeError(f"'scaled_dot_product_attention' takes matrices, not a tensor of {list(shape)}")
+    if one_float(dropout_p, "'dropout_p'"):
+        raise CallError("'scaled_dot_product_attention' drops nothing out", hint="dropout_p is 0 or left away")
+    factor = 1 / math.sqrt(shape[-1]) if scale is None else scale
+    scores = multiply(matmul(query, matrix_transpose(key)), factor)
+    if truth(is_causal, "'is_causal'"):
+        if attn_mask is not None:
+            raise CallError("'scaled_dot_product_attention' takes 'attn_mask' or 'is_causal', not both")
+        rows, columns = arrays.shape(scores)[-2:]
+        attn_mask = arrays.guard_memory(lambda xp: xp.tri(rows, columns) > 0)
+    if attn_mask is None:
+        return matmul(softmax(scores, -1), value)
+    mask = broadcast_to(attn_mask, arrays.shape(scores))
+    if arrays.dtype_name(mask) != "bool":
+        return matmul(softmax(add(scores, mask), -1), value)
+    # A row that may look at nothing sees 0.
+    shares = softmax(where(mask, scores, -math.inf), -1)
+    return matmul(where(mask, shares, 0.0), value)
+
+
+scaled_dot_product_attention = Composite(
+    "scaled_dot_product_attention",
+    "query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None",
+    "softmax(query@key.T*scale + attn_mask)@value, scale being 1/sqrt of the size of the last axis", _attention,
+    derivative="h@key*scale, h.T@query*scale with h = p*(g@value.T - sum(g@value.T*p)) and p the softmax; p.T@g",
+    edges=(
+        "a mask of truth values is true where a query sees a key, one of numbers is added",
+        "is_causal lets each row see no key behind it",
+        "a row that sees nothing is 0",
+    ),
+    samples=(
+        (_MATRIX, _SECOND, _MATRIX), (_MATRIX, _SECOND, _SECOND, [[0.5, -1.0], [0.0, 2.0]]),
+        (_MATRIX, _SECOND, _MATRIX, None, 0, True),
+    ),
+)  # fmt: skip
