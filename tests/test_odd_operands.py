@@ -90,3 +90,8 @@ def test_a_matrix_that_is_not_finite_has_no_determinant_of_zero(matrix):
     np.testing.assert_array_equal(gradcli.det(np.array([matrix, singular])), [np.nan, 0.0])
     _sign, logarithm = gradcli.slogdet(np.array([matrix, singular]))
     np.testing.assert_array_equal(logarithm, [np.nan, -np.inf])
+
+
+def test_attention_over_no_columns_has_none():
+    nothing = np.zeros((2, 0))
+    assert gradcli.scaled_dot_product_attention(nothing, nothing, nothing).shape == (2, 0)

@@ -162,7 +162,7 @@ def _attention(
         raise ShapeError(f"'scaled_dot_product_attention' takes matrices, not a tensor of {list(shape)}")
     if one_float(dropout_p, "'dropout_p'"):
         raise CallError("'scaled_dot_product_attention' drops nothing out", hint="dropout_p is 0 or left away")
-    factor = 1 / math.sqrt(shape[-1]) if scale is None else scale
+    factor = math.sqrt(1 / shape[-1] if shape[-1] else math.inf) if scale is None else scale
     scores = multiply(matmul(query, matrix_transpose(key)), factor)
     if truth(is_causal, "'is_causal'"):
         if attn_mask is not None:
