@@ -325,3 +325,9 @@ def test_no_rounded_number_is_hidden_in_a_rule(subject: str, monkeypatch: pytest
                     gradcli.sum(entry(*leaves)).backward()
                 monkeypatch.undo()
         assert not hidden, entry.name
+
+
+@pytest.mark.parametrize("program", ["iv(1e16, x)", "polygamma(1e300, x)"])
+def test_orders_that_take_flint_without_end_are_answered_otherwise(run, program):
+    outcome = run("eval", program, "x=1500", "--certify")
+    assert outcome.status == 0

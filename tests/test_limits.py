@@ -491,3 +491,10 @@ def test_what_models_ask_about_matrices_counts():
     for ask in (dense_matrices.spectrum, dense_matrices.singular_values, lambda m: dense_matrices.solution(m, m[0])):
         with limits.within(max_elements=500_000), pytest.raises(LimitError):
             ask(matrix)
+
+
+def test_what_is_looked_at_after_a_run_has_a_place(run):
+    # All of it is computed, and then whether all numbers are finite.
+    for most in range(300_000, 700_001, 100_000):
+        outcome = run("eval", "sum(2*y)", "y=ones(100000)", "--max-elements", str(most))
+        assert outcome.status == 0 or "^" in outcome.err

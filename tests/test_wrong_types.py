@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import gradcli
+import gradcli.models
+import gradcli.optim
 from gradcli import GradcliError
 from gradcli.primitives import table
 
@@ -55,7 +57,7 @@ WRONG = {
 }
 # Python's own words about a call that does not fit a signature.
 CALLS = re.compile(
-    r"missing \d+ required|unexpected keyword|positional arguments?( but|:)|got multiple values|takes no arguments"
+    r"missing \d+ required|unexpected keyword|positional arguments?( but|:)|got multiple values|takes no (keyword )?arguments"
 )
 
 
@@ -143,6 +145,48 @@ def test_derivatives_of_functions(value):
     attempt(gradcli.grad, square(tensor()), value)
     for name in ("data", "requires_grad", "dtype", "backend", "device"):
         attempt(gradcli.tensor, **{"data": [1.0], name: value})
+
+
+def questions():
+    """What every parameter of is tried: functions with arguments that are right."""
+    at = {"x": 1.0, "q": 2.0}
+    program = gradcli.compile("x**2*q")
+    return [
+        (gradcli.series, ("sin(x)",), {"x": 0.5}),
+        (gradcli.models.solve, ("x**2 = a",), {"start": {"x": 1.0}, "a": 2.0}),
+        (gradcli.fit, ("y ~ a*x + b",), {"data": {"x": [1.0, 2.0, 3.0, 4.0], "y": [1.0, 2.0, 3.5, 4.0]}}),
+        (gradcli.minimize, ("(x - 1)**2",), {"x": 0.0}),
+        (gradcli.propagate, ("x*2",), {"x": "1.0±0.1"}),
+        (gradcli.plot, ("sin(x)",), {"x": (0.0, 1.0)}),
+        (gradcli.compile, ("x",), {}),
+        (program.certify, (at,), {}),
+        (program.enclose, (at,), {}),
+        (program.evaluate, (at,), {"digits": 20}),
+        (program.map, ({"x": [1.0, 2.0]},), {"q": 2.0}),
+        (gradcli.gradcheck, ("x**2", {"x": 1.0}), {}),
+        (gradcli.checkpoint, (gradcli.sin, tensor()), {}),
+        *((optimizer, ([tensor()],), {}) for optimizer in OPTIMIZERS),
+    ]
+
+
+OPTIMIZERS = (gradcli.optim.SGD, gradcli.optim.Adam, gradcli.optim.RMSprop, gradcli.optim.LBFGS)
+# A picture or a table would be written there; the errors of a function that watches are its own; and a derivative of an
+# order that is a huge number is the last of so many.
+TAKEN = {("minimize", "watch", "a type"), ("fit", "watch", "a type"), ("gradcheck", "order", "a huge number")}
+PATHS = {"trace", "plot", "residuals", "predict", "output"}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_every_parameter_of_what_is_public(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    value = WRONG[name]
+    for function, given, named in questions():
+        for place in range(len(given)):
+            attempt(function, *given[:place], value, *given[place + 1 :], **named)
+        bound = inspect.signature(function).bind_partial(*given).arguments
+        for parameter in {*parameters(function), *named} - {*bound}:
+            if (function.__name__, parameter, name) not in TAKEN and not (parameter in PATHS and name == "a text"):
+                attempt(function, *given, **{**named, parameter: value})
 
 
 @wrong

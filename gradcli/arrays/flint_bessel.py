@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flint import arb, fmpq
+from flint import arb, ctx, fmpq
 
 from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, is_nan
 from gradcli.arrays.flint_elementary import cospi
@@ -25,6 +25,9 @@ from gradcli.arrays.flint_numbers import (
     whole,
     whole_order,
 )
+
+# The order and the bits from which on the time for modified functions has no bound.
+_HIGH_ORDER, _MANY_BITS = 10**9, 1000
 
 # --- of whole order
 
@@ -110,11 +113,20 @@ def yv(v: Number, x: Number) -> Number:
 
 
 def iv(v: Number, x: Number) -> Number:
-    return _of_order(v, x, lambda v, x: x.bessel_i(v), INFINITY, INFINITY, lambda _v: INFINITY)
+    return _of_order(v, x, _modified, INFINITY, INFINITY, lambda _v: INFINITY)
+
+
+def _modified(v: Any, x: Any) -> Any:
+    """By DLMF 10.25.2 where the order is large: the time that FLINT takes for its asymptotic expansion has no bound there."""
+    size = absolute(x)
+    if not (size > 0 and v > 1 and (v > size * size or (v > _HIGH_ORDER and ctx.prec > _MANY_BITS))):
+        return x.bessel_i(v)
+    found = (v * (size / 2).log() - (v + 1).lgamma()).exp() * (size * size / 4).hypgeom_0f1(v + 1)
+    return -found if x < 0 and int(v.unique_fmpz()) % 2 else found
 
 
 def ive(v: Number, x: Number) -> Number:
-    return _of_order(v, x, lambda v, x: (-absolute(x)).exp() * x.bessel_i(v), ZERO, ZERO, lambda _v: UNDEFINED)
+    return _of_order(v, x, lambda v, x: (-absolute(x)).exp() * _modified(v, x), ZERO, ZERO, lambda _v: UNDEFINED)
 
 
 def _of_order(v: Number, x: Number, value: Callable[[Any, Any], Any], below: Any, above: Any, pole: Unary) -> Number:

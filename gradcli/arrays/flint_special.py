@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import acb, acb_series, arb, ctx, fmpq, fmpz
 
-from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, is_nan
+from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError, is_nan
 from gradcli.arrays.flint_elementary import log, sinpi
 from gradcli.arrays.flint_functions import abs as absolute
 from gradcli.arrays.flint_functions import add, divide, less, multiply, negative, subtract
@@ -36,6 +36,8 @@ from gradcli.arrays.flint_numbers import (
 
 # Below it polygamma is computed above 0.
 _REFLECTED = -8
+# The time that FLINT takes for it has no bound beyond.
+_HIGHEST_ORDER = 10**18
 # Bernoulli's numbers are exact up to here.
 _BERNOULLI = 1000
 
@@ -147,6 +149,8 @@ def polygamma(x: Number, *, n: int) -> Number:
         return INFINITY if n % 2 else NEGATIVE_INFINITY
     if not is_finite(x):
         return at_infinity(x, UNDEFINED, ZERO)
+    if n > _HIGHEST_ORDER:
+        raise UndecidedError("the order of a derivative of digamma is too large")
     if x < _REFLECTED:
         # DLMF 5.15.6: the time that FLINT takes is in proportion to the size of what is below 0.
         cotangent = coefficient(lambda t: t.cot_pi(), x, n) * fmpz.fac_ui(n)

@@ -57,6 +57,7 @@ class Adam(Optimizer):
             raise ArgumentError(f"Invalid epsilon value: {group['eps']}")
         expect(group["betas"], (tuple, list), "'betas' are two numbers")
         for index, beta in enumerate(group["betas"]):
+            expect(beta, (int, float), "'betas' are two numbers")
             if not 0.0 <= beta < 1.0:
                 raise ArgumentError(f"Invalid beta parameter at index {index}: {beta}")
 

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from gradcli.arrays import is_array
+from gradcli.arrays import shape as array_shape
 from gradcli.autograd.modes import enable_grad, no_grad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import ArgumentError, CallError, expect, expect_callable
@@ -33,6 +35,8 @@ class Optimizer:
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         expect(params, Iterable, "the parameters of an optimizer are a list of tensors, or of dicts")
+        if is_array(params) and not array_shape(params):
+            raise CallError("the parameters of an optimizer are a list of tensors, and this is one number")
         groups = [*params]
         if not groups:
             raise ArgumentError("optimizer got an empty parameter list")

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.arrays.constants import decimal
+from gradcli.arrays.constants import by_formula, decimal, ratio
 from gradcli.errors import CallError, ShapeError
 from gradcli.primitives.arithmetic import add, divide, multiply, subtract
 from gradcli.primitives.axes import normalize_axis, one_float, truth, whole_array, whole_numbers
@@ -102,7 +102,7 @@ layer_norm = Composite(
 def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
     axes = _normalized_axes(input, normalized_shape, "rms_norm")
     dtype = arrays.dtype_name(input) if arrays.is_floating(input) else "float64"
-    least = float(arrays.numpy_namespace().finfo(dtype).eps) if eps is None else eps
+    least = ratio(1, 2 ** (23 if dtype == "float32" else 52)) if eps is None else eps
     return _scaled(multiply(input, rsqrt(add(mean(square(input), axes, keepdims=True), least))), weight)
 
 
@@ -148,6 +148,10 @@ embedding = Composite(
 )  # fmt: skip
 
 
+def _scale(size: int) -> Any:
+    return by_formula(lambda m: 1.0 / m.sqrt(float(size)))() if size else math.inf
+
+
 def _attention(
     query: Any,
     key: Any,
@@ -162,7 +166,7 @@ def _attention(
         raise ShapeError(f"'scaled_dot_product_attention' takes matrices, not a tensor of {list(shape)}")
     if one_float(dropout_p, "'dropout_p'"):
         raise CallError("'scaled_dot_product_attention' drops nothing out", hint="dropout_p is 0 or left away")
-    factor = math.sqrt(1 / shape[-1] if shape[-1] else math.inf) if scale is None else scale
+    factor = _scale(shape[-1]) if scale is None else scale
     scores = multiply(matmul(query, matrix_transpose(key)), factor)
     if truth(is_causal, "'is_causal'"):
         if attn_mask is not None:

@@ -46,6 +46,7 @@ def mapped(
     """The table with the results of each row, see `CompiledProgram.map`; `limits` are those of steps and elements."""
     if type(order) is not int or order < 0:
         raise UsageError("'order' must be a whole number of 0 or more")
+    expect(on_error, str, "on_error is a text")
     if on_error not in ON_ERROR:
         raise UsageError(f"there is no on_error={on_error!r}", hint="on_error is 'null' or 'fail'")
     frame = frame_of(table)

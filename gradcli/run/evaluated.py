@@ -15,6 +15,9 @@ from gradcli.run import converted, digits
 from gradcli.run.proved_recordings import ProvedRecordings
 from gradcli.run.session import EvaluationRequest, Result
 
+# Digits to compute with, more of which fit into no memory.
+_MOST_PRECISION = 10**9
+
 
 class Evaluated(NamedTuple):
     """The value of a program and what it was asked for of derivatives, each number in decimals that are proved.
@@ -73,13 +76,26 @@ def check_digits(digits: Any, max_precision: Any) -> None:
     """Raise UsageError for digits that cannot be asked for; None are."""
     if digits is None:
         return
-    for name, number, most in (("digits", digits, MAX_DIGITS), ("max_precision", max_precision, None)):
-        if type(number) is not int or number < 1 or (most is not None and number > most):
-            raise UsageError(
-                f"'{name}' must be a whole number from 1 on" + ("" if most is None else f", at most {most:,}")
-            )
+    _check_number("digits", digits, MAX_DIGITS)
+    check_precision(max_precision)
     if max_precision < digits:
         raise UsageError("'max_precision' is less than 'digits'", hint="it is the most digits to compute with")
+
+
+def check_precision(max_precision: Any) -> None:
+    """Raise UsageError for so many digits that nothing can be computed with."""
+    _check_number("max_precision", max_precision, _MOST_PRECISION)
+
+
+def check_order(order: Any) -> None:
+    """Raise UsageError for what is no order of derivatives; None is one."""
+    if order is not None and (type(order) is not int or order < 1):
+        raise UsageError("'order' must be a whole number from 1 on")
+
+
+def _check_number(name: str, number: Any, most: int) -> None:
+    if type(number) is not int or not 1 <= number <= most:
+        raise UsageError(f"'{name}' must be a whole number from 1 on, at most {most:,}")
 
 
 def in_namespace(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,9 +113,9 @@ def _decimal_text(text: str, name: str) -> float:
 
 
 def _check(options: Options) -> None:
+    _check_number("digits", options.digits, MAX_DIGITS)
     check_digits(options.digits, options.max_precision)
-    if options.order is not None and (type(options.order) is not int or options.order < 1):
-        raise UsageError("'order' must be a whole number from 1 on")
+    check_order(options.order)
 
 
 def numbers(value: Any, what: str) -> Any:

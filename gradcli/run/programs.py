@@ -10,7 +10,7 @@ from warnings import catch_warnings, simplefilter, warn
 
 from gradcli import arrays, limits
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import AccuracyWarning, BindingError, RowWarning, UsageError, did_you_mean, expect
+from gradcli.errors import AccuracyWarning, BindingError, RowWarning, UsageError, did_you_mean, expect, flag
 from gradcli.language import scope
 from gradcli.language.interpreter import evaluate
 from gradcli.language.reading import read
@@ -126,7 +126,10 @@ class CompiledProgram(Compiled):
         Raises BackendError where python-flint is not installed, and as `value_and_grad` and `derivatives` do.
         """
         from gradcli.run import certify
+        from gradcli.run.evaluated import check_order, check_precision
 
+        check_order(order)
+        check_precision(max_precision)
         with limits.within(*self._limits):
             bindings, names = self._leaves(values, wrt)
             given = {name: concrete(value) for name, value in bindings.items()}
@@ -135,7 +138,7 @@ class CompiledProgram(Compiled):
                 given,
                 names,
                 grad_output=None if grad_output is None else concrete(operand(grad_output)),
-                jacobian=jacobian,
+                jacobian=flag(jacobian, "jacobian"),
                 order=order,
             )
             with (
@@ -167,9 +170,10 @@ class CompiledProgram(Compiled):
         """
         from gradcli.run.evaluated import Options, evaluated
 
+        jacobian, gradient, balls = flag(jacobian, "jacobian"), flag(gradient, "gradient"), flag(balls, "balls")
         options = Options(digits, order, jacobian, gradient, grad_output, max_precision, balls)
-        self._expect_known(values)
         names = self._names(values, wrt)
+        self._expect_known(values)
         with limits.within(*self._limits):
             return evaluated(self.program, values, names if gradient else (), options, self._proved)
 
@@ -190,17 +194,27 @@ class CompiledProgram(Compiled):
         has no bounds, and BackendError where python-flint is not installed.
         """
         from gradcli.run import digits as proved
+        from gradcli.run.evaluated import check_digits
 
-        if type(order) is not int or order < 0 or (digits is not None and (type(digits) is not int or digits < 1)):
-            raise UsageError("'order' must be a whole number from 0 on, and 'digits' one from 1 on")
-        self._expect_known(values)
+        if type(order) is not int or order < 0:
+            raise UsageError("'order' must be a whole number from 0 on")
+        check_digits(digits, MAX_PRECISION)
         names = self._names(values, wrt)
+        self._expect_known(values)
         with limits.within(*self._limits), proved.computing():
             from gradcli.run.enclosed import enclose
             from gradcli.run.interval_inputs import given
 
             inputs = {name: given(value, name) for name, value in values.items()}
-            return enclose(self.program, inputs, names, order=order, jacobian=jacobian, digits=digits, number=Decimal)
+            return enclose(
+                self.program,
+                inputs,
+                names,
+                order=order,
+                jacobian=flag(jacobian, "jacobian"),
+                digits=digits,
+                number=Decimal,
+            )
 
     def map(
         self,
@@ -229,6 +243,7 @@ class CompiledProgram(Compiled):
         from gradcli.rows.frames import mapped
 
         names = None if wrt is None else converted.listed(wrt)
+        propagate = flag(propagate, "propagate")
         return mapped(self.program.source, table, values, self._limits, names, order, on_error, propagate)
 
     @cached_property

@@ -101,7 +101,7 @@ def _result(request: EvaluationRequest) -> Result:
         compiled = _compiled(request)
         if compiled is not None:
             return compiled
-    with pointing_into(request.program.source):
+    with pointing_into(request.program.source, request.program.body[-1].span):
         watch, seen = Watch(request.program), _derivatives_inside(request.program)
         with nullcontext() if seen is None else seen.watched():
             result = _run(request, watch, None)

@@ -17,7 +17,7 @@ from typing import Any
 from gradcli.autograd.graph import saved_tensors_hooks
 from gradcli.autograd.modes import is_grad_enabled
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import ArgumentError
+from gradcli.errors import ArgumentError, expect_callable, flag
 from gradcli.utils.checkpoint_frame import CheckpointFrame
 from gradcli.utils.reentrant_checkpoint import ReentrantCheckpoint
 
@@ -69,6 +69,8 @@ def checkpoint(
 
     Raises ArgumentError for arguments that exclude each other, and CheckpointError where both runs differ.
     """
+    expect_callable(function, "what is a checkpoint is a function of tensors")
+    debug, early_stop = flag(debug, "debug"), flag(early_stop, "early_stop")
     reentrant = _is_reentrant(use_reentrant)
     if reentrant:
         if kwargs:
@@ -159,6 +161,7 @@ def _chosen(variable: ContextVar[bool | None], own: bool) -> bool:
 
 
 def _is_reentrant(use_reentrant: bool | None) -> bool:
+    use_reentrant = None if use_reentrant is None else flag(use_reentrant, "use_reentrant")
     if use_reentrant is None:
         warnings.warn(_EXPLICIT, UserWarning, stacklevel=3)
         return True

@@ -107,6 +107,7 @@ def solve(
     fewer equations than unknowns, EvaluationError where there is no value at the start, or no change of sign in the
     bracket.
     """
+    limits.check(max_steps=max_steps, max_elements=max_elements)
     with limits.within(max_steps, max_elements):
         expect(equations, str, "equations are a text")
         constants = {**arguments.named(values, "'values'"), **named}

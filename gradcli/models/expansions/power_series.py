@@ -103,6 +103,7 @@ def series(
     Raises EvaluationError where there is no Taylor series, as at a pole, DifferentiationError for a value that is no
     scalar, BindingError for a name without a value, and BackendError for digits or bounds without python-flint.
     """
+    limits.check(max_steps=max_steps, max_elements=max_elements)
     with limits.within(max_steps, max_elements):
         expect(program, str, "a program is a text")
         tree = read(program)
