@@ -82,9 +82,9 @@ def check_digits(digits: Any, max_precision: Any) -> None:
         raise UsageError("'max_precision' is less than 'digits'", hint="it is the most digits to compute with")
 
 
-def check_precision(max_precision: Any) -> None:
+def check_precision(number: Any, name: str = "max_precision") -> None:
     """Raise UsageError for so many digits that nothing can be computed with."""
-    _check_number("max_precision", max_precision, _MOST_PRECISION)
+    _check_number(name, number, _MOST_PRECISION)
 
 
 def check_order(order: Any) -> None:

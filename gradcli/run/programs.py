@@ -194,11 +194,12 @@ class CompiledProgram(Compiled):
         has no bounds, and BackendError where python-flint is not installed.
         """
         from gradcli.run import digits as proved
-        from gradcli.run.evaluated import check_digits
+        from gradcli.run.evaluated import check_precision
 
         if type(order) is not int or order < 0:
             raise UsageError("'order' must be a whole number from 0 on")
-        check_digits(digits, MAX_PRECISION)
+        if digits is not None:
+            check_precision(digits, "digits")
         names = self._names(values, wrt)
         self._expect_known(values)
         with limits.within(*self._limits), proved.computing():
