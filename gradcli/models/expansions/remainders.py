@@ -119,7 +119,7 @@ class _Way:
             gained = worst.share - sum(h.share for h in halves) if worst.share < INFINITY else INFINITY
             total = sum((p.share for p in parts), fmpq(0))
         if not total < INFINITY:
-            raise self._unbounded(next(p for p in parts if not p.share < INFINITY))
+            raise self._unbounded(side, next(p for p in parts if not p.share < INFINITY))
         return total
 
     def _part(self, side: Box, sizes: Sequence[fmpq], start: fmpq, end: fmpq) -> _Part:
@@ -149,9 +149,9 @@ class _Way:
         ends = sorted(self.center[0] + t * step for t in (start, end))
         return (Bounds(*ends),)
 
-    def _unbounded(self, part: _Part) -> UnboundedError:
+    def _unbounded(self, side: Box, part: _Part) -> UnboundedError:
         last, source = self.question.program.body[-1], self.question.program.source
-        box = self._box(self.sides()[0], part.start, part.end)
+        box = self._box(side, part.start, part.end)
         span = part.why.span if part.why is not None and part.why.span is not None else last.span
         return UnboundedError(
             f"the remainder has no bound, or the program no value, at some point{self.boxed.described(box)}",
