@@ -24,6 +24,8 @@ CONDITIONAL, COMPARE, SUM, PRODUCT, TIMES, UNARY, POWER, ATOM = range(8)
 # What is longer, or nested deeper, is named even where it is used once.
 _LONGEST = 2_000
 _DEEPEST = 60
+# An operand that a spelling has several times may take so many characters more.
+_REPEATED = 60
 # A text in a language without names for parts is at most this long.
 _LONGEST_WITHOUT_NAMES = 200_000
 # Of an equation, in eighths of steps, and how many characters more take one.
@@ -174,10 +176,21 @@ class _TextWriter:
         elif name in self.language.with_parts:
             piece = self.language.with_parts[name](equation, operands, self._named)
         elif spelling is not None:
-            piece = spelling(equation, operands)
+            piece = self._without_repeats(spelling, equation, operands)
         else:
             raise LackingError(equation, self.language.name)
         return piece._replace(depth=1 + max((o.depth for o in operands), default=0))
+
+    def _without_repeats(self, spelling: Spelling, equation: Equation, operands: Sequence[Piece]) -> Piece:
+        """A piece in which a long operand that the spelling has several times has a name: nested, they would grow
+        without end."""
+        piece = spelling(equation, operands)
+        if not self.language.parts or len(piece.text) <= _REPEATED:
+            return piece
+        long = [(piece.text.count(o.text) - 1) * len(o.text) > _REPEATED for o in operands]
+        if not any(long):
+            return piece
+        return spelling(equation, [Piece(self._named(o.text)) if is_long else o for o, is_long in zip(operands, long)])
 
     def _placed(self, variable: Variable, piece: Piece) -> Piece:
         """A piece as it stands where it is used: itself, or its name."""

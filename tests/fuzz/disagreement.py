@@ -56,8 +56,8 @@ def _first_order(compiled: Any, rng: Random, leaves: Mapping[str, Any]) -> Itera
         yield Way(f"the {time} run of a compiled program", partial(readings.by_compiled, compiled))
     yield Way("arrays for numbers", readings.by_arrays)
     jacobians = partial(readings.by_jacobians, compiled)
-    yield Way("Jacobians", jacobians, knows_zeros=True, widens=True, by_rows=True)
-    yield Way("recorded Jacobians", jacobians, knows_zeros=True, by_rows=True)
+    yield Way("Jacobians", jacobians, knows_zeros=True, widens=True, own_rounding=True, by_rows=True)
+    yield Way("recorded Jacobians", jacobians, knows_zeros=True, own_rounding=True, by_rows=True)
     series = partial(readings.by_series, order=rng.choice((2, 2, 3)))
     yield Way("series", series, knows_zeros=True, widens=True)
     if len(leaves) > 1:
@@ -129,7 +129,8 @@ def _printed(case: Case, point: Point, first: Numbers, rng: Random) -> Finding |
         if any(w.code == "nonsmooth" for w in session.run(request).warnings):
             return None
     language = rng.choice(("text", "python"))
-    by_formulas = partial(readings.by_formulas, case.program, language)
+    texts = readings.formulas(case.program, language, point)
+    by_formulas = partial(readings.by_formulas, texts, language)
     way = Way(f"formulas as {language}", by_formulas, widens=True, own_rounding=True)
     found = Comparison(readings.by_reverse_mode, first, point).finding(way)
     if found is None or _cancels(case.program, point):

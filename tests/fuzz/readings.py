@@ -149,15 +149,15 @@ def formulas(program: str, language: str, point: Point) -> dict[str, str]:
     words = Case(program, {n: np.asarray(v, np.float64).tolist() for n, v in point.leaves.items()}).words()
     names = ",".join(point.leaves)
     # Formulas take more steps than numbers.
-    limit = f"--max-steps={20 * checks.MAX_STEPS}"
+    limit = f"--max-steps={200 * checks.MAX_STEPS}"
     printed = commands.run(["diff", program, *words, f"--wrt={names}", f"--to={language}", "--json", limit])
     return {} if printed.status else json.loads(printed.out)["derivatives"]
 
 
-def by_formulas(program: str, language: str, point: Point) -> Numbers:
-    """The gradient by what `diff` prints for all names; nothing where that is not finite, as at a kink."""
+def by_formulas(texts: Mapping[str, str], language: str, point: Point) -> Numbers:
+    """The gradient by what `diff` printed; nothing where that is not finite, as at a kink."""
     found: Numbers = {}
-    for name, text in formulas(program, language, point).items():
+    for name, text in texts.items():
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value = _of_python(text, point) if language == "python" else _of_text(text, point)
