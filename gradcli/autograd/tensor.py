@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradcli import arrays, limits
+from gradcli import arrays
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import grad_enabled, inference, leave_graph, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
@@ -14,8 +14,9 @@ from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
+from gradcli.limits import budget as budget_now
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
-from gradcli.primitives.bind import Kind, bind, components, constant, together
+from gradcli.primitives.bind import Kind, bind, components, constant, on_floats, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
 from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.operators import operand
@@ -51,9 +52,13 @@ class Tensor(TensorSurface):
         edges: list[Edge | None] = []
         versions: list[int | None] = []
         wanted, bit = 0, 1
+        plain = primitive.elementwise
         for item in operands:
             if isinstance(item, Tensor):
-                data.append(item.inner)
+                inner = item.inner
+                if type(inner) is not float:
+                    plain = False
+                data.append(inner)
                 node, version = item.grad_fn, item.version
                 versions.append(version)
                 if node is not None:
@@ -67,21 +72,27 @@ class Tensor(TensorSurface):
             else:
                 data.append(item)
                 edges.append(None)
-                versions.append(0 if type(item) is float else None)
+                if type(item) is float:
+                    versions.append(0)
+                else:
+                    versions.append(None)
+                    plain = False
             bit += bit
-        result = bind(primitive, data, params)
+        result = on_floats(primitive, data, params) if plain else bind(primitive, data, params)
         if wanted and recorded_now():
             wanted |= bit
             needs = primitive.needs.get(wanted) or primitive.find_needs(wanted)
             if needs.recorded:
-                budget = limits.budget()
+                budget = budget_now()
                 if budget is not None:
                     budget.charge_steps(_RECORD)
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 node = PrimitiveNode(primitive, operands, params, data, edges, versions, result, needs)
-                for record in recorders_now():
-                    record(node, result)
+                recorders = recorders_now()
+                if recorders:
+                    for record in recorders:
+                        record(node, result)
                 made = Tensor(result, node)
                 if primitive.strides is not None:
                     note_view(made, operands[0], primitive, params)

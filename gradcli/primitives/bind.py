@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gradcli import arrays, limits
+from gradcli import arrays
+from gradcli.arrays import chosen_namespace
 from gradcli.arrays.shapes import broadcast
 from gradcli.errors import CallError, EvaluationError, GradcliError, ShapeError
+from gradcli.limits import budget as budget_now
 
 if TYPE_CHECKING:
     from gradcli.primitives.primitive import Primitive
@@ -25,6 +27,8 @@ _NUMBER, _TRUTH, _ARRAY = range(3)
 # With what reads an operation in which it is outermost.
 readings: dict[type, tuple[int, Any]] = {float: (_NUMBER, None), int: (_NUMBER, None), bool: (_TRUTH, None)}
 _OF_ARRAYS = _ARRAY, None
+# The rank of what may have operands of any kind inside.
+OUTSIDE = 100
 
 
 class Kind:
@@ -159,10 +163,15 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
         return compute(primitive, operands, params)
     if highest == _TRUTH and not primitive.truths:
         operands = [float(o) if type(o) is bool else o for o in operands]
-    budget = limits.budget()
+    return on_floats(primitive, operands, params)
+
+
+def on_floats(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
+    """The reading of an elementwise primitive for numbers alone."""
+    budget = budget_now()
     if budget is not None:
         budget.charge_steps(_ON_NUMBERS * primitive.time)
-    chosen = arrays.chosen_namespace()
+    chosen = chosen_namespace()
     if chosen is not None and chosen.scalars is not None:
         if budget is not None:
             budget.charge_steps(chosen.scalars.eighths(primitive.name, primitive.time))
@@ -179,7 +188,7 @@ def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> An
     elements is exhausted, EvaluationError for anything else that the array library refuses.
     """
     xp = arrays.foreign_namespace(operands) or arrays.default_namespace()
-    budget = limits.budget()
+    budget = budget_now()
     try:
         if budget is not None:
             budget.charge_steps(_CALL + _OPERAND * len(operands))

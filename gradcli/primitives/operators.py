@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.primitives import arithmetic, comparisons, powers
-from gradcli.primitives.bind import Kind, bind, readings
+from gradcli.primitives.bind import Kind, bind
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.shape import matrix_transpose, stack, transpose
@@ -132,6 +132,6 @@ def _is_operand(value: object) -> bool:
 
 def operand(value: Any) -> Any:
     """What an operator accepts beside a kind: numbers, arrays, nested lists."""
-    if type(value) in readings or isinstance(value, (float, int)) or arrays.is_array(value):
+    if isinstance(value, (Kind, float, int)) or arrays.is_array(value):
         return value
     return arrays.asarray(value)

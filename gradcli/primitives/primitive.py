@@ -359,11 +359,11 @@ class Primitive(Operation):
                 if isinstance(params.get("out"), Kind):
                     return params.pop("out").take_result(self.name, operands, partial(self, *operands, **params))
                 operands, params = self._placed(operands, params)
-            for operand in operands:
-                if type(operand) in SEQUENCES:
-                    operands = with_arrays(self.parameters, operands)
-                    break
             if self.prepare is not None:
+                for operand in operands:
+                    if type(operand) in SEQUENCES:
+                        operands = with_arrays(self.parameters, operands)
+                        break
                 operands, params = self.prepare(*operands, **params)  # type: ignore[assignment]
             elif params or len(operands) != self._arity:
                 raise CallError(f"{self.name}({self.signature}) needs each of its operands once")

@@ -146,7 +146,7 @@ def _printed(case: Case, point: Point, first: Numbers, rng: Random) -> Finding |
 
 
 def _cancels(program: str, point: Point) -> bool:
-    """Whether a formula has lost most of its digits at the point, as `1 - tanh(x)**2` has far from 0."""
+    """Whether a formula has lost more digits at the point than ways may differ by, as `1 - tanh(x)**2` has far from 0."""
     for text in readings.formulas(program, "text", point).values():
         try:
             roundings = Roundings()
@@ -157,6 +157,6 @@ def _cancels(program: str, point: Point) -> bool:
         series = value.inner if isinstance(value, Tensor) else None
         if isinstance(series, Jet) and series.shadow is not None:
             number, other = np.asarray(series.inner), np.asarray(series.shadow.inner)
-            if np.any(np.abs(number - other) > 1e-6 * np.abs(number)):
+            if np.any(np.abs(number - other) > 1e-9 * np.abs(number)):
                 return True
     return False
