@@ -32,6 +32,7 @@ def _derivative(
 ) -> Value:
     names = ("y", "x", "n") if len(positional) < 4 and not _is_variable(machine, node, scope) else ("y", "x")
     named = dict(zip(names, positional)) | keywords
+    named["y"] = number(named["y"], f"'{node.name}'")
     _check_target(tree.positional(node)[1:2] or [k.value for k in node.keywords if k.name == "x"], node, named["x"])
     value = machine.apply(node, node.name, functools.partial(getattr(inside, node.name), **named))
     for place in range(len(names), len(positional)):

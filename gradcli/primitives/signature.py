@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gradcli import arrays
 from gradcli.primitives.bind import OUTSIDE, Kind, Params, bind, readings
-
-if TYPE_CHECKING:
-    from gradcli.primitives.primitive import Primitive
 
 # inspect.CO_VARARGS, without importing inspect.
 _HAS_VARARGS = 0x04
@@ -120,7 +117,7 @@ def _as_array(numbers: Sequence[Any]) -> Any:
     return arrays.astype(found, arrays.default_dtype()) if arrays.is_floating(found) else found
 
 
-def _read_lists(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
+def _read_lists(primitive: Any, operands: Sequence[Any], params: Params) -> Any:
     """The reading of an operation on nested lists: one on arrays, or on the tensors that are in them."""
     return bind(primitive, [_as_array(o) if type(o) in SEQUENCES else o for o in operands], params)
 
