@@ -31,6 +31,9 @@ from gradcli.primitives.node_name import NodeName
 from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_to
 
+# The versions of a few operands, or fewer, that nobody has changed: one for all nodes, as there are so many of them.
+UNCHANGED: Sequence[int | None] = (0,) * 4
+
 
 class PrimitiveNode(Node):
     """A recorded primitive, with the operands and the result that its rules need.
@@ -48,14 +51,14 @@ class PrimitiveNode(Node):
         params: Mapping[str, Any],
         data: Sequence[Any],
         edges: list[Edge | None],
-        versions: list[int | None],
+        versions: Sequence[int | None],
         result: Any,
         needs: Needs,
     ) -> None:
         saved = [*operands]
         for i in needs.shapes:
             saved[i] = SCALAR if type(data[i]) is float else shape_only(data[i])
-        if None in versions:
+        if versions is not UNCHANGED and None in versions:
             _keep_constants(saved, versions, needs)
         if needs.fixed:
             for i in needs.fixed:

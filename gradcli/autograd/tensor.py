@@ -10,7 +10,7 @@ from gradcli import arrays
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import grad_enabled, inference, leave_graph, recorded_now
 from gradcli.autograd.node import Edge, Node, recorders_now
-from gradcli.autograd.primitive_node import PrimitiveNode
+from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
@@ -34,6 +34,8 @@ _IN_PLACE_VIEWS = frozenset(
 
 # Of a node, in eighths of steps.
 _RECORD = 6
+# The bit behind those of as many operands.
+_MOST_UNCHANGED = 1 << len(UNCHANGED)
 
 
 class Tensor(TensorSurface):
@@ -50,21 +52,21 @@ class Tensor(TensorSurface):
         """Run on `.inner`, and record the operation where an operand requires grad."""
         data: list[Any] = []
         edges: list[Edge | None] = []
-        versions: list[int | None] = []
         wanted, bit = 0, 1
-        plain = primitive.elementwise
+        plain, unchanged = primitive.elementwise, True
         for item in operands:
             if isinstance(item, Tensor):
                 inner = item.inner
                 if type(inner) is not float:
                     plain = False
                 data.append(inner)
-                node, version = item.grad_fn, item.version
-                versions.append(version)
+                node = item.grad_fn
+                if item.version != 0:
+                    unchanged = False
                 if node is not None:
                     edges.append((node, item.output_nr))
                     wanted |= bit
-                elif item._leaf_requires_grad and (version is not None or _beside_normal(operands)):
+                elif item._leaf_requires_grad and (item.version is not None or _beside_normal(operands)):
                     edges.append((item, item.output_nr))
                     wanted |= bit
                 else:
@@ -72,11 +74,8 @@ class Tensor(TensorSurface):
             else:
                 data.append(item)
                 edges.append(None)
-                if type(item) is float:
-                    versions.append(0)
-                else:
-                    versions.append(None)
-                    plain = False
+                if type(item) is not float:
+                    plain = unchanged = False
             bit += bit
         result = on_floats(primitive, data, params) if plain else bind(primitive, data, params)
         if wanted and recorded_now():
@@ -88,6 +87,7 @@ class Tensor(TensorSurface):
                     budget.charge_steps(_RECORD)
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
+                versions = UNCHANGED if unchanged and bit <= _MOST_UNCHANGED else [*map(_version, operands)]
                 node = PrimitiveNode(primitive, operands, params, data, edges, versions, result, needs)
                 recorders = recorders_now()
                 if recorders:
@@ -364,6 +364,13 @@ class Tensor(TensorSurface):
 
     def __ipow__(self, other: Any) -> Tensor:
         return self._in_place(powers.power, other)
+
+
+def _version(operand: Any) -> int | None:
+    """How often the numbers of an operand were changed; None where nobody counts."""
+    if isinstance(operand, Tensor):
+        return operand.version
+    return 0 if type(operand) is float else None
 
 
 def _beside_normal(operands: Sequence[Any]) -> bool:
