@@ -36,12 +36,14 @@ Watcher = Callable[[Iteration], object]
 
 def as_json(result: Any) -> Any:
     """A result as the object that JSON has for it, its fields in their order, and without those that are None, since
-    nobody asked for them, unless they may be null; arrays as nested lists."""
+    nobody asked for them, unless they may be null; arrays and tuples as nested lists, but for those that say otherwise."""
     if type(result) in _PLAIN:
         return result
     if is_dataclass(result):
         named = ((field.name, getattr(result, field.name), field.metadata) for field in fields(result))
         return {n: as_json(value) for n, value, told in named if value is not None or _NULL in told}
+    if hasattr(result, "as_json"):
+        return result.as_json()
     if isinstance(result, Mapping):
         return {name: as_json(value) for name, value in result.items()}
     if isinstance(result, Sequence) and not isinstance(result, str):

@@ -18,10 +18,10 @@ class Curvatures(NamedTuple):
     parameter: Any
 
 
-def curvatures(blocks: Sequence[tuple[Any, Any]], axes: Any, radius: Any) -> Curvatures:
-    """Those of g fits, whose n rows come in blocks, each with the model's derivatives over the standard deviations of the
-    rows: the first as `[g, n, p]`, those of order 2 by `pairs` as `[g, n, k]`; the `axes` of the parameters' information,
-    and the `radius` `[g]` of the confidence region in the space of the rows, s sqrt(p F).
+def curvatures(blocks: Sequence[Any], axes: Any, radius: Any) -> Curvatures:
+    """Those of g fits, whose n rows come in blocks of the model's derivatives over the standard deviations of the rows,
+    `[g, n, p + k]`: the p first ones, and behind them those of order 2 by `pairs`; the `axes` of the parameters'
+    information, and the `radius` `[g]` of the confidence region in the space of the rows, s sqrt(p F).
 
     Directions that the rows do not determine are left out. Source: D. M. Bates and D. G. Watts, Relative curvature
     measures of nonlinearity, J. R. Statist. Soc. B 42 (1980) 1, (2.14) and (2.15).
@@ -32,9 +32,10 @@ def curvatures(blocks: Sequence[tuple[Any, Any]], axes: Any, radius: Any) -> Cur
     twice = np.where(first == other, 0.5, 1.0)[:, None]
     left, right = axes[:, first], axes[:, other]
     change = twice * (left[:, :, first] * right[:, :, other] + right[:, :, first] * left[:, :, other])
-    tangential = axes.mT @ sum(jacobian.mT @ second for jacobian, second in blocks) @ change
-    back = axes @ tangential
-    normal = sum(_squares(change.mT @ second.mT - back.mT @ jacobian.mT, p) for jacobian, second in blocks)
+    tangential = axes.mT @ sum(block[..., :p].mT @ block[..., p:] for block in blocks) @ change
+    # What is left of them beyond the tangent plane.
+    beyond = np.concatenate([-axes @ tangential, change], axis=1).mT
+    normal = sum(_squares(beyond @ block.mT, p) for block in blocks)
     scale = radius / np.sqrt(p * (p + 2.0))
     return Curvatures(scale * np.sqrt(normal), scale * np.sqrt(_squares(tangential.mT, p)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +18,7 @@ from gradcli.models.results import MAY_BE_NULL
 _BENT = 0.3
 
 
-@dataclass(frozen=True)
-class ParameterEstimate:
+class ParameterEstimate(NamedTuple):
     """Of a parameter: its value, standard error, their ratio, and the confidence interval. What is `fixed` has an error of
     0, what the data do not determine an infinite one, and what is at a bound has none: that and its interval are nan."""
 
@@ -29,6 +28,9 @@ class ParameterEstimate:
     low: float
     high: float
     fixed: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return self._asdict()
 
 
 @dataclass(frozen=True)
@@ -187,11 +189,12 @@ class _Told:
             width = np.where(fixed, 0.0, errors * self._found.quantile[:, None])
             low, high = (points - width, points + width) if self._intervals is None else self._intervals
             numbers = np.stack([points, errors, points / errors, low, high])
+        # There may be many of them.
+        estimate = partial(tuple.__new__, ParameterEstimate)
         columns = [
-            map(ParameterEstimate, *numbers[:, :, place].tolist(), repeat(is_fixed))
-            for place, is_fixed in enumerate(fixed)
+            map(estimate, zip(*numbers[:, :, place].tolist(), repeat(is_fixed))) for place, is_fixed in enumerate(fixed)
         ]
-        return [dict(zip(self._names, row)) for row in zip(*columns)]
+        return [*map(dict, map(zip, repeat(self._names), zip(*columns)))]
 
     def others(self, i: int) -> dict[str, Any]:
         """All that is said of one of them beside its estimates."""

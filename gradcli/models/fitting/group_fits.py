@@ -13,7 +13,7 @@ from gradcli.models.fitting.descent import descend
 from gradcli.models.fitting.estimation import MUCH, REACH, WAYS, SearchOptions, plainest
 from gradcli.models.fitting.inference import Rows, Statistics, statistics
 from gradcli.models.fitting.linear_parameters import linear_parameters, projected_parameters
-from gradcli.models.fitting.packed_hessians import unpacked
+from gradcli.models.fitting.packed_hessians import pairs
 from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.stacked_problems import Stacked
 from gradcli.models.fitting.start_values import fewer_rows, hypercube
@@ -22,7 +22,7 @@ from gradcli.models.results import Watcher
 # A relative offset from which so many steps of Newton's method, whose error is squared by each, come to full precision,
 # and that at which they have.
 _NEAR, _STEPS, _DONE = 1e-4, 2, 1e-10
-# What is left of a diagonal of 1 and smaller than this is rounding alone.
+# What is left of a diagonal and a smaller share of it than this is rounding alone.
 _SINGULAR = 1e-15
 # Of points in the order of their costs those from which a group is searched: near to each other and far.
 _RANKS = (0, 1, 2, 4, 8, 16, 32)
@@ -81,10 +81,34 @@ def _starts(stacked: Stacked, plan: GroupSearch) -> Any:
 
 def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = None) -> GroupFits:
     """Fit every group; `watch` is told of each iteration."""
+    p = stacked.low.size
+    dof = stacked.real.sum(axis=1) - p + int(np.isfinite(stacked.priors[1]).sum())
+    searched = _searched(stacked, plan, dof, watch)
+    points, steps, here = _polished(stacked, searched.points, dof)
+    rows = _rows_at(stacked, points, here)
+    found = statistics(rows, stacked.known)
+    minimum = searched.agreed & _is_minimum(stacked, points, here, rows, found) & _newton(here).is_definite
+    if searched.starts == 1 and len(plan.linear) < p and stacked.known.family == "gaussian":
+        # A better one is looked for from other starts.
+        minimum &= found.r2 >= 1 - MUCH
+    taken = searched.iterations + steps, searched.evaluations + steps + 1
+    return GroupFits(points, minimum, searched.starts, *taken, rows._replace(second=None), found)
+
+
+class _Searched(NamedTuple):
+    """Of g groups the points `[g, p]` at which searches from so many starts ended best, whether all these `agreed`, and
+    what they took together."""
+
+    points: Any
+    agreed: Any
+    starts: int
+    iterations: Any
+    evaluations: Any
+
+
+def _searched(stacked: Stacked, plan: GroupSearch, dof: Any, watch: Watcher | None) -> _Searched:
     starts = _starts(stacked, plan)
     g, m, p = starts.shape
-    every = np.arange(g)
-    dof = stacked.real.sum(axis=1) - p + int(np.isfinite(stacked.priors[1]).sum())
     ended = descend(
         lambda points, which: stacked.linearised(points, which // m),
         starts.reshape(-1, p),
@@ -96,57 +120,33 @@ def fit_stacked(stacked: Stacked, plan: GroupSearch, watch: Watcher | None = Non
         enough=_NEAR,
         watch=watch,
     )
-    ends = np.where(np.isfinite(ended.costs), ended.costs, np.inf).reshape(g, m)
-    lowest = ends.min(axis=1, keepdims=True)
+    costs = np.where(np.isfinite(ended.costs), ended.costs, np.inf).reshape(g, m)
     with np.errstate(all="ignore"):
-        size = np.sqrt(((stacked.response / stacked.sigma) ** 2).sum(axis=1))
-    agreed = of_one_minimum(ends, lowest, size[:, None]).all(axis=1)
+        weighted = stacked.response / stacked.sigma
+        size = np.sqrt(np.vecdot(weighted, weighted))
+    agreed = of_one_minimum(costs, costs.min(axis=1, keepdims=True), size[:, None]).all(axis=1)
     points = ended.points.reshape(g, m, p)
     best = [plainest(own, plan.linear) for own in points] if m > 1 else np.zeros(g, int)
-    points = points[every, best]
-    points, steps, here = _polished(stacked, points, dof)
-    value, first = here.value, here.first
-    priors = None
-    if np.isfinite(stacked.priors[1]).any():
-        priors = stacked.prior_residuals(points), np.tile(stacked.priors[1], (g, 1))
-    deviations = np.where(stacked.real, stacked.sigma, 1.0)
-    rows = Rows(value, stacked.response, deviations, stacked.real, first, here.second, priors)
-    found = statistics(rows, stacked.known)
-    inside = np.linalg.norm((found.information.axes.mT @ here.pull[:, :, None])[:, :, 0], axis=1)
-    with np.errstate(all="ignore"):
-        weight = 1 / stacked.sigma
-        rest = np.sqrt(2 * here.cost)
-        size = _root_mean_squares(value, weight, found.n)
-        largest = largest_offset(_root_mean_squares(terms(value, first, points), weight, found.n), rest, dof)
-        minimum = relative_offset(inside, rest, p, dof) <= largest
-        effects = np.stack([_root_mean_squares(first[:, :, i], weight, found.n) for i in range(p)], axis=-1)
-        lost = ~(effects * np.maximum(np.abs(points), 1) > ROUNDING * size[:, None]) & np.isinf(stacked.priors[1])
-    minimum &= agreed & ~lost.any(axis=1) & np.isfinite(found.information.condition) & _newton(here).is_definite
-    if m == 1 and len(plan.linear) < p and stacked.known.family == "gaussian":
-        # A better one is looked for from other starts.
-        minimum &= found.r2 >= 1 - MUCH
-    minimum &= ((points > stacked.low) & (points < stacked.high)).all(axis=1)
     iterations, evaluations = ended.iterations.reshape(g, m).sum(axis=1), ended.evaluations.reshape(g, m).sum(axis=1)
-    taken = iterations + steps, evaluations + steps + 1
-    return GroupFits(points, minimum, m, *taken, rows._replace(second=None), found)
-
-
-def _root_mean_squares(values: Any, weight: Any, count: Any) -> Any:
-    """Of the rows `[g, m]` of groups that have so many; rows that are not there have the weight 0."""
-    weighted = np.where(weight > 0, values * weight, 0.0)
-    return np.sqrt(np.vecdot(weighted, weighted) / count)
+    return _Searched(points[np.arange(g), best], agreed, m, iterations, evaluations)
 
 
 class _Here(NamedTuple):
-    """At a point of each of g groups the values `[g, m]` and derivatives of the rows, and the cost `[g]`, its gradient
-    `[g, p]` and its Hessian `[g, p, p]`."""
+    """At a point of each of g groups the values `[g, m]` and derivatives of the rows, `[g, m]` each, first those by the p
+    parameters and then those by pairs of them, the cost `[g]`, its gradient `[p, g]` and its Hessian `[p, p, g]`."""
 
     value: Any
-    first: Any
-    second: Any
+    derivatives: Sequence[Any]
     cost: Any
     pull: Any
     hessian: Any
+
+    def put(self, which: Any, others: _Here) -> None:
+        """Put others in the places of some of the groups."""
+        self.value[which], self.cost[which] = others.value, others.cost
+        self.pull[:, which], self.hessian[:, :, which] = others.pull, others.hessian
+        for own, other in zip(self.derivatives, others.derivatives):
+            own[which] = other
 
 
 class _Newton(NamedTuple):
@@ -163,8 +163,7 @@ def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, _Here]
     what is known there."""
     g, p = points.shape
     points, steps, left = points.copy(), np.zeros(g, int), np.arange(g)
-    some, here = stacked, _at(stacked, points)
-    there = here
+    here = there = _at(stacked, points)
     for _ in range(_STEPS):
         newton = _newton(there)
         with np.errstate(all="ignore"):
@@ -175,33 +174,72 @@ def _polished(stacked: Stacked, points: Any, dof: Any) -> tuple[Any, Any, _Here]
             break
         points[left] = np.clip(points[left] - newton.step[:, go].T, stacked.low, stacked.high)
         steps[left] += 1
-        some = stacked.chosen(left)
-        there = _at(some, points[left])
-        for whole, part in zip(here, there):
-            whole[left] = part
+        there = _at(stacked if len(left) == g else stacked.chosen(left), points[left])
+        if len(left) == g:
+            here = there
+        else:
+            here.put(left, there)
     return points, steps, here
 
 
 def _at(stacked: Stacked, points: Any) -> _Here:
-    value, first, second = stacked.second_of(points)
+    value, derivatives = stacked.second_of(points)
     cost, prior = stacked.cost(value), stacked.prior_residuals(points)
-    p = first.shape[-1]
+    g, p = points.shape
+    first, second = derivatives[:p], derivatives[p:]
     with np.errstate(all="ignore"):
-        pull = np.vecdot(cost.first[:, None], first.mT) + prior / stacked.priors[1]
-        hessian = first.mT @ (cost.second[:, :, None] * first)
-        hessian += unpacked(np.vecdot(cost.first[:, None], second.mT), p)
-        hessian[:, range(p), range(p)] += stacked.priors[1] ** -2.0
-        return _Here(value, first, second, cost.value.sum(axis=1) + np.vecdot(prior, prior) / 2, pull, hessian)
+        pull = np.stack([np.vecdot(cost.first, column) for column in first])
+        hessian = np.empty((p, p, g))
+        weighted = [cost.second * column for column in first]
+        for i, j, bent in zip(*pairs(p), second):
+            hessian[i, j] = hessian[j, i] = np.vecdot(weighted[i], first[j]) + np.vecdot(cost.first, bent)
+        pull += (prior / stacked.priors[1]).T
+        hessian[range(p), range(p)] += stacked.priors[1][:, None] ** -2.0
+        return _Here(value, derivatives, cost.value.sum(axis=1) + np.vecdot(prior, prior) / 2, pull, hessian)
 
 
 def _newton(here: _Here) -> _Newton:
-    """In units in which the diagonal of the Hessian is 1."""
-    hessian = small_matrices.aside(here.hessian)
     with np.errstate(all="ignore"):
-        lengths = np.sqrt(np.einsum("iig->ig", hessian))
-        root = small_matrices.cholesky(hessian / lengths[:, None] / lengths)
+        root = small_matrices.cholesky(here.hessian)
         inverse = small_matrices.inverse(root)
-        inside = small_matrices.product(inverse.swapaxes(0, 1), here.pull.T / lengths)
-        step = small_matrices.product(inverse, inside) / lengths
-        is_definite = (np.einsum("iig->ig", root) ** 2 > _SINGULAR).all(axis=0) & np.isfinite(step).all(axis=0)
+        inside = small_matrices.product(inverse.swapaxes(0, 1), here.pull)
+        step = small_matrices.product(inverse, inside)
+        shares = np.einsum("iig->ig", root) ** 2 / np.einsum("iig->ig", here.hessian)
+        is_definite = (shares > _SINGULAR).all(axis=0) & np.isfinite(step).all(axis=0)
     return _Newton(step, inside, is_definite)
+
+
+def _rows_at(stacked: Stacked, points: Any, here: _Here) -> Rows:
+    p = points.shape[-1]
+    derivatives = np.stack(here.derivatives).transpose(1, 2, 0)
+    priors = None
+    if np.isfinite(stacked.priors[1]).any():
+        priors = stacked.prior_residuals(points), np.tile(stacked.priors[1], (len(points), 1))
+    deviations = np.where(stacked.real, stacked.sigma, 1.0)
+    first, second = derivatives[..., :p], derivatives[..., p:]
+    return Rows(here.value, stacked.response, deviations, stacked.real, first, second, priors)
+
+
+def _is_minimum(stacked: Stacked, points: Any, here: _Here, rows: Rows, found: Statistics) -> Any:
+    """At which points `[g]` the offset is that of a minimum, apart from rounding, and all parameters are determined and
+    between their bounds."""
+    p = points.shape[-1]
+    inside = np.sqrt(np.einsum("gji,jg->gi", found.information.axes, here.pull) ** 2 @ np.ones(p))
+    with np.errstate(all="ignore"):
+        weight = 1 / stacked.sigma
+        rest = np.sqrt(2 * here.cost)
+        size = _root_mean_squares(here.value, weight, found.n)
+        largest = largest_offset(
+            _root_mean_squares(terms(here.value, rows.first, points), weight, found.n), rest, found.dof
+        )
+        minimum = relative_offset(inside, rest, p, found.dof) <= largest
+        effects = np.stack([_root_mean_squares(column, weight, found.n) for column in here.derivatives[:p]], axis=-1)
+        lost = ~(effects * np.maximum(np.abs(points), 1) > ROUNDING * size[:, None]) & np.isinf(stacked.priors[1])
+    minimum &= ~lost.any(axis=1) & found.information.is_determined
+    return minimum & ((points > stacked.low) & (points < stacked.high)).all(axis=1)
+
+
+def _root_mean_squares(values: Any, weight: Any, count: Any) -> Any:
+    """Of the rows `[g, m]` of groups that have so many; rows that are not there have the weight 0."""
+    weighted = np.where(weight > 0, values * weight, 0.0)
+    return np.sqrt(np.vecdot(weighted, weighted) / count)

@@ -92,7 +92,13 @@ class _Part:
 
     @cached_property
     def weighted(self) -> Any:
-        return self.first * self.weight[:, :, None]
+        """The first derivatives times the weights, and behind them those of order 2 where these are known."""
+        parts = [self.first] if self.second is None else [self.first, self.second]
+        columns = [column for part in parts for column in part.transpose(2, 0, 1)]
+        found = np.empty((len(columns), *self.weight.shape))
+        for column, own in zip(columns, found):
+            np.multiply(column, self.weight, out=own)
+        return found.transpose(1, 2, 0)
 
 
 class Statistics(NamedTuple):
@@ -117,10 +123,9 @@ class Statistics(NamedTuple):
     def chosen(self, index: int) -> Statistics:
         """Those of one fit alone."""
         one = slice(index, index + 1)
-        information = Information(*(part[one] for part in self.information))
         curvature = None if self.curvature is None else Curvatures(*(part[one] for part in self.curvature))
         rest = {name: getattr(self, name)[one] for name in self._fields if name not in ("information", "curvature")}
-        return Statistics(information=information, curvature=curvature, **rest)
+        return Statistics(information=self.information.chosen(one), curvature=curvature, **rest)
 
 
 def statistics(rows: Rows, known: Assumptions) -> Statistics:
@@ -142,8 +147,7 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         count = p + known.is_scaled
         curvature = None
         if known.is_least_squares and rows.second is not None:
-            blocks = ((part.weighted, part.second * part.weight[:, :, None]) for part in parts)
-            curvature = curvatures([*blocks], found.axes, _radius(known, p, dof, variance))
+            curvature = curvatures([part.weighted for part in parts], found.axes, _radius(known, p, dof, variance))
         return Statistics(
             n,
             dof,
@@ -167,7 +171,7 @@ def _covariances(rows: Rows, parts: Sequence[_Part], known: Assumptions, varianc
     # What was known before is as a row for each parameter.
     before = [] if rows.priors is None else [np.eye(p) / rows.priors[1][:, None, :]]
     if known.is_least_squares:
-        found = information(_factor([*(factor_of_rows(part.weighted) for part in parts), *before]), n)
+        found = information(_factor([*(factor_of_rows(part.weighted[..., :p]) for part in parts), *before]), n)
         return found, found.covariance * (1.0 if known.absolute else variance[:, None, None])
     observed, slopes = np.zeros((g, p, p)), []
     for part in parts:

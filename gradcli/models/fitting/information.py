@@ -6,27 +6,43 @@ Arrays here have a leading axis of fits, so that many small ones take as few cal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from gradcli.models.fitting import small_matrices
+
 # Directions in which scaled columns are shorter than this, beside the longest, are rounding alone.
 NOTHING = 1e-13
+# An inverse of a matrix with columns of length 1 that is shorter than this is as exact as one from singular values.
+_LONG = 1e8
 
 
-class Information(NamedTuple):
-    """Of g fits with p parameters each.
+class Information:
+    """Of g fits with p parameters each, whose scaled Jacobians have the triangular factors `scaled` `[g, p, p]`.
 
     `axes` `[g, p, p]` are the parameters' changes, as columns, that change the rows by orthogonal vectors of length 1:
-    those that are not determined have length 0. `covariance` `[g, p, p]` is the inverse of the information: infinite on the diagonal for parameters that are not
-    determined, and nan between these and others. `condition` `[g]` is that of the matrix whose columns have length 1,
-    and `null[i]` the combinations of parameters that fit i leaves open, `[k, p]`, k of 0 and more.
+    those that are not determined have length 0. `covariance` `[g, p, p]` is the inverse of the information: infinite on the
+    diagonal for parameters that are not determined, and nan between these and others. `null[i]` are the combinations of
+    parameters that fit i leaves open, `[k, p]`, k of 0 and more, and `is_determined` `[g]` says where there is none.
     """
 
-    axes: Any
-    covariance: Any
-    condition: Any
-    null: Sequence[Any]
+    def __init__(self, scaled: Any, axes: Any, covariance: Any, null: Sequence[Any], is_determined: Any) -> None:
+        self._scaled = scaled
+        self.axes, self.covariance, self.null, self.is_determined = axes, covariance, null, is_determined
+
+    @cached_property
+    def condition(self) -> Any:
+        """That `[g]` of the matrix whose columns have length 1."""
+        lengths = np.linalg.svd(self._scaled, compute_uv=False)
+        with np.errstate(divide="ignore"):
+            return lengths[:, 0] / np.where(self.is_determined, lengths[:, -1], 0.0)
+
+    def chosen(self, fits: slice) -> Information:
+        """That of some of the fits."""
+        parts = self._scaled, self.axes, self.covariance, self.null, self.is_determined
+        return Information(*(part[fits] for part in parts))
 
 
 def factor_of_rows(jacobian: Any) -> Any:
@@ -38,29 +54,46 @@ def factor_of_rows(jacobian: Any) -> Any:
 
 
 def factor_of_matrix(information: Any) -> Any:
-    """A matrix R for each of `[g, p, p]`, positive semidefinite, so that this is Rᵀ R; parts where it is not are 0."""
+    """The triangular factor R for each of `[g, p, p]`, positive semidefinite, so that this is Rᵀ R; parts where it is not
+    are 0."""
     scales = _scales(np.sqrt(np.maximum(np.einsum("gii->gi", information), 0.0)))
     values, vectors = np.linalg.eigh(information / (scales[:, :, None] * scales[:, None, :]))
     roots = np.sqrt(np.maximum(values, 0.0))
-    return roots[:, :, None] * np.swapaxes(vectors, 1, 2) * scales[:, None, :]
+    return factor_of_rows(roots[:, :, None] * np.swapaxes(vectors, 1, 2) * scales[:, None, :])
 
 
 def information(factor: Any, rows: int) -> Information:
-    """That of fits with the information Rᵀ R, for R as `[g, p, p]`, found from so many rows."""
+    """That of fits with the information Rᵀ R, for upper triangular R as `[g, p, p]`, found from so many rows."""
     scales = _scales(np.linalg.norm(factor, axis=1))
-    _, lengths, directions = np.linalg.svd(factor / scales[:, None, :])
-    nothing = lengths <= max(NOTHING, rows**0.5 * np.finfo(float).eps) * lengths[:, :1]
-    with np.errstate(divide="ignore"):
-        condition = lengths[:, 0] / np.where(nothing[:, -1], 0.0, lengths[:, -1])
-    weighted = directions / np.where(nothing, np.inf, lengths)[:, :, None] / scales[:, None, :]
-    axes = np.swapaxes(weighted, 1, 2)
-    covariance = axes @ weighted
+    scaled = factor / scales[:, None, :]
+    found = small_matrices.inverse(small_matrices.aside(scaled))
+    axes = np.ascontiguousarray(found.transpose(2, 0, 1)) / scales[:, :, None]
     null = [np.zeros((0, factor.shape[-1]))] * len(factor)
-    for i in np.flatnonzero(nothing.any(axis=1)).tolist():
-        across = directions[i][nothing[i]]
-        null[i] = np.where(np.abs(across) > _SHARE, across / scales[i], 0.0)
-        _open(covariance[i], null[i].any(axis=0))
-    return Information(axes, covariance, condition, null)
+    is_determined = np.ones(len(factor), "bool")
+    # Columns have length 1: an inverse of such a length leaves no doubt that all is determined.
+    with np.errstate(all="ignore"):
+        left = np.flatnonzero(~(small_matrices.squares(found).sum(0) < _LONG**2))
+    if not len(left):
+        return Information(scaled, axes, axes @ axes.mT, null, is_determined)
+    axes[left], open_ones = _axes_and_null(scaled[left], scales[left], rows)
+    covariance = axes @ axes.mT
+    for i, across in zip(left.tolist(), open_ones):
+        if len(across):
+            null[i], is_determined[i] = across, False
+            _open(covariance[i], across.any(axis=0))
+    return Information(scaled, axes, covariance, null, is_determined)
+
+
+def _axes_and_null(scaled: Any, scales: Any, rows: int) -> tuple[Any, list[Any]]:
+    """The axes, and the combinations that are left open, by singular values."""
+    _, lengths, directions = np.linalg.svd(scaled)
+    nothing = lengths <= max(NOTHING, rows**0.5 * np.finfo(float).eps) * lengths[:, :1]
+    weighted = directions / np.where(nothing, np.inf, lengths)[:, :, None] / scales[:, None, :]
+    open_ones = [
+        np.where(np.abs(across) > _SHARE, across / own, 0.0)
+        for across, own in zip((every[none] for every, none in zip(directions, nothing)), scales)
+    ]
+    return weighted.mT, open_ones
 
 
 # A parameter with less than this of a direction does not take part in it.

@@ -74,7 +74,7 @@ def linearised_at_once(problem: Problem, points: Any) -> Linearised:
         prior = problem.prior_residuals(points)
         known = _known(problem, prior)
 
-        def weighted(rows: slice) -> tuple[Any, Any]:
+        def weighted(rows: slice) -> tuple[Any, list[Any]]:
             return _weighted(problem, rows, value[:, rows], [d[:, rows] for d in derivatives])
 
         cost, factor = _of_blocks(weighted, known, problem.count)
@@ -91,12 +91,11 @@ def projected_costs(problem: Problem, points: Any, linear: Sequence[int]) -> Any
     with np.errstate(all="ignore"):
         value, derivatives = problem.columns_of(points)
         prior = problem.prior_residuals(points)
-        cost, block = _weighted(problem, slice(0, problem.count), value, [derivatives[i] for i in linear])
+        cost, columns = _weighted(problem, slice(0, problem.count), value, [derivatives[i] for i in linear])
         cost = cost + np.vecdot(prior, prior) / 2
         if not len(linear):
             return cost
-        block = np.concatenate([block, _known(problem, prior)[:, [*linear, -1]]], axis=-1)
-        products = small_matrices.aside(block @ block.mT)
+        products = _products(columns, _known(problem, prior)[:, [*linear, -1]])
         whole = np.einsum("iig->ig", products).copy()
         for i in range(len(linear)):
             # What is left of a column that depends on those before it is rounding.
@@ -105,18 +104,17 @@ def projected_costs(problem: Problem, points: Any, linear: Sequence[int]) -> Any
         return np.where(np.isfinite(cost), cost - (whole[-1] - np.maximum(products[-1, -1], 0)) / 2, np.inf)
 
 
-def _of_blocks(weighted: Callable[[slice], tuple[Any, Any]], known: Any, count: int) -> tuple[Any, Any]:
+def _of_blocks(weighted: Callable[[slice], tuple[Any, list[Any]]], known: Any, count: int) -> tuple[Any, Any]:
     """The sum of the costs of all rows, and their factor; `weighted` gives both for some rows, and `known` are more."""
     if count <= _WEIGHTED:
-        cost, block = weighted(slice(0, count))
-        block = np.concatenate([block, known], axis=-1) if known.shape[-1] else block
-        return cost, triangular(block) if len(block) == 1 else _of_products(block)
+        cost, columns = weighted(slice(0, count))
+        return cost, _factorised(columns, known) if len(known) == 1 else _of_products(columns, known)
     found: dict[int, tuple[Any, Any]] = {}
 
     def by(reduced: Callable[[Any], Any]) -> list[Any]:
         def compute(start: int, stop: int) -> bool:
-            cost, block = weighted(slice(start, stop))
-            found[start] = cost, reduced(block)
+            cost, columns = weighted(slice(start, stop))
+            found[start] = cost, reduced(np.stack(columns, axis=-2))
             return True
 
         over_blocks(compute, count, _WEIGHTED, cores())
@@ -146,41 +144,55 @@ def _cholesky(products: Any) -> Any:
         return None
 
 
-def _of_products(columns: Any) -> Any:
-    """The triangular factors `[g, k, k]` of many matrices that have k columns, `[g, k, n]`, from their scalar products where
-    these are good for that."""
-    products = small_matrices.aside(columns @ columns.mT)
-    lengths = np.sqrt(np.einsum("iig->ig", products))
-    found = small_matrices.cholesky(products / lengths[:, None] / lengths)
+def _factorised(columns: Sequence[Any], known: Any) -> Any:
+    """The triangular factors `[g, k, k]` of matrices with k columns, `[g, n]` each, and of more rows `[g, k, m]`."""
+    block = np.stack(columns, axis=-2)
+    return triangular(np.concatenate([block, known], axis=-1) if known.shape[-1] else block)
+
+
+def _of_products(columns: Sequence[Any], known: Any) -> Any:
+    """As `_factorised`, of many matrices, from the scalar products of the columns where these are good for that."""
+    products = _products(columns, known)
+    found = small_matrices.cholesky(products)
     # The residuals may be nothing but what the derivatives explain.
     found[-1, -1] = np.where(np.isnan(found[-1, -1]) & np.isfinite(found[0, -1]), 0, found[-1, -1])
-    is_good = np.einsum("iig->ig", found)[:-1].prod(0) ** 2 > _DETERMINED
-    factors = (found * lengths).transpose(2, 0, 1)
+    shares = np.einsum("iig->ig", found)[:-1] ** 2 / np.einsum("iig->ig", products)[:-1]
+    is_good = shares.prod(0) > _DETERMINED
+    factors = found.transpose(2, 0, 1)
     if not is_good.all():
-        factors[~is_good] = triangular(columns[~is_good])
+        factors[~is_good] = _factorised([column[~is_good] for column in columns], known[~is_good])
     return factors
 
 
-def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[Any]) -> tuple[Any, Any]:
-    """The cost of some rows `[g]`, and their derivatives and residuals, weighted, `[g, p + 1, n]`."""
+def _products(columns: Sequence[Any], known: Any) -> Any:
+    """The scalar products `[k, k, g]` of the columns of many matrices, as `_factorised` has them."""
+    found = np.empty((len(columns), len(columns), len(known)))
+    for i, column in enumerate(columns):
+        for j in range(i + 1):
+            found[i, j] = found[j, i] = np.vecdot(column, columns[j])
+    return found + small_matrices.aside(known @ known.mT) if known.shape[-1] else found
+
+
+def _weighted(problem: Problem, rows: slice, value: Any, derivatives: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The cost of some rows `[g]`, and the columns of their derivatives and residuals, weighted, `[g, n]` each."""
     some = problem if value.shape[1] == problem.count else problem.with_rows(rows)
     off = value - some.response
-    # Each column is in one piece.
-    stacked = np.empty((len(derivatives) + 1, *value.shape)).swapaxes(0, 1)
     if problem.known.is_least_squares:
         root = 1 / some.sigma
-        stacked[:, -1] = off * root
-        cost = (stacked[:, -1] * stacked[:, -1]).sum(-1) / 2
+        columns = [*derivatives, off]
+        if np.ndim(root) or root != 1:
+            columns = [column * root for column in columns]
+        cost = np.vecdot(columns[-1], columns[-1]) / 2
     else:
         costs = some.cost(value)
         root = np.sqrt(weights(some, value, costs))
-        stacked[:, -1] = np.copysign(np.sqrt(np.maximum(costs.first * off, 0)), off)
+        columns = [*(derivative * root for derivative in derivatives)]
+        columns.append(np.copysign(np.sqrt(np.maximum(costs.first * off, 0)), off))
         cost = costs.value.sum(-1)
-    for i, derivative in enumerate(derivatives):
-        np.multiply(derivative, root, out=stacked[:, i])
-    if not np.isfinite(cost).all():
-        stacked[~np.isfinite(cost)] = 0
-    return cost, stacked
+    finite = np.isfinite(cost)
+    if not finite.all():
+        columns = [np.where(finite[:, None], column, 0) for column in columns]
+    return cost, columns
 
 
 def _known(problem: Problem, prior: Any) -> Any:

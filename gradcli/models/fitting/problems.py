@@ -143,7 +143,7 @@ class Problem:
             columns = {name: np.tile(column, g) for name, column in self.columns.items()}
             columns |= {name: np.repeat(points[:, i], n) for i, name in enumerate(self.parameters)}
             found = self._first.run(columns, self.fixed, rows=g * n)
-        return self._by_row(found, (g, n))
+        return self._by_row(found, (g, n), self.parameters)
 
     def second(self, point: Any) -> tuple[Any, Any, Any]:
         """As `rows`, and the second derivatives `[n, k]`, by each pair of parameters once, as `numpy.triu_indices` has
@@ -160,7 +160,7 @@ class Problem:
         found = self.results(point)
         for failed in found.failures:
             return in_row("at the start, ", self.places[failed.index], failed.error)
-        value, derivatives = self._by_row(found, (1, self.count))
+        value, derivatives = self._by_row(found, (1, self.count), self.parameters)
         bad = ~np.isfinite(value[0])
         for derivative in derivatives:
             bad |= ~np.isfinite(derivative[0])
@@ -188,9 +188,9 @@ class Problem:
         mean, u = self.priors
         return (points - mean) / u
 
-    def _by_row(self, found: RowResults, shape: tuple[int, int]) -> tuple[Any, list[Any]]:
+    def _by_row(self, found: RowResults, shape: tuple[int, int], keys: Sequence[str]) -> tuple[Any, list[Any]]:
         np = arrays.numpy_namespace()
-        derivatives = [_derivative(found, name) for name in self.parameters]
+        derivatives = [_derivative(found, key) for key in keys]
         nothing = np.zeros(shape) if any(d is None for d in derivatives) else None
         return self._values(found).reshape(shape), [nothing if d is None else d.reshape(shape) for d in derivatives]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ _ROWS, _GROUPS = 2**16, 2**10
 
 class Stacked(Problem):
     """The problems of g groups of a problem's rows, up to m rows in each: columns and responses are `[g, m]`, and `real`
-    `[g, m]` says which of the rows there are; of others `sigma` is infinite. A point of each group is `[g, p]`."""
+    `[g, m]` says which of the rows there are; of others `sigma` is infinite, which is one number only where there are
+    none. A point of each group is `[g, p]`."""
 
     real: Any
 
@@ -37,7 +38,8 @@ class Stacked(Problem):
         # No error names a row of theirs.
         del found.places
         found.real = real
-        found.sigma = np.where(real, found.sigma, np.inf)
+        if not real.all():
+            found.sigma = np.where(real, found.sigma, np.inf)
         return found
 
     @property
@@ -45,31 +47,30 @@ class Stacked(Problem):
         return int(self.real.shape[1])
 
     def chosen(self, which: Any) -> Stacked:
-        """Those of some of the groups."""
-        return self._part(which)
+        """Those of the groups at some places."""
+        return self._part(lambda of_rows: of_rows.take(which, axis=0))
 
     def with_rows(self, rows: Any) -> Stacked:
-        return self._part((slice(None), rows))
+        return self._part(lambda of_rows: of_rows[:, rows])
 
-    def _part(self, key: Any) -> Stacked:
+    def _part(self, taken: Callable[[Any], Any]) -> Stacked:
         found = Stacked.__new__(Stacked)
         found.__dict__.update(self.__dict__)
-        found.columns = {name: column[key] for name, column in self.columns.items()}
-        found.response, found.real, found.sigma = self.response[key], self.real[key], self.sigma[key]
+        found.columns = {name: taken(column) for name, column in self.columns.items()}
+        found.response, found.real = taken(self.response), taken(self.real)
+        found.sigma = taken(self.sigma) if np.ndim(self.sigma) else self.sigma
         return found
 
     def columns_of(self, points: Any) -> tuple[Any, list[Any]]:
-        return self._by_row(self._first.run(*self._inputs(points), rows=self.real.size), self.real.shape)
-
-    def second_of(self, points: Any) -> tuple[Any, Any, Any]:
-        """The values `[g, m]`, the derivatives `[g, m, p]`, and the second derivatives by pairs of parameters `[g, m, k]`."""
-        found = self._second.run(*self._inputs(points), rows=self.real.size)
-        keys = [key for key in self._second.keys if "," in key]
-        return (
-            self._values(found).reshape(self.real.shape),
-            self._by_group(found, self.parameters),
-            self._by_group(found, keys),
+        return self._by_row(
+            self._first.run(*self._inputs(points), rows=self.real.size), self.real.shape, self.parameters
         )
+
+    def second_of(self, points: Any) -> tuple[Any, list[Any]]:
+        """The values `[g, m]`, and the derivatives, `[g, m]` each: those by the parameters, and then those by pairs of
+        them."""
+        found = self._second.run(*self._inputs(points), rows=self.real.size)
+        return self._by_row(found, self.real.shape, self._second.keys)
 
     def cost(self, value: Any) -> Cost:
         cost = super().cost(value)
@@ -79,9 +80,6 @@ class Stacked(Problem):
         columns = {name: column.ravel() for name, column in self.columns.items()}
         columns |= {name: np.repeat(points[:, i], self.count) for i, name in enumerate(self.parameters)}
         return columns, self.fixed
-
-    def _by_group(self, found: Any, keys: Sequence[str]) -> Any:
-        return self.stacked(found, keys, self.real.size).T.reshape(len(keys), *self.real.shape).transpose(1, 2, 0)
 
     def linearised(self, points: Any, which: Any) -> Linearised:
         """That of the groups at the places `which` `[k]`, each at its point of `[k, p]`."""
