@@ -165,7 +165,7 @@ def test_a_derivative_written_by_hand_is_watched_too():
         ("f(t) = sinh(t); diff(f(x)/x, x, 4)", "0.0035", "diff", "of the derivative of order 4 about 2 are"),
         ("f(t) = sinh(t); diff(diff(f(x)/x, x), x)", "1e-5", "diff", "of the derivative of order 1 about 3 are"),
         ("f(t) = sinh(t); sum(hessian(sum(f(x)/x), x))", "[1, 1e-6]", "hessian", "of the derivative of order 2 one is"),
-        ("f(t) = sinh(t); diff(f(x)/x, x)", "1e-5", "diff", "of the derivative of order 1 by x about"),
+        ("f(t) = sinh(t); diff(f(x)/x, x)", "1e-5", "diff", "of the derivative by x about"),
     ],
 )
 def test_derivatives_inside_a_program_and_their_gradients_are_watched(run, program, x, operation, digits):
@@ -189,4 +189,45 @@ def test_derivatives_inside_a_program_and_their_gradients_are_watched(run, progr
 )
 def test_derivatives_inside_that_keep_their_digits_are_not_warned_of(run, program, x):
     outcome = run("eval", program, f"x={x}")
+    assert (outcome.status, outcome.err) == (0, "")
+
+
+# --- the value and the gradient
+
+
+@pytest.mark.parametrize(
+    ("program", "bindings", "lost"),
+    [
+        ("sqrt(x + 1) - sqrt(x)", "x=1e12", [("sqrt", {"value": 3}), ("sqrt", {"x": 3})]),
+        ("sqrt(x + 1) - sqrt(x)", "x=1e30", [("sqrt", {"value": 0})]),
+        ("(a - b)/ln(a/b)", "a=10 b=10.0000001", [("divide", {"value": 7}), ("divide", {"a": 0, "b": 0})]),
+        ("mean(x**2) - mean(x)**2", "x=[100000000,100000001,100000003]", [("mean", {"value": 0}), ("mean", {"x": 6})]),
+        ("s = 1.0; t = 1.0; for k in range(1, 90) { t = -t*x/k; s = s + t }", "x=20", [("divide", {"value": 0})]),
+        ("1e9 + (exp(x) - exp(x - y))", "x=1 y=1e-13", [("add", {"x": 2})]),
+    ],
+)
+def test_a_value_or_gradient_that_lost_half_of_its_digits_is_warned_of(run, program, bindings, lost):
+    warnings = run("eval", program, *bindings.split(), "--json").json["warnings"]
+    assert [(w["operation"], w["digits"]) for w in warnings] == lost
+    assert {w["code"] for w in warnings} == {"inaccurate"}
+
+
+@pytest.mark.parametrize(
+    ("program", "bindings"),
+    [
+        ("x - x", "x=0.1"),
+        ("2*x - x - x", "x=0.1"),
+        ("x - y", "x=1.0000000001 y=1"),
+        ("1 - cos(x)", "x=0"),
+        ("exp(x) - 1 + sqrt(y) - 2", "x=0 y=4"),
+        ("x**2 - 2", "x=1.4142135623730951"),
+        ("(1 - x)**2 + 100*(y - x**2)**2", "x=1 y=1"),
+        ("logit(x)", "x=0.5"),
+        ("sum(x)", "x=[1,-1,0.5]"),
+        ("u = 1 + x; log(u)*x/(u - 1)", "x=1e-11"),
+        ("diff(x**3, x)", "x=2"),
+    ],
+)
+def test_what_is_exact_or_as_good_as_its_inputs_is_not_warned_of(run, program, bindings):
+    outcome = run("eval", program, *bindings.split())
     assert (outcome.status, outcome.err) == (0, "")

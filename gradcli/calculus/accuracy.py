@@ -10,10 +10,12 @@ from typing import Any
 from gradcli import arrays
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
-from gradcli.primitives.arithmetic import absolute, subtract
+from gradcli.primitives.arithmetic import absolute, multiply, subtract
 
 # Half of the bits of a number.
 _HALF = {"float64": 2.0**-26, "float32": 2.0**-12}
+# So many times as much as an operation rounds off are its results in a shadow off, about.
+_EXAGGERATED = 8.0
 # So many deviations may be by chance between a derivative that is 0 and what is computed for it.
 _BY_CHANCE = 16.0
 
@@ -72,8 +74,23 @@ def digits_left(found: Mapping[str, Any], deviations: Mapping[str, Any], value: 
         scale = min(near, certain.mixed(key))
         lost = _lost(found[key], deviations[key], _BY_CHANCE * apart.near(key), scale, exact)
         if lost > _HALF[arrays.dtype_name(found[key])]:
-            left[key] = 0 if lost >= 1 else math.floor(-math.log10(lost))
+            left[key] = _digits(lost)
     return left
+
+
+def first_digits_left(number: Any, distance: Any, scale: float | None = None) -> int | None:
+    """About how many digits are right of a value, or a gradient, that is so far from its shadow; None where at least half
+    are. An element of a gradient that is 0 but for rounding is judged beside the largest, and `scale`, the size of what it
+    is the gradient of."""
+    apart = multiply(distance, 1.0 / _EXAGGERATED)
+    noise = 0.0 if scale is None else _BY_CHANCE * largest(apart)
+    beside = 0.0 if scale is None else max(scale, largest(number))
+    lost = _lost(number, apart, noise, beside, lambda: beside)
+    return None if lost <= _HALF[arrays.dtype_name(number)] else _digits(lost)
+
+
+def _digits(lost: float) -> int:
+    return 0 if lost >= 1 else math.floor(-math.log10(lost))
 
 
 def _is_near(number: Any, distance: Any) -> bool:
@@ -103,9 +120,16 @@ def loss_text(left: Mapping[str, int]) -> str:
     """What `digits_left` found, in words."""
     worst = min(left, key=lambda key: (left[key], -len(key)))
     leaves = worst.split(",")
-    which = f"of order {len(leaves)} by {leaves[0]}" if len({*leaves}) == 1 else f"by {worst}"
+    which = f"of order {len(leaves)} by {leaves[0]}" if len({*leaves}) == 1 < len(leaves) else f"by {worst}"
     others = f", of {len(left) - 1} other{'s' if len(left) > 2 else ''} less than half" if len(left) > 1 else ""
     return f"of the digits of the derivative {which} {_count(left[worst])} right{others}"
+
+
+def loss_of_value(left: int | None) -> str:
+    """That so many digits are right of a value, None of one that is no larger than its error, in words."""
+    if left is None:
+        return "the value is 0 as far as its digits tell"
+    return f"of the digits of the value {_count(left)} right"
 
 
 def loss_of_order(order: int, left: int) -> str:

@@ -7,15 +7,17 @@ reliable scientific computation", Mathematics and Computers in Simulation 35 (19
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.kinds.batch import Batched
-from gradcli.primitives.arithmetic import multiply, subtract
+from gradcli.primitives.arithmetic import divide, multiply, subtract
 from gradcli.primitives.bind import bind
 from gradcli.primitives.comparisons import equal, logical_and, where
+from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
 # The distance from 1 to the next number.
@@ -28,6 +30,8 @@ _FACTOR, _SUMMAND, _MODULUS = 6364136223846793005, 1442695040888963407, 2**64
 _FEWEST = 2**14
 # Those of an array with more elements are not kept.
 _MANY = 2**20
+# The bits of numbers that are no results of rounding but by a rare chance.
+_SHORT = 24
 # The squares of whole numbers times it, without their whole parts, are spread evenly and without a pattern.
 _GOLDEN = 0.6180339887498949
 # What it takes to find them, in eighths of steps.
@@ -48,6 +52,12 @@ class Roundings:
             return Batched(self.off(value.rows), value.nesting)
         return bind(multiply, (value, self._factors(value)), _NO_PARAMS)
 
+    def off_as_result(self, primitive: Primitive, result: Any, operands: Sequence[Any]) -> Any:
+        """The result of an operation as `off` has it, unless it is plainly exact."""
+        if type(result) is float and all(type(o) is float for o in operands) and _is_exact(primitive, result, operands):
+            return result
+        return self.off(result)
+
     def off_unless_exact(self, total: Any, a: Any, b: Any) -> Any:
         """The sum of `a` and `b` as `off` has it, unless it is exact: an exponent less 1 must stay a whole number."""
         if type(total) is float and type(a) is float and type(b) is float:
@@ -67,6 +77,28 @@ class Roundings:
         known = spread(max(_FEWEST, 2 ** size.bit_length()), dtype)
         first = int(start * (len(known) - size))
         return arrays.beside(known[first : first + size].reshape(shape), value)
+
+
+def _is_exact(primitive: Primitive, result: float, operands: Sequence[float]) -> bool:
+    """Whether the result of an operation on numbers is rounded off by nothing; of functions without a sure test it is so
+    where the operands and the result have few digits, as `sqrt(4)` and `exp(0)`."""
+    if not all(map(math.isfinite, (result, *operands))):
+        return False
+    if primitive is multiply:
+        return _is_product(result, *operands)
+    if primitive is divide:
+        return _is_product(operands[0], result, operands[1])
+    return all(map(is_short, (result, *operands)))
+
+
+def _is_product(product: float, a: float, b: float) -> bool:
+    (n, d), (n1, d1), (n2, d2) = (number.as_integer_ratio() for number in (product, a, b))
+    return n * d1 * d2 == n1 * n2 * d
+
+
+def is_short(number: Any) -> bool:
+    """Whether a number has so few digits that it is no result of rounding; tensors are not looked at."""
+    return type(number) is float and math.ldexp(math.frexp(number)[0], _SHORT).is_integer()
 
 
 @lru_cache(4)

@@ -136,7 +136,10 @@ class Jet(Operators):
         if roundings is not None and primitive in _SUMS:
             first = _rounded_sum(roundings, primitive, first, *primals)
             off = None
-        result = type(jets[0])([first if off is None else off(first)], order)
+        elif roundings is not None and not exact:
+            # The further coefficients of what is exact by itself are none the less rounded.
+            first = roundings.off_as_result(primitive, first, primals) if order == 0 else roundings.off(first)
+        result = type(jets[0])([first], order)
         result.roundings = roundings
         if order and not constant:
             rest = primitive.jet(primitive, result, *map(result.lift, operands), **params)

@@ -18,6 +18,7 @@ from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.primitives.bind import Kind, assume, constant
 from gradcli.primitives.comparisons import equal, isfinite
+from gradcli.run.felt_roundings import FeltRoundings
 
 if TYPE_CHECKING:
     from gradcli.kinds.taylor import Jet
@@ -60,12 +61,21 @@ class Watch:
         self.seen: dict[Span, tuple[str, list[Any]]] = {}
         # Where a series lost its digits first.
         self.lossy: Span | None = None
+        # How far roundings are felt, where that is looked at.
+        self.felt: FeltRoundings | None = None
+
+    @contextmanager
+    def roundings(self) -> Iterator[None]:
+        """Within the block, the program runs whose roundings the backward pass is to tell of."""
+        self.felt = FeltRoundings()
+        with self.felt.recording():
+            yield
 
     @contextmanager
     def derivatives(self, *, nonfinite: bool, inaccurate: bool) -> Iterator[None]:
         """Within the block, backward passes are watched for kinks, and where `nonfinite`, they and
         Taylor series for numbers that are not finite, or where `inaccurate` these for a loss of digits."""
-        with self._series(nonfinite, inaccurate), observing(self._see_node if nonfinite else self.see_kink):
+        with self._series(nonfinite, inaccurate), observing(self._see_node if nonfinite else self._see_plain):
             yield
 
     @contextmanager
@@ -81,6 +91,11 @@ class Watch:
             yield
         finally:
             taylor.observer.reset(token)
+
+    def _see_plain(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
+        self.see_kink(node, cotangents, pulled)
+        if self.felt is not None:
+            self.felt.see(node, cotangents)
 
     def _see_node(self, node: Node, cotangents: Sequence[Any], pulled: Sequence[Any]) -> None:
         self.see_kink(node, cotangents, pulled)

@@ -30,6 +30,7 @@ from gradcli.language.stable import Rewritten
 from gradcli.language.syntax.tree import Module
 from gradcli.language.values import plain
 from gradcli.run.diagnose import Warning, Watch, all_finite, unused_parts
+from gradcli.run.felt_roundings import FeltRoundings
 
 if TYPE_CHECKING:
     from gradcli.calculus.higher_orders import Function
@@ -122,7 +123,30 @@ def _result(request: EvaluationRequest) -> Result:
             result.warnings.append(watch.inaccurate(result.digits_left))
         elif seen is not None and seen.taken and result.finite:
             result.warnings += _losses_inside(request, seen)
+        if (seen is None or not seen.taken) and result.finite and watch.felt is not None:
+            result.warnings += _first_losses(request, watch.felt, result)
         return result
+
+
+def _first_losses(request: EvaluationRequest, felt: FeltRoundings, result: Result) -> Sequence[Warning]:
+    """The warnings that the value or the gradient lost more than half of its digits."""
+    if arrays.shape(result.value) or not felt.is_suspect(result.value, result.grad or {}, request.bindings):
+        return []
+    from gradcli.run.losses import first_losses
+
+    # What cannot be computed of numbers that are off was there the first time, and to know this is not worth an error.
+    with suppress(GradcliError, NotImplementedError), limits.attempt(), enable_grad():
+        return first_losses(request.program, felt, _again(request), request.bindings, request.wrt)
+    return []
+
+
+def _again(request: EvaluationRequest) -> Function:
+    """The value of the program with some of its inputs replaced."""
+
+    def run(given: Mapping[str, Any]) -> Any:
+        return _evaluate(request, {**request.bindings, **given}, None).value
+
+    return run
 
 
 def _derivatives_inside(program: Module) -> Inside | None:
@@ -139,14 +163,12 @@ def _derivatives_inside(program: Module) -> Inside | None:
 def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warning]:
     """The warning of a derivative that the program takes itself, or of the gradient of what it makes of it; `first`
     saw them without a shadow."""
-
-    def run(given: Mapping[str, Any]) -> Any:
-        return _evaluate(request, {**request.bindings, **given}, None).value
-
     seen = type(first)(request.program)
     try:
         with limits.attempt(), enable_grad():
-            seen.see_gradient(run, request.bindings, request.wrt if request.gradient else (), request.grad_output)
+            seen.see_gradient(
+                _again(request), request.bindings, request.wrt if request.gradient else (), request.grad_output
+            )
     except LimitError:
         return first.unknown() if seen.warning is None else [seen.warning]
     except (GradcliError, NotImplementedError):
@@ -225,7 +247,8 @@ def _numbers(result: Result) -> list[Any]:
 def _run(request: EvaluationRequest, watch: Watch, observe: Any, *, inaccurate: bool = False) -> Result:
     wrt = frozenset(request.wrt if request.gradient else ())
     leaves = {n: _leaf(v, n in wrt) for n, v in request.bindings.items()}
-    evaluation = _evaluate(request, leaves, observe)
+    with watch.roundings() if wrt and observe is None and not is_exact() else nullcontext():
+        evaluation = _evaluate(request, leaves, observe)
     result = Result(plain(evaluation.value))
     retained = {name: _retained(request, evaluation, name) for name in request.retain}
 
