@@ -20,6 +20,25 @@ def grads(program, **values):
     return gradcli.compile(program).value_and_grad(values)[1]
 
 
+def test_products_with_the_jacobian_in_a_program():
+    given = {"x": [1.0, 2.0], "v": [1.0, 0.5], "u": [1.0, 2.0, 3.0]}
+    y, full = "[x[0]*x[1], sin(x[0]), x[1]]", "jacobian([x[0]*x[1], sin(x[0]), x[1]], x)"
+    for short, long in ((f"u @ jvp({y}, x, v)", f"u @ ({full} @ v)"), (f"vjp({y}, x, u) @ v", f"u @ {full} @ v")):
+        assert value(short, **given) == pytest.approx(value(long, **given), rel=1e-15)
+        for name, derivative in grads(long, **given).items():
+            assert grads(short, **given)[name] == pytest.approx(derivative, rel=1e-15)
+    # One pass backward and one through it, not 10,000.
+    wide = np.linspace(0.0, 1.0, 10_000)
+    assert value("sum(jvp(x**3, x, 2))", x=wide) == pytest.approx(6 * np.sum(wide**2))
+
+
+def test_products_with_the_jacobian_take_what_fits(run):
+    assert run("eval", "jvp(x**3, x, v)", "x=2", "v=3", "--order", "2", "--json").json["derivatives"]["x,v"] == 12.0
+    assert run("diff", "vjp(x**3*y, x, v)", "--wrt", "y").out == "3*x**2*v\n"
+    assert "has the shape of x, [2], and this has shape [3]" in run("eval", "jvp(x, x, [1,2,3])", "x=[1,2]").err
+    assert "'jax.jvp' is not read here" in run("eval", "f(x) = x; jax.jvp(f, (x,), (x,))", "x=1").err
+
+
 @pytest.mark.parametrize(
     ("program", "expected"),
     [

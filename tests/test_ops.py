@@ -469,6 +469,8 @@ CASES = {
     ],
     "jacobian": [Case("jacobian([y, 1], x)", ZEROS, x=1.0, y=2.0)],
     "hessian": [Case("hessian(y, x)", 0.0, x=1.0, y=2.0)],
+    "jvp": [Case("sum(jvp([y, 1], x, 3))", 0.0, x=1.0, y=2.0)],
+    "vjp": [Case("vjp([y, 1], x, 3)", 0.0, x=1.0, y=2.0)],
 }  # fmt: skip
 
 

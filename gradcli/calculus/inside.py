@@ -1,4 +1,4 @@
-"""Differentiation inside a program: `diff`, `jacobian`, `hessian`, `detach`, and what they need."""
+"""Differentiation inside a program: `diff`, `jacobian`, `hessian`, `jvp`, `vjp`, `detach`, and what they need."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from gradcli.autograd.node import Node
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
-from gradcli.errors import DifferentiationError
-from gradcli.primitives.arithmetic import identity
+from gradcli.errors import DifferentiationError, ShapeError
+from gradcli.primitives.arithmetic import identity, multiply
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import constant
 from gradcli.primitives.conversions import cast
+from gradcli.primitives.reductions import sum_
 
 # Called with what a program differentiates, and its derivatives of order 1, 2, ….
 Observer = Callable[[Sequence[Any]], None]
@@ -80,6 +81,34 @@ def hessian(y: Any, x: Any) -> Any:
         )
     gradient = _or_zeros(gradients(y, (x,), create_graph=True)[0], y, x)
     return _observed([y, gradient, _or_zeros(jacobians(gradient, (x,), create_graph=True)[0], gradient, x)])
+
+
+def jvp(y: Any, x: Any, v: Any) -> Any:
+    """The Jacobian of `y` by `x` times `v`, a number or of the shape of `x`: how `y` changes as `x` moves along `v`."""
+    _fits(v, x, "jvp", "x")
+    # The cotangent of x is linear in that of y: the derivative of it along v, by the cotangent of y, is that of y.
+    of_y = tracked(arrays.placed(arrays.ones_like(arrays.zeros(arrays.shape(y), arrays.dtype_name(x)))))
+    along = gradients(sum_(multiply(_pulled_back(y, x, of_y), v)), (of_y,), create_graph=True)[0]
+    return _observed([y, arrays.zeros_like(of_y.inner) if along is None else along])
+
+
+def vjp(y: Any, x: Any, v: Any) -> Any:
+    """`v`, a number or of the shape of `y`, times the Jacobian of `y` by `x`: the gradient of sum(v*y)."""
+    _fits(v, y, "vjp", "y")
+    return _observed([y, _pulled_back(y, x, v)])
+
+
+def _pulled_back(y: Any, x: Any, v: Any) -> Any:
+    weighted = sum_(multiply(y, v))
+    return _or_zeros(gradients(weighted, (x,), create_graph=True)[0], weighted, x)
+
+
+def _fits(v: Any, other: Any, function: str, name: str) -> None:
+    if arrays.shape(v) not in ((), arrays.shape(other)):
+        raise ShapeError(
+            f"the third argument of '{function}' is a number or has the shape of {name}, {list(arrays.shape(other))}, "
+            f"and this has shape {list(arrays.shape(v))}"
+        )
 
 
 def _observed(derivatives: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Derivatives that a program takes by their names: `diff`, `jacobian`, `hessian`, `detach`, `torch.autograd.grad`."""
+"""Derivatives that a program takes by their names: `diff`, `jacobian`, `jvp`, `detach`, `torch.autograd.grad`, …"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.errors import DifferentiationError
 from gradcli.language import arguments
 from gradcli.language.lists import Items
 from gradcli.language.machine import Machine, Scope
-from gradcli.language.scope import DETACH
+from gradcli.language.scope import DERIVATIVES, DETACH
 from gradcli.language.syntax import tree
 from gradcli.language.values import Value, number
 from gradcli.primitives.arithmetic import multiply
@@ -30,9 +30,11 @@ def call(machine: Machine, node: tree.Call, positional: list[Value], keywords: d
 def _derivative(
     machine: Machine, node: tree.Call, positional: list[Value], keywords: dict[str, Value], scope: Scope
 ) -> Value:
-    names = ("y", "x", "n") if len(positional) < 4 and not _is_variable(machine, node, scope) else ("y", "x")
+    names = tuple(p.name for p in parse_signature(DERIVATIVES[node.name]) if not p.variadic)
+    if node.name == "diff" and (len(positional) > 3 or _is_variable(machine, node, scope)):
+        names = names[:2]
     named = dict(zip(names, positional)) | keywords
-    named["y"] = number(named["y"], f"'{node.name}'")
+    named |= {n: number(named[n], f"'{node.name}'") for n in ("y", "v") if n in named}
     _check_target(tree.positional(node)[1:2] or [k.value for k in node.keywords if k.name == "x"], node, named["x"])
     value = machine.apply(node, node.name, functools.partial(getattr(inside, node.name), **named))
     for place in range(len(names), len(positional)):

@@ -75,6 +75,20 @@ _DERIVATIVES = (
         example="'trace(hessian(sum(x**4), x))' x='[1, 2]'",
     ),
     Operation(
+        "jvp", scope.DERIVATIVES["jvp"], "how y changes as x moves along v: the Jacobian times v, in the shape of y",
+        derivative="that of the derivative, of any order",
+        domain=_BY_A_NAME,
+        edges=("0 where y does not depend on x",),
+        example="'sum(jvp(x**3, x, v))' x='[1, 2]' v='[1, 0.5]'",
+    ),
+    Operation(
+        "vjp", scope.DERIVATIVES["vjp"], "the gradient of sum(v*y) by x: v times the Jacobian, in the shape of x",
+        derivative="that of the derivative, of any order",
+        domain=_BY_A_NAME,
+        edges=("0 where y does not depend on x",),
+        example="'sum(vjp(x**3, x, v))' x='[1, 2]' v='[1, 0.5]'",
+    ),
+    Operation(
         scope.DETACH[0], "x", "x as a constant, cut off from what it was computed from",
         derivative="no gradient reaches x",
         aliases=scope.DETACH[1:],

@@ -17,7 +17,13 @@ CONSTANTS: dict[str, Any] = {"pi": math.pi, "π": math.pi, "e": math.e, "inf": m
 LIBRARY_CONSTANTS: dict[str, Any] = {**CONSTANTS, "tau": math.tau, "Inf": math.inf, "NaN": math.nan, "newaxis": None}
 
 # Functions that the evaluator itself provides, with their signatures.
-DERIVATIVES = {"diff": "y, x, n=1, *more", "jacobian": "y, x", "hessian": "y, x"}
+DERIVATIVES = {
+    "diff": "y, x, n=1, *more",
+    "jacobian": "y, x",
+    "hessian": "y, x",
+    "jvp": "y, x, v",
+    "vjp": "y, x, v",
+}
 DETACH = ("detach", "stop_gradient")
 # Of Python: see `gradcli.language.python_functions`.
 PYTHON_FUNCTIONS = frozenset(
