@@ -370,3 +370,27 @@ def test_linear_parameters_of_a_robust_fit_are_found_whatever_their_size() -> No
     fit = gradcli.fit("y ~ a + b*exp(-k*x)", {"x": x, "y": y}, loss="cauchy", sigma=1e4)
     assert fit.converged
     assert [e.value for e in fit.estimates.values()] == pytest.approx([1e9, -3e6, 0.8], rel=1e-3)
+
+
+def test_warnings_of_groups_that_differ_in_their_numbers_are_one(run: Run, tmp_path: Path) -> None:
+    x = np.linspace(0, 3, 6)
+    noise = np.random.default_rng(1).normal(0, 0.15, (30, 6))
+    rows = [
+        f"s{group},{a!r},{b!r}"
+        for group, own in enumerate(noise)
+        for a, b in zip(x.tolist(), (2 * np.exp(-0.7 * x) + 0.3 + own).tolist())
+    ]
+    table = tmp_path / "runs.csv"
+    table.write_text("\n".join(["g,x,y", *rows]) + "\n", encoding="utf-8")
+    words = ("fit", "y ~ a*exp(-k*x) + c", str(table), "a=1", "k=1", "c=0.5", "--by", "g")
+    told = run(*words)
+    each = [json.loads(line) for line in run(*words, "--json").out.splitlines()]
+    some = [fit for fit in each if any("intervals" in warning for warning in fit["warnings"])]
+    curved = [fit["curvature"]["parameter"] for fit in some]
+    (line,) = (line for line in told.err.splitlines() if "linear intervals" in line)
+    assert f"(curvature by the parameters {min(curved):.2g} to {max(curved):.2g}, more than 0.3)" in line
+    names = ", ".join(repr(fit["group"]) for fit in some[:3])
+    assert line.endswith(f"(in {len(some)} groups: {names} and {len(some) - 3} others)")
+    # Numbers in names are not those that differ.
+    err = run("fit", "y ~ b1*b2*x", "x=[1,2,3]", "y=[2,4.1,6]", "b1=1", "b2=2").err
+    assert re.search(r"^warning: the data do not determine b1 - [\d.]+\*b2$", err, re.MULTILINE)

@@ -189,9 +189,10 @@ def run(options: FitOptions, environment: Environment) -> ExitStatus:
         model_report.tell(fit_report.tables(found.fits[0], options.level), environment)
     else:
         fit_report.tell_groups(found.fits, options.by, environment)
+    account = account_of(found.fits)
     if not options.quiet:
-        fit_report.complain(account_of(found.fits), found.left_out, options.by, environment)
-    return ExitStatus.SUCCESS if all(fit.converged for fit in found.fits) else ExitStatus.FAILURE
+        fit_report.complain(account, found.left_out, options.by, environment)
+    return ExitStatus.FAILURE if account.open else ExitStatus.SUCCESS
 
 
 def _check_files(files: FitFiles) -> None:

@@ -93,9 +93,8 @@ def complain(account: Account, left_out: int, by: str | None, environment: Envir
         rows = "row was" if left_out == 1 else "rows were"
         missing = "a number" if by is None else "a number, or the group,"
         environment.complain(f"warning: {left_out:,} {rows} left out, as {missing} is missing there")
-    for warning, times in account.warnings.items():
-        groups = f" (in {times:,} group{'s' * (times != 1)})" if account.fits > 1 else ""
-        environment.complain(f"warning: {warning}{groups}")
+    for warning in account.told():
+        environment.complain(f"warning: {warning}")
     if account.first is not None and by is None:
         environment.complain(f"error: {account.first.message}")
     elif account.first is not None:

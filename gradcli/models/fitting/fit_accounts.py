@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradcli.models.fitting.fitted import Fit
+
+# A number in a warning, which is no part of a name; groups may differ in it.
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
+_PLACE = "{}"
+# So many groups with a warning are named.
+_NAMED = 3
 
 
 class Unfitted(NamedTuple):
@@ -16,27 +22,76 @@ class Unfitted(NamedTuple):
     message: str
 
 
+class Warned(NamedTuple):
+    """How many fits have a warning, the groups of the first of them, and the least and the largest of each number that it
+    has, as they are written."""
+
+    times: int
+    groups: Sequence[str | None]
+    least: Sequence[str]
+    largest: Sequence[str]
+
+    def plus(self, later: Warned) -> Warned:
+        return Warned(
+            self.times + later.times,
+            [*self.groups, *later.groups][:_NAMED],
+            [min(pair, key=float) for pair in zip(self.least, later.least)],
+            [max(pair, key=float) for pair in zip(self.largest, later.largest)],
+        )
+
+
 class Account(NamedTuple):
-    """How many fits there are and how many of them are open, as they did not converge, the first of these, and how often
-    there is each warning."""
+    """How many fits there are and how many of them are open, as they did not converge, the first of these, and which have
+    each warning: by its text with `{}` for the numbers in it."""
 
     fits: int = 0
     open: int = 0
     first: Unfitted | None = None
-    warnings: Mapping[str, int] = {}
+    warnings: Mapping[str, Warned] = {}
 
     def plus(self, later: Account) -> Account:
         """That of both."""
-        return Account(
-            self.fits + later.fits,
-            self.open + later.open,
-            self.first or later.first,
-            Counter(self.warnings) + Counter(later.warnings),
-        )
+        warnings = dict(self.warnings)
+        for text, warned in later.warnings.items():
+            warnings[text] = warnings[text].plus(warned) if text in warnings else warned
+        return Account(self.fits + later.fits, self.open + later.open, self.first or later.first, warnings)
+
+    def told(self) -> list[str]:
+        """Each warning once, with the range of a number that fits differ in, and where there are several, with how many
+        of them have it and which are the first."""
+        found = []
+        for text, warned in self.warnings.items():
+            first, *rest = text.split(_PLACE)
+            ranges = (a if a == b else f"{a} to {b}" for a, b in zip(warned.least, warned.largest))
+            found.append(first + "".join(number + part for number, part in zip(ranges, rest)) + self._which(warned))
+        return found
+
+    def _which(self, warned: Warned) -> str:
+        if self.fits <= 1:
+            return ""
+        others = warned.times - len(warned.groups)
+        more = f" and {others:,} other{'s' * (others != 1)}" if others else ""
+        groups = "group" if warned.times == 1 else f"{warned.times:,} groups:"
+        return f" (in {groups} {', '.join(map(repr, warned.groups))}{more})"
+
+    def as_json(self) -> dict[str, Any]:
+        """What `of_json` makes an account of."""
+        warnings = {text: warned._asdict() for text, warned in self.warnings.items()}
+        return self._asdict() | {"first": self.first and self.first._asdict(), "warnings": warnings}
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Account:
+        warnings = {text: Warned(**warned) for text, warned in told["warnings"].items()}
+        return cls(told["fits"], told["open"], told["first"] and Unfitted(**told["first"]), warnings)
 
 
 def account_of(fits: Sequence[Fit]) -> Account:
     """What is to be said of these."""
     unfitted = [Unfitted(fit.group, fit.message) for fit in fits if not fit.converged]
-    warnings = Counter(warning for fit in fits for warning in fit.warnings)
+    warnings: dict[str, Warned] = {}
+    for fit in fits:
+        for warning in fit.warnings:
+            text, numbers = _NUMBER.sub(_PLACE, warning), _NUMBER.findall(warning)
+            own = Warned(1, [fit.group], numbers, numbers)
+            warnings[text] = warnings[text].plus(own) if text in warnings else own
     return Account(len(fits), len(unfitted), unfitted[0] if unfitted else None, warnings)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import repeat
+from itertools import groupby, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -83,11 +83,11 @@ class Fit:
     warnings: Sequence[str]
 
     @classmethod
-    def of(cls, told: _Told, place: int, group: Any, estimates: Mapping[str, ParameterEstimate]) -> Fit:
-        """One of the fits of which all is told. As these may be many, of which little more is asked for, it takes the rest
-        from there when that is read."""
+    def of(cls, told: _Told, place: int, group: Any) -> Fit:
+        """One of the fits of which all is told. As these may be many, of which little is asked for, it takes what is read
+        from there, and keeps nothing of it."""
         fit = object.__new__(cls)
-        fit.__dict__.update(group=group, estimates=estimates, _told=told, _place=place)
+        fit.__dict__.update(group=group, _told=told, _place=place)
         return fit
 
     if not TYPE_CHECKING:
@@ -96,8 +96,7 @@ class Fit:
             told = self.__dict__.get("_told")
             if told is None or name not in self.__dataclass_fields__:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-            self.__dict__.update(told.others(self._place))
-            return self.__dict__[name]
+            return told.said(name, self._place)
 
 
 class Ending(NamedTuple):
@@ -152,8 +151,9 @@ def fitted(
     `intervals` are the ends of the intervals, `[g, P]` each, where they are known better than from the standard errors.
     """
     told = _Told(names, fixed, endings, found, intervals)
-    each = zip([None] * len(endings.points) if groups is None else groups, told.estimates())
-    return [Fit.of(told, i, group, estimates) for i, (group, estimates) in enumerate(each)]
+    return [
+        Fit.of(told, i, group) for i, group in enumerate([None] * len(endings.points) if groups is None else groups)
+    ]
 
 
 class _Told:
@@ -167,11 +167,11 @@ class _Told:
         found: Statistics,
         intervals: tuple[Any, Any] | None,
     ) -> None:
-        self._names, self._endings, self._found, self._intervals = names, endings, found, intervals
+        self._names, self.endings, self._found, self._intervals = names, endings, found, intervals
         varied = np.array([name not in fixed for name in names], "bool")
         self._is_fixed = [name in fixed for name in names]
-        self._points = np.tile([fixed.get(name, np.nan) for name in names], (len(endings.points), 1))
-        self._points[:, varied] = endings.points
+        self.points = np.tile([fixed.get(name, np.nan) for name in names], (len(endings.points), 1))
+        self.points[:, varied] = endings.points
         free = varied.copy()
         free[varied] = endings.free
         self._free = np.flatnonzero(free)
@@ -180,11 +180,12 @@ class _Told:
         covariance[:, self._free[:, None], self._free] = (found.covariance + found.covariance.mT) / 2
         covariance[:, self._held] = np.nan
         covariance[:, :, self._held] = np.nan
-        self._covariance = covariance
-        self._errors = np.sqrt(np.einsum("gii->gi", covariance))
+        self.covariance = covariance
+        self.errors = np.sqrt(np.einsum("gii->gi", covariance))
 
+    @cached_property
     def estimates(self) -> list[dict[str, ParameterEstimate]]:
-        points, errors, fixed = self._points, self._errors, self._is_fixed
+        points, errors, fixed = self.points, self.errors, self._is_fixed
         with np.errstate(all="ignore"):
             width = np.where(fixed, 0.0, errors * self._found.quantile[:, None])
             low, high = (points - width, points + width) if self._intervals is None else self._intervals
@@ -196,66 +197,90 @@ class _Told:
         ]
         return [*map(dict, map(zip, repeat(self._names), zip(*columns)))]
 
-    def others(self, i: int) -> dict[str, Any]:
-        """All that is said of one of them beside its estimates."""
-        ending, found, curvature = self._endings.one(i), self._found, self._curvatures[i]
-        undetermined = [
-            combination_text(
-                direction, self._points[i, self._free], [self._names[place] for place in self._free.tolist()]
-            )
-            for direction in found.information.null[i]
+    def said(self, name: str, i: int) -> Any:
+        """What is said of one of them under the name that `Fit` has for it."""
+        if name in self.statistics:
+            return self.statistics[name][i]
+        return _SAID[name](self, i)
+
+    def column(self, name: str, places: Sequence[int]) -> list[Any]:
+        """What is said of some of them."""
+        if name in self.statistics:
+            return [*map(self.statistics[name].__getitem__, places)]
+        return [_SAID[name](self, i) for i in places]
+
+    def undetermined(self, i: int) -> list[str]:
+        free = self._free
+        return [
+            combination_text(direction, self.points[i, free], [self._names[place] for place in free.tolist()])
+            for direction in self._found.information.null[i]
             # Of numbers that overflow there is none.
             if direction.any()
         ]
-        return {
-            **{name: numbers[i] for name, numbers in self._statistics.items()},
-            "converged": ending.converged,
-            "message": ending.message,
-            "covariance": self._covariance[i],
-            "correlation": self._correlations[i],
-            "curvature": curvature,
-            "left_out": 0,
-            "iterations": ending.iterations,
-            "evaluations": ending.evaluations,
-            "starts": ending.starts,
-            "undetermined": undetermined,
-            "warnings": [
-                *ending.warnings,
-                *self._at_bounds(i),
-                *self._without_errors(i),
-                *(f"the data do not determine {text}" for text in undetermined),
-                *_bent(curvature, profiled=self._intervals is not None),
-            ],
-        }
+
+    def warnings(self, i: int) -> list[str]:
+        if not self._is_warned[i]:
+            return [*self.endings.warnings]
+        return [
+            *self.endings.warnings,
+            *self._at_bounds(i),
+            *self._without_errors(i),
+            *(f"the data do not determine {text}" for text in self.undetermined(i)),
+            *_bent(self.curvature(i), profiled=self._intervals is not None),
+        ]
+
+    def curvature(self, i: int) -> Curvature | None:
+        found = self._found.curvature
+        return None if found is None else Curvature(float(found.intrinsic[i]), float(found.parameter[i]))
 
     @cached_property
-    def _statistics(self) -> dict[str, list[Any]]:
+    def _is_warned(self) -> list[bool]:
+        """Of which of them there may be more warnings than of all."""
+        found = self._found
+        warned = ~found.information.is_determined | (found.dof <= 0) | bool(len(self._held))
+        for bent in () if found.curvature is None else found.curvature:
+            warned |= bent > _BENT
+        told: list[bool] = warned.tolist()
+        return told
+
+    @cached_property
+    def statistics(self) -> dict[str, list[Any]]:
         found = {name: getattr(self._found, name).tolist() for name in ("n", "dof", *_NUMBERS)}
         return {**found, "condition": self._found.information.condition.tolist()}
 
     @cached_property
-    def _correlations(self) -> Any:
-        return correlation(self._covariance)
-
-    @cached_property
-    def _curvatures(self) -> list[Curvature | None]:
-        found = self._found.curvature
-        if found is None:
-            return [None] * len(self._points)
-        return [*map(Curvature, found.intrinsic.tolist(), found.parameter.tolist())]
+    def correlations(self) -> Any:
+        return correlation(self.covariance)
 
     def _at_bounds(self, i: int) -> list[str]:
         what = "" if self._intervals is None else ", and its interval is one-sided"
         return [
-            f"{self._names[place]} is at its bound {self._points[i, place]:g}: the errors of the others are those with it "
+            f"{self._names[place]} is at its bound {self.points[i, place]:g}: the errors of the others are those with it "
             f"held there{what}"
             for place in self._held.tolist()
         ]
 
     def _without_errors(self, i: int) -> list[str]:
-        if self._found.dof[i] > 0 or not np.isnan(self._errors[i, self._free]).any():
+        if self._found.dof[i] > 0 or not np.isnan(self.errors[i, self._free]).any():
             return []
         return ["the rows are as many as the parameters: nothing is left to tell errors from"]
+
+
+# What is said of each of the fits of which all is told, beside numbers of their statistics.
+_SAID: Mapping[str, Callable[[_Told, int], Any]] = {
+    "estimates": lambda told, i: told.estimates[i],
+    "converged": lambda told, _: told.endings.converged,
+    "message": lambda told, _: told.endings.message,
+    "covariance": lambda told, i: told.covariance[i],
+    "correlation": lambda told, i: told.correlations[i],
+    "curvature": lambda told, i: told.curvature(i),
+    "left_out": lambda _told, _: 0,
+    "iterations": lambda told, i: int(told.endings.iterations[i]),
+    "evaluations": lambda told, i: int(told.endings.evaluations[i]),
+    "starts": lambda told, _: told.endings.starts,
+    "undetermined": lambda told, i: told.undetermined(i),
+    "warnings": lambda told, i: told.warnings(i),
+}
 
 
 def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: str, group: Any = None) -> Fit:
@@ -283,6 +308,32 @@ def failed(names: Sequence[str], fixed: Mapping[str, float], n: int, message: st
         n=n,
         **dict.fromkeys(_NUMBERS, nothing),
     )
+
+
+class Numbers(NamedTuple):
+    """Of g fits what a table says: the values and errors of the estimates, `[g, P]`, and members of `Fit` by name."""
+
+    values: Any
+    errors: Any
+    members: Mapping[str, list[Any]]
+
+
+def numbers_of(fits: Sequence[Fit], members: Sequence[str]) -> Numbers:
+    """Those of fits with the same parameters, each told as it is, or many together."""
+    parts: list[tuple[Any, Any]] = []
+    found: Mapping[str, list[Any]] = {name: [] for name in members}
+    for told, some in groupby(fits, key=lambda fit: fit.__dict__.get("_told")):
+        alike = [*some]
+        if told is None:
+            of_each = [[(e.value, e.error) for e in fit.estimates.values()] for fit in alike]
+            parts.append((*np.moveaxis(np.array(of_each), -1, 0),))
+        else:
+            places = [fit.__dict__["_place"] for fit in alike]
+            parts.append((told.points[places], told.errors[places]))
+        for name, column in found.items():
+            column += [getattr(fit, name) for fit in alike] if told is None else told.column(name, places)
+    values, errors = map(np.concatenate, zip(*parts))
+    return Numbers(values, errors, found)
 
 
 # What a fit has of its statistics as it is.

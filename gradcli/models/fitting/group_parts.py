@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.errors import GradcliError
 from gradcli.io import json_text
 from gradcli.models.fitting.concluded_fits import plan_of
-from gradcli.models.fitting.fit_accounts import Account, Unfitted
+from gradcli.models.fitting.fit_accounts import Account
 from gradcli.models.fitting.fit_requests import FitRequest
 from gradcli.models.fitting.plain_fits import question_data, row_data
 from gradcli.models.fitting.requested_fits import Prepared
@@ -98,8 +98,7 @@ def report(done: Manifest) -> Account:
     total = Account()
     for result in done.results:
         if result is not None and "error" not in result:
-            first = result["first"] and Unfitted(**result["first"])
-            total = total.plus(Account(result["fits"], result["open"], first, result["warnings"]))
+            total = total.plus(Account.of_json(result))
     return total
 
 

@@ -6,22 +6,25 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from gradcli.io import json_text
-from gradcli.models.fitting.fitted import Fit
+from gradcli.models.fitting.fitted import Fit, numbers_of
 from gradcli.models.results import as_json
 from gradcli.rows import new_tables
 
+# What the table says of each fit, before its estimates and behind them.
+_MEMBERS = ("n", "rss", "s", "r2", "converged")
+
 
 def columns_of(fits: Sequence[Fit], by: str) -> Mapping[str, list[Any]]:
-    """What a table says of each fit: its group, the rows, the estimates with their errors, and how good it is."""
+    """What a table says of each of one fit and more: its group, the rows, the estimates with their errors, and how good it is."""
     columns: Mapping[str, list[Any]] = {by: [fit.group for fit in fits]}
-    columns = new_tables.beside(columns, {"n": [fit.n for fit in fits]})
-    for name in fits[0].estimates if fits else ():
-        of_one = {name: [fit.estimates[name].value for fit in fits]}
-        if not fits[0].estimates[name].fixed:
-            of_one[f"{name}_error"] = [fit.estimates[name].error for fit in fits]
+    numbers = numbers_of(fits, _MEMBERS)
+    columns = new_tables.beside(columns, {"n": numbers.members["n"]})
+    for place, (name, estimate) in enumerate(fits[0].estimates.items()):
+        of_one = {name: numbers.values[:, place].tolist()}
+        if not estimate.fixed:
+            of_one[f"{name}_error"] = numbers.errors[:, place].tolist()
         columns = new_tables.beside(columns, of_one)
-    whole = {name: [getattr(fit, name) for fit in fits] for name in ("rss", "s", "r2", "converged")}
-    return new_tables.beside(columns, whole)
+    return new_tables.beside(columns, {name: numbers.members[name] for name in _MEMBERS[1:]})
 
 
 def write(fits: Sequence[Fit], model: str, by: str, format: str, stream: IO[bytes]) -> None:

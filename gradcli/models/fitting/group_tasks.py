@@ -26,6 +26,5 @@ def compute(task: Mapping[str, Any]) -> dict[str, Any]:
     fits = [replace(each.fit, left_out=group["left_out"]) for each, group in zip(concluded, groups)]
     write = group_tables.write
     output.write_atomically(target, lambda stream: write(fits, question["model"], task["by"], task["format"], stream))
-    account = account_of(fits)
-    told = account._asdict() | {"first": account.first and account.first._asdict()}
-    return {"rows_in": int(sum(group["rows"] for group in groups)), **told, "bytes": system.status(target).st_size}
+    rows_in = int(sum(group["rows"] for group in groups))
+    return {"rows_in": rows_in, **account_of(fits).as_json(), "bytes": system.status(target).st_size}
