@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gradcli.cli.environment import Environment
 from gradcli.cli.eval import EvalOptions, run
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import Parameter
 
 
