@@ -27,7 +27,7 @@ def worked(operation: Operation, *, json: bool) -> Example:
         output = _printed(options)
     except DifferentiationError:
         # The value is no scalar, so that its derivative is a Jacobian.
-        options = options._replace(jacobian=True)
+        options = options.but(jacobian=True)
         output = _printed(options)
     return Example(_command(words, options), output)
 
