@@ -231,6 +231,12 @@ def test_what_fails_to_go_to_the_disk_meanwhile_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(system, "_WRITE_BACK", 0.0)
     monkeypatch.setattr(os, "fsync", fsync)
     target = tmp_path / "out.csv"
+
+    def write(stream):
+        stream.write(b"x")
+        assert asked.wait(10)
+
     with pytest.raises(OutputError, match="cannot write"):
-        output.write_atomically(str(target), lambda stream: asked.wait(10) and stream.write(b"x"))
-    assert not any(tmp_path.iterdir())
+        output.write_atomically(str(target), write)
+    assert not target.exists()
+    assert not [*tmp_path.glob(".gradcli-*")]
