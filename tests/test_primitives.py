@@ -22,8 +22,7 @@ from gradcli.primitives import bind, creation, decompositions, linear, powers, s
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.exponential import exp
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.operation import Composite, Operation
-from gradcli.primitives.primitive import Primitive
+from gradcli.primitives.primitive import Composite, Operation, Primitive
 
 ENTRIES = table.entries()
 PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))

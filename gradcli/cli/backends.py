@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.arrays import backends
 from gradcli.arrays.backends import Device, Found
@@ -23,10 +23,11 @@ Examples:
 """
 
 
-class BackendsOptions(opt.Options):
+class BackendsOptions(NamedTuple):
     """What `gradcli backends` was asked for."""
 
     json: opt.Json = False
+    traceback: opt.Traceback = False
 
 
 def run(options: BackendsOptions, environment: Environment) -> ExitStatus:

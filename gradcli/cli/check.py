@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,6 +17,7 @@ from gradcli.cli.render import Table, number_text, opening, show, show_json
 from gradcli.errors import DifferentiationError, ExitStatus, UsageError
 from gradcli.language import scope
 from gradcli.language.syntax.tree import Module
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run.check import Checked, check_program
 
 _HEADER = ("leaf", "order", "index", "reverse", "{}", "digits", "agrees")
@@ -46,7 +47,7 @@ Examples:
 """
 
 
-class CheckOptions(opt.ProgramRun):
+class CheckOptions(NamedTuple):
     """What `gradcli check` was asked for."""
 
     words: opt.Words = None
@@ -68,6 +69,11 @@ class CheckOptions(opt.ProgramRun):
         bool, typer.Option("--certify", help="Compare with derivatives that are proved, not with differences.")
     ] = False
     quiet: opt.Quiet = False
+    traceback: opt.Traceback = False
+    max_steps: opt.MaxSteps = MAX_STEPS
+    max_elements: opt.MaxElements = MAX_ELEMENTS
+    max_seconds: opt.MaxSeconds = None
+    max_memory: opt.MaxMemory = None
 
 
 def run(options: CheckOptions, environment: Environment) -> ExitStatus:

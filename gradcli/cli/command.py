@@ -9,29 +9,28 @@ from contextlib import redirect_stdout
 from functools import cache
 from importlib import import_module
 from io import StringIO
-from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
 from gradcli.cli.environment import Environment
 from gradcli.errors import ExitStatus, UsageError, did_you_mean, nearest
 
-if TYPE_CHECKING:
-    from gradcli.cli.options import Options
-
-Asked = TypeVar("Asked", bound="Options")
+Options = TypeVar("Options")
 
 _SHORT = re.compile(r"-[A-Za-z][\w-]*")
 
 
-class Command(NamedTuple, Generic[Asked]):
+class Command(NamedTuple, Generic[Options]):
     """A command as its file declares it, in `COMMAND`.
 
-    `run` is given what `options` are on a command line. `help` follows the line that the list of commands has.
+    `options` is a class with a field for each option, annotated as Typer has it and with its default, in
+    the order of the help page. `run` is given what they are on a command line. `help` follows the line
+    that the list of commands has.
     """
 
-    options: type[Asked]
-    run: Callable[[Asked, Environment], ExitStatus]
+    options: Callable[..., Options]
+    run: Callable[[Options, Environment], ExitStatus]
     help: str
 
 
@@ -132,15 +131,9 @@ def _add(app: typer.Typer, name: str, summary: str, command: Command[Any]) -> No
         return command.options(**given)
 
     hints = get_type_hints(command.options, include_extras=True)
-    names = dict.fromkeys(name for kind in command.options.__mro__ for name in inspect.get_annotations(kind))
-    given_by_name, required = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    parameters = inspect.signature(command.options).parameters.values()
     options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(
-                name, given_by_name, default=getattr(command.options, name, required), annotation=hints[name]
-            )
-            for name in names
-        ]
+        [p.replace(annotation=hints[p.name]) for p in parameters]
     )
     # A program may start with a minus, also -h.
     settings: dict[str, Any] = {"ignore_unknown_options": "words" in hints}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -14,6 +14,7 @@ from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, ExitStatus, Span, UsageError, did_you_mean
 from gradcli.io import variables
+from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_accounts import account_of
@@ -46,7 +47,7 @@ Examples:
 """
 
 
-class FitOptions(opt.ProgramRun):
+class FitOptions(NamedTuple):
     """What `gradcli fit` was asked for."""
 
     words: Annotated[
@@ -138,6 +139,11 @@ class FitOptions(opt.ProgramRun):
     resume: opt.Resume = False
     json: opt.Json = False
     quiet: opt.Quiet = False
+    traceback: opt.Traceback = False
+    max_steps: opt.MaxSteps = MAX_STEPS
+    max_elements: opt.MaxElements = MAX_ELEMENTS
+    max_seconds: opt.MaxSeconds = None
+    max_memory: opt.MaxMemory = None
 
 
 def run(options: FitOptions, environment: Environment) -> ExitStatus:

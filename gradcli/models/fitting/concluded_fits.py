@@ -207,20 +207,21 @@ def _together(fitting: Fitting, groups: Mapping[str | None, Any], plan: GroupSea
     at one minimum."""
     question, problem = fitting.question, fitting.question.problem
     found: dict[str | None, Concluded] = {}
-    least = question.least_rows
-    enough = {group: rows for group, rows in groups.items() if len(rows) >= least}
-    every = [*enough]
-    for places in by_size([*enough.values()]):
-        names = [every[place] for place in places]
-        fits = fit_stacked(Stacked.of(problem, [enough[name] for name in names]), plan, fitting.search.watch)
+    names, rows = [*groups], [*groups.values()]
+    sizes = np.fromiter(map(len, rows), int, len(rows))
+    enough = np.flatnonzero(sizes >= question.least_rows)
+    for places in by_size(sizes[enough]):
+        own = enough[places].tolist()
+        fits = fit_stacked(Stacked.of(problem, [rows[place] for place in own]), plan, fitting.search.watch)
         free, starts = np.ones(len(question.start), "bool"), Starts(fits.starts, fits.starts)
         endings = Endings(fits.points, free, True, message_of(None), fits.iterations, fits.evaluations, starts)
-        told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=names)
-        all_of_them = map(Concluded, told, repeat(Solutions(endings, fits.rows, fits.statistics)), range(len(names)))
-        found.update(compress(zip(names, all_of_them), fits.converged.tolist()))
+        of_these = [names[place] for place in own]
+        told = fitted(question.names, problem.fixed, endings, fits.statistics, groups=of_these)
+        all_of_them = map(Concluded, told, repeat(Solutions(endings, fits.rows, fits.statistics)), range(len(own)))
+        found.update(compress(zip(of_these, all_of_them), fits.converged.tolist()))
     if fitting.profile:
         for name, own in found.items():
             solved = own.solved
             if solved is not None:
-                found[name] = _told(fitting, problem.with_rows(enough[name]), solved.alone(), name)
+                found[name] = _told(fitting, problem.with_rows(groups[name]), solved.alone(), name)
     return found

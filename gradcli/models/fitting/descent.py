@@ -21,15 +21,19 @@ from gradcli.models.results import Iteration, Watcher
 
 # From points [k, p], and which of the problems they belong to [k], to these linearised.
 Linearise = Callable[[Any, Any], Linearised]
+# From dampings [g] to the steps [p, g], and half of how fast the squares [g] of their lengths fall with more damping.
+_Damped = Callable[[Any], tuple[Any, Any]]
 
 _EPSILON = 2.0**-52
 # A step is taken where the cost falls by so much of what was predicted.
 _ENOUGH = 1e-4
 _HEBDEN_STEPS = 12
-# A step may be so many times as long as the radius.
-_LONGER = 1.05
+# A step that is held back is so many times as long as the radius.
+_SHORTER, _LONGER = 0.95, 1.05
 # The product of the lengths of a matrix and its inverse up to which its singular values are not asked for.
 _SPREAD = 1e8
+# That up to which the products of its columns tell all but the last digits of a step.
+_SQUARED = 1e6
 
 
 class Descended(NamedTuple):
@@ -212,41 +216,74 @@ def _steps(matrix: Any, q: Any, radius: Any) -> tuple[Any, Any, Any]:
     steps = -small_matrices.product(inverse, q)
     inside, beyond = small_matrices.squares(q), np.zeros(len(radius))
     spread = small_matrices.squares(matrix).sum(0) * small_matrices.squares(inverse).sum(0)
+    is_short = small_matrices.lengths(steps) <= _LONGER * radius
     # Where the whole step is short enough, and rounding is not enlarged by much, singular values would tell no more.
-    left = np.flatnonzero(~((spread < _SPREAD**2) & (small_matrices.lengths(steps) <= _LONGER * radius)))
+    if (is_short & (spread < _SPREAD**2)).all():
+        return steps, inside, beyond
+    is_plain = spread < _SQUARED**2
+    some = np.flatnonzero(is_plain & ~is_short)
+    if len(some):
+        own, rest = _taken(matrix, some), _taken(q, some)
+        gradient = small_matrices.product(own.swapaxes(0, 1), rest)
+        at = _by_products(own, gradient, -_taken(steps, some), _taken(inverse, some))
+        steps[:, some] = -_within(at, small_matrices.lengths(gradient), radius[some])
+    left = np.flatnonzero(~is_plain & ~(is_short & (spread < _SPREAD**2)))
     if len(left):
         u, s, vt = np.linalg.svd(_taken(matrix, left).transpose(2, 0, 1))
         s, w = s.T, small_matrices.product(u.transpose(2, 1, 0), _taken(q, left))
         kept = s > s[:1] * _EPSILON * 8
         outside, w = np.where(kept, 0, w), np.where(kept, w, 0)
-        along = _within(s, w, radius[left])
+        along = _within(_by_singular_values(np.where(kept, s, np.inf), w), small_matrices.lengths(s * w), radius[left])
         steps[:, left] = -small_matrices.product(vt.transpose(2, 1, 0), along)
         inside[left], beyond[left] = small_matrices.squares(w), small_matrices.squares(outside)
     return steps, inside, beyond
 
 
-def _within(s: Any, w: Any, radius: Any) -> Any:
-    """The steps `[p, g]` against the right singular vectors to the least sum of squares that are not longer than `radius`,
-    from singular values and the residuals in the basis of the left singular vectors; Hebden's iteration for the
-    damping."""
-    tiny = s[:1] * _EPSILON * 8
-    z = w / np.where(s > tiny, s, np.inf)
-    damping = np.zeros(len(radius))
-    upper = small_matrices.lengths(s * w) / radius
-    lower = np.zeros(len(radius))
+def _by_products(matrix: Any, gradient: Any, whole: Any, inverse: Any) -> _Damped:
+    """Of matrices `[p, p, g]` by Cholesky's factors of their products, from the gradients `[p, g]`, and without a damping
+    by the `whole` steps `[p, g]` and the inverses of the matrices."""
+    products = np.einsum("nig,njg->ijg", matrix, matrix)
+    diagonal = range(len(products))
+
+    def at(damping: Any) -> tuple[Any, Any]:
+        if not damping.any():
+            return whole, small_matrices.squares(small_matrices.product(inverse.swapaxes(0, 1), whole))
+        damped = products.copy()
+        damped[diagonal, diagonal] += damping
+        root = small_matrices.inverse(small_matrices.cholesky(damped))
+        transposed = root.swapaxes(0, 1)
+        z = small_matrices.product(root, small_matrices.product(transposed, gradient))
+        return z, small_matrices.squares(small_matrices.product(transposed, z))
+
+    return at
+
+
+def _by_singular_values(s: Any, w: Any) -> _Damped:
+    """In the basis of the right singular vectors, from the singular values `[p, g]`, infinite for those that are rounding,
+    and the residuals in the basis of the left ones, `[p, g]`."""
+
+    def at(damping: Any) -> tuple[Any, Any]:
+        z = w / (s + damping / s)
+        return z, (z * z / (s * s + damping)).sum(0)
+
+    return at
+
+
+def _within(at: _Damped, slope: Any, radius: Any) -> Any:
+    """The steps `[p, g]` against which the sum of squares, whose gradient has half the length `slope` `[g]`, becomes least,
+    not longer than `radius`; Hebden's iteration for the damping."""
+    damping, lower, upper = np.zeros(len(radius)), np.zeros(len(radius)), slope / radius
     for _ in range(_HEBDEN_STEPS):
-        damped = s * s + damping
-        z = np.where(s > tiny, s * w / damped, 0)
+        z, bent = at(damping)
         norm = small_matrices.lengths(z)
         long = norm > _LONGER * radius
-        short = (norm < 0.95 * radius) & (damping > 0)
+        short = (norm < _SHORTER * radius) & (damping > 0)
         changed = long | short
         if not changed.any():
             break
         lower = np.where(long, np.maximum(lower, damping), lower)
         upper = np.where(short, np.minimum(upper, damping), upper)
-        slope = -(z * z / damped).sum(0) / norm
-        newton = damping - (norm / radius) * (norm - radius) / slope
+        newton = damping + norm * (norm / radius) * (norm - radius) / bent
         between = np.maximum(np.sqrt(lower * upper), 1e-3 * upper)
         newton = np.where((newton > lower) & (newton < upper), newton, between)
         damping = np.where(changed, newton, damping)

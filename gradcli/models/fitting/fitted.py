@@ -94,9 +94,12 @@ class Fit:
 
         def __getattr__(self, name: str) -> Any:
             told = self.__dict__.get("_told")
-            if told is None or name not in self.__dataclass_fields__:
+            if told is None or name not in _MEMBERS:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
             return told.said(name, self._place)
+
+
+_MEMBERS = frozenset(Fit.__dataclass_fields__)
 
 
 class Ending(NamedTuple):
@@ -199,15 +202,13 @@ class _Told:
 
     def said(self, name: str, i: int) -> Any:
         """What is said of one of them under the name that `Fit` has for it."""
-        if name in self.statistics:
-            return self.statistics[name][i]
-        return _SAID[name](self, i)
+        own = _SAID.get(name)
+        return self.statistics[name][i] if own is None else own(self, i)
 
     def column(self, name: str, places: Sequence[int]) -> list[Any]:
         """What is said of some of them."""
-        if name in self.statistics:
-            return [*map(self.statistics[name].__getitem__, places)]
-        return [_SAID[name](self, i) for i in places]
+        own = _SAID.get(name)
+        return [*map(self.statistics[name].__getitem__, places)] if own is None else [own(self, i) for i in places]
 
     def undetermined(self, i: int) -> list[str]:
         free = self._free
@@ -245,8 +246,12 @@ class _Told:
 
     @cached_property
     def statistics(self) -> dict[str, list[Any]]:
-        found = {name: getattr(self._found, name).tolist() for name in ("n", "dof", *_NUMBERS)}
-        return {**found, "condition": self._found.information.condition.tolist()}
+        return {name: getattr(self._found, name).tolist() for name in ("n", "dof", *_NUMBERS)}
+
+    @cached_property
+    def conditions(self) -> list[float]:
+        found: list[float] = self._found.information.condition.tolist()
+        return found
 
     @cached_property
     def correlations(self) -> Any:
@@ -273,6 +278,7 @@ _SAID: Mapping[str, Callable[[_Told, int], Any]] = {
     "message": lambda told, _: told.endings.message,
     "covariance": lambda told, i: told.covariance[i],
     "correlation": lambda told, i: told.correlations[i],
+    "condition": lambda told, i: told.conditions[i],
     "curvature": lambda told, i: told.curvature(i),
     "left_out": lambda _told, _: 0,
     "iterations": lambda told, i: int(told.endings.iterations[i]),

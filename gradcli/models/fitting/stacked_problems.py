@@ -100,22 +100,20 @@ class Stacked(Problem):
             yield self if np.array_equal(which[own], every) else self.chosen(which[own]), points[own]
 
 
-def by_size(groups: Sequence[Any]) -> Iterator[list[int]]:
-    """The numbers of groups that are alike in size, up to a factor of 2."""
-    sizes: dict[int, list[int]] = {}
-    for number, rows in enumerate(groups):
-        sizes.setdefault((len(rows) - 1).bit_length(), []).append(number)
-    yield from sizes.values()
+def by_size(sizes: Any) -> Iterator[Any]:
+    """The places of groups of so many rows that are alike in size, up to a factor of 2."""
+    # As many bits as a number below them has.
+    bits = np.frexp(sizes - 1)[1]
+    for own in np.unique(bits):
+        yield np.flatnonzero(bits == own)
 
 
 def portions(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
     """The portions in which groups of so many rows are fitted, from one group to before another, in their order: as many
     as are worth the while, and no more, so that there is something for each of many workers."""
+    ends = np.cumsum(sizes)
     start = rows = 0
-    for number, size in enumerate(sizes):
-        if number > start and (number - start == _GROUPS or rows + size > _ROWS):
-            yield start, number
-            start, rows = number, 0
-        rows += size
-    if sizes:
-        yield start, len(sizes)
+    while start < len(ends):
+        end = min(start + _GROUPS, max(start + 1, int(np.searchsorted(ends, rows + _ROWS, side="right"))))
+        yield start, min(end, len(ends))
+        start, rows = end, int(ends[min(end, len(ends)) - 1])
