@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from gradcli.models.uncertainty.uncertainties import propagate
     from gradcli.primitives.pasting import c_, r_
     from gradcli.run.check import gradcheck
-    from gradcli.run.programs import CompiledProgram, compile
+    from gradcli.run.compiling import compile
+    from gradcli.run.programs import CompiledProgram
     from gradcli.utils.checkpoint import checkpoint
 
 __version__ = "0.1.0"
@@ -45,7 +46,7 @@ _HOMES = {
     "Tensor": "gradcli.autograd.tensor",
     "c_": "gradcli.primitives.pasting",
     "checkpoint": "gradcli.utils.checkpoint",
-    "compile": "gradcli.run.programs",
+    "compile": "gradcli.run.compiling",
     "enable_grad": "gradcli.autograd.modes",
     "fit": "gradcli.models.fitting.fits",
     "from_dlpack": "gradcli.autograd.factory",

@@ -21,7 +21,7 @@ import torch
 import gradcli
 from gradcli import Tensor
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Composite, Operation
+from gradcli.primitives.operation import Composite, Operation
 from tests.pytorch import MISSING, NUMBERS, TWINS
 from tests.references import ELEMENTWISE
 from tests.test_primitives import CREATION, case_of

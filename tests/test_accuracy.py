@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -231,3 +233,9 @@ def test_a_value_or_gradient_that_lost_half_of_its_digits_is_warned_of(run, prog
 def test_what_is_exact_or_as_good_as_its_inputs_is_not_warned_of(run, program, bindings):
     outcome = run("eval", program, *bindings.split())
     assert (outcome.status, outcome.err) == (0, "")
+
+
+def test_derivatives_of_i0_need_nothing_that_another_program_has_loaded():
+    code = "import gradcli; print(gradcli.compile('i0(x)').derivatives({'x': 2.3}, 2)[2])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert float(done.stdout) == pytest.approx(1.91751863214175)

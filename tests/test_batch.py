@@ -23,7 +23,8 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import parse
 from gradcli.primitives import decompositions, indexing, linear, matrices, reductions, scans, shape, table
 from gradcli.primitives.conversions import cast
-from gradcli.primitives.primitive import Composite, NotImplementedRule, Primitive
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import NotImplementedRule, Primitive
 from gradcli.program.record import record
 from tests.test_conformance import CASES as PROGRAMS
 from tests.test_conformance import numbers

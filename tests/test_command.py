@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from types import ModuleType
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import pytest
 import typer
@@ -17,13 +17,13 @@ from gradcli.errors import ExitStatus
 from gradcli.formulas.documents import separate_formulas
 
 
-class ShoutOptions(NamedTuple):
+class ShoutOptions(opt.Options):
     words: opt.Words = None
     times: Annotated[int, typer.Option("--times", metavar="N", help="How often.")] = 1
 
 
 def shout(options: ShoutOptions, environment):
-    environment.write(f"{options}\n")
+    environment.write(f"{options.words} {options.times} {options.traceback}\n")
     return ExitStatus.FAILURE
 
 
@@ -40,8 +40,11 @@ class TestAnotherCommand:
     def test_it_is_given_its_options_and_says_how_it_went(self, run):
         done = run("shout", "-x", "y=1", "--times", "3")
         assert (done.status, done.err) == (1, "")
-        assert done.out == "ShoutOptions(words=['-x', 'y=1'], times=3)\n"
-        assert run("shout").out == "ShoutOptions(words=None, times=1)\n"
+        assert done.out == "['-x', 'y=1'] 3 False\n"
+        assert run("shout").out == "None 1 False\n"
+
+    def test_what_every_command_has_it_has_too(self, run):
+        assert run("shout", "--traceback").out == "None 1 True\n"
 
     def test_its_options_are_checked(self, run):
         assert "did you mean --times?" in run("shout", "--tims", "3").err

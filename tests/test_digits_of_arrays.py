@@ -18,7 +18,8 @@ from gradcli.arrays import backends
 from gradcli.arrays.balls import Balls, UndecidedError, from_text, precise
 from gradcli.errors import GradcliError
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Operation, Primitive
+from gradcli.primitives.operation import Operation
+from gradcli.primitives.primitive import Primitive
 
 SUBJECTS = table._all()
 # Entries, and cases of them, that stand on decompositions.

@@ -26,7 +26,8 @@ from gradcli.kinds.taylor import Jet
 from gradcli.primitives import exponential, table
 from gradcli.primitives.arithmetic import ones_like
 from gradcli.primitives.bind import concrete
-from gradcli.primitives.primitive import Operation, Primitive
+from gradcli.primitives.operation import Operation
+from gradcli.primitives.primitive import Primitive
 from tests.proved_digits import DATA, ORDER
 from tests.references import ELEMENTWISE
 

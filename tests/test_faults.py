@@ -8,6 +8,7 @@ import io
 import os
 import re
 import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ import pytest
 import gradcli
 from gradcli.cli.environment import Environment
 from gradcli.cli.main import main
+from gradcli.errors import OutputError
+from gradcli.io import output, system
 from tests import faults
 from tests.faults import Faults, Killed, every
 
@@ -214,3 +217,26 @@ def test_there_is_one_door():
                 assert node.attr not in {*faults.CALLS, "open", "read", "write", "rename"}, path
             if isinstance(node, ast.ImportFrom) and node.module == "pathlib":
                 pytest.fail(f"{path} uses pathlib")
+
+
+def test_what_fails_to_go_to_the_disk_meanwhile_is_told(tmp_path, monkeypatch):
+    asked, answers = threading.Event(), [OSError(errno.EIO, os.strerror(errno.EIO))]
+
+    def fsync(_number):
+        asked.set()
+        if answers:
+            # The system says it once.
+            raise answers.pop()
+
+    monkeypatch.setattr(system, "_WRITE_BACK", 0.0)
+    monkeypatch.setattr(os, "fsync", fsync)
+    target = tmp_path / "out.csv"
+
+    def write(stream):
+        stream.write(b"x")
+        assert asked.wait(10)
+
+    with pytest.raises(OutputError, match="cannot write"):
+        output.write_atomically(str(target), write)
+    assert not target.exists()
+    assert not [*tmp_path.glob(".gradcli-*")]

@@ -591,6 +591,19 @@ class TestSplitBinding:
         assert split_binding(text) == expected
 
     @pytest.mark.parametrize(
+        ("text", "hint"),
+        [
+            ("x~1", "write x=1"),
+            ("y~uniform(4.9,5.1)", "write y=~uniform(4.9,5.1)"),
+            ("~1", "write NAME=VALUE, such as x=5"),
+        ],
+    )
+    def test_a_tilde_without_an_equals_sign(self, text, hint):
+        with pytest.raises(BindingError) as caught:
+            split_binding(text)
+        assert caught.value.hint == hint
+
+    @pytest.mark.parametrize(
         ("text", "span", "words"),
         [
             ("x", (0, 1), "binds no value"),

@@ -63,6 +63,15 @@ def test_the_keys_and_their_order(run: Any) -> None:
     }
 
 
+@pytest.mark.parametrize("method", ["auto", "slsqp", "trust-constr"])
+def test_methods_with_constraints_end_on_those_that_hold(method, run):
+    words = ["(x - 1)**2 + (y - 2)**2", "x=0", "y=0", "--subject-to", "x + y = 1", "--subject-to", "x >= 0.2"]
+    found = run("minimize", *words, "--method", method, "--json")
+    assert found.status == 0
+    assert found.json["point"] == pytest.approx({"x": 0.2, "y": 0.8}, abs=1e-14)
+    assert found.json["multipliers"] == pytest.approx({"x + y = 1": 2.4, "x >= 0.2": 0.8})
+
+
 @pytest.mark.parametrize("method", ["newton", "bfgs", "l-bfgs", "trust-exact", "trust-krylov", "slsqp", "trust-constr"])
 def test_every_method_finds_a_minimum(run: Any, method: str) -> None:
     found = asked(run, "(1 - x)**2 + 10*(y - x**2)**2 + sum(w**2)", "x=-1.2", "y=1", "w=[1,2]", "--method", method)

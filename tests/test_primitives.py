@@ -22,7 +22,8 @@ from gradcli.primitives import bind, creation, decompositions, linear, powers, s
 from gradcli.primitives.conversions import cast
 from gradcli.primitives.exponential import exp
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Operation, Primitive
+from gradcli.primitives.operation import Composite, Operation
+from gradcli.primitives.primitive import Primitive
 
 ENTRIES = table.entries()
 PRIMITIVES = tuple(e for e in ENTRIES if isinstance(e, Primitive))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Composite, Operation
+from gradcli.primitives.operation import Composite, Operation
 from tests.references import ELEMENTWISE, TENSORS, exactly
 from tests.test_primitives import CREATION, ENTRIES, WITHOUT_SAMPLES, Case, case_of, data
 

@@ -103,7 +103,7 @@ def test_segments_with_compiled_sines_give_what_they_give_without(monkeypatch, t
 
 def test_without_llvmlite_numpy_computes_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
-    monkeypatch.setattr(sincos, "compiled", sincos.compiled.__wrapped__)
+    monkeypatch.setattr(sincos, "_compiled", sincos._compiled.__wrapped__)
     monkeypatch.setattr(waves, "MANY", 1)
     monkeypatch.setattr(schedule, "BLOCK", 4)
     assert sincos.compiled() is None

@@ -297,7 +297,7 @@ def whole_iv(n: int, x: Array) -> Array:
     small = size < _INVERSE_IS_LARGE
     infinite = np.logical_and(size > n + 1e6, np.isfinite(x))
     x = np.where(small, 1.0, np.where(infinite, np.copysign(n + 1e6, x), x))
-    return np.where(small, 0.0, _late_overflow(partial(scipy_special.iv, n), partial(scipy_special.ive, n), x))
+    return np.where(small, 0.0, _late_overflow(partial(scipy_special.whole_iv, n), partial(scipy_special.ive, n), x))
 
 
 def _late_overflow(function: Callable[[Array], Array], scaled: Callable[[Array], Array], x: Array) -> Array:

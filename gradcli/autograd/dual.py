@@ -26,7 +26,8 @@ from gradcli.primitives import strides
 from gradcli.primitives.arithmetic import identity, zeros_like
 from gradcli.primitives.bind import Kind
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Operation, Primitive
+from gradcli.primitives.operation import Operation
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import linear
 

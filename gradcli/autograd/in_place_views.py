@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.autograd.views import Place
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.operation import Operation
 
 
 def see_otherwise(tensor: Any, operation: Operation, arguments: Sequence[Any], params: Mapping[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from gradcli.autograd.tensor_base import TensorBase
 from gradcli.errors import CallError, DifferentiationError
 from gradcli.primitives import table
 from gradcli.primitives.bind import Kind, components, constant
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import rename
 
 # They say something of a tensor that has no gradient, so that they are NumPy's, of the numbers.

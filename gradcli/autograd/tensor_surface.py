@@ -18,7 +18,7 @@ from gradcli.primitives.arithmetic import identity
 from gradcli.primitives.axes import gathered, normalize_axes, normalize_axis, whole
 from gradcli.primitives.conversions import broadcast_to, cast, reshape
 from gradcli.primitives.indexing import along, index
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.operation import Operation
 from gradcli.primitives.shape import concat, squeeze, tile
 
 # Python's and PyTorch's names of dtypes that are called otherwise here.

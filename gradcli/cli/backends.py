@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradcli.arrays import backends
 from gradcli.arrays.backends import Device, Found
@@ -23,11 +23,10 @@ Examples:
 """
 
 
-class BackendsOptions(NamedTuple):
+class BackendsOptions(opt.Options):
     """What `gradcli backends` was asked for."""
 
     json: opt.Json = False
-    traceback: opt.Traceback = False
 
 
 def run(options: BackendsOptions, environment: Environment) -> ExitStatus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +17,6 @@ from gradcli.cli.render import Table, number_text, opening, show, show_json
 from gradcli.errors import DifferentiationError, ExitStatus, UsageError
 from gradcli.language import scope
 from gradcli.language.syntax.tree import Module
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run.check import Checked, check_program
 
 _HEADER = ("leaf", "order", "index", "reverse", "{}", "digits", "agrees")
@@ -47,7 +46,7 @@ Examples:
 """
 
 
-class CheckOptions(NamedTuple):
+class CheckOptions(opt.ProgramRun):
     """What `gradcli check` was asked for."""
 
     words: opt.Words = None
@@ -69,11 +68,6 @@ class CheckOptions(NamedTuple):
         bool, typer.Option("--certify", help="Compare with derivatives that are proved, not with differences.")
     ] = False
     quiet: opt.Quiet = False
-    traceback: opt.Traceback = False
-    max_steps: opt.MaxSteps = MAX_STEPS
-    max_elements: opt.MaxElements = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: CheckOptions, environment: Environment) -> ExitStatus:

@@ -9,28 +9,29 @@ from contextlib import redirect_stdout
 from functools import cache
 from importlib import import_module
 from io import StringIO
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
 from gradcli.cli.environment import Environment
 from gradcli.errors import ExitStatus, UsageError, did_you_mean, nearest
 
-Options = TypeVar("Options")
+if TYPE_CHECKING:
+    from gradcli.cli.options import Options
+
+Asked = TypeVar("Asked", bound="Options")
 
 _SHORT = re.compile(r"-[A-Za-z][\w-]*")
 
 
-class Command(NamedTuple, Generic[Options]):
+class Command(NamedTuple, Generic[Asked]):
     """A command as its file declares it, in `COMMAND`.
 
-    `options` is a class with a field for each option, annotated as Typer has it and with its default, in
-    the order of the help page. `run` is given what they are on a command line. `help` follows the line
-    that the list of commands has.
+    `run` is given what `options` are on a command line. `help` follows the line that the list of commands has.
     """
 
-    options: Callable[..., Options]
-    run: Callable[[Options, Environment], ExitStatus]
+    options: type[Asked]
+    run: Callable[[Asked, Environment], ExitStatus]
     help: str
 
 
@@ -131,9 +132,15 @@ def _add(app: typer.Typer, name: str, summary: str, command: Command[Any]) -> No
         return command.options(**given)
 
     hints = get_type_hints(command.options, include_extras=True)
-    parameters = inspect.signature(command.options).parameters.values()
+    names = dict.fromkeys(name for kind in command.options.__mro__ for name in inspect.get_annotations(kind))
+    given_by_name, required = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
     options.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [p.replace(annotation=hints[p.name]) for p in parameters]
+        [
+            inspect.Parameter(
+                name, given_by_name, default=getattr(command.options, name, required), annotation=hints[name]
+            )
+            for name in names
+        ]
     )
     # A program may start with a minus, also -h.
     settings: dict[str, Any] = {"ignore_unknown_options": "words" in hints}

@@ -19,7 +19,7 @@ from gradcli.formulas import languages
 from gradcli.formulas.documents import Formulas
 from gradcli.language import scope
 from gradcli.language.syntax import tree
-from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.limits import MAX_PRECISION
 from gradcli.program.ir import owner_name
 from gradcli.run.diagnose import Warning, unused_parts
 from gradcli.run.symbolic import derivatives_as_formulas
@@ -40,7 +40,7 @@ Examples:
 """
 
 
-class DiffOptions(NamedTuple):
+class DiffOptions(opt.ProgramRun):
     """What `gradcli diff` was asked for."""
 
     words: opt.Words = None
@@ -69,11 +69,6 @@ class DiffOptions(NamedTuple):
     digits: opt.Digits = None
     max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
-    traceback: opt.Traceback = False
-    max_steps: opt.MaxSteps = MAX_STEPS
-    max_elements: opt.MaxElements = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: DiffOptions, environment: Environment) -> ExitStatus:

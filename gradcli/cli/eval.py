@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +18,7 @@ from gradcli.cli.render import Table, number_text, opening, show, show_json
 from gradcli.errors import ExitStatus, UsageError, position
 from gradcli.io import output
 from gradcli.language.stable import Rewritten
-from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.limits import MAX_PRECISION
 from gradcli.run import session
 
 # Those of a number in float64.
@@ -41,7 +41,7 @@ Examples:
 """
 
 
-class EvalOptions(NamedTuple):
+class EvalOptions(opt.ProgramRun):
     """What `gradcli eval` was asked for."""
 
     words: opt.Words = None
@@ -113,11 +113,6 @@ class EvalOptions(NamedTuple):
         ),
     ] = None
     quiet: opt.Quiet = False
-    traceback: opt.Traceback = False
-    max_steps: opt.MaxSteps = MAX_STEPS
-    max_elements: opt.MaxElements = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: EvalOptions, environment: Environment) -> ExitStatus:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gradcli.cli.environment import Environment
 from gradcli.cli.eval import EvalOptions, run
 from gradcli.errors import DifferentiationError
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import Parameter
 
 
@@ -27,7 +27,7 @@ def worked(operation: Operation, *, json: bool) -> Example:
         output = _printed(options)
     except DifferentiationError:
         # The value is no scalar, so that its derivative is a Jacobian.
-        options = options._replace(jacobian=True)
+        options = options.but(jacobian=True)
         output = _printed(options)
     return Example(_command(words, options), output)
 

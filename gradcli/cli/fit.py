@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,6 @@ from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.errors import BindingError, ExitStatus, Span, UsageError, did_you_mean
 from gradcli.io import variables
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.data import DataTable, table_of
 from gradcli.models.fitting.estimation import SearchOptions
 from gradcli.models.fitting.fit_accounts import account_of
@@ -47,7 +46,7 @@ Examples:
 """
 
 
-class FitOptions(NamedTuple):
+class FitOptions(opt.ProgramRun):
     """What `gradcli fit` was asked for."""
 
     words: Annotated[
@@ -139,11 +138,6 @@ class FitOptions(NamedTuple):
     resume: opt.Resume = False
     json: opt.Json = False
     quiet: opt.Quiet = False
-    traceback: opt.Traceback = False
-    max_steps: opt.MaxSteps = MAX_STEPS
-    max_elements: opt.MaxElements = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: FitOptions, environment: Environment) -> ExitStatus:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ from gradcli.cli.drawing import formats
 from gradcli.cli.drawing.labels import Picture
 from gradcli.cli.environment import Environment
 from gradcli.errors import ExitStatus, UsageError, did_you_mean, pointing_into
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import graph as graphs
 from gradcli.run.graph import GraphRequest
 
@@ -31,7 +30,7 @@ Examples:
 """
 
 
-class GraphOptions(NamedTuple):
+class GraphOptions(opt.ProgramRun):
     """What `gradcli graph` was asked for."""
 
     words: opt.Words = None
@@ -49,11 +48,6 @@ class GraphOptions(NamedTuple):
     grad_output: opt.GradOutput = None
     no_grad: opt.NoGrad = False
     no_rewrite: opt.NoRewrite = False
-    traceback: opt.Traceback = False
-    max_steps: opt.MaxSteps = MAX_STEPS
-    max_elements: opt.MaxElements = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: GraphOptions, environment: Environment) -> ExitStatus:

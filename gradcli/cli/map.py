@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from functools import partial
-from typing import IO, Annotated, NamedTuple, cast
+from typing import IO, Annotated, cast
 
 import typer
 
@@ -46,7 +46,7 @@ Examples:
 """
 
 
-class MapOptions(NamedTuple):
+class MapOptions(opt.ProgramRun):
     """What `gradcli map` was asked for."""
 
     words: Annotated[
@@ -142,7 +142,6 @@ class MapOptions(NamedTuple):
         bool, typer.Option("--json", help="Errors, and at the end the counts of rows, as JSON on standard error.")
     ] = False
     quiet: Annotated[bool, typer.Option("--quiet", help="No warnings and no progress bar on standard error.")] = False
-    traceback: opt.Traceback = False
     max_steps: Annotated[
         int, typer.Option("--max-steps", metavar="N", min=1, help="Stop the program of a row after so many steps.")
     ] = MAX_STEPS
@@ -152,8 +151,6 @@ class MapOptions(NamedTuple):
             "--max-elements", metavar="N", min=1, help="Stop that of a row that computes more array elements."
         ),
     ] = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: MapOptions, environment: Environment) -> ExitStatus:

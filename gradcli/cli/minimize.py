@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,6 @@ from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment
 from gradcli.cli.render import Table, number_text
 from gradcli.errors import EvaluationError, ExitStatus
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.models.optima import histories
 from gradcli.models.optima.minima import METHODS, Minimum, minimize
 from gradcli.models.optima.training import SCHEDULES
@@ -38,7 +37,7 @@ _MOST_ROWS = 20
 _EXAMPLE = "gradcli minimize '(x - 2)**2' x=1"
 
 
-class MinimizeOptions(NamedTuple):
+class MinimizeOptions(opt.ProgramRun):
     """What `gradcli minimize` was asked for."""
 
     words: Annotated[
@@ -103,11 +102,6 @@ class MinimizeOptions(NamedTuple):
     ] = None
     json: opt.Json = False
     quiet: Annotated[bool, typer.Option("--quiet", help="No warnings and no progress on standard error.")] = False
-    traceback: opt.Traceback = False
-    max_steps: opt.MaxSteps = MAX_STEPS
-    max_elements: opt.MaxElements = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: MinimizeOptions, environment: Environment) -> ExitStatus:

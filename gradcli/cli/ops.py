@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -30,14 +30,13 @@ Examples:
 """
 
 
-class OpsOptions(NamedTuple):
+class OpsOptions(opt.Options):
     """What `gradcli ops` was asked for."""
 
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="A function, constant or operator.", show_default=False)
     ] = None
     json: opt.Json = False
-    traceback: opt.Traceback = False
 
 
 def run(options: OpsOptions, environment: Environment) -> ExitStatus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 import typer
 
@@ -11,7 +11,7 @@ from gradcli.arrays import DTYPES
 from gradcli.arrays.backends import BACKENDS
 from gradcli.errors import UsageError
 from gradcli.io.input_forms import FORMS
-from gradcli.limits import MAX_DIGITS
+from gradcli.limits import MAX_DIGITS, MAX_ELEMENTS, MAX_STEPS
 
 Words = Annotated[
     list[str] | None,
@@ -96,6 +96,33 @@ Cluster = Annotated[
     ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in the directory, where that was stopped.")]
+
+
+class Options:
+    """What a command was asked for.
+
+    Every command's is a class of this kind, with a field for each of its options in the order of its help page, annotated
+    as Typer has it and with its default. Behind its own come those of the class that it is made from, which several
+    commands have.
+    """
+
+    traceback: Traceback = False
+
+    def __init__(self, **given: Any) -> None:
+        vars(self).update(given)
+
+    def but(self, **given: Any) -> Self:
+        """The same, but for these."""
+        return type(self)(**(vars(self) | given))
+
+
+class ProgramRun(Options):
+    """That of a command that runs a program: the limits."""
+
+    max_steps: MaxSteps = MAX_STEPS
+    max_elements: MaxElements = MAX_ELEMENTS
+    max_seconds: MaxSeconds = None
+    max_memory: MaxMemory = None
 
 
 def is_on_cluster(cluster: str | None, given: Mapping[str, bool]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,6 @@ from gradcli.cli.command import Command
 from gradcli.cli.environment import Environment, is_unicode
 from gradcli.cli.model_report import report
 from gradcli.errors import ExitStatus, UsageError
-from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 
 # Of a picture that is drawn elsewhere than on a terminal, or on one that does not say its width.
 _COLUMNS = 80
@@ -38,7 +37,7 @@ Examples:
 """
 
 
-class PlotOptions(NamedTuple):
+class PlotOptions(opt.ProgramRun):
     """What `gradcli plot` was asked for."""
 
     words: Annotated[
@@ -72,11 +71,6 @@ class PlotOptions(NamedTuple):
     ] = None
     json: Annotated[bool, typer.Option("--json", help="Print the points as one JSON object on one line.")] = False
     quiet: opt.Quiet = False
-    traceback: opt.Traceback = False
-    max_steps: opt.MaxSteps = MAX_STEPS
-    max_elements: opt.MaxElements = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: PlotOptions, environment: Environment) -> ExitStatus:

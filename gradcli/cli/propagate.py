@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ from gradcli.cli.environment import Environment
 from gradcli.cli.notices import warning_json, warning_text
 from gradcli.cli.render import Table
 from gradcli.errors import ExitStatus, UsageError
-from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.limits import MAX_PRECISION
 from gradcli.models.results import as_json
 from gradcli.models.uncertainty.significant_digits import stated
 from gradcli.models.uncertainty.uncertainties import PropagateRequest, Propagation, propagated
@@ -42,7 +42,7 @@ Examples:
 """
 
 
-class PropagateOptions(NamedTuple):
+class PropagateOptions(opt.ProgramRun):
     """What `gradcli propagate` was asked for."""
 
     words: Annotated[
@@ -77,11 +77,6 @@ class PropagateOptions(NamedTuple):
     max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
     quiet: opt.Quiet = False
-    traceback: opt.Traceback = False
-    max_steps: opt.MaxSteps = MAX_STEPS
-    max_elements: opt.MaxElements = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: PropagateOptions, environment: Environment) -> ExitStatus:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from gradcli.cli.environment import Environment
 from gradcli.cli.notices import warning_json, warning_text
 from gradcli.cli.render import Table
 from gradcli.errors import ExitStatus, UsageError, did_you_mean
-from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.limits import MAX_PRECISION
 from gradcli.models.expansions.power_series import LANGUAGES, ORDER, SeriesAnswer, expanded
 from gradcli.models.expansions.taylor_coefficients import SeriesQuestion
 from gradcli.models.results import as_json
@@ -36,7 +36,7 @@ Examples:
 """
 
 
-class SeriesOptions(NamedTuple):
+class SeriesOptions(opt.ProgramRun):
     """What `gradcli series` was asked for."""
 
     words: opt.Words = None
@@ -66,11 +66,6 @@ class SeriesOptions(NamedTuple):
     max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
     quiet: opt.Quiet = False
-    traceback: opt.Traceback = False
-    max_steps: opt.MaxSteps = MAX_STEPS
-    max_elements: opt.MaxElements = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: SeriesOptions, environment: Environment) -> ExitStatus:

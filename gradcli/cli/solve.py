@@ -18,7 +18,7 @@ from gradcli.cli.render import Table, number_text
 from gradcli.errors import BindingError, ExitStatus, Span
 from gradcli.io import variables
 from gradcli.language.equations import read_equations
-from gradcli.limits import MAX_ELEMENTS, MAX_PRECISION, MAX_STEPS
+from gradcli.limits import MAX_PRECISION
 from gradcli.models.equations.roots import START, ProofOptions, Root, RootQuestion, Roots, solved
 from gradcli.run.constant_expressions import constant
 
@@ -38,7 +38,7 @@ Examples:
 """
 
 
-class SolveOptions(NamedTuple):
+class SolveOptions(opt.ProgramRun):
     """What `gradcli solve` was asked for."""
 
     words: Annotated[
@@ -72,11 +72,6 @@ class SolveOptions(NamedTuple):
     max_precision: opt.MaxPrecision = MAX_PRECISION
     json: opt.Json = False
     quiet: opt.Quiet = False
-    traceback: opt.Traceback = False
-    max_steps: opt.MaxSteps = MAX_STEPS
-    max_elements: opt.MaxElements = MAX_ELEMENTS
-    max_seconds: opt.MaxSeconds = None
-    max_memory: opt.MaxMemory = None
 
 
 def run(options: SolveOptions, environment: Environment) -> ExitStatus:

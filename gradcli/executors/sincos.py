@@ -18,6 +18,7 @@ import struct
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from threading import Lock, Thread
 from typing import Any
 
 # Beyond, the three parts of pi/2 are too few.
@@ -40,6 +41,7 @@ SinCos = Callable[[Any, Any, Any], Any]
 
 _OPERANDS = ("x", "sine", "cosine")
 _kept: list[Any] = []
+_lock = Lock()
 # In NumPy's table of the functions of its C interface, and what it calls float64.
 _FROM_LOOP, _DOUBLE = 1, 12
 
@@ -49,9 +51,20 @@ def ready() -> SinCos | None:
     return compiled() if _kept else None
 
 
-@cache
 def compiled() -> SinCos | None:
     """The function as a ufunc of NumPy, compiled for this processor; None where there is no `llvmlite`."""
+    with _lock:
+        return _compiled()
+
+
+def compile_meanwhile() -> None:
+    """Have another thread compile the function, for whoever asks for it soon."""
+    # One that ends with the process would be within LLVM while that is taken down.
+    Thread(target=compiled, name="gradcli-sincos").start()
+
+
+@cache
+def _compiled() -> SinCos | None:
     try:
         import llvmlite.binding as llvm
     except ImportError:

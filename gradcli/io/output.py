@@ -86,7 +86,8 @@ def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[byte
     stream = system.writer(temporary, new=True)
     try:
         with stream:
-            write(stream)
+            with system.written_back(stream):
+                write(stream)
             # Else a crash of the system may leave an empty file under the new name.
             system.synchronise(stream)
         if earlier is not None:

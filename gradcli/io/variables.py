@@ -34,7 +34,12 @@ def split_binding(text: str) -> Binding:
     before, equals, after = text.partition("=")
     at = len(before)
     if not equals:
-        raise _bad_word(text, 0, len(text), f"{text!r} binds no value", _WORD_HINT)
+        name, tilde, rest = text.partition("~")
+        # A distribution is said as in statistics, a start as for `gradcli solve`.
+        hint = (
+            f"write {name}={tilde if rest[:1].isalpha() else ''}{rest}" if tilde and name.isidentifier() else _WORD_HINT
+        )
+        raise _bad_word(text, 0, len(text), f"{text!r} binds no value", hint)
     if after.startswith("="):
         raise _bad_word(text, at, at + 2, "'==' compares and binds nothing", _WORD_HINT)
     if not before.strip():

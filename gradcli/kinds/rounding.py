@@ -39,9 +39,11 @@ _FACTORS = 2
 
 
 class Roundings:
-    """A source of roundings; what it gives depends on nothing but how often it was asked."""
+    """A source of roundings; what it gives depends on nothing but how often it was asked. With `spare_exact` results of
+    operations that are plainly exact are not off."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, spare_exact: bool = False) -> None:
+        self.spare_exact = spare_exact
         self._state = 1
 
     def off(self, value: Any) -> Any:
@@ -53,9 +55,9 @@ class Roundings:
         return bind(multiply, (value, self._factors(value)), _NO_PARAMS)
 
     def off_as_result(self, primitive: Primitive, result: Any, operands: Sequence[Any]) -> Any:
-        """The result of an operation as `off` has it, unless it is plainly exact."""
-        if type(result) is float and all(type(o) is float for o in operands) and _is_exact(primitive, result, operands):
-            return result
+        """The result of an operation as `off` has it, unless it is exact and these are spared."""
+        if self.spare_exact and all(type(x) is float for x in (result, *operands)):
+            return result if _is_exact(primitive, result, operands) else self.off(result)
         return self.off(result)
 
     def off_unless_exact(self, total: Any, a: Any, b: Any) -> Any:

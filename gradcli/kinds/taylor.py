@@ -137,8 +137,7 @@ class Jet(Operators):
             first = _rounded_sum(roundings, primitive, first, *primals)
             off = None
         elif roundings is not None and not exact:
-            # The further coefficients of what is exact by itself are none the less rounded.
-            first = roundings.off_as_result(primitive, first, primals) if order == 0 else roundings.off(first)
+            first = roundings.off_as_result(primitive, first, primals)
         result = type(jets[0])([first], order)
         result.roundings = roundings
         if order and not constant:

@@ -14,7 +14,7 @@ from gradcli.language.lists import Items, in_dtype
 from gradcli.language.machine import Machine, Scope, Task, arguments_of
 from gradcli.language.syntax import tree
 from gradcli.language.values import FUNCTIONS, READ, Builtin, Transformed, Value, check_arguments, number
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import Parameter, parse_signature, rename
 
 

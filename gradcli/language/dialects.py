@@ -7,7 +7,7 @@ from typing import Literal as OneOf
 from gradcli.errors import CallError
 from gradcli.language.syntax import tree
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.operation import Operation
 
 # The meaning of names without a prefix and of methods: PyTorch's, NumPy's, JAX's, which is NumPy's but for tensors that
 # never change, or what is unclear, as PyTorch's and another occur.

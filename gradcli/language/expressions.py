@@ -23,8 +23,8 @@ from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import assume, concrete, constant
 from gradcli.primitives.comparisons import equal, less, logical_not, where
 from gradcli.primitives.indexing import index
+from gradcli.primitives.operation import Operation
 from gradcli.primitives.powers import power
-from gradcli.primitives.primitive import Operation
 from gradcli.primitives.special import gamma
 
 if TYPE_CHECKING:

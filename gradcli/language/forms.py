@@ -13,7 +13,7 @@ from gradcli.language.syntax import tree
 from gradcli.language.values import Value, number
 from gradcli.primitives.arithmetic import add, multiply
 from gradcli.primitives.comparisons import maximum, minimum
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.operation import Operation
 from gradcli.primitives.reductions import max_, min_, prod, sum_
 from gradcli.primitives.shape import stack
 

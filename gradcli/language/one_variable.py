@@ -16,8 +16,9 @@ from gradcli.language.syntax import tree
 from gradcli.primitives import table
 from gradcli.primitives.arithmetic import add, divide, multiply, negative
 from gradcli.primitives.bind import Kind
+from gradcli.primitives.operation import Operation
 from gradcli.primitives.powers import power
-from gradcli.primitives.primitive import Operation, Primitive
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.refusals import FOREIGN
 
 # The longest text that names a part; one with a longer text is a part of its own.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gradcli.errors import UnknownNameError, did_you_mean
 from gradcli.language import scope
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.operation import Operation
 
 
 class Entry(NamedTuple):

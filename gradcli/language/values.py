@@ -13,7 +13,7 @@ from gradcli.language.lists import Items
 from gradcli.language.syntax import tree
 from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import Kind, concrete, decide
-from gradcli.primitives.primitive import Operation
+from gradcli.primitives.operation import Operation
 from gradcli.primitives.signature import Parameter
 
 # A number, an array, a Tensor; True, False or None; a text; a list of values, or a range of numbers; a tuple of the

@@ -10,7 +10,7 @@ from gradcli.primitives.arithmetic import absolute, add, divide, multiply, negat
 from gradcli.primitives.comparisons import greater, greater_equal, less_equal, where
 from gradcli.primitives.exponential import expm1, softplus
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.scans import softmax
 from gradcli.primitives.special import elu
 from gradcli.primitives.trigonometric import tanh

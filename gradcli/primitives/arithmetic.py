@@ -12,7 +12,8 @@ from gradcli.primitives.axes import whole
 from gradcli.primitives.bind import constant
 from gradcli.primitives.comparisons import equal, logical_and, logical_or, not_equal, nowhere, where
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, linear, locally_constant, products
 from gradcli.primitives.strides import always
 from gradcli.primitives.surcharges import of_quotients

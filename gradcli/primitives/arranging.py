@@ -12,7 +12,7 @@ from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.indexing import along, index
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.rearranging import split
 from gradcli.primitives.scans import sort
 from gradcli.primitives.shape import concat, flip, moveaxis, ravel, sequence

@@ -10,7 +10,8 @@ from gradcli.arrays import bessel_definitions as definitions
 from gradcli.primitives.arithmetic import absolute, divide, negative, sign
 from gradcli.primitives.bind import bind
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Primitive, Vjp, not_implemented, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, Vjp, not_implemented, spelled
 from gradcli.primitives.special import bessel_j
 from gradcli.primitives.surcharges import of_bessel_of_number, of_derivative
 

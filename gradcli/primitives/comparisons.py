@@ -7,7 +7,8 @@ from typing import Any
 from gradcli import arrays
 from gradcli.primitives.bind import assume
 from gradcli.primitives.families import elementwise, predicate
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import linear
 
 _PAIRS = ((0.7, 1.3), (-2.0, 0.5), ([[0.3, -1.2]], [[0.8], [2.5]]))

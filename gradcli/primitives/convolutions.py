@@ -14,7 +14,7 @@ from gradcli.primitives.axes import chosen, whole, whole_numbers
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.linear import matmul
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.reductions import max_, mean
 from gradcli.primitives.sampling import padded
 from gradcli.primitives.shape import matrix_transpose

@@ -13,7 +13,7 @@ from gradcli.primitives.axes import normalize_axis, truth
 from gradcli.primitives.bind import constant
 from gradcli.primitives.comparisons import equal, isnan, less, not_equal, where
 from gradcli.primitives.conversions import reshape
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.operation import Composite
 
 _MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.5, 6.0]]
 _FLOATS = {"float64": ("float64", "float", "double", "d"), "float32": ("float32", "single", "f")}

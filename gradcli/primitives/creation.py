@@ -14,8 +14,8 @@ from gradcli.primitives.axes import whole, whole_numbers
 from gradcli.primitives.bind import concrete
 from gradcli.primitives.comparisons import maximum, minimum
 from gradcli.primitives.conversions import broadcast_to
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import power
-from gradcli.primitives.primitive import Composite
 
 # In eighths of steps: a call of an array library, and a generator of random numbers.
 _CALL = 16

@@ -26,7 +26,8 @@ from gradcli.primitives.conversions import reshape
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic, solve, square_matrix
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.scans import scan_smooth
 from gradcli.primitives.series import Coefficients, integrated, products

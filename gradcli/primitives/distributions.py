@@ -17,7 +17,8 @@ from gradcli.primitives.comparisons import equal, greater, greater_equal, less, 
 from gradcli.primitives.elementary import sinpi
 from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.special import betaln, digamma, digamma_rise, gamma, lgamma, ndtr, ndtri
 
 _ANYWHERE = (0.7, [-1.0, 2.0])

@@ -22,7 +22,8 @@ from gradcli.primitives.comparisons import (
 )
 from gradcli.primitives.exponential import share
 from gradcli.primitives.families import elementwise, predicate
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.reductions import all_
 from gradcli.primitives.trigonometric import cos, sin, sinh, tan, tanh
 

@@ -18,8 +18,9 @@ from gradcli.primitives.decompositions import pinv, svdvals
 from gradcli.primitives.indexing import index, scatter
 from gradcli.primitives.linear import einsum, matmul
 from gradcli.primitives.matrices import cubic, inv, solve, square_matrix
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import power, square
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import max_, min_, sum_
 from gradcli.primitives.series import Coefficients, integrated, locally_constant
 from gradcli.primitives.shape import expand_dims, flip, matrix_transpose, moveaxis, sequence, stack, tril, triu

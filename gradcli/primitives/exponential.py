@@ -11,7 +11,8 @@ from gradcli.primitives.arithmetic import absolute, divide, multiply, negative, 
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, isfinite, less_equal, logical_and, logical_not, where
 from gradcli.primitives.families import elementwise
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated
 
 # Not x*log(10), which can overflow where its inverse does not.

@@ -16,7 +16,8 @@ from gradcli.primitives.bind import Kind, concrete
 from gradcli.primitives.elements import broadcast_elements
 from gradcli.primitives.families import moving
 from gradcli.primitives.node_name import NodeName
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.series import linear
 
 Key = tuple[Any, ...]

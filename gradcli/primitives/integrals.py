@@ -15,7 +15,8 @@ from gradcli.primitives.comparisons import less, where
 from gradcli.primitives.elementary import cospi, sinpi
 from gradcli.primitives.exponential import exp, log, xlog1py, xlogy
 from gradcli.primitives.families import elementwise, in_precision
-from gradcli.primitives.primitive import Composite, Primitive, not_implemented, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, not_implemented, spelled
 from gradcli.primitives.special import betaln, digamma, lgamma
 from gradcli.primitives.surcharges import of_betainc, of_derivative
 

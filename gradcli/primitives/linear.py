@@ -17,7 +17,8 @@ from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.elements import work
 from gradcli.primitives.indexing import take_diagonal
 from gradcli.primitives.node_name import NodeName
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import multilinear
 from gradcli.primitives.shape import matrix_transpose, moveaxis

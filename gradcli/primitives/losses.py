@@ -15,8 +15,8 @@ from gradcli.primitives.comparisons import clip, greater, less, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.exponential import exp, log, log1p, softplus
 from gradcli.primitives.indexing import index
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import square
-from gradcli.primitives.primitive import Composite
 from gradcli.primitives.reductions import mean, sum_
 from gradcli.primitives.scans import log_softmax
 from gradcli.primitives.shape import moveaxis

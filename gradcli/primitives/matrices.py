@@ -23,8 +23,9 @@ from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.elements import largest_operand, work
 from gradcli.primitives.indexing import index
 from gradcli.primitives.linear import matmul
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import by_squaring
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import matrix_transpose, moveaxis, roll

@@ -20,8 +20,8 @@ from gradcli.primitives.exponential import exp, log, xlogy
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.losses import reduced
 from gradcli.primitives.matrices import dot
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.orders import Pair, difference
-from gradcli.primitives.primitive import Composite
 from gradcli.primitives.rearranging import meshgrid, split
 from gradcli.primitives.reductions import argmax, argmin, max_, min_, order_statistic, sum_
 from gradcli.primitives.sampling import padded

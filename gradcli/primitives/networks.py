@@ -16,8 +16,8 @@ from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.exponential import sigmoid
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.linear import matmul
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import rsqrt, square
-from gradcli.primitives.primitive import Composite
 from gradcli.primitives.reductions import mean, sum_
 from gradcli.primitives.scans import softmax
 from gradcli.primitives.shape import matrix_transpose

@@ -17,7 +17,8 @@ from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.elements import sorting
 from gradcli.primitives.exponential import logaddexp
 from gradcli.primitives.indexing import along, at_places, index
-from gradcli.primitives.primitive import Composite, Operation, Primitive, spelled
+from gradcli.primitives.operation import Composite, Operation
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.reductions import (
     SAMPLES,
     SIGNATURE,

@@ -24,7 +24,8 @@ from gradcli.primitives.comparisons import (
 from gradcli.primitives.exponential import log
 from gradcli.primitives.families import elementwise
 from gradcli.primitives.node_name import NodeName
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, from_derivative, integrated
 from gradcli.primitives.surcharges import of_powers
 

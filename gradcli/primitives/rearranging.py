@@ -17,7 +17,7 @@ from gradcli.primitives.comparisons import not_equal, where
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.indexing import along, at_places, index, side_with_diagonal
 from gradcli.primitives.indexing import scatter as put_at
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.replacing import numbers_among, positions, replaced
 from gradcli.primitives.shape import flip, moveaxis, ravel, take, transpose
 

@@ -16,7 +16,7 @@ from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.indexing import scatter as put_at
 from gradcli.primitives.linear import matmul
-from gradcli.primitives.primitive import Composite
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.reductions import sum_
 from gradcli.primitives.shape import concat, expand_dims, flip, moveaxis
 

@@ -15,7 +15,8 @@ from gradcli.primitives.comparisons import equal, has_all_digits, nowhere, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.elements import sorting
 from gradcli.primitives.indexing import along, index
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.reductions import any_, sum_
 from gradcli.primitives.series import Coefficients, from_derivative, linear, through
 from gradcli.primitives.shape import concat, flip, ravel, transpose, triu

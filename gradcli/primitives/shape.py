@@ -22,7 +22,8 @@ from gradcli.primitives.bind import concrete
 from gradcli.primitives.conversions import broadcast_to, permutation, permute, reshape
 from gradcli.primitives.families import moving
 from gradcli.primitives.indexing import along, index
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.strides import always
 
 _VECTOR = [1.0, 2.5, -3.0]

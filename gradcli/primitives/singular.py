@@ -14,7 +14,8 @@ from gradcli.primitives.comparisons import equal, logical_and, where
 from gradcli.primitives.decompositions import svdvals
 from gradcli.primitives.linear import matmul
 from gradcli.primitives.matrices import cubic
-from gradcli.primitives.primitive import Composite, Primitive
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive
 from gradcli.primitives.series import Coefficients, integrated
 from gradcli.primitives.shape import expand_dims, matrix_transpose
 

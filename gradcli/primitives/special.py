@@ -13,7 +13,8 @@ from gradcli.primitives.axes import chosen, whole
 from gradcli.primitives.comparisons import equal, greater, less_equal, logical_and, not_equal, nowhere, where
 from gradcli.primitives.exponential import exp, expm1, sigmoid
 from gradcli.primitives.families import elementwise, in_precision
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.operation import Composite
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.surcharges import of_bessel_i, of_bessel_j, of_digamma, of_digamma_rise
 
 _ANYWHERE = (0.7, [-1.0, 2.0])

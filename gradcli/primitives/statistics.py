@@ -27,8 +27,9 @@ from gradcli.primitives.comparisons import (
 from gradcli.primitives.conversions import broadcast_to, reshape
 from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.families import elementwise
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import power, square
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.reductions import (
     SAMPLES,
     SIGNATURE,

@@ -23,7 +23,8 @@ from gradcli.primitives import (
     statistics,
     trigonometric,
 )
-from gradcli.primitives.primitive import Operation, Primitive
+from gradcli.primitives.operation import Operation
+from gradcli.primitives.primitive import Primitive
 
 # The files of entries, and the subject of those that do not say another.
 _MODULES: dict[ModuleType, str] = {

@@ -12,8 +12,9 @@ from gradcli.primitives.arithmetic import divide, minus, multiply
 from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, greater, where
 from gradcli.primitives.families import elementwise
+from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import sqrt
-from gradcli.primitives.primitive import Composite, Primitive, spelled
+from gradcli.primitives.primitive import Primitive, spelled
 from gradcli.primitives.series import Coefficients, integrated, through
 from gradcli.primitives.surcharges import of_angles, of_points, of_sinc
 

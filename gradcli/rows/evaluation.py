@@ -9,9 +9,13 @@ from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
 from gradcli.errors import BindingError, GradcliError, did_you_mean, pointing_into
+from gradcli.executors import sincos
+from gradcli.executors.waves import WAVES
 from gradcli.language import scope
 from gradcli.language.reading import read
+from gradcli.language.syntax import tree
 from gradcli.language.syntax.tree import Module
+from gradcli.primitives import table
 from gradcli.rows.absent import masked
 from gradcli.rows.blocks import Column
 from gradcli.rows.plan import VALUE, Plan
@@ -55,6 +59,9 @@ class Evaluation:
         self._programs: OrderedDict[str, _Program | GradcliError] = OrderedDict()
         self._lock = Lock()
         self._only = None if plan.program is None else self._made(plan.program)
+        if plan.program is not None and _has_waves(plan.program):
+            # While the first rows are read.
+            sincos.compile_meanwhile()
 
     def run(self, count: int, numbers: Numbers, texts: Texts, failed: Mapping[int, str]) -> Evaluated:
         """The results of `count` rows, of which some `failed` to be read, with the reasons."""
@@ -255,6 +262,11 @@ class _Found:
                 array, absent = np.full(self.count, np.nan), np.ones(self.count, "bool")
             found[key] = array if absent is None else masked(array, absent)
         return Evaluated(found, self.null, failures)
+
+
+def _has_waves(program: Module) -> bool:
+    calls = (node for node in tree.everything(program) if isinstance(node, tree.Call))
+    return any(table.find(call.name) in WAVES for call in calls)
 
 
 def typed(values: Any, dtype: str) -> Any:

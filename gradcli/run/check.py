@@ -14,8 +14,10 @@ from gradcli.language.interpreter import evaluate
 from gradcli.language.syntax import tree
 from gradcli.limits import MAX_ELEMENTS, MAX_STEPS
 from gradcli.run import session
+from gradcli.run.compiling import compile
+from gradcli.run.confined_programs import ConfinedProgram
 from gradcli.run.diagnose import Warning
-from gradcli.run.programs import CompiledProgram, ConfinedProgram, compile
+from gradcli.run.programs import CompiledProgram
 
 
 def gradcheck(

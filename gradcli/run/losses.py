@@ -43,7 +43,7 @@ def first_losses(
 ) -> list[Warning]:
     """The warnings that the value, a number, or its gradient lost more than half of the digits, at the operation whose
     rounding is felt most; `run` is the program, to be run again with other roundings."""
-    roundings = Roundings()
+    roundings = Roundings(spare_exact=True)
     leaves = {n: watched_leaf(v, roundings) for n, v in bindings.items() if arrays.is_floating(v)}
     value = run(leaves)
     wrt = [name for name in wrt if name in leaves]

@@ -99,7 +99,9 @@ class Comparison:
         if self.truth is twice_by_reverse_mode and _is_odd(numbers) and not np.any(first):
             # What was recorded behind a choice takes all zeros for those of what was not taken.
             return True
-        if _is_noise(first, numbers, 1.0 if without_a_value else _largest(self.first.values()), _NOISE):
+        # Where there is nothing but zeros, nobody knows of what size their parts were.
+        largest = 1.0 if without_a_value else _largest(self.first.values()) or 1.0
+        if _is_noise(first, numbers, largest, _NOISE):
             return True
         close = _ALIKE_SMALL if is_far_out(self.point) else _ALIKE
         return _alike(first, numbers, close) or self._is_loss(way, key, numbers)

@@ -9,7 +9,8 @@ from random import Random
 from typing import Any
 
 from gradcli.primitives import table
-from gradcli.primitives.primitive import Operation, Primitive
+from gradcli.primitives.operation import Operation
+from gradcli.primitives.primitive import Primitive
 from tests.fuzz import values
 from tests.fuzz.case import Case
 

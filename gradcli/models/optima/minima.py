@@ -21,7 +21,8 @@ from gradcli.models.optima.training import STOCHASTIC, Training, of_training, tr
 from gradcli.models.optima.verdicts import judged
 from gradcli.models.packing import Bounds
 from gradcli.models.results import MAY_BE_NULL, Iteration, Watcher
-from gradcli.run.programs import CompiledProgram, compile
+from gradcli.run.compiling import compile
+from gradcli.run.programs import CompiledProgram
 
 METHODS = ("auto", "newton", *searches.METHODS, *STOCHASTIC)
 # Iterations, where nobody says how many.

@@ -84,50 +84,64 @@ def train(posed: PosedObjective, training: Training, watch: Watcher) -> SearchEn
 
     Raises UsageError for bounds and constraints, which no step knows of, and for batches where there are no rows.
     """
-    np, objective = arrays.numpy_namespace(), posed.objective
-    if len(posed.constraints) or np.isfinite(posed.low).any() or np.isfinite(posed.high).any():
-        raise UsageError(f"the method {training.method} takes no bounds and no constraints", hint="--method auto does")
-    if training.batch is not None and not posed.by_row:
-        raise UsageError("there are no rows to take a batch of", hint="give a file of data, or constants with rows")
+    _check_suits(posed, training)
     batch = min(training.batch or posed.rows, posed.rows)
     each = -(-posed.rows // batch) if batch else 1
     epochs = training.epochs or (_EPOCHS if training.batch is not None else _STEPS)
     steps = training.steps or epochs * each
-    packing = objective.packing
+    last, taken, message = _stepped(posed, training, steps, batch if each > 1 else None, watch)
+    return _judged(posed, last, steps, taken, message)
+
+
+def _check_suits(posed: PosedObjective, training: Training) -> None:
+    np = arrays.numpy_namespace()
+    if len(posed.constraints) or np.isfinite(posed.low).any() or np.isfinite(posed.high).any():
+        raise UsageError(f"the method {training.method} takes no bounds and no constraints", hint="--method auto does")
+    if training.batch is not None and not posed.by_row:
+        raise UsageError("there are no rows to take a batch of", hint="give a file of data, or constants with rows")
+
+
+def _stepped(
+    posed: PosedObjective, training: Training, steps: int, batch: int | None, watch: Watcher
+) -> tuple[Any, int, str]:
+    """The point after all steps, on a batch of rows each or on all, how many were taken, and how it ended in words."""
+    np, objective, packing = arrays.numpy_namespace(), posed.objective, posed.objective.packing
     parameters = {name: Tensor(arrays.asarray(v)).requires_grad_() for name, v in packing.named(posed.start).items()}
     optimizer = training.optimizer(parameters)
     rate, schedule = optimizer.param_groups[0]["lr"], SCHEDULES[training.schedule or "constant"]
-    last, message = posed.start, f"{steps:,} steps"
-    taken = 0
-    for taken, rows in zip(range(steps), _batches(posed, batch, training.seed)):
+    last, taken = posed.start, 0
+    for taken, rows in zip(range(steps), _batches(posed, batch or posed.rows, training.seed)):
         limits.charge_steps(_UPDATE)
         limits.charge(_OF_PARAMETER * packing.size)
         optimizer.param_groups[0]["lr"] = rate * schedule(taken / steps)
-        constants = (
-            {n: v[rows] if n in posed.by_row else v for n, v in objective.constants.items()} if each > 1 else None
-        )
+        constants = {n: v[rows] if n in posed.by_row else v for n, v in objective.constants.items()} if batch else None
         value, gradient = objective.value_and_gradient(last, constants)
         watch(Iteration(taken, objective.sign * value, float(np.linalg.norm(gradient)), last))
         if not math.isfinite(value):
-            message = f"there is no number after {taken:,} steps: a smaller --lr may help"
-            break
+            return last, taken + 1, f"there is no number after {taken:,} steps: a smaller --lr may help"
         for name, part in packing.named(gradient).items():
             parameters[name].grad = Tensor(arrays.asarray(part))
         optimizer.step()
         last = packing.flat({name: arrays.to_numpy(p.inner) for name, p in parameters.items()})
+    return last, taken + 1, f"{steps:,} steps"
+
+
+def _judged(posed: PosedObjective, last: Any, steps: int, taken: int, message: str) -> SearchEnd:
+    """The last point, or the start where that is no worse."""
+    np, objective = arrays.numpy_namespace(), posed.objective
     start_value, start_gradient = objective.value_and_gradient(posed.start)
     value, gradient = objective.value_and_gradient(last)
     left = float(np.linalg.norm(gradient)) / (float(np.linalg.norm(start_gradient)) or 1.0)
-    if not math.isfinite(value) or value > start_value:
-        reason = (
-            message if not math.isfinite(value) else f"the objective is greater after {steps:,} steps: try another --lr"
-        )
-        return SearchEnd(posed.start, start_value, start_gradient, taken + 1, False, reason)
+    if not math.isfinite(value):
+        return SearchEnd(posed.start, start_value, start_gradient, taken, False, message)
+    if value > start_value:
+        message = f"the objective is greater after {steps:,} steps: try another --lr"
+        return SearchEnd(posed.start, start_value, start_gradient, taken, False, message)
     if left > _FALLEN:
         message += (
             f", after which the gradient is still {left:.2g} of that at the start: more steps or another --lr may help"
         )
-    return SearchEnd(last, value, gradient, taken + 1, left <= _FALLEN, message)
+    return SearchEnd(last, value, gradient, taken, left <= _FALLEN, message)
 
 
 def of_training(found: SearchEnd, verdict: Verdict) -> tuple[bool, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from flint import arb, fmpq
@@ -55,39 +56,35 @@ def in_digits(
         return result
 
     texts, complete = proved_digits.run(request, digits, max_precision, compute)
-    grad = texts.grad or {}
+    return _with_texts(found, labels, texts.grad or {}), complete
+
+
+def _with_texts(found: Any, labels: Sequence[str] | None, texts: Mapping[str, Any]) -> Any:
+    """What was found, with `texts` in the place of its numbers, by the names that `_numbers` gives them."""
 
     def of(row: int, what: str) -> Any:
-        return grad[f"{row} {what}"]
+        return texts[f"{row} {what}"]
 
-    def named(what: str) -> Any:
-        return of(0, what) if labels is None else {label: of(row, what) for row, label in enumerate(labels)}
+    def each(member: Callable[[int], Any]) -> Any:
+        return member(0) if labels is None else {label: member(row) for row, label in enumerate(labels)}
 
-    def budget(row: int, entries: Sequence[Any]) -> list[Any]:
+    def budget(row: int) -> list[Any]:
         keys = ("value", "u", "dof", "sensitivity", "contribution", "share")
+        entries = found.budget if labels is None else found.budget[labels[row]]
         return [
             dataclasses.replace(entry, **{key: of(row, f"{key} {i}") for key in keys})
             for i, entry in enumerate(entries)
         ]
 
-    budgets = [found.budget] if labels is None else [found.budget[label] for label in labels]
-    replaced = [budget(row, entries) for row, entries in enumerate(budgets)]
     places = range(len(labels or ()))
-    covariance = [[of(i, f"covariance {j}") for j in places] for i in places]
-    intervals = [(of(row, "low"), of(row, "high")) for row in range(len(budgets))]
-    changed = dataclasses.replace(
+    return dataclasses.replace(
         found,
-        value=named("value"),
-        u=named("u"),
-        relative=named("relative"),
-        budget=replaced[0] if labels is None else dict(zip(labels, replaced)),
-        dof=named("dof"),
-        k=named("k"),
-        interval=intervals[0] if labels is None else dict(zip(labels, intervals)),
+        **{name: each(partial(of, what=name)) for name in ("value", "u", "relative", "dof", "k")},
+        budget=each(budget),
+        interval=each(lambda row: (of(row, "low"), of(row, "high"))),
         second_order=None,
-        covariance=None if labels is None else covariance,
+        covariance=None if labels is None else [[of(i, f"covariance {j}") for j in places] for i in places],
     )
-    return changed, complete
 
 
 def _numbers(
