@@ -226,6 +226,8 @@ def test_a_value_or_gradient_that_lost_half_of_its_digits_is_warned_of(run, prog
         ("(1 - x)**2 + 100*(y - x**2)**2", "x=1 y=1"),
         ("logit(x)", "x=0.5"),
         ("sum(x)", "x=[1,-1,0.5]"),
+        ("sum(x) - 6", "x=[1,2,3]"),
+        ("det(x)", "x=[[1,2],[2,4]]"),
         ("u = 1 + x; log(u)*x/(u - 1)", "x=1e-11"),
         ("diff(x**3, x)", "x=2"),
     ],

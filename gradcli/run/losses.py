@@ -52,7 +52,8 @@ def first_losses(
     warnings = []
     told = apart is None or abs(number) > apart
     # The zero that sums of several numbers leave may be exact.
-    left = None if apart is None or (number == 0 and not felt.scalar) else first_digits_left(number, apart)
+    scalar = felt.scalar and all(type(v) is float for v in bindings.values())
+    left = None if apart is None or (number == 0 and not scalar) else first_digits_left(number, apart)
     if left is not None and (told or apart > _by_inputs(number, found, bindings)):
         warnings.append(_felt(program, felt, "forward", loss_of_value(left if told else None), {"value": left}))
     judged: dict[str, int] = {}
