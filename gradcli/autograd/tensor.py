@@ -14,7 +14,7 @@ from gradcli.autograd.primitive_node import UNCHANGED, PrimitiveNode
 from gradcli.autograd.tensor_surface import TensorSurface
 from gradcli.autograd.views import find_history, find_numbers, join_view, made_again, note_one_of_several, note_view
 from gradcli.errors import DifferentiationError, EvaluationError, MissingRuleError, ShapeError
-from gradcli.limits import budget as budget_now
+from gradcli.limits import charge_steps
 from gradcli.primitives import arithmetic, comparisons, conversions, powers, table
 from gradcli.primitives.bind import Kind, bind, components, constant, on_floats, together
 from gradcli.primitives.indexing import has_arrays, index, normalize_key
@@ -55,7 +55,8 @@ class Tensor(TensorSurface):
         wanted, bit = 0, 1
         plain, unchanged = primitive.elementwise, True
         for item in operands:
-            if isinstance(item, Tensor):
+            # The first question is the faster one, and nearly always enough.
+            if type(item) is Tensor or isinstance(item, Tensor):
                 inner = item.inner
                 if type(inner) is not float:
                     plain = False
@@ -77,14 +78,17 @@ class Tensor(TensorSurface):
                 if type(item) is not float:
                     plain = unchanged = False
             bit += bit
-        result = on_floats(primitive, data, params) if plain else bind(primitive, data, params)
-        if wanted and recorded_now():
+        recorded = wanted != 0 and recorded_now()
+        if plain:
+            result = on_floats(primitive, data, params, _RECORD if recorded else 0)
+        else:
+            result = bind(primitive, data, params)
+            if recorded:
+                charge_steps(_RECORD)
+        if recorded:
             wanted |= bit
             needs = primitive.needs.get(wanted) or primitive.find_needs(wanted)
             if needs.recorded:
-                budget = budget_now()
-                if budget is not None:
-                    budget.charge_steps(_RECORD)
                 if type(result) is not float and arrays.backend_of(type(result)) not in ("numpy", None):
                     operands = _moved(operands, result)
                 versions = UNCHANGED if unchanged and bit <= _MOST_UNCHANGED else [*map(_version, operands)]

@@ -166,11 +166,12 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
     return on_floats(primitive, operands, params)
 
 
-def on_floats(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:
-    """The reading of an elementwise primitive for numbers alone."""
+def on_floats(primitive: Primitive, operands: Sequence[Any], params: Params, further: int = 0) -> Any:
+    """The reading of an elementwise primitive for numbers alone, with so many `further` eighths of steps for what is
+    done with its result."""
     budget = budget_now()
     if budget is not None:
-        budget.charge_steps(_ON_NUMBERS * primitive.time)
+        budget.charge_steps(_ON_NUMBERS * primitive.time + further)
     chosen = chosen_namespace()
     if chosen is not None and chosen.scalars is not None:
         if budget is not None:
