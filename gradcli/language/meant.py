@@ -156,8 +156,8 @@ def _with_its_type(key: str) -> str | None:
 def of_function(name: str, source: str, span: Span) -> str | None:
     """The hint for the call of an unknown function, whose name stands at `span` in the text."""
     key = _letters(name)
-    behind = source[span.end : span.end + _AROUND]
-    if name == "c" and "," in (items := within_brackets(behind)):
+    behind = source[span.end : span.end + _AROUND].lstrip()
+    if name == "c" and behind.startswith("(") and "," in (items := within_brackets(behind)):
         return f"write [{items}]"
     if reason := table.why_missing(name):
         return reason
