@@ -29,6 +29,19 @@ def test_fields_are_kept_as_they_are(run):
     assert done.out == 'id;x;note;value;d_x\r\n007;1.50;"a;b";2.25;3.0\r\n'
 
 
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ('x,n\n"1,5",a\n', '"1,5",a,"3,0","2,0"\n'),
+        ('x,n\n"1,5",a\ninf,b\n', '"1,5",a,"3,0","2,0"\ninf,b,Infinity,"2,0"\n'),
+        ('x,n\n"1,5",a\n,b\n', '"1,5",a,"3,0","2,0"\n,b,,\n'),
+        ("x;n\n1,5;a\ninf;b\n", "1,5;a;3,0;2,0\ninf;b;Infinity;2,0\n"),
+    ],
+)
+def test_results_have_decimal_commas_as_the_table_has(run, table, rows):
+    assert run("map", "x*2", "--decimal-comma", stdin=table).out.partition("\n")[2] == rows
+
+
 def test_json_lines_are_kept_as_they_are(run):
     done = run("map", "x**2", stdin='{"x": 1.50, "a": "é"}\n\n{"x":2}\n')
     assert done.out == '{"x": 1.50, "a": "é","value":2.25,"d_x":3.0}\n{"x":2,"value":4.0,"d_x":4.0}\n'

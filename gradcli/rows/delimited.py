@@ -30,6 +30,11 @@ class Dialect(NamedTuple):
     line_end: str
     head: str | None
 
+    @property
+    def has_decimal_commas(self) -> bool:
+        """Whether a comma in a number can be nothing else than the mark of its fraction."""
+        return self.decimal_comma or self.separator != ","
+
 
 class Selection(NamedTuple):
     """The columns, by their place, that are read as `numbers` and as `texts`, and those that are `kept`, None where
@@ -124,7 +129,7 @@ class Delimited:
         read = {place: columns.of_floats(floats[_named(place)]) for place in places}
         rest = [place for place, column in read.items() if column is None]
         texts = self._texts(data, rest, mark)
-        comma = self._dialect.separator != ","
+        comma = self._dialect.has_decimal_commas
         return {
             self._names[place]: column or columns.of_texts(texts[_named(place)], comma)
             for place, column in read.items()
@@ -165,7 +170,7 @@ class Delimited:
         def series(place: int) -> Any:
             return self._polars.Series(_named(place), texts(place), self._polars.String)
 
-        comma = self._dialect.separator != ","
+        comma = self._dialect.has_decimal_commas
         kept = selection.kept
         return Block(
             len(records),

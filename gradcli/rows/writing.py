@@ -93,7 +93,8 @@ class DelimitedWriter:
     ) -> tuple[int, Sequence[bytes]]:
         polars = self._polars
         own = [block.lines] if block.lines is not None else [*map(self._field, block.fields.get_columns())]
-        series = [self._result(place, results[name], null) for place, name in enumerate(self._names)]
+        whole = block.lines is not None
+        series = [self._result(place, results[name], null, whole) for place, name in enumerate(self._names)]
         frame = polars.DataFrame([column.alias(str(place)) for place, column in enumerate([*own, *series])])
         if skip is not None:
             frame = frame.filter(~polars.Series(skip))
@@ -104,7 +105,7 @@ class DelimitedWriter:
             separator=self._separator,
             line_terminator=self._line_end,
             decimal_comma=self._decimal_comma,
-            quote_style="never" if block.lines is not None else "necessary",
+            quote_style="never" if whole else "necessary",
         )
         if block.line_break:
             mark = block.line_break.encode()
@@ -118,16 +119,23 @@ class DelimitedWriter:
         texts = [None if item is None else json_text.dumps(item) for item in series.to_list()]
         return self._polars.Series(series.name, texts, self._polars.String)
 
-    def _result(self, place: int, values: NDArray[Any], null: NDArray[numpy.bool]) -> Any:
-        """A series of floats, or where some are not finite of their texts."""
+    def _result(self, place: int, values: NDArray[Any], null: NDArray[numpy.bool], whole: bool) -> Any:
+        """A series of floats; of their texts where some are not finite, or need quotes beside `whole` lines, which
+        are written as they are."""
         import numpy
 
         polars = self._polars
         values, null = without(values, null)
         series = polars.Series(str(place), values)
-        if not numpy.isfinite(values).all():
+        quoted = whole and self._decimal_comma and self._separator == ","
+        if quoted or not numpy.isfinite(values).all():
             infinite = polars.when(series > 0).then(polars.lit("Infinity")).otherwise(polars.lit("-Infinity"))
-            texts = polars.when(series.is_infinite()).then(infinite).otherwise(series.cast(polars.String))
+            numbers = series.cast(polars.String)
+            if self._decimal_comma:
+                numbers = numbers.str.replace(".", ",", literal=True)
+            if quoted:
+                numbers = '"' + numbers + '"'
+            texts = polars.when(series.is_infinite()).then(infinite).otherwise(numbers)
             series = polars.select(texts.alias(str(place))).to_series()
         return series.set(polars.Series(null), None) if null.any() else series
 
