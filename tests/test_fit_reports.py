@@ -393,4 +393,5 @@ def test_warnings_of_groups_that_differ_in_their_numbers_are_one(run: Run, tmp_p
     assert line.endswith(f"(in {len(some)} groups: {names} and {len(some) - 3} others)")
     # Numbers in names are not those that differ.
     err = run("fit", "y ~ b1*b2*x", "x=[1,2,3]", "y=[2,4.1,6]", "b1=1", "b2=2").err
-    assert re.search(r"^warning: the data do not determine b1 - [\d.]+\*b2$", err, re.MULTILINE)
+    # Rounding says at which of all fits that are as good it ends.
+    assert re.search(r"^warning: the data do not determine (b1 - [\d.]+\*b2|-[\d.]+\*b1 \+ b2)$", err, re.MULTILINE)
