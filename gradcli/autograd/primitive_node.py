@@ -71,7 +71,7 @@ class PrimitiveNode(Node):
         self.guarded = False
         self.attached = None
         name = primitive.node_name
-        self.name = name if isinstance(name, NodeName) else name(operands, params)
+        self.name = name if type(name) is NodeName else name(operands, params)
         self.primitive = primitive
         self.params = params
         self.saved: list[Any] | None = saved

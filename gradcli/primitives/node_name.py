@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import final
 
+
+@final
 class NodeName(str):
     """The name of a node: a text, and called it gives itself, since a node of PyTorch has a method `name()`."""
 

@@ -13,6 +13,7 @@ from gradcli.primitives.linear import matmul
 from gradcli.primitives.shape import matrix_transpose, stack, transpose
 
 _NO_PARAMS: Mapping[str, Any] = {}
+_AS_THEY_ARE = Kind, float, int
 
 
 class Operators(Kind):
@@ -132,6 +133,6 @@ def _is_operand(value: object) -> bool:
 
 def operand(value: Any) -> Any:
     """What an operator accepts beside a kind: numbers, arrays, nested lists."""
-    if isinstance(value, (Kind, float, int)) or arrays.is_array(value):
+    if isinstance(value, _AS_THEY_ARE) or arrays.is_array(value):
         return value
     return arrays.asarray(value)
