@@ -28,6 +28,8 @@ _NO_PARAMS: Mapping[str, Any] = {}
 
 # A coefficient that roundings change by so much of it is 0 but for rounding.
 _NOISE = 0.125
+# No coefficient is asked for of a power above.
+_MOST_ZEROS = 1000
 # A pole of the gamma function is reached from 1 by as many steps as it is below.
 _MOST_POLES = 50
 
@@ -78,7 +80,7 @@ class Laurent(Operators):
         """The coefficients from that of t**0 on. Raises NoSeriesError where there is a pole."""
         if self.valuation < 0:
             raise NoSeriesError("the function has a pole")
-        return [0.0] * self.valuation + _padded(self.jet)
+        return _padded(self._shifted(0))
 
     @staticmethod
     def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> Laurent:
@@ -108,6 +110,9 @@ class Laurent(Operators):
             raise NoSeriesError("a function of what has a pole")
         if not zeros:
             return self.jet
+        if zeros > _MOST_ZEROS:
+            nothing = [0.0] * _MOST_ZEROS
+            return _watched(nothing, None if self.jet.shadow is None else [*nothing], self.jet)
         others = None if self.jet.shadow is None else [0.0] * zeros + _padded(self.jet.shadow)
         return _watched([0.0] * zeros + _padded(self.jet), others, self.jet)
 
