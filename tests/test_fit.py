@@ -17,8 +17,6 @@ NIST = {
     problem["name"]: problem
     for problem in json.loads((Path(__file__).parent / "data" / "nist-nonlinear.json").read_text(encoding="utf-8"))
 }
-# Residuals of 1e-13 beside responses of 1: in float64 they are rounding to two or three digits, and so are the errors.
-ROUNDED = {"Lanczos1": 1e-2}
 # Found without a start, up to an exchange of parameters or of their signs, in little time.
 WITHOUT_START = [
     "BoxBOD",
@@ -49,8 +47,8 @@ def test_the_problems_of_nist(name, start):
     assert fit.dof == problem["dof"]
     assert digits([fit.estimates[b].value for b in names], problem["certified"]) > 7
     errors = [fit.estimates[b].error for b in names]
-    assert errors == pytest.approx(problem["certified_sd"], rel=ROUNDED.get(name, 1e-7))
-    assert fit.rss == pytest.approx(problem["certified_rss"], rel=ROUNDED.get(name, 1e-7))
+    assert errors == pytest.approx(problem["certified_sd"], rel=1e-7)
+    assert fit.rss == pytest.approx(problem["certified_rss"], rel=1e-7)
 
 
 @pytest.mark.parametrize("name", WITHOUT_START)
@@ -378,3 +376,18 @@ def test_a_fit_does_not_depend_on_what_its_model_was_fitted_to_before():
     with pytest.raises(EvaluationError, match="in row 2 of the data") as raised:
         gradcli.fit("y ~ a*x**q", {"x": [1.0, -1.0, 2.0], "y": [1, 2, 3]}, a=1, q=0.5)
     assert raised.value.source == "y ~ a*x**q"
+
+
+def test_errors_that_are_rounding_are_proved_or_told():
+    data = {"x": [1, 2, 3, 4], "y": [0.1, 0.2, 0.3, 0.4]}
+    exact = gradcli.fit("y ~ a*x + b", data)
+    assert [(e.value, e.error) for e in exact.estimates.values()] == [(0.1, 0), (0, 0)]
+    assert not exact.warnings
+    # log(y) has no decimals that were written.
+    computed = gradcli.fit("log(y) ~ a*x + b", {"x": [1, 2, 3, 4], "y": np.exp([0.1, 0.2, 0.3, 0.4])})
+    assert [*computed.warnings] == ["the residuals are rounding errors, and so are the standard errors"]
+    x = np.linspace(0, 1, 5000)
+    many = gradcli.fit("y ~ a*x", {"x": x, "y": 2 * x + 1e-12 * np.sin(1e4 * x)})
+    assert [*many.warnings] == [
+        "rounding errors are a part of the residuals: digits of the standard errors that are right: 3"
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import compress, repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,15 @@ from gradcli.models.fitting.problems import Problem
 from gradcli.models.fitting.profiles import profile
 from gradcli.models.fitting.stacked_problems import Stacked, by_size, portions
 from gradcli.models.results import Watcher
+from gradcli.run import digits
+
+if TYPE_CHECKING:
+    from gradcli.models.fitting.proved_residuals import ProvedResiduals
 
 # How often a fit is done again with another scale of its rows, and when that is settled.
 _ROUNDS, _SETTLED = 100, 1e-12
+# Residuals that are so little beside the responses have not all digits that errors should have, and those of so many rows can be proved in little time.
+_HIDDEN, _MOST_PROVED = 1e-9, 2**12
 
 
 class Fitting(NamedTuple):
@@ -119,6 +125,9 @@ def _solved(problem: Problem, ending: Ending) -> Solved:
     """With what can be said of the estimates."""
     free = ending.free
     value, first, second = problem.second(ending.point)
+    proved = _proved(problem, ending, value, first)
+    if proved is not None:
+        ending = ending._replace(point=proved.point)
     if not free.all():
         i, j = pairs(len(free))
         first, second = first[:, free], second[:, free[i] & free[j]]
@@ -131,8 +140,32 @@ def _solved(problem: Problem, ending: Ending) -> Solved:
         first[None],
         second[None],
         ((ending.point - mean)[None, free], u[None, free]) if np.isfinite(u).any() else None,
+        None if proved is None else proved.residuals[None],
     )
     return Solved(ending, rows._replace(second=None), statistics(rows, problem.known))
+
+
+def _proved(problem: Problem, ending: Ending, value: Any, first: Any) -> ProvedResiduals | None:
+    """The residuals, where in floats they are little more than rounding errors and can be had without these."""
+    limit = _HIDDEN * np.sqrt(np.vdot(problem.response / problem.sigma, problem.response / problem.sigma))
+    if not (
+        problem.known.is_least_squares
+        and problem.is_typed
+        and problem.count <= _MOST_PROVED
+        and np.linalg.norm((problem.response - value) / problem.sigma) <= limit
+        and ending.converged
+        and problem.dof > 0
+        and not np.isfinite(problem.priors[1]).any()
+    ):
+        return None
+    try:
+        with digits.computing():
+            from gradcli.models.fitting.proved_residuals import proved_residuals
+
+            return proved_residuals(problem, ending.point, ending.free, first)
+    except GradcliError:
+        # FLINT is not there, or does not have a function of the model.
+        return None
 
 
 def _of_distances(problem: Problem, found: DistanceFit, before: Ending) -> Solved:

@@ -194,6 +194,7 @@ def posed(
         bounds=(low, high),
         limits=limits,
         places=data.rows,
+        is_typed=text.response.source.strip() in data.columns,
     )
     _check_shape(problem, start)
     return PosedFit(problem, names.parameters, start, text.response_name)

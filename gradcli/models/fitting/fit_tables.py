@@ -20,7 +20,7 @@ def residuals(rows: Rows, found: Statistics, index: int, known: Assumptions) -> 
     Regression, 1982, 2.2 and 4.
     """
     value, sigma, first = rows.value[0], rows.sigma[0], rows.first[0]
-    residual = rows.response[0] - value
+    residual = rows.off(slice(None))[0]
     with np.errstate(all="ignore"):
         deviation = sigma * (found.s[index] if known.is_scaled else 1.0)
         if known.family != "gaussian":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -16,6 +17,8 @@ from gradcli.models.results import MAY_BE_NULL
 
 # Up to here a linear interval is good: D. M. Bates and D. G. Watts, Nonlinear Regression Analysis, 1988, 7.
 _BENT = 0.3
+# Standard errors have as many digits as an estimate has that is right.
+_FEW_DIGITS = 1e-6
 
 
 class ParameterEstimate(NamedTuple):
@@ -226,6 +229,7 @@ class _Told:
             *self.endings.warnings,
             *self._at_bounds(i),
             *self._without_errors(i),
+            *_hidden(self._found.rounding[i]),
             *(f"the data do not determine {text}" for text in self.undetermined(i)),
             *_bent(self.curvature(i), profiled=self._intervals is not None),
         ]
@@ -239,6 +243,7 @@ class _Told:
         """Of which of them there may be more warnings than of all."""
         found = self._found
         warned = ~found.information.is_determined | (found.dof <= 0) | bool(len(self._held))
+        warned |= found.rounding > _FEW_DIGITS
         for bent in () if found.curvature is None else found.curvature:
             warned |= bent > _BENT
         told: list[bool] = warned.tolist()
@@ -344,6 +349,16 @@ def numbers_of(fits: Sequence[Fit], members: Sequence[str]) -> Numbers:
 
 # What a fit has of its statistics as it is.
 _NUMBERS = ("rss", "s", "reduced_chi2", "r2", "loglik", "aic", "bic")
+
+
+def _hidden(rounding: float) -> list[str]:
+    """What to say where residuals are little beside a rounding error of a response, which is such a part of them."""
+    if not rounding > _FEW_DIGITS:
+        return []
+    digits = int(-math.log10(min(rounding, 1.0)))
+    if not digits:
+        return ["the residuals are rounding errors, and so are the standard errors"]
+    return [f"rounding errors are a part of the residuals: digits of the standard errors that are right: {digits}"]
 
 
 def _bent(curvature: Curvature | None, *, profiled: bool) -> list[str]:

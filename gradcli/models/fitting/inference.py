@@ -14,6 +14,8 @@ from gradcli.models.fitting.information import Information, factor_of_matrix, fa
 from gradcli.models.fitting.likelihoods import Likelihood, likelihood
 from gradcli.models.fitting.packed_hessians import unpacked
 
+# The largest rounding error of a float, as a part of it.
+_ROUNDING = 2.0**-53
 # Rows of a block, which stays in the caches.
 _BLOCK = 2**15
 
@@ -55,7 +57,8 @@ class Rows(NamedTuple):
     `[g, n, p]`, and those of order 2 by `pairs` of them, `[g, n, k]`, where they are known.
 
     `priors` are what was known of the parameters before, `[g, p]` for their means' distances and the standard deviations,
-    which are infinite where nothing was.
+    which are infinite where nothing was. `residuals` `[g, n]` are responses less values where they are known better than
+    these.
     """
 
     value: Any
@@ -65,6 +68,13 @@ class Rows(NamedTuple):
     first: Any
     second: Any = None
     priors: tuple[Any, Any] | None = None
+    residuals: Any = None
+
+    def off(self, place: slice) -> Any:
+        """The responses less the model's values of a block of rows."""
+        if self.residuals is not None:
+            return self.residuals[:, place]
+        return self.response[:, place] - self.value[:, place]
 
     def chosen(self, index: int) -> Rows:
         """Those of one fit alone that are there."""
@@ -72,7 +82,8 @@ class Rows(NamedTuple):
         value, response, sigma, real, first = (part[index][there][None] for part in self[:5])
         second = None if self.second is None else self.second[index][there][None]
         priors = None if self.priors is None else (self.priors[0][index][None], self.priors[1][index][None])
-        return Rows(value, response, sigma, real, first, second, priors)
+        residuals = None if self.residuals is None else self.residuals[index][there][None]
+        return Rows(value, response, sigma, real, first, second, priors, residuals)
 
     def parts(self) -> list[_Part]:
         """The rows, block by block."""
@@ -86,7 +97,7 @@ class _Part:
     def __init__(self, rows: Rows, place: slice) -> None:
         self.place = place
         self.weight = rows.real[:, place] / rows.sigma[:, place]
-        self.residual = (rows.response[:, place] - rows.value[:, place]) * self.weight
+        self.residual = rows.off(place) * self.weight
         self.first = rows.first[:, place]
         self.second = None if rows.second is None else rows.second[:, place]
 
@@ -118,6 +129,8 @@ class Statistics(NamedTuple):
     loglik: Any
     aic: Any
     bic: Any
+    rounding: Any
+    """What part of `s` a rounding error of a response is, where that may hide in it."""
     curvature: Curvatures | None
 
     def chosen(self, index: int) -> Statistics:
@@ -145,6 +158,8 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         found, covariance = _covariances(rows, parts, known, variance)
         loglik = _loglik(rows, known, rss, n)
         count = p + known.is_scaled
+        share, size = _share(rows, known, rss)
+        hidden = known.is_least_squares and rows.residuals is None
         curvature = None
         if known.is_least_squares and rows.second is not None:
             curvature = curvatures([part.weighted for part in parts], found.axes, _radius(known, p, dof, variance))
@@ -157,10 +172,11 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
             rss,
             np.sqrt(variance),
             variance if known.family == "gaussian" else _dispersion(rows, known, dof),
-            1 - _share(rows, known, rss),
+            1 - share,
             loglik,
             2 * count - 2 * loglik,
             count * np.log(n) - 2 * loglik,
+            _ROUNDING * size / np.sqrt(variance) if hidden else np.zeros(len(n)),
             curvature,
         )
 
@@ -226,17 +242,21 @@ def _loglik(rows: Rows, known: Assumptions, rss: Any, n: Any) -> Any:
     return -n / 2 * (np.log(2 * math.pi * rss / n) + 1) - weights
 
 
-def _share(rows: Rows, known: Assumptions, rss: Any) -> Any:
-    """What the model leaves of what the mean response leaves: of squares, of deviances for other families."""
+def _share(rows: Rows, known: Assumptions, rss: Any) -> tuple[Any, Any]:
+    """What the model leaves of what the mean response leaves: of squares, of deviances for other families; and the root
+    mean square of the weighted responses."""
     weights = rows.real * (np.square(1 / rows.sigma) if known.family == "gaussian" else 1.0)
-    mean = (weights * rows.response).sum(axis=1, keepdims=True) / weights.sum(axis=1, keepdims=True)
+    total = weights.sum(axis=1, keepdims=True)
+    mean = (weights * rows.response).sum(axis=1, keepdims=True) / total
     if known.family == "gaussian":
-        return rss / (weights * (rows.response - mean) ** 2).sum(axis=1)
+        about_mean = (weights * (rows.response - mean) ** 2).sum(axis=1)
+        size = np.sqrt((about_mean + (total * mean**2)[:, 0]) / rows.real.sum(axis=1))
+        return rss / about_mean, size
     of_model, of_mean, least = (
         (rows.real * known.likelihood(value, rows.response, rows.sigma).value).sum(axis=1)
         for value in (rows.value, mean + 0 * rows.response, rows.response)
     )
-    return (of_model - least) / (of_mean - least)
+    return (of_model - least) / (of_mean - least), np.nan
 
 
 def _dispersion(rows: Rows, known: Assumptions, dof: Any) -> Any:

@@ -26,6 +26,7 @@ def question_data(request: FitRequest, fitting: Fitting, plan: GroupSearch | Non
         "model": request.model,
         "response": request.response,
         "limits": [*request.limits],
+        "is_typed": problem.is_typed,
         "names": [*question.names],
         "parameters": [*problem.parameters],
         "start": array_data(question.start),
@@ -71,6 +72,7 @@ def fitting_of(question: Mapping[str, Any], rows: Mapping[str, Any]) -> Fitting:
         bounds=(low, high),
         limits=tuple(question["limits"]),
         places=_array_of(rows["places"]),
+        is_typed=question["is_typed"],
     )
     posed = PosedFit(problem, question["names"], _array_of(question["start"]), text.response_name)
     deviations = {name: _array_of(deviation) for name, deviation in rows["deviations"].items()}

@@ -23,7 +23,8 @@ class Problem:
     standard deviations `sigma`, numbers `[n]` or one, and `fixed` numbers by name. `known` says how the rows are
     distributed, `priors` are the means and standard deviations `[p]` of what is known of the parameters before, infinite
     ones where nothing is; `low` and `high` `[p]` their bounds. `places` `[n]` are those of the rows in the table of the
-    user, from 0 on, as errors name them.
+    user, from 0 on, as errors name them. The response `is_typed` where it is a column as it stands, and none that is
+    computed.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Problem:
         bounds: tuple[Any, Any] | None = None,
         limits: tuple[int, int] | None = None,
         places: Any = None,
+        is_typed: bool = True,
     ) -> None:
         np = arrays.numpy_namespace()
         p = len(parameters)
@@ -54,6 +56,7 @@ class Problem:
         self.priors = priors or (np.zeros(p), np.full(p, np.inf))
         self.low, self.high = bounds or (np.full(p, -np.inf), np.full(p, np.inf))
         self.places = np.arange(len(response)) if places is None else places
+        self.is_typed = is_typed
         self.limits = limits or (MAX_STEPS, MAX_ELEMENTS)
         self._first = self.program(self.parameters, 1)
         self._second = self.program(self.parameters, 2)

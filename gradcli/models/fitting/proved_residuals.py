@@ -1,0 +1,97 @@
+"""Residuals that rounding errors would hide: in ball arithmetic, of data that are the decimals which are written for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from flint import arb
+
+from gradcli import limits
+from gradcli.arrays.balls import Balls, Number, exact, from_text, precise, to_float
+from gradcli.calculus.mapping import as_tensor
+from gradcli.calculus.readings import batch_of, rows_of
+from gradcli.errors import EvaluationError
+from gradcli.kinds import batch
+from gradcli.language.interpreter import evaluate
+from gradcli.models.fitting.problems import Problem
+from gradcli.primitives.bind import concrete
+
+# Bits of the computation, and what they do not tell from 0, as a part of the responses.
+_BITS, _NOTHING = 192, 2.0**-128
+# Steps to the minimum, which is near.
+_MOST_STEPS = 6
+
+
+class ProvedResiduals(NamedTuple):
+    """The floats `point` `[p]` next to where the squares are least, and the `residuals` `[n]` there: the responses less
+    the model's values."""
+
+    point: Any
+    residuals: Any
+
+
+def proved_residuals(problem: Problem, point: Any, free: Any, first: Any) -> ProvedResiduals:
+    """Those at the minimum next to a point `[p]` where the model has the derivatives `first` `[n, p]`, within
+    `gradcli.run.digits.computing`: steps of Gauss and Newton by the `free` parameters, `[p]`, lead there.
+
+    Raises EvaluationError where the balls are too wide to tell, and what the model raises in balls.
+    """
+    with precise(_BITS):
+        rows = _Rows(problem)
+        numbers = [exact(number) for number in point.tolist()]
+        left = rows.residuals(numbers)
+        scales = np.linalg.norm(first[:, free] / rows.sigma[:, None], axis=0)
+        slopes = first[:, free] / rows.sigma[:, None] / scales
+        for _ in range(_MOST_STEPS):
+            step = np.zeros(len(point))
+            step[free] = np.linalg.lstsq(slopes, left / rows.sigma)[0] / scales
+            further = [number + exact(part) for number, part in zip(numbers, step.tolist())]
+            moved = rows.residuals(further)
+            if not np.linalg.norm(moved / rows.sigma) < np.linalg.norm(left / rows.sigma):
+                break
+            numbers, left = further, moved
+        nearest = np.array([to_float(number) for number in numbers])
+        nearest[np.abs(nearest) * np.abs(first).max(axis=0) <= rows.nothing] = 0
+        return ProvedResiduals(np.clip(nearest, problem.low, problem.high), left)
+
+
+class _Rows:
+    """The rows of a problem, their numbers as they are written."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._fixed = {name: Balls(_written(number)) for name, number in problem.fixed.items()}
+        self._columns = {name: as_tensor(_balls(column)) for name, column in problem.columns.items()}
+        self._response = _balls(problem.response).numbers
+        self.nothing = _NOTHING * float(np.abs(problem.response).max())
+        self.sigma = np.broadcast_to(np.asarray(problem.sigma, "float64"), problem.response.shape)
+
+    def residuals(self, point: Sequence[Number]) -> Any:
+        """The residuals `[n]` at a point as floats, 0 where they are not told from that."""
+        problem, nesting = self._problem, batch.new_nesting()
+        shared = {**self._fixed, **dict(zip(problem.parameters, map(Balls, point)))}
+        with limits.within(*problem.limits), batch.row_by_row(nesting):
+            columns = {name: batch_of(column, nesting) for name, column in self._columns.items()}
+            value = evaluate(problem.model, {**shared, **columns}).value
+            values = concrete(rows_of(as_tensor(value), nesting, problem.count)).numbers
+        return np.array([self._residual(y - value) for y, value in zip(self._response, values)])
+
+    def _residual(self, off: Number) -> float:
+        # A fraction is exact.
+        if isinstance(off, arb) and not float(off.rad()) <= self.nothing:
+            raise EvaluationError("the residuals are not told from rounding errors")
+        found = to_float(off)
+        return found if abs(found) > self.nothing else 0.0
+
+
+def _written(number: float) -> Number:
+    """The decimal that is written for a float: the shortest one."""
+    return from_text(repr(number))
+
+
+def _balls(column: Any) -> Balls:
+    numbers = np.empty(len(column), object)
+    numbers[:] = [*map(_written, column.tolist())]
+    return Balls(numbers)
