@@ -82,21 +82,18 @@ class Delimited:
                 if mark is None:
                     return None
                 data = _replaced(data, breaks.at[breaks.quoted], mark)
-        rows = self._rows(data)
-        if rows is None and len(self._names) > 1:
-            data = _BLANK_LINE.sub(b"", data)
-            rows = self._rows(data)
-        return None if rows is None else self._block(data, rows, mark)
+        block = self._block(data, mark)
+        if block is None and len(self._names) > 1:
+            block = self._block(_BLANK_LINE.sub(b"", data), mark)
+        return block
 
-    def _rows(self, data: bytes) -> int | None:
-        """How many lines there are; None where not each of them has a field for each column and no more."""
-        if b'"' in data:
-            data = self._quoting.without_quoted_separators(data)
-        structure = data.translate(None, self._unstructured)
-        rows = len(structure) // len(self._structure)
-        return rows if structure == self._structure * rows else None
-
-    def _block(self, data: bytes, rows: int, mark: bytes | None) -> Block | None:
+    def _block(self, data: bytes, mark: bytes | None) -> Block | None:
+        """The rows of lines; None where not each of them has a field for each column and no more."""
+        floats = self._complete(data)
+        if floats is None and self._has_structure(data):
+            floats = self._columns(data, self._selection.numbers, self._polars.Float64)
+        if floats is None:
+            return None
         lines = fields = None
         if self._selection.kept is None:
             lines = self._lines(data)
@@ -106,13 +103,31 @@ class Delimited:
             fields = self._texts(data, self._selection.kept, mark)
         texts = self._texts(data, self._selection.texts, mark)
         return Block(
-            rows,
-            self._numbers(data, mark),
+            len(floats) if floats.width else data.count(b"\n"),
+            self._numbers(data, floats, mark),
             {self._names[place]: texts[_named(place)].to_list() for place in self._selection.texts},
             lines,
             fields,
             mark.decode() if mark else None,
         )
+
+    def _complete(self, data: bytes) -> Any | None:
+        """The frame of the columns that are read as numbers, where it shows by itself that each line has a field for each
+        column and no more: all of them are read, and no line lacks the last one."""
+        if b'"' in data or len(self._selection.numbers) < len(self._names):
+            return None
+        try:
+            floats = self._columns(data, self._selection.numbers, self._polars.Float64)
+        except self._polars.exceptions.PolarsError:
+            return None
+        return None if floats[:, -1].null_count() else floats
+
+    def _has_structure(self, data: bytes) -> bool:
+        """Whether each line has a field for each column and no more."""
+        if b'"' in data:
+            data = self._quoting.without_quoted_separators(data)
+        structure = data.translate(None, self._unstructured)
+        return structure == self._structure * (len(structure) // len(self._structure))
 
     def _lines(self, data: bytes) -> Any | None:
         """A series of the lines; None where there is no character that could be a separator without occurring."""
@@ -123,9 +138,8 @@ class Delimited:
         options = {"has_header": False, "separator": separator.decode(), "quote_char": None}
         return self._polars.read_csv(data, schema=schema, **options)["line"]
 
-    def _numbers(self, data: bytes, mark: bytes | None) -> dict[str, Column]:
+    def _numbers(self, data: bytes, floats: Any, mark: bytes | None) -> dict[str, Column]:
         places = self._selection.numbers
-        floats = self._columns(data, places, self._polars.Float64)
         read = {place: columns.of_floats(floats[_named(place)]) for place in places}
         rest = [place for place, column in read.items() if column is None]
         texts = self._texts(data, rest, mark)

@@ -37,8 +37,8 @@ def blocks(
     rest, unread = b"", io.BytesIO(head)
     while chunk := unread.read(size) or read(size):
         if b'"' not in chunk and b'"' not in rest and (end := last_line_end(chunk)):
-            # One copy of the bytes and no more: the memory for each takes as long as parsing a part of them.
-            yield b"".join((rest, memoryview(chunk)[:end]))
+            # One copy of the bytes at most: the memory for each takes as long as parsing a part of them.
+            yield b"".join((rest, memoryview(chunk)[:end])) if rest or end < len(chunk) else chunk
             rest = chunk[end:]
             continue
         data = rest + chunk

@@ -46,6 +46,8 @@ _PATTERN = re.compile(r"[*?\[]")
 _PATIENCE = 0.02
 # What a pipe holds.
 _AT_ONCE = 2**16
+# In so many bytes a line ends, as a rule.
+_LAST = 2**14
 
 
 def is_url(path: str) -> bool:
@@ -184,7 +186,7 @@ class Stream:
         """
         with readable(self.name):
             while True:
-                data = self._unpacked.read(size) if self._unpacked else self._stored(size, patience)
+                data = self._unpacked.read(size) if self._unpacked else self._stored(self._to_line(size), patience)
                 if self._decoder is None:
                     return data
                 text = self._decoder.decode(data, final=not data)
@@ -203,7 +205,7 @@ class Stream:
         def read(size: int) -> bytes:
             nonlocal left
             with readable(self.name):
-                data = self._file.read(min(size, left)) if left > 0 else b""
+                data = self._file.read(min(self._to_line(size), left)) if left > 0 else b""
             left -= len(data)
             return data
 
@@ -212,6 +214,18 @@ class Stream:
     def close(self) -> None:
         with readable(self.name):
             self._file.close()
+
+    def _to_line(self, size: int) -> int:
+        """How many bytes, about `size`, there are up to the end of a line of a file: blocks that end there need not be put
+        together of parts, which takes longer than to read them."""
+        if not self.plain or size <= _LAST:
+            return size
+        at = self._file.tell()
+        self._file.seek(at + size - _LAST)
+        last = self._file.read(_LAST)
+        self._file.seek(at)
+        end = last.rfind(b"\n") + 1
+        return size - _LAST + end if end and len(last) == _LAST else size
 
     def _stored(self, size: int, patience: float) -> bytes:
         if self._unread:
