@@ -161,10 +161,18 @@ def test_a_row_takes_its_own_path_whichever_row_is_the_first(text):
         _identical(RowProgram(read(text), columns).run(part, {}), whole, slice(first, None))
 
 
-def test_blocks_of_every_size_and_any_number_of_threads_give_the_same_bits():
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sin(q*log(x))*exp(-x) if q > 0 else x**q",
+        "log(x)*q if x > 1 else x*x*q",
+        "q/(x - 2) if x > 2 else x*q if x > 1 else sqrt(x - 0.5)*q",
+    ],
+)
+def test_blocks_of_every_size_and_any_number_of_threads_give_the_same_bits(text):
     n = 70_000
     columns = {"x": np.resize(_X, n), "q": np.resize(_Q, n)}
-    program = RowProgram(read("sin(q*log(x))*exp(-x) if q > 0 else x**q"), ("x", "q"))
+    program = RowProgram(read(text), ("x", "q"))
     whole = program.run(columns, {}, threads=1)
     _identical(program.run(columns, {}, threads=3), whole, slice(None))
     for rows in (slice(0, 300), slice(300, 9_001), slice(9_001, n)):

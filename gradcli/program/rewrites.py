@@ -162,6 +162,7 @@ TABLE: tuple[Rewrite | MovingRewrite, ...] = (
     Rewrite(lambda p: logical_and(p, True), lambda p: p, EXACT, "what 'and' means"),
     Rewrite(lambda p: logical_and(p, False), lambda p: False, EXACT, "what 'and' means"),
     Rewrite(lambda p: logical_and(p, p), lambda p: p, EXACT, "what 'and' means"),
+    Rewrite(lambda p: logical_or(p, logical_not(p)), lambda p: True, EXACT, "what 'or' means"),
     Rewrite(lambda p: logical_or(p, True), lambda p: True, EXACT, "what 'or' means"),
     Rewrite(lambda p: logical_or(p, False), lambda p: p, EXACT, "what 'or' means"),
     Rewrite(lambda p: logical_or(p, p), lambda p: p, EXACT, "what 'or' means"),

@@ -18,6 +18,7 @@ from gradcli.primitives.comparisons import logical_and
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.reductions import all_
 from gradcli.program.ir import Atom, Executable, Program, Variable
+from gradcli.program.joined import joined
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
 from gradcli.run import converted
@@ -48,6 +49,11 @@ _SHARED = 8
 # are more in all of them.
 _LONGEST = 400_000
 _STEPS = 1_000_000
+# Where paths are as short as that together, in the time of additions, rows are not picked apart, which takes as long as
+# to compute all of them for every row.
+_SHORT = 48
+# With less, what one path may take is not enough for several.
+_ROOM = 1000
 
 
 class Paths:
@@ -55,6 +61,8 @@ class Paths:
 
     def __init__(self) -> None:
         self.known: tuple[RowPath, ...] = ()
+        # So many of these as one, where they are short.
+        self.joined: tuple[int, RowPath] | None = None
         self.lock = threading.Lock()
         self._left = _MOST_PATHS
         self._steps = _STEPS
@@ -100,8 +108,21 @@ class Paths:
                 self._steps -= budget.max_steps - budget.eighths // limits.STEP
             self._left -= 1
             self.known = (*self.known, path)
+            self._join()
             return
         self._left -= _FAILED
+
+    def _join(self) -> None:
+        """Have the paths as one, where they differ in their numbers alone."""
+        first, *others = self.known
+        if not others or min(first.limits) < _ROOM:
+            return
+        if any(path.fixed or path.positions != first.positions for path in self.known):
+            return
+        program = joined([path.program for path in self.known])
+        if program is not None and sum(e.primitive.time for e in program.equations) <= _SHORT:
+            trace = Trace(program, (), first.positions, {})
+            self.joined = len(self.known), RowPath(trace, first.inputs, first.columns, {}, first.limits)
 
 
 class RowPath:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _PART = 2**17
 # So many rows may reach a limit where it is not said how many may: each takes seconds, and there may be millions.
 MOST_LIMITED = 10
+# For fewer, paths are not run together, which takes a program more.
+_JOINED = 2**14
 # So many kinds of rows, by their shapes and dtypes, are known at a time.
 _MOST_KINDS = 32
 
@@ -102,7 +104,8 @@ class RowProgram:
     def _run_group(self, rows: Rows, gathered: Gathered, threads: int) -> None:
         """Compute rows whose inputs have the same shapes: many that take several paths in parts, as those that go along
         one are picked out, and their results put back, in memory that is near then."""
-        if rows.count <= _PART or rows.namespace is not None or self._paths_of(rows).is_one:
+        paths = self._paths_of(rows)
+        if rows.count <= _PART or rows.namespace is not None or paths.is_one or paths.joined is not None:
             self._run_uniform(rows, gathered, threads)
             return
 
@@ -119,6 +122,9 @@ class RowProgram:
         recorded: set[int] = set()
         seen = 0
         left: Rows | None = rows
+        if paths.joined is not None and rows.count >= _JOINED:
+            seen, joined = paths.joined
+            left = self._along(joined, rows, gathered, threads)
         while left is not None:
             known = paths.known
             for path in known[seen:]:
