@@ -368,3 +368,24 @@ def test_what_is_rounding_errors_alone_is_no_root(run, equation, words):
     found = run("solve", equation, *words)
     assert found.status == 1
     assert "which shows no root" in found.err or "no root was found" in found.err
+
+
+@pytest.mark.parametrize("equation", ["1/x = 1e-300", "1/x = 1e200", "x**2 = 1e-320"])
+def test_roots_are_judged_by_how_large_they_are(run, equation):
+    found = run("solve", equation, "x~1", "--json").json
+    assert found["message"] == "a root"
+    assert found["roots"][0]["condition"] == 1
+
+
+def test_derivatives_that_are_no_floats_are_told(run):
+    found = run("solve", "1/x = a", "x~1", "a=1e-300", "--json").json
+    assert found["roots"][0]["derivatives"] == {"x": {"a": None}}
+    assert found["message"] == "a root whose derivatives are too large or too small for floats"
+
+
+def test_unknowns_of_a_system_may_be_in_different_units(run):
+    root = run("solve", "x**2 = a; y = 1e12", "x~1", "y~1", "a=1e-40", "--json").json["roots"][0]
+    assert root["point"] == pytest.approx({"x": 1e-20, "y": 1e12})
+    assert root["derivatives"]["x"]["a"] == pytest.approx(5e19)
+    # From here x gets near 0 before y gets far, where the second equation is off by a third.
+    assert run("solve", "x**2 = 1e-200; y*x = 1", "x~1", "y~1", "--json").status == 1

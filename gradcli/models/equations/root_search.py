@@ -40,7 +40,7 @@ _NOTHING = 1e-290
 _MOST_DIRECTIONS = 10
 # How far it is gone along a line in search of what is not 0, in sizes of the unknowns.
 _DISTANCES = (1e-6, 1e-3, 0.1, 1.0, 1e3, 1e6, 1e12)
-# What an unknown counts as at least, as a share of the largest one; of its start, where rounding errors are judged.
+# What an unknown counts as at least, as a share of its start, or where both are 0 of the largest one.
 _FLOOR = 1e-6
 # Tried where the start that was given leads nowhere.
 _STARTS = 16
@@ -66,7 +66,9 @@ def search(system: System, start: Any, seed: int, watch: Watcher = lambda _: Non
     with arrays.quiet():
         for point in _starts(start, seed):
             for method in _METHODS:
-                found = _told(system, judged(system, _polished(system, method(system, point, watch)), start), start)
+                found = _told(
+                    system, judged(system, _polished(system, method(system, point, watch), start), start), start
+                )
                 if found.is_root:
                     return _sharpened(system, found, start) if found.is_singular else found
                 if best is None or found.residual < best.residual or best.residual != best.residual:
@@ -115,19 +117,20 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
     xp = arrays.numpy_namespace()
     residuals = system.residual(point)
     residual = float(xp.max(xp.abs(residuals)))
-    jacobian = system.jacobian(point)
     if not xp.all(xp.isfinite(point)):
         return Candidate(point, residuals, math.inf, False, is_singular=True)
+    sizes = sizes_of(point, start)
+    jacobian = system.scaled_jacobian(point, sizes)
     if not xp.isfinite(residual) or not xp.all(xp.isfinite(jacobian)):
         is_zero = residual == 0.0
         zeros = _zeros_between(system, start, point) if is_zero else None
         is_rounded = zeros is not None and zeros.rounded
         return Candidate(point, residuals, residual, is_zero and not is_rounded, True, is_rounded)
-    sizes = xp.maximum(sizes_of(point), _FLOOR * xp.abs(start))
     changes = _changes(system, point, sizes, residuals)
-    scaled = jacobian * sizes / changes[:, None]
+    scaled = jacobian / changes[:, None]
     # What overflows has no singular values.
     singular = not xp.all(xp.isfinite(scaled)) or bool(dense_matrices.singular_values(scaled)[-1] < _SINGULAR)
+    own = _by_own_sizes(system, point, sizes) if singular else None
     touches = bool(xp.all(xp.abs(residuals) <= _TOUCHING * changes))
     if touches and residual < _NOTHING and not changes_sign:
         reach = xp.maximum(xp.abs(point), xp.abs(start))
@@ -138,18 +141,41 @@ def judged(system: System, point: Any, start: Any, changes_sign: bool = False) -
         from_start = _zeros_between(system, start, point)
         if any(zeros is not None and zeros.rounded for zeros in [from_start, *lines]):
             return Candidate(point, residuals, residual, False, singular, is_rounded=True)
-        if singular:
+        if singular and own is None:
             isolated = lines[0] is not None and lines[0].is_point
             return Candidate(point, residuals, residual, True, True, is_isolated=isolated)
+    if own is not None:
+        return own
     if singular:
-        return Candidate(point, residuals, residual, touches, True)
-    if xp.any(xp.abs(jacobian) @ xp.abs(point) * _EPSILON > _ROUNDING * changes):
+        return Candidate(point, residuals, residual, touches and _is_near(system, point, sizes, residuals), True)
+    if xp.any(xp.abs(jacobian) @ xp.abs(point / sizes) * _EPSILON > _ROUNDING * changes):
         # Of the values there is nothing left but rounding errors.
         return Candidate(point, residuals, residual, False)
     step = _solved(jacobian, -residuals)
     # A root at 0 has rounding errors that are not small beside it.
-    is_rounding = touches and _norm(step / sizes) <= _SMALL_STEP
-    return Candidate(point, residuals, residual, is_rounding or _norm(step / sizes_of(point)) <= _SMALL_STEP)
+    is_rounding = touches and _norm(step) <= _SMALL_STEP
+    return Candidate(point, residuals, residual, is_rounding or _is_small(step * sizes, point))
+
+
+def _by_own_sizes(system: System, point: Any, sizes: Any) -> Candidate | None:
+    """The root that a point is where unknowns that are far smaller than at the start count as what they are; None where it is
+    none, or a singular one, by these too."""
+    xp = arrays.numpy_namespace()
+    if not (xp.abs(point) < sizes).any() or not point.all():
+        return None
+    found = judged(system, point, point)
+    return found if found.is_root and not found.is_singular else None
+
+
+def _is_near(system: System, point: Any, sizes: Any, residuals: Any) -> bool:
+    """Whether residuals at a point with a singular Jacobian are small beside what unknowns of their own sizes change, or
+    become smaller on the way of those to 0 that are small beside what they count as."""
+    xp = arrays.numpy_namespace()
+    size, small = xp.abs(residuals), xp.abs(point) < sizes
+    own = xp.where(point != 0.0, xp.abs(point), sizes)
+    if not small.any() or xp.all(size <= _TOUCHING * _changes(system, point, own, residuals)):
+        return True
+    return bool(xp.all(xp.abs(system.residual(xp.where(small, point / 2.0, point))) <= 0.75 * size))
 
 
 def _open_direction(scaled: Any) -> Any:
@@ -200,10 +226,17 @@ def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
     return xp.where(largest > 0.0, largest, 1.0)
 
 
-def sizes_of(point: Any) -> Any:
-    """How large the unknowns count as: as they are, and not far less than the largest."""
+def sizes_of(point: Any, start: Any) -> Any:
+    """How large the unknowns count as: as they are, and not far less than at the start; they may be in different units."""
     xp = arrays.numpy_namespace()
-    return xp.maximum(xp.abs(point), _FLOOR * max(float(xp.max(xp.abs(point))), 1e-290))
+    own = xp.maximum(xp.abs(point), _FLOOR * xp.abs(start))
+    return xp.where(own > 0.0, own, _FLOOR * max(float(xp.max(xp.abs(point))), 1e-290))
+
+
+def _is_small(step: Any, point: Any) -> bool:
+    """Whether a step is small beside each of the unknowns as it is."""
+    xp = arrays.numpy_namespace()
+    return bool(xp.all(xp.abs(step) <= _SMALL_STEP * xp.abs(point)))
 
 
 def _starts(start: Any, seed: int) -> Iterator[Any]:
@@ -225,7 +258,7 @@ def _by_newton(system: System, start: Any, watch: Watcher) -> Any:
             return point
         watch(Iteration(number, float(xp.max(xp.abs(residuals)))))
         step = _solved(jacobian, -residuals)
-        sizes = sizes_of(point)
+        sizes = sizes_of(point, start)
         size = _norm(step / sizes)
         damping = 1.0
         while True:
@@ -238,7 +271,7 @@ def _by_newton(system: System, start: Any, watch: Watcher) -> Any:
             if damping < (_SMALLEST_DAMPING if xp.all(xp.isfinite(found)) else _LEAST_DAMPING):
                 return point
         point, residuals = tried, found
-        if size <= _SMALL_STEP or not xp.any(residuals):
+        if _is_small(step, point) or not xp.any(residuals):
             return point
     return point
 
@@ -268,7 +301,7 @@ def _by_scipy(system: System, start: Any, method: str) -> Any:
 _METHODS: Sequence[Callable[[System, Any, Watcher], Any]] = (_by_newton, _by_hybrid, _by_least_squares)
 
 
-def _polished(system: System, point: Any) -> Any:
+def _polished(system: System, point: Any, start: Any) -> Any:
     """A point after full Newton steps as long as these become smaller."""
     xp = arrays.numpy_namespace()
     smallest = xp.inf
@@ -280,7 +313,7 @@ def _polished(system: System, point: Any) -> Any:
             step = dense_matrices.solution(jacobian, -residuals)
         except xp.linalg.LinAlgError:
             break
-        size = _norm(step / sizes_of(point))
+        size = _norm(step / sizes_of(point, start))
         if not size < smallest / 2.0 or size > _FLOOR:
             break
         tried = point + step

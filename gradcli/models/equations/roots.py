@@ -26,6 +26,7 @@ from gradcli.run.evaluated import check_digits, in_namespace
 # The start of an unknown that is given none.
 START = 1.0
 _ORDERS = (0, 1, 2)
+_LOST = " whose derivatives are too large or too small for floats"
 _SINGULAR = " at which the Jacobian is singular: it has no derivatives, and few digits are right"
 
 
@@ -159,7 +160,13 @@ def solved(question: RootQuestion, watch: Watcher = lambda _: None) -> Roots:
     if not roots.converged:
         return replace(roots, message=f"the sign changes at a {crossing.kind}, and not at a root")
     singular = any(root.condition == math.inf for root in roots.roots)
-    return replace(roots, message="a root in the bracket" + _SINGULAR * singular)
+    lost = _has_lost(question, system, system.packing.flat(roots.roots[0].point))
+    return replace(roots, message="a root in the bracket" + (_SINGULAR if singular else _LOST * lost))
+
+
+def _has_lost(question: RootQuestion, system: System, point: Any) -> bool:
+    """Whether derivatives of a root are asked for that come of numbers which are no floats."""
+    return bool(question.order and _by(question) and question.proof is None and system.is_lost(system.jacobian(point)))
 
 
 def _check(question: RootQuestion) -> None:
@@ -196,6 +203,8 @@ def _of_search(question: RootQuestion, system: System, found: Candidate) -> Root
     message = "a root"
     if found.is_singular:
         message += _SINGULAR
+    elif _has_lost(question, system, found.point):
+        message += _LOST
     if not found.is_isolated:
         message = "a root beside others, so that it has no derivatives: the Jacobian is singular"
     return Roots([_root(question, system, found)], True, message)
@@ -239,13 +248,13 @@ def _root(question: RootQuestion, system: System, found: Candidate) -> Root:
     if question.proof is not None:
         return _proved(question, question.proof, system, found)
     named = system.packing.named(found.point)
-    condition = math.inf if found.is_singular else _condition(system, found.point)
+    condition = math.inf if found.is_singular else _condition(question, system, found.point)
     derivatives = None
     if question.order:
         names = system.depends(found.point, _by(question))
         by = {name: question.constants[name] for name in names}
         missing = {name: dict.fromkeys(_by(question)) for name in named}
-        if found.is_singular:
+        if found.is_singular or system.is_lost(system.jacobian(found.point)):
             derivatives = missing
         else:
             made = implicit_derivatives(system.function, named, by, question.order)
@@ -260,7 +269,7 @@ def _proved(question: RootQuestion, proof: ProofOptions, system: System, found: 
     by = _by(question)
     names = system.depends(found.point, by) if question.order else []
     proved = prove(system, found.point, proof.bindings, names, question.order, proof.digits, proof.most)
-    condition = _condition(system, found.point)
+    condition = _condition(question, system, found.point)
     derivatives = {name: {**dict.fromkeys(by), **proved.derivatives[name]} for name in proved.derivatives} or None
     return Root(proved.point, "0", condition, derivatives)
 
@@ -275,7 +284,15 @@ def _by(question: RootQuestion) -> list[str]:
     return list(question.wrt)
 
 
-def _condition(system: System, point: Any) -> float:
+def _condition(question: RootQuestion, system: System, point: Any) -> float:
+    """The condition number, where unknowns count as what they are, or as at the start, whichever is less."""
     xp = arrays.numpy_namespace()
-    jacobian = system.jacobian(point) * sizes_of(point)
-    return dense_matrices.condition_number(jacobian / xp.max(xp.abs(jacobian), axis=1, keepdims=True))
+    starts = [point] if question.range is not None else [point, system.packing.flat(question.starts)]
+    conditions = []
+    for start in starts:
+        with arrays.quiet():
+            jacobian = system.scaled_jacobian(point, sizes_of(point, start))
+            scaled = jacobian / xp.max(xp.abs(jacobian), axis=1, keepdims=True)
+        # What is not finite has no singular values.
+        conditions.append(dense_matrices.condition_number(scaled) if xp.all(xp.isfinite(scaled)) else math.inf)
+    return min(conditions)

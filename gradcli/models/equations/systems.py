@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, LimitError, Span, UsageError
+from gradcli.errors import EvaluationError, GradcliError, LimitError, Span, UsageError
+from gradcli.kinds.taylor import Jet
 from gradcli.language.equations import Equations
 from gradcli.language.interpreter import evaluate
 from gradcli.models.packing import Packing
+from gradcli.primitives.bind import concrete
 from gradcli.run import session
 from gradcli.run.programs import CompiledProgram
+
+# A derivative that is smaller may be one that is too small for a float.
+_LOST = 1e-290
 
 
 class System:
@@ -80,6 +85,35 @@ class System:
             if found[name] is not None:
                 matrix[:, place] = xp.reshape(found[name], (size, -1))
         return matrix
+
+    def scaled_jacobian(self, point: Any, sizes: Any) -> Any:
+        """How the differences change by unknowns [n], as their derivatives tell, that change by these sizes [n]: a matrix
+        [n, n]. Derivatives may be too small or too large for floats where this is not."""
+        xp = arrays.numpy_namespace()
+        found = self.jacobian(point)
+        if not self.is_lost(found):
+            return found * sizes
+        return xp.stack([self._along(point, size * unit) for size, unit in zip(sizes, xp.eye(len(point)))], axis=1)
+
+    @staticmethod
+    def is_lost(jacobian: Any) -> bool:
+        """Whether an unknown, or an equation, may have no derivatives as these are too small or too large for floats."""
+        xp = arrays.numpy_namespace()
+        small = xp.abs(jacobian) < _LOST
+        return bool((small.all(axis=0) | small.all(axis=1)).any() or not xp.isfinite(jacobian).all())
+
+    def _along(self, point: Any, step: Any) -> Any:
+        """How the differences change along a step [n], to first order; nan where they have no value."""
+        xp = arrays.numpy_namespace()
+        steps = self.packing.named(step)
+        try:
+            value = self.function({name: Jet([x, steps[name]], 1) for name, x in self.packing.named(point).items()})
+        except LimitError:
+            raise
+        except GradcliError:
+            return xp.full(len(point), xp.nan)
+        change = value.coefficient(1) if isinstance(value, Jet) else None
+        return xp.zeros(len(point)) if change is None else xp.asarray(concrete(change), dtype=float)
 
     def function(self, given: Mapping[str, Any]) -> Any:
         """The differences for values that may be of any kinds."""

@@ -147,16 +147,11 @@ def _solved(problem: Problem, ending: Ending) -> Solved:
 
 def _proved(problem: Problem, ending: Ending, value: Any, first: Any) -> ProvedResiduals | None:
     """The residuals, where in floats they are little more than rounding errors and can be had without these."""
-    limit = _HIDDEN * np.sqrt(np.vdot(problem.response / problem.sigma, problem.response / problem.sigma))
-    if not (
-        problem.known.is_least_squares
-        and problem.is_typed
-        and problem.count <= _MOST_PROVED
-        and np.linalg.norm((problem.response - value) / problem.sigma) <= limit
-        and ending.converged
-        and problem.dof > 0
-        and not np.isfinite(problem.priors[1]).any()
-    ):
+    if problem.count > _MOST_PROVED or not (problem.known.is_least_squares and problem.is_typed and problem.dof > 0):
+        return None
+    with np.errstate(all="ignore"):
+        size, left = (np.linalg.norm(part / problem.sigma) for part in (problem.response, problem.response - value))
+    if not size < np.inf or left > _HIDDEN * size or not ending.converged or np.isfinite(problem.priors[1]).any():
         return None
     try:
         with digits.computing():
