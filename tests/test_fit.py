@@ -391,3 +391,8 @@ def test_errors_that_are_rounding_are_proved_or_told():
     assert [*many.warnings] == [
         "rounding errors are a part of the residuals: digits of the standard errors that are right: 3"
     ]
+
+
+def test_a_model_that_is_0_everywhere_determines_nothing(run):
+    told = run("fit", "y ~ a*0*x", "x=[1,2,3]", "y=[1,2,4]", "a=1").err
+    assert told.startswith("warning: the data do not determine a\n")

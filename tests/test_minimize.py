@@ -430,3 +430,10 @@ def test_gradients_whose_squares_are_no_floats_lead_down(run):
     found = run("minimize", "cosh(x)", "x=700", "--json")
     assert (found.status, found.err) == (0, "")
     assert found.json["value"] == pytest.approx(1.0)
+
+
+def test_where_squares_and_gradients_are_no_numbers_it_is_said_how_it_ended(run):
+    found = run("minimize", "x > 0", "x=1e308", "--method", "bfgs", "--json")
+    assert found.json["kind"] == "flat"
+    found = run("minimize", "sum(expm1([x, x]))", "x=-1", "--max")
+    assert found.err.startswith("error: no maximum was found: the objective rises without a bound\n")

@@ -488,3 +488,13 @@ def test_what_turns_out_differently_within_an_uncertainty_is_told(run, program, 
 
 def test_what_turns_out_as_at_the_estimates_is_not_told(run):
     assert "warnings" not in run("propagate", "where(x > 1, 2, 3)*abs(x)", "x=5.0±0.5", "--json").json
+
+
+def test_a_value_without_elements_has_no_uncertainty(run):
+    assert run("propagate", "[x]*[]", "x=1.5±0.1").err == ("error: the value has no elements\n  | [x]*[]\n  | ^^^^^^\n")
+
+
+def test_a_derivative_without_a_number_is_no_number_times_an_uncertainty_of_0(run):
+    assert (
+        run("map", "inf*x", "--propagate", "--only", "--no-grad", stdin="x,u_x\n1,0\n").out == "value,u\nInfinity,NaN\n"
+    )

@@ -73,7 +73,8 @@ def _combined(value: Any, derivatives: Mapping[str, Any], uncertainties: Mapping
                 f"'{PREFIX}{name}' has the shape {list(u.shape[1:])}, and '{name}' {list(derivative.shape[value.ndim :])}"
             )
         further = derivative.shape[value.ndim :] if u.ndim > 1 else (1,) * (derivative.ndim - value.ndim)
-        contributions = derivative * u.reshape(len(u), *[1] * (value.ndim - 1), *further)
+        with arrays.quiet():
+            contributions = derivative * u.reshape(len(u), *[1] * (value.ndim - 1), *further)
         if name in absent:
             contributions[absent[name]] = 0.0
         if derivative.ndim > value.ndim:

@@ -36,7 +36,7 @@ class Information:
     def condition(self) -> Any:
         """That `[g]` of the matrix whose columns have length 1."""
         lengths = np.linalg.svd(self._scaled, compute_uv=False)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             return lengths[:, 0] / np.where(self.is_determined, lengths[:, -1], 0.0)
 
     def chosen(self, fits: slice) -> Information:

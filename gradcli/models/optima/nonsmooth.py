@@ -88,7 +88,10 @@ def _left(objective: Objective, at: _Place, least: Any, bounds: tuple[Any, Any],
     for share in _NEARBY:
         moves = share * sizes * generator.uniform(-1.0, 1.0, (_FOR_EACH * count + _BESIDE, count))
         rows = [at.gradient, *(objective.value_and_gradient(np.clip(at.point + m, *bounds))[1] for m in moves)]
-        gradients = np.stack([row for row in rows if np.isfinite(row).all()])
+        finite = [row for row in rows if np.isfinite(row).all()]
+        if not finite:
+            return lowest
+        gradients = np.stack(finite)
         largest = float(abs(gradients).max())
         if not largest:
             return lowest

@@ -171,8 +171,9 @@ def curvature(value: float, x: Any, hessian: Any, free: Any, normals: Any) -> st
     np = arrays.numpy_namespace()
     if not free.any():
         return "up"
-    reach = float(np.max(abs(x), initial=1.0)) ** 2
-    nothing = 1e-20 * max(abs(value), 1.0) / reach
+    reach = float(np.max(abs(x), initial=1.0))
+    # The square of a large one is no float.
+    nothing = 1e-20 * max(abs(value), 1.0) / reach / reach
     if is_sparse(hessian):
         from scipy.sparse import diags_array, eye_array
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gradcli import arrays, limits
-from gradcli.errors import BindingError, UsageError, expect, flag
+from gradcli.errors import BindingError, ShapeError, UsageError, expect, flag
 from gradcli.language import scope
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
@@ -287,6 +287,8 @@ class _Linear(NamedTuple):
         bindings = {name: arrays.asarray(bindings[name], "float64") for name in bindings}
         found = session.run(session.EvaluationRequest(module, bindings, names, jacobian=True))
         value = np.asarray(found.value, "float64")
+        if not value.size:
+            raise ShapeError("the value has no elements", span=module.body[-1].span, source=module.source)
         columns = [
             np.zeros((value.size, math.prod(shape)))
             if jacobian is None
