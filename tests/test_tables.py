@@ -15,12 +15,14 @@ from gradcli.rows import opening, reading, records, sources, writing
 from gradcli.rows.reading import Chosen
 
 
-def mapped(data: bytes, needed: Sequence[str], block: int = 2**22, **options: object) -> bytes:
-    """The table with the sum of the needed columns."""
+def mapped(
+    data: bytes, needed: Sequence[str], block: int = 2**22, kept: Sequence[str] | None = None, **options: object
+) -> bytes:
+    """The table, or the columns of it that are kept, with the sum of the needed columns."""
     reader = opening.open_table("t.csv", reading.Reading(block=block, **options), stream=io.BytesIO(data))
     out = io.BytesIO()
-    writer = writing.writer(reader.format, out, ["value"], reader)
-    for piece in reader.pieces(Chosen(needed)):
+    writer = writing.writer(reader.format, out, ["value"], reader, kept)
+    for piece in reader.pieces(Chosen(needed, kept)):
         block_ = piece.block()
         found = [block_.numbers[name] for name in needed]
         null = numpy.any([column.missing for column in found], axis=0)
@@ -51,6 +53,13 @@ TABLES = [
 @pytest.mark.parametrize("block", [1, 7, 2**22])
 def test_rows_are_written_as_they_were_whatever_the_blocks(table: bytes, expected: bytes, block: int) -> None:
     assert mapped(table, ["x", "q"], block) == expected
+
+
+@pytest.mark.parametrize("malformed", [b"", b"7,8\n", b'"7"a,8,9\n'])
+@pytest.mark.parametrize("block", [1, 7, 2**22])
+def test_columns_are_kept_in_the_order_asked_for_and_empty_texts_in_their_quotes(malformed: bytes, block: int) -> None:
+    table = b'x,q,n\n1,2,""\n3,4,\n' + malformed
+    assert mapped(table, ["x"], block, ["n", "x"]).startswith(b'n,x,value\n"",1,1.0\n,3,3.0\n')
 
 
 def test_a_blank_line_of_a_single_column_is_a_row() -> None:

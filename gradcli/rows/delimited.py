@@ -156,10 +156,10 @@ class Delimited:
         return frame.with_columns(self._polars.all().str.replace_all(mark.decode(), "\n", literal=True))
 
     def _columns(self, data: bytes, places: Sequence[int], kind: Any) -> Any:
-        """The frame of some columns, which are named by their places."""
+        """The frame of some columns, in the order of their `places`, by which they are named."""
         if not places:
             return self._polars.DataFrame()
-        return self._polars.read_csv(
+        frame = self._polars.read_csv(
             data,
             has_header=False,
             schema={_named(place): kind for place in range(len(self._names))},
@@ -168,6 +168,7 @@ class Delimited:
             decimal_comma=self._dialect.decimal_comma,
             ignore_errors=kind == self._polars.Float64,
         )
+        return frame.select(map(_named, dict.fromkeys(places)))
 
     def _by_record(self, data: bytes) -> Block:
         """The rows of records of any kind, those failed that are malformed or lack columns, or have more."""
@@ -179,7 +180,8 @@ class Delimited:
 
         def texts(place: int) -> list[str | None]:
             fields = (record.fields or () for record in records)
-            return [_decoded(row[place]) or None if place < len(row) else None for row in fields]
+            found = (row[place] if place < len(row) else None for row in fields)
+            return [None if field is None else _decoded(field) for field in found]
 
         def series(place: int) -> Any:
             return self._polars.Series(_named(place), texts(place), self._polars.String)

@@ -148,7 +148,7 @@ class DelimitedReader(TextReader):
         if separator == " ":
             first = next(self._quoting.records(one_space_apart(first.text)))._replace(end=first.end)
         self.format = format or ("tsv" if separator == "\t" else "csv")
-        fields = [_decoded(field).strip() for field in first.fields or ()]
+        fields = [_decoded(field or b"").strip() for field in first.fields or ()]
         line_end = "\r\n" if self._rest[: first.end].endswith(b"\r\n") else "\n"
         comma = reading.decimal_comma or notation.decimal_comma
         self.dialect = Dialect(separator, comma, line_end, _decoded(first.text) if reading.header else None)

@@ -68,12 +68,12 @@ def last_line_end(data: bytes) -> int:
 
 
 class Record(NamedTuple):
-    """The text of a record without its line end, which ends, that included, at `end`; `fields` is None where it is
-    malformed."""
+    """The text of a record without its line end, which ends, that included, at `end`; of its `fields` those are None
+    that have nothing between their separators, not even quotes, and all together where the record is malformed."""
 
     text: bytes
     end: int
-    fields: list[bytes] | None
+    fields: list[bytes | None] | None
 
 
 class Breaks(NamedTuple):
@@ -146,8 +146,9 @@ class Quoting:
             yield Record(text, end, self._fields(text) if found else None)
             at = end
 
-    def _fields(self, text: bytes) -> list[bytes]:
-        fields, at = [], 0
+    def _fields(self, text: bytes) -> list[bytes | None]:
+        fields: list[bytes | None] = []
+        at = 0
         while at <= len(text):
             found = self._field.match(text, at)
             assert found is not None
@@ -156,5 +157,5 @@ class Quoting:
         return fields
 
 
-def _unquoted(field: bytes) -> bytes:
-    return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field
+def _unquoted(field: bytes) -> bytes | None:
+    return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field or None
