@@ -72,6 +72,9 @@ class Delimited:
 
     def _regular(self, data: bytes) -> Block | None:
         """The rows of records that are well formed and have all columns; None where there may be others."""
+        # Polars takes those at the end of any field for a part of the line's end.
+        if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+            return None
         mark = None
         if b'"' in data:
             breaks = self._quoting.breaks(data)
