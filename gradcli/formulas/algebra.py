@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from gradcli import limits
+from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.formulas.numbers import Decimal, common_factor, square_part
 from gradcli.primitives.arithmetic import absolute
@@ -83,6 +83,8 @@ class Algebra:
     def __init__(self, typed: Collection[float] = ()) -> None:
         # The numbers with a decimal point in the program.
         self.typed = typed
+        # Whether there is a constant beside which neither a comparison nor its opposite holds.
+        self.has_nan = False
         budget = limits.budget()
         # The work that may still be done, in eighths of steps; None without limits.
         self._left = None if budget is None else budget.eighths // _SHARE
@@ -135,6 +137,7 @@ class Algebra:
             node.primitive, node.params, node.dtype, node.array = None, {}, dtype, constant
             return node
 
+        self.has_nan = self.has_nan or not arrays.every(constant == constant)
         return self._intern(("array", key), make)  # type: ignore[no-any-return]
 
     def call(

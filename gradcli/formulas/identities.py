@@ -117,7 +117,11 @@ _OPPOSITE: Mapping[Primitive | None, Primitive] = {
 def opposite(algebra: Algebra, condition: Formula) -> Formula | None:
     """The comparison that holds where another one does not; None where it is none."""
     other = _OPPOSITE.get(condition.primitive) if isinstance(condition, Application) else None
-    return None if other is None else algebra.call(other, condition.children, {}, condition.shape, "bool")
+    return (
+        None
+        if other is None or algebra.has_nan
+        else algebra.call(other, condition.children, {}, condition.shape, "bool")
+    )
 
 
 def _turned(algebra: Algebra, choice: Formula) -> Formula:
