@@ -498,3 +498,20 @@ def test_what_is_looked_at_after_a_run_has_a_place(run):
     for most in range(300_000, 700_001, 100_000):
         outcome = run("eval", "sum(2*y)", "y=ones(100000)", "--max-elements", str(most))
         assert outcome.status == 0 or "^" in outcome.err
+
+
+def test_arrays_of_many_axes(run):
+    # Iterators over arrays of NumPy have at most 32.
+    deep = "[" * 40 + "x" + "]" * 40
+    assert run("eval", f"np.sum({deep})", "x=0..1", "--enclose").out.startswith("value  [0, 1]\n")
+    assert run("eval", f"np.sum({deep})", "x=2", "--digits", "5").out.startswith("value  2")
+    many = f"x=ones({', '.join('1' * 64)})"
+    for program, *options in (
+        ["x + 1", "--jacobian"],
+        ["sum(x)", "--order", "3"],
+        ["sum(x**2)", "--order=2", "--sparse"],
+    ):
+        assert "error: the derivatives have " in run("eval", program, many, *options).err
+    empty = f"x=ones(0, {', '.join('1' * 39)})"
+    error = "error: the derivatives have 80 axes, more than the 64 of the largest arrays\n"
+    assert run("eval", "x + 1", empty, "--jacobian", "--digits", "5").err.startswith(error)

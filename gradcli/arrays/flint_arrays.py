@@ -161,7 +161,7 @@ class FlintArrays(_Known):
         if type(array) is not Balls:
             return numpy.asarray(array)
         numbers = numpy.asarray(array.numbers, object)
-        if all(map(_is_float, numbers.flat)):
+        if all(map(_is_float, numbers.ravel())):
             return numpy.asarray(numpy.frompyfunc(_to_float, 1, 1)(numbers), "float64")
         return numpy.asarray(numpy.frompyfunc(Balls, 1, 1)(numbers), object)
 

@@ -170,7 +170,7 @@ def _of_each(function: Callable[..., Iterable[Number]], shape: Sequence[int], *m
 def _result(number: Number, operands: Sequence[Array]) -> Number:
     if type(number) is fmpq or number.is_finite():
         return settled(number)
-    given = [x for operand in operands for x in operand.flat]
+    given = [x for operand in operands for x in operand.ravel()]
     if all(type(x) is fmpq or x.is_finite() for x in given):
         # FLINT gives up where numbers are very large.
         raise UndecidedError("a function of a matrix has no bounds")
@@ -185,7 +185,7 @@ def _height(x: Array) -> float:
     """The bits that a common denominator of the numbers has at most, and the numerators; infinite for balls."""
     most, bits = _LARGEST * precision(), 0
     denominators = set()
-    for number in x.flat:
+    for number in x.ravel():
         if type(number) is not fmpq:
             return math.inf
         bits = max(bits, number.height_bits())

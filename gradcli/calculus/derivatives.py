@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.engine import grad
 from gradcli.autograd.tensor import Tensor
-from gradcli.calculus.rows import gradients_of_elements
+from gradcli.calculus.rows import check_axes, gradients_of_elements
 from gradcli.primitives.conversions import reshape
 
 
@@ -32,6 +32,7 @@ def jacobians(value: Any, leaves: Sequence[Tensor], *, create_graph: bool = Fals
     shape = arrays.shape(value)
     if not shape:
         return gradients(value, leaves, create_graph=create_graph)
+    check_axes(len(shape) + max((len(leaf.shape) for leaf in leaves), default=0))
     if 0 in shape:
         return tuple(zeros(shape + leaf.shape, leaf) for leaf in leaves)
     if not isinstance(value, Tensor) or not value.requires_grad or not leaves:

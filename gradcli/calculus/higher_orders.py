@@ -14,6 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.accuracy import deviation
 from gradcli.calculus.derivatives import gradients, jacobians, zeros
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
+from gradcli.calculus.rows import shaped
 from gradcli.errors import DifferentiationError, EvaluationError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.kinds import batch
 from gradcli.kinds.rounding import Roundings
@@ -200,7 +201,7 @@ class _Directions:
         if nesting is None and not shape:
             step = arrays.beside(arrays.astype(float(dict(chunk[0]).get(variables[0], 0)), dtype), point)
         else:
-            rows = arrays.beside(_numbers(chunk, variables, dtype).reshape(len(chunk), *shape), point)
+            rows = arrays.beside(shaped(_numbers(chunk, variables, dtype), shape), point)
             step = rows[0] if nesting is None else batch.Batched(rows, nesting)
         return Tensor(_series(point, step, self.order - 1, self.roundings, self.followed)).requires_grad_()
 

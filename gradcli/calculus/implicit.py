@@ -13,6 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.higher_orders import Function
 from gradcli.calculus.interpolation import Counts, Weights, counts, directions
 from gradcli.calculus.jacobians import jacobians_by_either_mode
+from gradcli.calculus.rows import shaped
 from gradcli.kinds import batch
 from gradcli.kinds.taylor import Jet
 from gradcli.primitives.arithmetic import add, multiply, negative
@@ -110,7 +111,7 @@ class _Solution:
             for variable, times in direction:
                 if variable in places:
                     row[variable - places.start] = times
-        return arrays.beside(rows.reshape(len(self.directions), *arrays.shape(value)), value)
+        return arrays.beside(shaped(rows, arrays.shape(value)), value)
 
     def _part(self, coefficient: Any, name: str) -> Any:
         """What a coefficient has of one unknown, in its shape, for each direction."""

@@ -12,8 +12,9 @@ from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.primitive_node import PrimitiveNode
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.readings import rows_of
-from gradcli.errors import NotBatchableError
+from gradcli.errors import LimitError, NotBatchableError
 from gradcli.kinds import batch
+from gradcli.primitives.axes import MOST_AXES
 from gradcli.primitives.bind import constant
 from gradcli.primitives.shape import concat, stack
 
@@ -59,7 +60,19 @@ def _gradients(value: Tensor, leaves: Sequence[Tensor], cotangent: Any, create_g
 def units(x: Any, start: int, stop: int) -> Any:
     """For each element of `x`, of those numbered from `start` to `stop`, what is 1 there and 0 elsewhere, along a first axis."""
     rows = arrays.numpy_namespace().eye(stop - start, arrays.size(x), start, dtype=arrays.dtype_name(x))
-    return rows.reshape(stop - start, *arrays.shape(x))
+    return shaped(rows, arrays.shape(x))
+
+
+def shaped(rows: Any, shape: Sequence[int]) -> Any:
+    """Rows `[n, …]` with the numbers of an array of a `shape` each, as `[n, *shape]`."""
+    check_axes(1 + len(shape))
+    return rows.reshape(len(rows), *shape)
+
+
+def check_axes(number: int) -> None:
+    """Raise LimitError for so many axes of derivatives where no array has as many."""
+    if number > MOST_AXES:
+        raise LimitError(f"the derivatives have {number} axes, more than the {MOST_AXES} of the largest arrays")
 
 
 def _joined(join: Any, parts: Sequence[Any]) -> Any:

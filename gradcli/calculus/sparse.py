@@ -11,6 +11,7 @@ from gradcli import arrays
 from gradcli.arrays import sparsity_patterns
 from gradcli.calculus.accuracy import deviation
 from gradcli.calculus.colouring import Colouring, colouring
+from gradcli.calculus.rows import shaped
 from gradcli.executors import stepwise
 from gradcli.kinds import batch
 from gradcli.kinds.rounding import Roundings
@@ -116,8 +117,7 @@ class SparseHessian:
         for name, leaf in self.leaves.items():
             size = math.prod(leaf.shape)
             rows = _directions(self.colouring.colours[first : first + size], colours, leaf.dtype)
-            rows = rows.reshape(len(colours), *leaf.shape)
-            series = Jet([inputs[name], batch.Batched(rows, nesting)], 1)
+            series = Jet([inputs[name], batch.Batched(shaped(rows, leaf.shape), nesting)], 1)
             given[name] = series if roundings is None else series.watched(roundings)
             first += size
         outputs = stepwise.run(self.gradient, [given[v.name or ""] for v in self.gradient.inputs])

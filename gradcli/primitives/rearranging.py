@@ -290,7 +290,7 @@ def _as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> A
     limits.charge(math.prod(sizes))
     known = x.in_memory() if isinstance(x, Kind) else None
     places = positions(arrays.shape(x)) if known is None else known
-    begin = places.flat[0] if places.size else 0
+    begin = places.item(0) if places.size else 0
     first = begin if storage_offset is None else whole(storage_offset, "an offset")
     wanted = arrays.to_numpy(arrays.guard_memory(lambda xp: _at_distances(xp, first, sizes, steps)))
     numbers = numbers_among(places, wanted)

@@ -154,7 +154,7 @@ def _flat(array: Any, count: int) -> Sequence[Number]:
         return [fmpq(0)] * count
     balls = array if type(array) is Balls else arrays.placed(arrays.astype(array, "float64"))
     numbers = balls.numbers if type(balls) is Balls else exact(balls)
-    return [*numbers.flat] if getattr(numbers, "shape", ()) else [numbers]
+    return [*numbers.ravel()] if getattr(numbers, "shape", ()) else [numbers]
 
 
 def _ways() -> Iterator[Doubts]:

@@ -149,7 +149,7 @@ def numbers(result: Result) -> Iterator[Number]:
         parts += (getattr(result, name) or {}).values()
     for part in parts:
         if part is not None:
-            yield from part.numbers.flat if part.shape else (part.numbers,)
+            yield from part.numbers.ravel() if part.shape else (part.numbers,)
 
 
 def _has_digits(result: Result, digits: int) -> bool:

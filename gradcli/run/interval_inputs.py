@@ -78,7 +78,7 @@ def points(value: Any) -> Intervals:
     """A number or an array as intervals of one number each. Raises BindingError for what is not finite."""
     numbers = value.numbers if type(value) is Balls else exact(value)
     shape = getattr(numbers, "shape", ())
-    parts = tuple(map(bounds, numbers.flat if shape else (numbers,)))
+    parts = tuple(map(bounds, numbers.ravel() if shape else (numbers,)))
     if not all(type(end) is fmpq for part in parts for end in part):
         raise BindingError("numbers beside intervals must be finite, and no giants", hint=_HINT)
     return Intervals(shape, parts)

@@ -197,7 +197,7 @@ class _Krawczyk:
 
 def _flat(part: Any) -> list[Number]:
     numbers = part.numbers if type(part) is Balls else exact(part)
-    return [*numbers.flat] if getattr(numbers, "shape", ()) else [numbers]
+    return [*numbers.ravel()] if getattr(numbers, "shape", ()) else [numbers]
 
 
 def _rounded(number: Number) -> Number:

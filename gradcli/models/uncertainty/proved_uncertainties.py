@@ -153,7 +153,7 @@ def _balls(value: Any) -> Balls:
 
 def _elements(value: Any) -> Iterator[Number]:
     numbers = _balls(value).numbers
-    yield from numbers.flat if getattr(numbers, "shape", ()) else (numbers,)
+    yield from numbers.ravel() if getattr(numbers, "shape", ()) else (numbers,)
 
 
 def _rows(result: session.Result, inputs: Quantities, count: int) -> list[list[Number]]:
