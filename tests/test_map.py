@@ -42,6 +42,25 @@ def test_results_have_decimal_commas_as_the_table_has(run, table, rows):
     assert run("map", "x*2", "--decimal-comma", stdin=table).out.partition("\n")[2] == rows
 
 
+@pytest.mark.parametrize(
+    ("table", "values", "why"),
+    [
+        ("x;n\n1.234,5;a\n1,5;b\n", [";", "3,0;2,0"], "'1.234,5' has marks between its thousands"),
+        ("x;n\n1,5;a\n1.234;b\n", ["3,0;2,0", ";"], "'1.234' may be a thousand or little more than one"),
+        ("x\tn\n1,234\ta\n5\tb\n", ["\t", "10.0\t2.0"], "'1,234' may be a thousand or little more than one"),
+        ("x\tn\n1,234\ta\n0,5\tb\n", ["2,468\t2,0", "1,0\t2,0"], ""),
+        ('x,n\n"1,234.5",a\n5,b\n', [",", "10.0,2.0"], "'1,234.5' has marks between its thousands"),
+        ("x,n\n1 234.5,a\n5,b\n", [",", "10.0,2.0"], "'1 234.5' has marks between its thousands"),
+    ],
+)
+def test_numbers_that_may_have_marks_between_thousands_are_failing_rows(run, table, values, why):
+    done = run("map", "x*2", stdin=table)
+    rows = done.out.splitlines()[1:]
+    assert all(row.endswith(value) for row, value in zip(rows, values, strict=True))
+    assert why in done.err
+    assert bool(why) == bool(done.err)
+
+
 def test_json_lines_are_kept_as_they_are(run):
     done = run("map", "x**2", stdin='{"x": 1.50, "a": "é"}\n\n{"x":2}\n')
     assert done.out == '{"x": 1.50, "a": "é","value":2.25,"d_x":3.0}\n{"x":2,"value":4.0,"d_x":4.0}\n'

@@ -32,6 +32,7 @@ TOLD = [
     # A thousand, or little more than one: refused, and not guessed.
     ("a\tb\n1,234\t5\n", "\t."),
     ("a\tb\n1,234,567.5\t5\n", "\t."),
+    ("a;b\n1.234,5;1\n1.234;3\n", ";,"),
     ("x y\n1 2\n3 4\n", " ."),
     ("  1   2 \n 3 4\n", " ."),
     ("1,5 2,5\n3,5 4,5\n", " ,"),

@@ -16,6 +16,8 @@ _SEVERAL_COLUMNS = 0.5
 _FEWEST = 3
 # Whether 1,234 is a thousand or little more than one in a table with decimal commas nobody can tell from the cell alone.
 _AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
+# What is a number with a decimal comma for certain, though not one that is read: there are points between its thousands.
+_WITH_THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d*")
 
 
 class Notation(NamedTuple):
@@ -81,5 +83,11 @@ def _score(lines: Sequence[str], notation: Notation) -> float:
         cells = [cell for cell in cells if not _AMBIGUOUS.fullmatch(cell.strip())]
         if not any("," in cell for cell in cells):
             return 0.0
-    numeric = sum(notation.number(cell) is not None for cell in cells) / len(cells) if cells else 0.0
+    numeric = sum(_is_number(cell, notation) for cell in cells) / len(cells) if cells else 0.0
     return agreeing + numeric + _SEVERAL_COLUMNS * (width > 1)
+
+
+def _is_number(cell: str, notation: Notation) -> bool:
+    if notation.decimal_comma and _WITH_THOUSANDS.fullmatch(cell.strip()):
+        return True
+    return notation.number(cell) is not None

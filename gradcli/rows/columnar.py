@@ -107,7 +107,7 @@ def _numbers(series: Any) -> Column:
     if kind.is_numeric() or kind in (polars.Boolean, polars.Null):
         return Column(_with_nan(series.cast(polars.Float64)), missing.to_numpy(), {})
     if kind in (polars.String, polars.Categorical, polars.Enum):
-        return columns.of_texts(series.cast(polars.String), comma=False)
+        return columns.of_texts(series.cast(polars.String), columns.Fractions())
     if kind in (polars.List, polars.Array):
         return _tensors(series) or numbers(series.to_list())
     what = "a date or a time" if kind.is_temporal() else f"a {kind.base_type()}"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.io import by_polars
 from gradcli.rows.blocks import Column
 
 _DATE = r"^\d{1,4}([-/.])\d{1,2}([-/.])\d{1,4}([T ].*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
 _DIGIT = r"\d"
+# What has a mark between its thousands for certain, and what may have it: 1,234 is one thousand, or 1.234.
+_THOUSANDS = (
+    r"^[-+]?\d{1,3}((\.\d{3})+,\d*|(,\d{3})+\.\d*|(\.\d{3}){2,}|(,\d{3}){2,}|([ '\u2019\u00a0\u202f]\d{3})+([.,]\d*)?)$"
+)
+_EITHER = r"^[-+]?[1-9]\d{0,2}%s\d{3}$"
 # What stands, in any case, in fields where a number is missing.
 SAYS_NOTHING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "missing", "-", "--", ".", "?")
 _SHOWN = 40
@@ -29,17 +34,33 @@ def of_floats(series: Any) -> Column | None:
     return Column(values, numpy.zeros(len(values), numpy.bool), {})
 
 
-def of_texts(series: Any, comma: bool) -> Column:
-    """The column of a series of texts: numbers, with spaces around them, and where `comma` is true with a comma in
-    the place of a point; dates and numbers beyond float64 are failing, all else is missing."""
+class Fractions(NamedTuple):
+    """What may stand before the fraction of a number: a comma too, or as a rule, where it is `known` that the numbers of
+    the table have it."""
+
+    comma: bool = False
+    known: bool = False
+
+    @property
+    def either(self) -> str:
+        """What a number looks like whose only mark may stand between its thousands as well."""
+        return _EITHER % (r"\." if self.known else ",")
+
+
+def of_texts(series: Any, fractions: Fractions) -> Column:
+    """The column of a series of texts: numbers, with spaces around them; dates, numbers beyond float64 and those that
+    have, or may have, marks between their thousands are failing, all else is missing."""
     polars = by_polars.needed("a table of rows")
     texts = series.str.strip_chars()
     values = texts.cast(polars.Float64, strict=False)
-    if comma:
+    if fractions.comma:
         values = values.fill_null(texts.str.replace(",", ".", literal=True).cast(polars.Float64, strict=False))
+    either = texts.str.contains(fractions.either).fill_null(False)
+    values = values.set(either, None)
     missing = values.is_null()
-    suspect = (missing & texts.str.contains(_DATE)) | (values.is_infinite() & texts.str.contains(_DIGIT))
-    failing = {index: _failing(texts[index]) for index in suspect.fill_null(False).arg_true().to_list()}
+    odd = either | (missing & texts.str.contains(f"{_DATE}|{_THOUSANDS}"))
+    suspect = (odd | (values.is_infinite() & texts.str.contains(_DIGIT))).fill_null(False)
+    failing = {index: _failing(texts[index]) for index in suspect.arg_true().to_list()}
     words = (missing & ~suspect & ~texts.str.to_lowercase().is_in(SAYS_NOTHING)).fill_null(False).arg_max()
     word = (words, texts[words]) if words is not None and is_word(texts[words]) and missing[words] else None
     return Column(values.fill_null(float("nan")).to_numpy(), missing.to_numpy(), failing, word)
@@ -51,8 +72,9 @@ def is_word(item: Any) -> bool:
 
 
 def failing_text(text: str) -> str | None:
-    """What to say of a text that is a date or a number beyond float64; None for any other."""
-    if re.match(_DATE, text) is None:
+    """What to say of a text that is a date, a number beyond float64, or one that may have marks between its thousands;
+    None for any other."""
+    if not any(re.match(pattern, text) for pattern in (_DATE, _THOUSANDS, Fractions().either)):
         try:
             if not (math.isinf(float(text)) and re.search(_DIGIT, text)):
                 return None
@@ -63,4 +85,12 @@ def failing_text(text: str) -> str | None:
 
 def _failing(text: str) -> str:
     shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-    return f"{shown!r} is {'a date' if re.match(_DATE, text) else 'a number too large for float64'}"
+    if re.match(_DATE, text):
+        what = "is a date"
+    elif re.match(_THOUSANDS, text):
+        what = "has marks between its thousands"
+    elif re.match(_EITHER % "[.,]", text):
+        what = "may be a thousand or little more than one"
+    else:
+        what = "is a number too large for float64"
+    return f"{shown!r} {what}"

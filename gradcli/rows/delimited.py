@@ -31,9 +31,9 @@ class Dialect(NamedTuple):
     head: str | None
 
     @property
-    def has_decimal_commas(self) -> bool:
-        """Whether a comma in a number can be nothing else than the mark of its fraction."""
-        return self.decimal_comma or self.separator != ","
+    def fractions(self) -> columns.Fractions:
+        """A comma in a number separates nothing else where fields are separated otherwise."""
+        return columns.Fractions(self.decimal_comma or self.separator != ",", self.decimal_comma)
 
 
 class Selection(NamedTuple):
@@ -143,12 +143,14 @@ class Delimited:
 
     def _numbers(self, data: bytes, floats: Any, mark: bytes | None) -> dict[str, Column]:
         places = self._selection.numbers
-        read = {place: columns.of_floats(floats[_named(place)]) for place in places}
+        # Polars takes a point for what the comma is, which may stand between thousands.
+        looked_at = self._dialect.decimal_comma and b"." in data
+        read = {place: None if looked_at else columns.of_floats(floats[_named(place)]) for place in places}
         rest = [place for place, column in read.items() if column is None]
         texts = self._texts(data, rest, mark)
-        comma = self._dialect.has_decimal_commas
+        fractions = self._dialect.fractions
         return {
-            self._names[place]: column or columns.of_texts(texts[_named(place)], comma)
+            self._names[place]: column or columns.of_texts(texts[_named(place)], fractions)
             for place, column in read.items()
         }
 
@@ -189,11 +191,11 @@ class Delimited:
         def series(place: int) -> Any:
             return self._polars.Series(_named(place), texts(place), self._polars.String)
 
-        comma = self._dialect.has_decimal_commas
+        fractions = self._dialect.fractions
         kept = selection.kept
         return Block(
             len(records),
-            {self._names[place]: columns.of_texts(series(place), comma) for place in selection.numbers},
+            {self._names[place]: columns.of_texts(series(place), fractions) for place in selection.numbers},
             {self._names[place]: texts(place) for place in selection.texts},
             self._polars.Series("line", lines, self._polars.String) if kept is None else None,
             None if kept is None else self._polars.DataFrame([series(place) for place in kept]),

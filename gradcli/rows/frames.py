@@ -11,7 +11,7 @@ from gradcli import arrays
 from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError, expect
 from gradcli.rows.absent import without
 from gradcli.rows.blocks import Column
-from gradcli.rows.columns import is_word
+from gradcli.rows.columns import failing_text, is_word
 from gradcli.rows.evaluation import Evaluation
 from gradcli.rows.failures import failure_of
 from gradcli.rows.plan import COLUMN, Asked, planned
@@ -112,6 +112,8 @@ def numbers_of(values: Any, missing: Any) -> Column:
                 failing[row] = "it is too large for a float"
             except (TypeError, ValueError):
                 missing[row] = True
+                if isinstance(item, str) and (why := failing_text(item.strip())):
+                    failing[row] = why
     word = next(((row, str(values[row])) for row in np.flatnonzero(missing).tolist() if is_word(values[row])), None)
     if all(np.ndim(item) == 0 for item in items):
         return Column(np.asarray(items, "float64"), missing, failing, word)
