@@ -16,8 +16,8 @@ _SEVERAL_COLUMNS = 0.5
 _FEWEST = 3
 # Whether 1,234 is a thousand or little more than one in a table with decimal commas nobody can tell from the cell alone.
 _AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
-# What is a number with a decimal comma for certain, though not one that is read: there are points between its thousands.
-_WITH_THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d*")
+# What may be a number of a table with decimal commas, though not one that is read: it has points between its thousands.
+_WITH_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?")
 
 
 class Notation(NamedTuple):
