@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.arrays import definitions
-from gradcli.arrays.constants import by_formula, decimal, sqrt_2_pi
+from gradcli.arrays.constants import by_formula, decimal, is_exact, sqrt_2_pi
 from gradcli.errors import EvaluationError
-from gradcli.primitives.arithmetic import add, multiply
+from gradcli.primitives.arithmetic import add, divide, multiply
 from gradcli.primitives.axes import chosen, whole
+from gradcli.primitives.bind import assume, constant
 from gradcli.primitives.comparisons import equal, greater, less_equal, logical_and, not_equal, nowhere, where
 from gradcli.primitives.exponential import exp, expm1, sigmoid
 from gradcli.primitives.families import elementwise, in_precision
@@ -24,6 +25,8 @@ _POSITIVE_PAIRS = ((0.7, 1.3), ([[0.3, 1.2]], [[0.8], [2.5]]))
 _minus_sqrt_half, _gelu_scale = by_formula(lambda m: -m.sqrt(0.5)), by_formula(lambda m: m.sqrt(8.0 / m.pi))
 _two_over_sqrt_pi = by_formula(lambda m: 2.0 / m.sqrt(m.pi))
 _half_sqrt_pi = by_formula(lambda m: 1.0 / (2.0 / m.sqrt(m.pi)))
+# From here on polygamma(n, x) is (n - 1)!/x**n, to rounding and but for its sign.
+_FAR = 1e17
 _gelu_cubic, _leak = decimal("0.044715"), decimal("0.01")
 
 
@@ -194,12 +197,19 @@ def _polygamma_call(n: Any, x: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     return (x,), {"n": order}
 
 
+def _polygamma_vjp(g: Any, y: Any, x: Any, *, n: int) -> Any:
+    if n and not is_exact() and assume(greater(constant(x), _FAR)):
+        # The next one may be below every float where g, the square of a large factor as a rule, is as large.
+        return divide(g, x) * (-n * y)
+    return g * polygamma(n + 1, x)
+
+
 polygamma: Primitive = elementwise(
     "polygamma", "n, x", "the nth derivative of digamma, n whole",
     time=60,
     # SciPy's is always in double precision.
     forward=in_precision(lambda xp, x, *, n: xp.polygamma(n, x) if n else xp.digamma(x)),
-    vjp=(lambda g, _y, x, *, n: g * polygamma(n + 1, x),),
+    vjp=(_polygamma_vjp,),
     prepare=_polygamma_call,
     spelling=spelled("scipy"),
     derivative="g*polygamma(n + 1, x)",
