@@ -40,7 +40,7 @@ _NOTHING = 1e-290
 _MOST_DIRECTIONS = 10
 # How far it is gone along a line in search of what is not 0, in sizes of the unknowns.
 _DISTANCES = (1e-6, 1e-3, 0.1, 1.0, 1e3, 1e6, 1e12)
-# What an unknown counts as at least, as a share of its start, or where both are 0 of the largest one.
+# What an unknown counts as at least, as a share of its start, or where that is 0 of the largest number.
 _FLOOR = 1e-6
 # Tried where the start that was given leads nowhere.
 _STARTS = 16
@@ -229,8 +229,8 @@ def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
 def sizes_of(point: Any, start: Any) -> Any:
     """How large the unknowns count as: as they are, and not far less than at the start; they may be in different units."""
     xp = arrays.numpy_namespace()
-    own = xp.maximum(xp.abs(point), _FLOOR * xp.abs(start))
-    return xp.where(own > 0.0, own, _FLOOR * max(float(xp.max(xp.abs(point))), 1e-290))
+    begun = xp.where(start != 0.0, xp.abs(start), max(float(xp.max(xp.abs(start))), float(xp.max(xp.abs(point))), 1e-290))
+    return xp.maximum(xp.abs(point), _FLOOR * begun)
 
 
 def _is_small(step: Any, point: Any) -> bool:
