@@ -498,3 +498,9 @@ def test_a_derivative_without_a_number_is_no_number_times_an_uncertainty_of_0(ru
     assert (
         run("map", "inf*x", "--propagate", "--only", "--no-grad", stdin="x,u_x\n1,0\n").out == "value,u\nInfinity,NaN\n"
     )
+
+
+def test_an_uncertainty_below_the_rounding_errors_is_told(run):
+    assert "less than the rounding errors of its value" in run("propagate", "sin(a)", "a=1±1e-18").err
+    assert "rounding" not in run("propagate", "sin(a)", "a=1±1e-13").err
+    assert "rounding" not in run("propagate", "sin(a)", "a=1±1e-18", "--digits", "30").err

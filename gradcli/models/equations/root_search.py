@@ -229,7 +229,9 @@ def _changes(system: System, point: Any, sizes: Any, residuals: Any) -> Any:
 def sizes_of(point: Any, start: Any) -> Any:
     """How large the unknowns count as: as they are, and not far less than at the start; they may be in different units."""
     xp = arrays.numpy_namespace()
-    begun = xp.where(start != 0.0, xp.abs(start), max(float(xp.max(xp.abs(start))), float(xp.max(xp.abs(point))), 1e-290))
+    begun = xp.where(
+        start != 0.0, xp.abs(start), max(float(xp.max(xp.abs(start))), float(xp.max(xp.abs(point))), 1e-290)
+    )
     return xp.maximum(xp.abs(point), _FLOOR * begun)
 
 

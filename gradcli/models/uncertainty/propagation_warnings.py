@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import compress
 
+from gradcli import arrays
 from gradcli.autograd.primitive_node import PrimitiveNode
-from gradcli.errors import Span
+from gradcli.errors import EvaluationError, Span
+from gradcli.kinds.rounding import Roundings
+from gradcli.kinds.taylor import Jet, shadow_of
+from gradcli.language.interpreter import evaluate
 from gradcli.language.operations import operation_at
 from gradcli.language.syntax.tree import Module
 from gradcli.models.uncertainty.input_quantities import Quantities
@@ -18,6 +24,8 @@ from gradcli.run.diagnose import Warning
 
 # Of a value, that says nothing of a formula.
 _ROUNDING = 1e-12
+# A rounding error of a float, as a part of it.
+_EPSILON = 2.0**-53
 # Student's distribution of no more degrees of freedom has no standard deviation.
 _NO_DEVIATION = 2.0
 
@@ -37,6 +45,32 @@ def nonlinear(labels: Sequence[str], numbers: Sequence[tuple[float, float]], sec
             )
             found.append(("nonlinear", label, text))
     return found
+
+
+def rounded(
+    labels: Sequence[str], numbers: Sequence[tuple[float, float]], module: Module, inputs: Quantities
+) -> Messages:
+    """Of the results whose stated digits are not all right in floats."""
+    few = [u > 0 and tolerance(u) < _EPSILON * abs(value) for value, u in numbers]
+    if not any(few):
+        return []
+    text = "the uncertainty of '{}' is less than the rounding errors of its value: --digits 30 has the digits of it"
+    wrong = [is_few and error > 0 for is_few, error in zip(few, _rounding_errors(module, inputs))]
+    return [("rounded", label, text.format(label)) for label in compress(labels, wrong)]
+
+
+def _rounding_errors(module: Module, inputs: Quantities) -> list[float]:
+    """How far the results are from those with other roundings; nothing where that is not known."""
+    roundings = Roundings()
+    estimates = inputs.packing.named(inputs.mean)
+    given = {name: Jet([value], 0).watched(roundings) for name, value in estimates.items()}
+    with suppress(EvaluationError, NotImplementedError):
+        found = evaluate(module, {**inputs.exact, **given}).value
+        if isinstance(found, Jet):
+            parts = (arrays.numpy_namespace().asarray(each.inner, "float64") for each in (found, shadow_of(found)))
+            value, other = (part.ravel() for part in parts)
+            return abs(value - other).tolist()  # type: ignore[no-any-return]
+    return []
 
 
 def steps(module: Module, inputs: Quantities) -> list[Warning]:

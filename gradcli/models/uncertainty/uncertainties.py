@@ -22,7 +22,14 @@ from gradcli.models.results import MAY_BE_NULL, Sampling
 from gradcli.models.uncertainty.coverage import coverage_factor, effective_dofs, norm, size_of
 from gradcli.models.uncertainty.input_quantities import Quantities, of_python, quantities
 from gradcli.models.uncertainty.monte_carlo import check_distributions, drawn, summary
-from gradcli.models.uncertainty.propagation_warnings import left_out, nonlinear, not_validated, steps, without_deviation
+from gradcli.models.uncertainty.propagation_warnings import (
+    left_out,
+    nonlinear,
+    not_validated,
+    rounded,
+    steps,
+    without_deviation,
+)
 from gradcli.models.uncertainty.second_order import second_order
 from gradcli.rows.plan import unread
 from gradcli.run import digits as proved_digits
@@ -197,6 +204,8 @@ def _in_floats(
     numbers = [*zip(linear.value.tolist(), linear.u.tolist())]
     intervals = [(value - k * u, value + k * u) for (value, u), (_, k) in zip(numbers, factors)]
     messages = nonlinear(linear.labels, numbers, second or ())
+    # Proved digits are those of the value, whatever its uncertainty is.
+    messages += [] if asked.digits is not None else rounded(linear.labels, numbers, module, inputs)
     sampled = None
     if asked.samples is not None:
         count = whole_samples(asked.samples)
