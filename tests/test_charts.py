@@ -136,3 +136,10 @@ def test_threads_draw_the_same_and_leave_the_settings_of_matplotlib_alone():
             list(threads.map(draw, range(4)))
         assert matplotlib.rcParams["lines.linewidth"] == 7.0
     assert len({stream.getvalue() for stream in found}) == 1
+
+
+def test_numbers_that_the_library_takes_for_0_have_an_axis():
+    axes = axes_of(Chart([Polyline("a", X, 1e-290 * X)]))
+    assert axes.get_ylim() == pytest.approx((-0.2e-290, 4.2e-290), rel=0.1)
+    assert [*axes.get_yticks()][::2] == pytest.approx([n * 1e-290 for n in range(5)], abs=1e-300)
+    assert axes.get_xlim() == pytest.approx((-0.2, 4.2), abs=0.21)

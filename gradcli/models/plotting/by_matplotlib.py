@@ -47,6 +47,8 @@ _ROOM = 0.04
 _POWERS = (-307.0, 307.0)
 # Ticks of one that is longer than the square of this.
 _MOST_DECADES, _TICKS = 1e10, 8
+# What is below counts as 0 to Matplotlib, and the inverse of the length of an axis is to be a number.
+_TINY, _SHORTEST = 1e-280, 1e-303
 # Matplotlib's settings are those of the process.
 _LOCK = threading.Lock()
 
@@ -173,6 +175,8 @@ class _Drawing:
         for name, given in (("x", self.chart.x_limits), ("y", self.chart.y_limits)):
             log = name in self.chart.log
             ends = given or (self._positive(name) if log else None)
+            if not log:
+                ends = self._tiny(name, ends) or ends
             if ends is None:
                 continue
             # Half a point at the end of an axis is none.
@@ -187,6 +191,21 @@ class _Drawing:
         data = self.axes.dataLim
         low, high = getattr(data, f"minpos{name}"), getattr(data, f"{name}1")
         return (float(low), float(high)) if 0 < low <= high < math.inf else None
+
+    def _tiny(self, name: str, given: tuple[float, float] | None) -> tuple[float, float] | None:
+        """The ends of an axis, with its marks, all of which are so near to 0 that the library takes them for it; None of
+        others."""
+        data = self.axes.dataLim
+        low, high = given or (float(getattr(data, f"{name}0")), float(getattr(data, f"{name}1")))
+        if not (high - low > _SHORTEST and max(abs(low), abs(high)) < _TINY):
+            return None
+        ticker = self.matplotlib.ticker
+        ticks = ticker.FixedLocator(Axis(low, high, False).marks(_TICKS))
+        ticks.nonsingular = lambda low, high: (low, high)
+        marked = getattr(self.axes, f"{name}axis")
+        marked.set_major_locator(ticks)
+        marked.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        return low, high
 
     def _powers(self, name: str, axis: Axis) -> None:
         """Mark a long logarithmic axis: the library marks powers beyond its end, which may be no numbers."""
