@@ -335,3 +335,12 @@ def test_no_column_has_numbers(run):
     done = run("map", "x**2", stdin="x\na\nb\n")
     assert done.status == 0
     assert done.err.startswith("warning: no row has a number in 'x', and none has results\n")
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet", "arrow"])
+def test_objects_and_frames_have_one_member_of_a_name(run, format):
+    table = "x,n,n\n1,2,3\n"
+    done = run("map", "x*2", "--to", format, stdin=table)
+    assert (done.status, done.out) == (2, "")
+    assert f"several columns 'n', which no .{format} file can have" in done.err
+    assert run("map", "x*2", "--to", format, "--keep", "x", stdin=table).status == 0

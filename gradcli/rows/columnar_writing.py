@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from typing import IO, TYPE_CHECKING, Any
 
-from gradcli.errors import BindingError, OutputError
+from gradcli.errors import OutputError
 from gradcli.io import by_polars
 from gradcli.rows.absent import without
 from gradcli.rows.blocks import Block, Column
@@ -40,8 +40,6 @@ class ColumnarWriter:
         self._sink = _Sink(format, stream)
         self._schema: Any = None
         self.rows = 0
-        if len({*self._kept, *names}) < len(self._kept) + len(names):
-            raise BindingError(f"{like.name!r} has several columns of one name, which no .{format} file can have")
 
     def prepared(
         self,

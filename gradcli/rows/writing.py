@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from gradcli.errors import BindingError
 from gradcli.io import by_polars, json_text
 from gradcli.rows import columnar
 from gradcli.rows.absent import without
 from gradcli.rows.blocks import Block
 from gradcli.rows.columnar_writing import ColumnarWriter
+from gradcli.rows.lines import FORMAT as LINES
 from gradcli.rows.lines import LinesWriter
 from gradcli.rows.reading import Reader
 
@@ -47,12 +50,23 @@ def writer(
     format: str, stream: IO[bytes], names: Sequence[str], like: Reader, kept: Sequence[str] | None = None
 ) -> Writer:
     """What writes the rows of the table `like` and their results, which have these names: with the columns `kept`, or
-    all of them."""
-    if format == "jsonl":
+    all of them. Raises BindingError for columns of one name, where the format is not text, in which all have a place."""
+    if format in (LINES, *columnar.FORMATS):
+        _check_names([*(like.columns if kept is None else kept), *names], format, like)
+    if format == LINES:
         return LinesWriter(stream, names, like.columns if kept is None else kept)
     if format in columnar.FORMATS:
         return ColumnarWriter(format, stream, names, like, kept)
     return DelimitedWriter(format, stream, names, like, kept)
+
+
+def _check_names(names: Sequence[str], format: str, like: Reader) -> None:
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise BindingError(
+            f"{like.name} has several columns '{twice}', which no .{format} file can have",
+            hint="give the columns different names, or choose others with --keep",
+        )
 
 
 class DelimitedWriter:
