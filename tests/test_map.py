@@ -344,3 +344,11 @@ def test_objects_and_frames_have_one_member_of_a_name(run, format):
     assert (done.status, done.out) == (2, "")
     assert f"several columns 'n', which no .{format} file can have" in done.err
     assert run("map", "x*2", "--to", format, "--keep", "x", stdin=table).status == 0
+
+
+@pytest.mark.parametrize("command", [["minimize", "x**2"], ["map", "x*t"], ["fit", "t ~ x"]])
+@pytest.mark.parametrize(("word", "written"), [("x~-2", "x=-2"), ("x:=3", "x=3"), ("x==3", "x=3"), ("x=", "x=1")])
+def test_a_word_like_a_value_is_no_file(run, command, word, written):
+    done = run(*command, word)
+    assert done.status == 2
+    assert done.err == f"error: '{word}' is neither a file nor a value of 'x'\nhint: write {written}\n"

@@ -29,7 +29,7 @@ def given(
     Raises UsageError where there is no program, and BindingError for data or a value that cannot be read.
     """
     text, words = table_words.program_of(options, environment, example)
-    sources = [word for word in words if not inputs.is_binding(word)]
+    sources = table_words.files_among(words)
     titles: dict[str, str] = {}
     bound: dict[str, str] = {}
     for word in words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +14,8 @@ from gradcli.language.syntax.lexer import MAX_LENGTH
 from gradcli.rows.plan import COLUMN, Asked
 from gradcli.rows.targets import STDIN
 
+# Words that give a name a value, but for the sign.
+_MISWRITTEN = re.compile(r"\s*([^\W\d]\w*)\s*(?:~|:=|==|=$|:(?=\s*[-+.]?\d))\s*(.*)", re.DOTALL)
 _EXAMPLE = "gradcli map 'a*exp(-k*t)' data.csv a=2 k=0.25"
 
 
@@ -56,7 +59,7 @@ def given(options: RowOptions, environment: Environment) -> Given:
     Raises UsageError where there is no program or no table, and BindingError for a value that cannot be read.
     """
     text, words = (None, options.words or []) if _by_row(options) else program_of(options, environment)
-    sources = [word for word in words if not inputs.is_binding(word)]
+    sources = files_among(words)
     columns: dict[str, str] = {}
     values: dict[str, str] = {}
     for word in words:
@@ -105,6 +108,17 @@ def program_of(
             hint=f"the program comes first: {example}; --file reads it from a file",
         )
     return words[0], words[1:]
+
+
+def files_among(words: Sequence[str]) -> list[str]:
+    """The words that are no NAME=VALUE. Raises UsageError for one that is no file either, but like it: `x~1`."""
+    found = [word for word in words if not inputs.is_binding(word)]
+    for word in found:
+        miswritten = _MISWRITTEN.fullmatch(word)
+        if miswritten and not system.exists(word):
+            name, value = miswritten.groups()
+            raise UsageError(f"'{word}' is neither a file nor a value of '{name}'", hint=f"write {name}={value or 1}")
+    return found
 
 
 def sort(word: str, columns: dict[str, str], values: dict[str, str]) -> None:
