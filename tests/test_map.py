@@ -352,3 +352,26 @@ def test_a_word_like_a_value_is_no_file(run, command, word, written):
     done = run(*command, word)
     assert done.status == 2
     assert done.err == f"error: '{word}' is neither a file nor a value of 'x'\nhint: write {written}\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "row"),
+    [
+        ("x|n\n3|a\n", "x", "3|a|6.0|2.0"),
+        ("x|n\n1,5|a\n", "x", "1,5|a|3,0|2,0"),
+        # One column, and two that commas separate.
+        ("|v|\n3\n", "|v|", "3,6.0,2.0"),
+        ("n,|v|\na,3\n", "|v|", "a,3,6.0,2.0"),
+    ],
+)
+def test_fields_between_bars(run, table, column, row):
+    done = run("map", "x*2", f"x=column:{column}", stdin=table)
+    assert done.out.splitlines()[1] == row
+
+
+@pytest.mark.parametrize("table", ['[{"x":1},{"x":2}]', '\ufeff[\n  {"x": 1}\n]\n', "[]"])
+def test_an_array_of_json_is_no_table(run, table):
+    done = run("map", "x*2", stdin=table)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: standard input is an array of JSON")
+    assert "jq -c '.[]'" in done.err

@@ -41,7 +41,7 @@ class Notation(NamedTuple):
             return None
 
 
-def told(text: str, separators: Sequence[str] = (",", ";", "\t", " ")) -> Notation:
+def told(text: str, separators: Sequence[str] = (",", ";", "\t", "|", " ")) -> Notation:
     """The notation, with one of these `separators`, in which the beginning of a table has rows of one length and
     numbers for cells; the first of them where nothing tells.
 

@@ -27,9 +27,9 @@ _LARGE = _BLOCK = 2**23
 _ROWS = 4096
 # In eighths of steps.
 _CELL = 1
-_SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,;\t\r\n]|$)')
+_SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,;|\t\r\n]|$)')
 # What may separate numbers that stand in one cell.
-_BETWEEN = re.compile(r"[\s,;\0]+")
+_BETWEEN = re.compile(r"[\s,;|\0]+")
 
 # The number of a line, from 1, and the cells of the record that begins there.
 _Record = tuple[int, list[str]]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import IO
 
-from gradcli.errors import UsageError
+from gradcli.errors import BindingError, UsageError
 from gradcli.rows import columnar, sources
 from gradcli.rows.lines import FORMAT as LINES
 from gradcli.rows.lines import LinesReader
 from gradcli.rows.reading import SAMPLE, DelimitedReader, Range, Reader, Reading, closed_on_error
 from gradcli.rows.records import MAX_RECORD
+
+# How an array of objects begins in JSON.
+_ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[{\]]")
 
 
 def open_table(source: str, reading: Reading, part: Range | None = None, stream: IO[bytes] | None = None) -> Reader:
@@ -37,6 +41,11 @@ def open_table(source: str, reading: Reading, part: Range | None = None, stream:
             return columnar.ColumnarReader(source, format, reading, part, file)
         if format == LINES or (format is None and _is_lines(head)):
             return LinesReader(opened, head, reading, part)
+        if format is None and _ARRAY.match(head):
+            raise BindingError(
+                f"{source} is an array of JSON, and its rows are no lines",
+                hint="jq -c '.[]' makes a line of each of its objects, which --from jsonl reads",
+            )
         return DelimitedReader(opened, head, format, reading, part)
 
 

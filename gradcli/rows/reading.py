@@ -16,7 +16,7 @@ from gradcli.rows.delimited import Delimited, Dialect, Selection, not_utf8, one_
 from gradcli.rows.records import Quoting, Record
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_SEPARATORS = (",", ";", "\t")
+_SEPARATORS = (",", ";", "\t", "|")
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
 _BLANK_LINES = re.compile(rb"(?:[ \t]*\r?\n)*")
 # Bytes of the beginning that a table is known by.
@@ -141,6 +141,9 @@ class DelimitedReader(TextReader):
         marks = [mark for mark in _SEPARATORS if mark in _QUOTED.sub("", text.split("\n", 1)[0])]
         if not marks:
             marks = [" "] if separators.is_spaced(text) else [*_SEPARATORS[:1]]
+        elif marks == ["|"]:
+            # It stands in names too, as in |v|.
+            marks = [*_SEPARATORS[:1], *marks]
         notation = separators.told(text, [reading.separator] if reading.separator else marks)
         separator = reading.separator or ("\t" if format == "tsv" else notation.separator)
         self._quoting = Quoting(separator.encode())
