@@ -662,8 +662,8 @@ def test_what_expressions_of_polars_share_has_a_name(run):
 
 
 def test_polars_of_whole_numbers_truth_values_and_words(run):
-    program = "x/lambda_ + 1*(x > 2)*pl + columns**2//3"
-    frame = polars.DataFrame({"x": [1, 3], "lambda_": [2, 2], "pl": [5, 5], "columns": [2, 4]})
+    program = "x/lambda_ + 1*(x > 2)*pl + columns**2//3 + 0*__debug__"
+    frame = polars.DataFrame({"x": [1, 3], "lambda_": [2, 2], "pl": [5, 5], "columns": [2, 4], "__debug__": [0, 0]})
     found = frame.with_columns(**columns_of(diff(run, program, "--wrt", "x,columns", "--to", "polars")))
     assert found.columns == [*frame.columns, "value", "d_x", "d_columns"]
     assert found.select("value", "d_x").rows() == [(1.5, 0.5), (11.5, 0.5)]

@@ -264,3 +264,25 @@ def test_what_is_said(call, words):
 
 def test_a_hessian_at_a_number():
     assert gradcli.hessian(lambda x: x**3, 2.0).item() == 12.0
+
+
+def test_whole_numbers_that_are_no_floats():
+    huge, one = 10**400, gradcli.tensor(2.0, requires_grad=True)
+    for call in (
+        lambda: one + huge, lambda: huge - one, lambda: one * -huge, lambda: huge / one, lambda: gradcli.tensor(huge),
+        lambda: gradcli.full((2,), huge), lambda: gradcli.tensor(2**63),
+    ):  # fmt: skip
+        with pytest.raises(gradcli.errors.EvaluationError, match="too large"):
+            call()
+    assert gradcli.tensor(-(2**63)).item() == -(2**63)
+    assert gradcli.full((2,), 2**64).tolist() == [2.0**64] * 2
+
+
+def test_what_is_no_function_and_no_tensor():
+    for call in (
+        lambda: gradcli.autograd.gradcheck(None, tensor()),
+        lambda: gradcli.autograd.gradgradcheck(None, tensor()),
+        lambda: gradcli.is_inference(None),
+    ):
+        with pytest.raises(gradcli.errors.CallError):
+            call()

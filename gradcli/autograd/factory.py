@@ -8,7 +8,9 @@ from typing import Any
 from gradcli import arrays
 from gradcli.autograd.modes import inference
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import CallError, expect
+from gradcli.errors import CallError, EvaluationError, expect
+
+_INT64 = range(-(2**63), 2**63)
 
 
 def tensor(
@@ -25,12 +27,14 @@ def tensor(
     integers stay integers, which cannot require grad. `backend` is "numpy", "torch", "cupy" or
     "jax", and `device` one of its devices, as "cpu" or "cuda:0"; without them an array stays in its
     library. Raises ShapeError for ragged sequences, UsageError for a dtype, backend or device that
-    does not exist, and BackendError for one that is not there.
+    does not exist, BackendError for one that is not there, and EvaluationError for what is no number of its dtype.
     """
     for option in (dtype, backend, device):
         expect(option, (str, NoneType), "dtype, backend and device are texts")
     arrays.check_dtype(dtype)
     array = arrays.asarray(data.inner if isinstance(data, Tensor) else data, dtype)
+    if type(array) is int and array not in _INT64:
+        raise EvaluationError("an integer is too large for int64", hint="write it with a decimal point")
     if backend is not None or device is not None:
         array = arrays.moved(array, backend, device)
     made = Tensor(array)
@@ -54,5 +58,6 @@ def from_dlpack(source: Any) -> Tensor:
 
 
 def is_inference(x: Tensor) -> bool:
-    """Whether a tensor was made in `inference_mode`, and is no view of one from outside."""
+    """Whether a tensor was made in `inference_mode`, and is no view of one from outside. Raises CallError for what is none."""
+    expect(x, Tensor, "is_inference takes a tensor")
     return x.is_inference()

@@ -16,7 +16,7 @@ from gradcli.autograd.targets import as_tuple
 from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.gradient import grad
 from gradcli.calculus.jacobian_check import JacobianCheck, differentiable, random_like
-from gradcli.errors import ArgumentError, DifferentiationError, ExpectationError, GradcheckError
+from gradcli.errors import ArgumentError, DifferentiationError, ExpectationError, GradcheckError, expect_callable
 from gradcli.primitives import strides
 
 Callback = Callable[..., Any]
@@ -63,6 +63,7 @@ def gradcheck(
         raise ExpectationError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise ExpectationError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    expect_callable(func, "gradients of a function are checked")
     _check_inputs(as_tuple(inputs))
     check = JacobianCheck(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, fast_mode)
     try:
@@ -104,6 +105,7 @@ def gradgradcheck(
     Those are `grad_outputs`, tensors that require grad, or random. In reverse mode, or forward with
     `check_fwd_over_rev`. Raises and returns as `gradcheck` does.
     """
+    expect_callable(func, "gradients of a function are checked")
     given = as_tuple(inputs)
     if grad_outputs is None:
         generator = random.Random(0)

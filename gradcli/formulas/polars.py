@@ -75,7 +75,8 @@ def _elements(tensor: str, key: Key) -> Iterator[str]:
 
 
 def _spellings(name: str) -> Iterator[str]:
-    return with_underscores(name, lambda spelled: keyword.iskeyword(spelled) or spelled in ("pl", "columns", "float"))
+    taken = ("pl", "columns", "float", "__debug__")
+    return with_underscores(name, lambda spelled: keyword.iskeyword(spelled) or spelled in taken)
 
 
 def _number(value: Any) -> Piece:

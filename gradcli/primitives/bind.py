@@ -178,7 +178,10 @@ def on_floats(primitive: Primitive, operands: Sequence[Any], params: Params, fur
             budget.charge_steps(chosen.scalars.eighths(primitive.name, primitive.time))
         return forward_in(chosen.scalars, primitive)(*operands, **params)
     of_floats = primitive.of_floats
-    return of_floats(*operands, **params) if params else of_floats(*operands)
+    try:
+        return of_floats(*operands, **params) if params else of_floats(*operands)
+    except OverflowError:
+        raise EvaluationError("an integer is too large for a float") from None
 
 
 def compute(primitive: Primitive, operands: Sequence[Any], params: Params) -> Any:

@@ -19,6 +19,7 @@ from gradcli.primitives.powers import power
 
 # In eighths of steps: a call of an array library, and a generator of random numbers.
 _CALL = 16
+_INT64 = range(-(2**63), 2**63)
 _GENERATOR = 40
 
 
@@ -48,15 +49,21 @@ ones = Composite(
     derivative="none", samples=((2, 3), ([2],)),
 )  # fmt: skip
 
+
+def _for_array(value: Any) -> Any:
+    """`value`, and as a float where it is a whole number that is too large for an array."""
+    return value if type(value) is not int or value in _INT64 else arrays.asarray(value, "float64")
+
+
 full = Composite(
     "full", "shape, value", "a tensor with one value everywhere",
-    lambda shape, value: broadcast_to(value, _sizes((shape,))),
+    lambda shape, value: broadcast_to(_for_array(value), _sizes((shape,))),
     derivative="sum(g) by value", samples=(([2, 3], 0.7),),
 )  # fmt: skip
 
 full_like = Composite(
     "full_like", "x, value", "a tensor in the shape of x with one value everywhere",
-    lambda x, value: broadcast_to(value, arrays.shape(x)),
+    lambda x, value: broadcast_to(_for_array(value), arrays.shape(x)),
     derivative="0 by x, sum(g) by value", samples=(([1, 2], 0.7),),
 )  # fmt: skip
 
