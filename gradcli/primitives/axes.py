@@ -116,8 +116,9 @@ def normalize_axis(axis: Any, ndim: int) -> int:
 
 def _check_axis(axis: Any) -> None:
     """Raise EvaluationError for a truth value: some libraries take other parameters in that place."""
-    if type(axis) is bool:
-        raise EvaluationError(f"an axis must be a whole number, not {axis}")
+    number = _plain(axis)
+    if type(number) is bool:
+        raise EvaluationError(f"an axis must be a whole number, not {number}")
 
 
 def normalize_axes(axis: Any, ndim: int) -> Shape:
