@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gradcli.io import preambles
 from gradcli.io.separators import told
 
 TOLD = [
@@ -71,3 +72,28 @@ def test_a_line_that_is_cut_tells_nothing():
 )
 def test_numbers(cell, point, comma):
     assert (told("1.5").number(cell), told("x\n1,5").number(cell)) == (point, comma)
+
+
+@pytest.mark.parametrize(
+    ("table", "size", "separator"),
+    [
+        (b"x,q\n1,2\n", 0, None),
+        (b"\xef\xbb\xbf\n# a, b\r\n \n#\nx,q\n1,2\n", 16, None),
+        (b"sep=;\r\nx;q\n", 7, ";"),
+        (b'\xef\xbb\xbf"SEP=,"\n# c\nx,q\n', 15, ","),
+        (b"sep=x\n1\n", 0, None),
+        # The header is among the comments, where names stand above numbers or nothing.
+        (b"# c\n#n,x\nA,2\n", 4, None),
+        (b"# c\n#n,x\n", 4, None),
+        (b"#,x\n1,2\n", 0, None),
+        (b"# n,x\nn,x\n1,2\n", 6, None),
+        (b"#x y\n1 2\n", 0, None),
+        (b"# c\n# x y\n1 2\n3 4\n", 6, None),
+    ],
+)
+def test_what_stands_before_the_first_record(table, size, separator):
+    assert preambles.of(table) == (size, separator)
+
+
+def test_no_comment_is_a_header_where_there_is_none():
+    assert preambles.of(b"#n,x\n1,2\n", header=False).size == 5

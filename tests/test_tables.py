@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,6 +44,8 @@ TABLES = [
     (b'x,q\n1,"2\n3,4\n5,6\n', b'x,q,value\n1,"2,\n3,4,7.0\n5,6,11.0\n'),
     (b'q;x;n\n1,5;2,25;5" pipe\n2;"3";\n', b'q;x;n;value\n1,5;2,25;5" pipe;3,75\n2;"3";;5,0\n'),
     (b"x,q\n", b"x,q,value\n"),
+    (b"# by me, today\n\n# at 5\nx,q\n1,2\n# 3\n", b"x,q,value\n1,2,3.0\n# 3,,\n"),
+    (b"sep=;\r\nx;q\r\n1,5;2\r\n", b"x;q;value\r\n1,5;2;3,5\r\n"),
     # As many fields as there should be, but not in each row.
     (b"x,q\n1,2,3\n4\n5,6\n", b"x,q,value\n1,2,3,\n4,,\n5,6,11.0\n"),
     (b"x,q\n5,6\n\n1,2,3\n", b"x,q,value\n5,6,11.0\n1,2,3,\n"),
@@ -124,6 +127,17 @@ def test_a_pipe_yields_its_rows_as_they_come() -> None:
         assert next(pieces).block().rows == 1
         other.close()
         assert [piece.block().rows for piece in pieces] == [1]
+
+
+def test_the_header_of_a_pipe_may_come_behind_comments() -> None:
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, "rb", buffering=0) as stream, os.fdopen(theirs, "wb", buffering=0) as other:
+        other.write(b"# a\n# b\n")
+        late = threading.Timer(0.1, other.write, [b"# c\nx\n1\n"])
+        late.start()
+        reader = opening.open_table("-", reading.Reading(), stream=stream)
+        late.join()
+        assert reader.columns == ["x"]
 
 
 def test_a_record_that_does_not_end_takes_no_more_memory_than_the_longest_may(monkeypatch: pytest.MonkeyPatch) -> None:

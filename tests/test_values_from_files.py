@@ -36,6 +36,18 @@ def refused(run, *words, stdin=""):
     return outcome.error
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_comments_before_a_table_count_as_lines(run, monkeypatch, large):
+    if large:
+        monkeypatch.setattr(tables, "_LARGE", 32)
+    Path("t.csv").write_text("sep=;\n# by me; today\n\nx;y\n1,5;2\n" + "3;4\n" * 9)
+    Path("s.csv").write_text("# x y\n1 2\n3 4\n")
+    assert values(run, "a=@t.csv:x") == [[1.5, *[3] * 9]]
+    assert values(run, "a=@s.csv:y") == [[2, 4]]
+    Path("t.csv").write_text("# by me, today\n\nx,y\n1,2\n" + "3,4\n" * 9 + "3,k\n")
+    assert "line 14, column 2: 'k' is no" in refused(run, "a=@t.csv:y")["message"]
+
+
 class TestOnePass:
     def test_a_file_is_opened_once(self, run, monkeypatch):
         Path("t.csv").write_text("x,y,z\n1,2,3\n4,5,6\n")

@@ -34,7 +34,7 @@ _READERS: dict[str, Callable[[Source], float | NDArray[Any]]] = {
 }
 # Those that read several columns at once.
 _TABLES: dict[str, Callable[[Source, Sequence[str | None]], Sequence[NDArray[Any]]]] = {
-    "csv": partial(read_table, separators=(",", ";", "\t", "|", " ")),
+    "csv": read_table,
     "tsv": partial(read_table, separators=("\t",)),
     "jsonl": read_json_records,
 }

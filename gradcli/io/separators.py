@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+# What fields are separated by, as a rule; a space is any number of them.
+DEFAULT = (",", ";", "\t", "|", " ")
 # Those that are looked at; no cell of so few is too long for csv.
 _LINES, _CHARACTERS = 100, 100_000
 _SEVERAL_COLUMNS = 0.5
@@ -41,7 +43,7 @@ class Notation(NamedTuple):
             return None
 
 
-def told(text: str, separators: Sequence[str] = (",", ";", "\t", "|", " ")) -> Notation:
+def told(text: str, separators: Sequence[str] = DEFAULT) -> Notation:
     """The notation, with one of these `separators`, in which the beginning of a table has rows of one length and
     numbers for cells; the first of them where nothing tells.
 

@@ -35,31 +35,39 @@ _BETWEEN = re.compile(r"[\s,;|\0]+")
 _Record = tuple[int, list[str]]
 
 
-def read_table(source: Source, members: Sequence[str | None], separators: Sequence[str]) -> list[NDArray[Any]]:
+def read_table(
+    source: Source, members: Sequence[str | None], separators: Sequence[str] | None = None
+) -> list[NDArray[Any]]:
     """For each member a column with shape (rows,), for None the whole table with shape (rows, columns).
 
-    What separates cells, and whether there are decimal commas, is told from the first lines. The first line is a
-    header where none of its cells is a number. Blank lines are skipped, an empty cell is nan. Raises BindingError for
+    What separates cells, one of the `separators` or the usual ones, and whether there are decimal commas, is told from
+    the first lines. The first line, behind
+    comments, is a header where none of its cells is a number. Blank lines are skipped, an empty cell is nan. Raises BindingError for
     a cell that is no number and for rows of different lengths, with the line and column, and for a column that is not
     there.
     """
     # Who reads no table does without csv.
-    from gradcli.io.separators import told
+    from gradcli.io import preambles
+    from gradcli.io.separators import DEFAULT, told
 
+    separators = separators or DEFAULT
     with phase("import"):
         import numpy  # noqa: F401
     start = text_lines.beginning(source.stream, _LARGE)
-    notation = told(start.decode(errors="replace"), separators)
+    preamble = preambles.of(start, separators)
+    line, start = 1 + start.count(b"\n", 0, preamble.size), start[preamble.size :]
+    notation = told(start.decode(errors="replace"), [preamble.separator] if preamble.separator else separators)
     # Of a large one only the beginning is read yet.
-    lines = start[: start.rfind(b"\n") + 1] if len(start) >= _LARGE - 3 and not source.exact else b""
-    records = _records(source, notation, lines or start, BytesIO() if lines else source.stream)
+    is_large = preamble.size + len(start) >= _LARGE - 3
+    lines = start[: start.rfind(b"\n") + 1] if is_large and not source.exact else b""
+    records = _records(source, notation, lines or start, BytesIO() if lines else source.stream, line)
     first = next(records, None)
     if first is None:
         raise source.error("it is empty", "give a table with at least one line")
     layout = _layout(source, members, notation, first[1])
     table = _Table(source, members, notation, layout)
     if lines:
-        records = _records_of_large(table, start)
+        records = _records_of_large(table, start, line)
     elif not layout.has_header:
         records = chain([first], records)
     while batch := list(islice(records, _ROWS)):
@@ -67,7 +75,7 @@ def read_table(source: Source, members: Sequence[str | None], separators: Sequen
     return table.values()
 
 
-def _records(source: Source, notation: Notation, start: bytes, stream: BinaryIO, line: int = 1) -> Iterator[_Record]:
+def _records(source: Source, notation: Notation, start: bytes, stream: BinaryIO, line: int) -> Iterator[_Record]:
     """The records of what `start` begins, with the line of this number, and a stream continues."""
     import csv
 
@@ -151,15 +159,15 @@ def _numbered_column(source: Source, member: str, width: int) -> int:
     return int(member) - 1
 
 
-def _records_of_large(table: _Table, start: bytes) -> Iterator[_Record]:
-    """The records of a large table without its header, of which this is the start, but for those that Polars reads: as
-    far as all in the lines is of the ordinary."""
+def _records_of_large(table: _Table, start: bytes, line: int) -> Iterator[_Record]:
+    """The records of a large table without its header, of which this is the start, at the line of this number, but for
+    those that Polars reads: as far as all in the lines is of the ordinary."""
     source, layout = table.source, table.layout
     header = _header(start) if layout.has_header else b""
     if header is None or table.notation.separator == " ":
-        return islice(_records(source, table.notation, start, source.stream), layout.has_header, None)
+        return islice(_records(source, table.notation, start, source.stream, line), layout.has_header, None)
     polars = by_polars.found()
-    rest, line, more = start[len(header) :], 1 + layout.has_header, b" "
+    rest, line, more = start[len(header) :], line + layout.has_header, b" "
     while polars is not None and rest and more:
         more = source.stream.read(_BLOCK)
         block = rest[: rest.rfind(b"\n") + 1] if more else rest

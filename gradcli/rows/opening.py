@@ -6,6 +6,7 @@ import re
 from typing import IO
 
 from gradcli.errors import BindingError, UsageError
+from gradcli.io import preambles
 from gradcli.rows import columnar, sources
 from gradcli.rows.lines import FORMAT as LINES
 from gradcli.rows.lines import LinesReader
@@ -50,11 +51,11 @@ def open_table(source: str, reading: Reading, part: Range | None = None, stream:
 
 
 def _head(stream: sources.Stream) -> bytes:
-    """The beginning of a table: two lines of it, and more where that is there; of JSON, and of long lines, one."""
+    """The beginning of a table: two lines of it behind its comments, and more where that is there; of JSON, and of long lines, one."""
     head = b""
     while (chunk := stream.read(SAMPLE)) and len(head := head + chunk) <= MAX_RECORD:
         one = _is_lines(head) or len(head) >= SAMPLE
-        if head.count(b"\n") >= (1 if one else 2):
+        if head.count(b"\n", preambles.end_of_comments(head)) >= (1 if one else 2):
             break
     return head
 

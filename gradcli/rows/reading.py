@@ -9,16 +9,14 @@ from functools import partial
 from typing import IO, NamedTuple, cast
 
 from gradcli.errors import BindingError, did_you_mean
-from gradcli.io import separators
+from gradcli.io import preambles, separators
 from gradcli.rows import records, sources
 from gradcli.rows.blocks import Piece
 from gradcli.rows.delimited import Delimited, Dialect, Selection, not_utf8, one_space_apart
 from gradcli.rows.records import Quoting, Record
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SEPARATORS = (",", ";", "\t", "|")
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
-_BLANK_LINES = re.compile(rb"(?:[ \t]*\r?\n)*")
 # Bytes of the beginning that a table is known by.
 SAMPLE = 2**16
 
@@ -125,8 +123,9 @@ class DelimitedReader(TextReader):
         self, stream: sources.Stream, head: bytes, format: str | None, reading: Reading, part: Range | None
     ) -> None:
         super().__init__(stream, reading, part)
-        blank = _BLANK_LINES.match(head, 3 if head.startswith(_BYTE_ORDER_MARK) else 0)
-        self._start = blank.end() if blank else 0
+        said = [reading.separator] if reading.separator else separators.DEFAULT
+        preamble = preambles.of(head, said, reading.header)
+        self._start = preamble.size
         self._rest = head[self._start :]
         if b"\0" in self._rest.partition(b"\n")[0]:
             raise BindingError(
@@ -144,8 +143,9 @@ class DelimitedReader(TextReader):
         elif marks == ["|"]:
             # It stands in names too, as in |v|.
             marks = [*_SEPARATORS[:1], *marks]
-        notation = separators.told(text, [reading.separator] if reading.separator else marks)
-        separator = reading.separator or ("\t" if format == "tsv" else notation.separator)
+        separator = reading.separator or preamble.separator
+        notation = separators.told(text, [separator] if separator else marks)
+        separator = separator or ("\t" if format == "tsv" else notation.separator)
         self._quoting = Quoting(separator.encode())
         first = self._first()
         if separator == " ":
