@@ -86,12 +86,17 @@ def asarray(value: object, dtype: str | None = None) -> Array:
         return value if dtype is None else _float(value)
     foreign = foreign_namespace((value,))
     if foreign is not None:
+        _check_real(dtype_name(value))
         return foreign.asarray(foreign.copy(value), dtype)
     numpy = numpy_namespace()
     try:
         # A number too large for `dtype` is infinite in it.
         with numpy.quiet():
-            array = numpy.array(value, dtype=dtype)
+            array = numpy.array(value)
+            if array.dtype.kind == "O" and all(hasattr(item, "__float__") for item in array.flat):
+                array = numpy.array(value, dtype=dtype)
+            if array.dtype.kind in "fiub" and dtype is not None:
+                array = array.astype(dtype, copy=False)
     except (ValueError, TypeError) as error:
         if "inhomogeneous" in str(error):
             raise ShapeError("the rows of a nested list have different lengths") from None
@@ -99,8 +104,18 @@ def asarray(value: object, dtype: str | None = None) -> Array:
     except OverflowError:
         raise EvaluationError("an integer is too large for an array") from None
     if array.dtype.kind not in "fiub":
-        raise EvaluationError(f"cannot make an array of real numbers from {array.dtype} values")
+        raise _not_real(array.dtype)
     return tidy(array)
+
+
+def _check_real(dtype: str) -> None:
+    """Raise EvaluationError for arrays of complex numbers, of which libraries would take the real parts."""
+    if dtype.startswith("complex"):
+        raise _not_real(dtype)
+
+
+def _not_real(dtype: Any) -> EvaluationError:
+    return EvaluationError(f"cannot make an array of real numbers from {dtype} values")
 
 
 def _float(number: Any) -> float:
@@ -115,7 +130,10 @@ def astype(array: Array, dtype: str) -> Array:
     if dtype_name(array) == dtype:
         return array
     foreign = foreign_namespace((array,))
-    return asarray(array, dtype) if foreign is None else foreign.astype(array, dtype)
+    if foreign is None:
+        return asarray(array, dtype)
+    _check_real(dtype_name(array))
+    return foreign.astype(array, dtype)
 
 
 def owned(array: Array) -> Array:

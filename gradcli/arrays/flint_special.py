@@ -10,6 +10,7 @@ from typing import Any
 
 from flint import acb, acb_series, arb, ctx, fmpq, fmpz
 
+from gradcli import limits
 from gradcli.arrays.balls import INFINITY, NEGATIVE_INFINITY, UNDEFINED, Number, UndecidedError, is_nan
 from gradcli.arrays.flint_elementary import log, sinpi
 from gradcli.arrays.flint_functions import abs as absolute
@@ -38,6 +39,8 @@ from gradcli.arrays.flint_numbers import (
 _REFLECTED = -8
 # The time that FLINT takes for it has no bound beyond.
 _HIGHEST_ORDER = 10**18
+# Of a ball with fewer bits it sums a term or more for each order, up to so many orders; the eighths of steps of one.
+_NARROW, _WIDEST, _WIDE = 20, 100_000, 2
 # Bernoulli's numbers are exact up to here.
 _BERNOULLI = 1000
 
@@ -155,6 +158,8 @@ def polygamma(x: Number, *, n: int) -> Number:
         # DLMF 5.15.6: the time that FLINT takes is in proportion to the size of what is below 0.
         cotangent = coefficient(lambda t: t.cot_pi(), x, n) * fmpz.fac_ui(n)
         return (-1) ** n * real(acb(1 - arb(x)).polygamma(n)) - arb.pi() * cotangent
+    if type(x) is arb and x.rel_accuracy_bits() < _NARROW:
+        limits.charge_steps(_WIDE * min(n, _WIDEST))
     return real(acb(arb(x)).polygamma(n))
 
 

@@ -31,6 +31,7 @@ class Optimizer:
             raise CallError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got a Tensor"
             )
+        expect(defaults, Mapping, "the defaults of an optimizer are a dict")
         self.defaults = dict(defaults)
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
