@@ -515,3 +515,8 @@ def test_arrays_of_many_axes(run):
     empty = f"x=ones(0, {', '.join('1' * 39)})"
     error = "error: the derivatives have 80 axes, more than the 64 of the largest arrays\n"
     assert run("eval", "x + 1", empty, "--jacobian", "--digits", "5").err.startswith(error)
+
+
+def test_numbers_of_arrays_that_become_fractions_are_charged(run):
+    for program in ("sum(ones(10**7)*x)", "sum(searchsorted(arange(10**7), x))"):
+        assert "more than 2,000,000 steps" in run("eval", program, "x=1", "--digits", "20").err

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from flint import __version__, arb, ctx, fmpq
 
+from gradcli import limits
 from gradcli.arrays import missing_digits, spellings
 from gradcli.arrays.backends import Device
 from gradcli.arrays.balls import Balls, bounded, exact, from_text, settled
@@ -30,6 +31,8 @@ _OF_ARRAYS = ("gradcli.arrays.flint_shapes", "gradcli.arrays.flint_reductions", 
 _NUMBERS = (fmpq, arb)
 # Whole floats below it are exact.
 _WHOLE = 2**53
+# The eighths of steps that a number of an array takes which becomes a fraction.
+_EXACT = 2
 
 
 class _LinearAlgebra:
@@ -222,6 +225,7 @@ class FlintArrays(_Known):
 def _objects(array: Any) -> Any:
     import numpy
 
+    limits.charge_steps(_EXACT * array.size)
     return numpy.frompyfunc(exact, 1, 1)(array)
 
 
