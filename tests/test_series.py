@@ -118,7 +118,16 @@ def test_wrong_questions() -> None:
 
 @pytest.mark.parametrize(
     ("program", "center", "low", "high"),
-    [("exp(x)", 0, -0.5, 0.5), ("log(x)", 1, 0.8, 1.3), ("sin(3*x)", 0.5, 0.5, 1), ("1/(1 + x**2)", 0, -0.4, 0.2)],
+    [
+        ("exp(x)", 0, -0.5, 0.5),
+        ("log(x)", 1, 0.8, 1.3),
+        ("sin(3*x)", 0.5, 0.5, 1),
+        ("1/(1 + x**2)", 0, -0.4, 0.2),
+        # Singularities that are removable.
+        ("sin(x)/x", 0, -0.5, 0.5),
+        ("(exp(x) - 1 - x)/x**2", 0, 0, 1),
+        ("log(x)/(x - 1)", 1, 0.9, 1),
+    ],
 )
 def test_remainders_hold_and_are_not_far_too_large(program: str, center: float, low: float, high: float) -> None:
     found = gradcli.series(program, x=center, order=5, over=(low, high))
@@ -219,3 +228,8 @@ def test_the_remainder_of_what_is_smooth_at_0_has_a_bound(run, name):
 def test_the_side_without_a_remainder_is_told(run):
     pytest.importorskip("flint")
     assert "at some point of x = -1" in run("series", "log(1 + x)", "x=0", "--order", "5", "--over", "-1..0").err
+
+
+def test_no_remainder_is_proved_at_a_kink_beside_a_removable_singularity():
+    with pytest.raises(EvaluationError, match="no bound"):
+        gradcli.series("sin(x)/x + abs(x - 0.5)", x=0, order=2, over=(0, 1))

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 from flint import fmpq
 
+from gradcli import arrays
 from gradcli.arrays import intervals
-from gradcli.arrays.balls import INFINITY, Number, UndecidedError, precise
+from gradcli.arrays.balls import INFINITY, Balls, Doubts, Number, UndecidedError, doubting, precise
 from gradcli.arrays.intervals import Bounds
-from gradcli.errors import BindingError, LimitError, UsageError, did_you_mean
+from gradcli.errors import BindingError, EvaluationError, LimitError, UsageError, did_you_mean, pointing_into
+from gradcli.kinds.laurent_range import LaurentRange
+from gradcli.language.interpreter import evaluate
 from gradcli.models.expansions.taylor_coefficients import SeriesQuestion
 from gradcli.run import digits as proved
 from gradcli.run.boxes import Box, Boxed
@@ -26,6 +30,8 @@ _DIGITS = 6
 # this share of it.
 _MOST_PARTS = 96
 _GAIN = fmpq(1, 1000)
+# So many zeros of its parts a singularity may have, each of which takes a coefficient.
+_MOST_ZEROS = 12
 
 
 def remainder_over(question: SeriesQuestion, over: Mapping[str | None, Any]) -> float:
@@ -125,21 +131,56 @@ class _Way:
     def _part(self, side: Box, sizes: Sequence[fmpq], start: fmpq, end: fmpq) -> _Part:
         order = self.question.order + 1
         weight = (1 - start) ** order - (1 - end) ** order
+        # Beside a singularity derivatives as they stand have wide bounds.
+        known = self._by_series(self._box(side, fmpq(0), end)) * sizes[0] ** order * weight
         try:
             reading = self.boxed.read(self._box(side, start, end), order)
         except UndecidedError as error:
-            return _Part(start, end, INFINITY, error)
+            return _Part(start, end, known, error)
         if not reading.continuous:
-            return _Part(start, end, INFINITY, None)
+            return _Part(start, end, known, None)
         share: Number = fmpq(0)
         for by in self.entries:
             found = reading.found[0, by]
             if not found.is_finite:
-                return _Part(start, end, INFINITY, None)
+                return _Part(start, end, known, None)
             ways = math.prod(math.factorial(by.count(i)) for i in set(by))
             step = math.prod((sizes[i] for i in by), start=fmpq(1))
             share += max(abs(found.low), abs(found.high)) * step / ways
-        return _Part(start, end, share * weight, None)
+        return _Part(start, end, min(share * weight, known), None)
+
+    @cached_property
+    def is_singular(self) -> bool:
+        """Whether the program, of one number, has a value at the centre by its series alone."""
+        if len(self.center) > 1:
+            return False
+        try:
+            (number,) = self.boxed.read((Bounds(self.center[0], self.center[0]),), 0).found.values()
+        except UndecidedError:
+            return False
+        return not number.is_finite
+
+    def _by_series(self, way: Box) -> Number:
+        """The largest size of the coefficient of the remainder on a way from the centre, at which a singularity is
+        removable; infinite where there is none, or no bound."""
+        if not self.is_singular:
+            return INFINITY
+        (name,), (part,), (center,) = self.boxed.leaves, way, self.center
+        order = self.question.order + 1
+        around = Balls(intervals.ball(part.low - center, part.high - center, at_high=part.low < center))
+        for further in range(1, _MOST_ZEROS + 1):
+            x, doubts = LaurentRange.variable(Balls(center), around, order + further), Doubts()
+            try:
+                with doubting(doubts), arrays.quiet(), pointing_into(self.question.program.source):
+                    found = evaluate(self.question.program, {**self.boxed.fixed, name: x}, rewrite=False).value
+                    known = found.taylor() if isinstance(found, LaurentRange) else ()
+            except (EvaluationError, UndecidedError, NotImplementedError):
+                return INFINITY
+            if len(known) > order:
+                bounds = intervals.bounds(known[order].numbers)
+                is_proved = bounds.is_finite and not doubts.jumped and not doubts.decisions
+                return max(abs(bounds.low), abs(bounds.high)) if is_proved else INFINITY
+        return INFINITY
 
     def _box(self, side: Box, start: fmpq, end: fmpq) -> Box:
         """All points of the way between two places on it."""

@@ -1,0 +1,104 @@
+"""Laurent series as operands at every point of a range, in balls: what functions with removable singularities are around
+those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradcli.kinds.laurent import Laurent, NoSeriesError, unobserved
+from gradcli.kinds.order import PATTERN
+from gradcli.kinds.taylor import Jet
+from gradcli.primitives.arithmetic import add, divide, multiply, reciprocal, subtract
+from gradcli.primitives.bind import bind
+from gradcli.primitives.operators import Operators
+from gradcli.primitives.powers import whole_power
+from gradcli.primitives.primitive import Primitive
+
+_NO_PARAMS: Mapping[str, Any] = {}
+
+
+class LaurentRange(Operators):
+    """(x - point)**valuation*g(x) for all x of a range around the point: its Laurent series at the `center`, which has the
+    valuation, and the Taylor series of g at each x, a `Jet` of balls that hold their coefficients.
+
+    Where f(x) has m zeros at the point, f(x) = (x - point)**m*g(x), and the coefficients of g in a range that holds
+    the point are means of those of f in it, m orders further: of ∫ f_(m+k)(point + s (x - point)) w(s) ds over s from 0 to 1,
+    where w(s) is a weight that has the integral 1.
+    """
+
+    __slots__ = ("center", "distance", "jet")
+    level = PATTERN
+    shape = ()
+
+    def __init__(self, center: Laurent, jet: Jet, distance: Any) -> None:
+        self.center = center
+        self.jet = jet
+        # A ball with all x - point.
+        self.distance = distance
+
+    @property
+    def inner(self) -> Any:
+        # No rule may choose by the values.
+        raise NoSeriesError("a Laurent series is no number")
+
+    @staticmethod
+    def variable(point: Any, distance: Any, order: int) -> LaurentRange:
+        """x itself, for all x at such a distance of the point, with series up to an order."""
+        with unobserved():
+            return LaurentRange(Laurent.variable(point, order), Jet([point + distance, 1.0], order), distance)._from(0)
+
+    def taylor(self) -> Sequence[Any]:
+        """The coefficients of the series at every x, balls. Raises NoSeriesError where there is a pole."""
+        jet = self._shifted(0)
+        return [jet.coefficient(k) for k in range(jet.order + 1)]
+
+    @staticmethod
+    def read(primitive: Primitive, operands: Sequence[Any], params: Mapping[str, Any]) -> LaurentRange:
+        known = next(o for o in operands if isinstance(o, LaurentRange))
+        with unobserved():
+            parts = [o if isinstance(o, LaurentRange) else known._constant(o) for o in operands]
+            if primitive is reciprocal:
+                primitive, parts = divide, [known._constant(1.0), *parts]
+            valuation = _valuation(primitive, [part.center.valuation for part in parts], params)
+            jets = [part.jet if primitive in _FACTORED else part._shifted(valuation) for part in parts]
+            center = bind(primitive, [part.center for part in parts], params)
+            return LaurentRange(center, bind(primitive, jets, params), known.distance)._from(valuation)
+
+    def _constant(self, value: Any) -> LaurentRange:
+        return LaurentRange(self.center._constant(value), Jet([value], self.jet.order), self.distance)._from(0)
+
+    def _from(self, valuation: int) -> LaurentRange:
+        """The same, whose jet is one that is multiplied by this power of the distance as yet."""
+        zeros = self.center.valuation - valuation
+        jet = self.jet
+        if zeros > jet.order:
+            raise NoSeriesError("a function that is 0 to all orders that are known")
+        if zeros:
+            jet = Jet([jet.coefficient(k) for k in range(zeros, jet.order + 1)], jet.order - zeros)
+        return LaurentRange(self.center, jet, self.distance)
+
+    def _shifted(self, valuation: int) -> Jet:
+        """The jet of what is multiplied by this power of the distance."""
+        zeros = self.center.valuation - valuation
+        if zeros < 0:
+            raise NoSeriesError("a function of what has a pole")
+        if not zeros:
+            return self.jet
+        power = bind(whole_power, (Jet([self.distance, 1.0], self.jet.order),), {"n": float(zeros)})
+        return bind(multiply, (self.jet, power), _NO_PARAMS)  # type: ignore[no-any-return]
+
+
+# These of f*t**m are those of f, times a power of t.
+_FACTORED = frozenset({multiply, divide, whole_power})
+
+
+def _valuation(primitive: Primitive, of_operands: Sequence[int], params: Mapping[str, Any]) -> int:
+    """That of the result, from those of the operands, before zeros of it are known."""
+    if primitive is whole_power:
+        return of_operands[0] * int(params["n"])
+    if primitive is divide:
+        return of_operands[0] - of_operands[1]
+    if primitive is multiply:
+        return sum(of_operands)
+    return min(of_operands) if primitive is add or primitive is subtract else 0
