@@ -375,3 +375,17 @@ def test_an_array_of_json_is_no_table(run, table):
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith("error: standard input is an array of JSON")
     assert "jq -c '.[]'" in done.err
+
+
+def test_a_table_without_names_is_no_table_of_numbered_names(run):
+    done = run("map", "c1*c2", stdin="1,2.5\n3,4\n")
+    assert done.status == 2
+    assert "--no-header calls its columns c1, c2 and so on" in done.err
+
+
+def test_results_have_decimal_commas_in_another_format_too(run):
+    table = "x\tn\n1,5\ta\n"
+    assert run("map", "x*2", "--to", "csv", stdin=table).out == 'x,n,value,d_x\n"1,5",a,"3,0","2,0"\n'
+    assert (
+        run("map", "x*2", "--to", "tsv", stdin=table.replace("\t", ";")).out == "x\tn\tvalue\td_x\n1,5\ta\t3,0\t2,0\n"
+    )

@@ -6,6 +6,7 @@ All of it is settled, and every clash found, before the first row is read.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations_with_replacement
@@ -28,6 +29,8 @@ COLUMN = "column:"
 VALUE = ""
 # In steps: to name a result, and to hold its column.
 _RESULT = 16
+# What columns without names are called, and what is no name.
+_NUMBERED, _NUMBER = re.compile(r"c\d+"), re.compile(r"[-+]?\d*[.,]?\d+([eE][-+]?\d+)?")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -209,7 +212,10 @@ def _listed(table: Collection[str]) -> str:
 def _no_value(name: str, first: scope.Read, program: Module, table: Collection[str]) -> BindingError:
     """The error that nothing gives a value to a name that the program reads."""
     others = f"give it a value, as in {name}=1, or a column, as in {name}=column:NAME; {_listed(table)}"
-    said = hint_of_column(name, table, others)
+    if _NUMBERED.fullmatch(name) and table and all(map(_NUMBER.fullmatch, table)):
+        said: str | None = "its first line holds numbers, and no names: --no-header calls its columns c1, c2 and so on"
+    else:
+        said = hint_of_column(name, table, others)
     return BindingError(f"the table has no column '{name}'", hint=said, span=first.span, source=program.source)
 
 

@@ -81,7 +81,8 @@ class DelimitedWriter:
         alike = format == like.format
         self._separator = like.dialect.separator if alike else "\t" if format == "tsv" else ","
         self._line_end = like.dialect.line_end
-        self._decimal_comma = like.dialect.decimal_comma and alike
+        # Beside the fields of the table, which stay as they are.
+        self._decimal_comma = like.dialect.decimal_comma
         self.rows = 0
         if like.dialect.head is not None:
             self._write_header(like, kept, alike)
