@@ -57,6 +57,19 @@ def assert_close(found: tuple[Any, dict[str, Any]], expected: tuple[Any, dict[st
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_is_chosen_has_the_bits_that_it_had(dtype):
+    """Few elements and many, in any order and all of one side, and numbers that arithmetic would not leave as they are."""
+    program = gradcli.compile("[where(c, x, q), where(c, x, -0.0), where(d, x, q)]")
+    for size in (7, 1023, 1024, schedule.BLOCK + 5):
+        x, q = (np.resize(np.array(edges, dtype), size) for edges in ((np.nan, -0.0, 1e-45, -np.inf), (1, -np.nan, 0)))
+        for c in (RNG.integers(-1, 2, size), np.zeros(size), np.ones(size)):
+            c, d = c.astype(dtype), np.array([c[0]], dtype)
+            expected = np.stack([np.where(c, x, q), np.where(c, x, np.asarray(-0.0, dtype)), np.where(d, x, q)])
+            for _ in range(2):
+                assert program(c=c, d=d, x=x, q=q).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_every_size_gives_what_eager_evaluation_gives(text, dtype):
     program = gradcli.compile(text)

@@ -22,6 +22,9 @@ _FLOATING = frozenset({"float64", "float32"})
 
 NOT_IN_PLACE = frozenset({comparisons.where})
 
+# With fewer elements, to choose one by one takes no longer than to choose all by their bits.
+_FEW = 1024
+
 
 @cache
 def _own() -> Mapping[Primitive, Into]:
@@ -49,18 +52,13 @@ def _own() -> Mapping[Primitive, Into]:
         np.add(np.multiply(out, out, out), definitions.SMALL**2, out)
         np.divide(definitions.SMALL**2, out, out)
 
-    def where(condition: Any, x: Any, y: Any, out: Any) -> None:
-        np.copyto(out, y)
-        # What is no truth value is true where it is not 0, as for `np.where`.
-        np.copyto(out, x, where=np.asarray(condition, bool))
-
     return {
         arithmetic.identity: lambda x, out: np.copyto(out, x),
         arithmetic.reciprocal: lambda x, out: np.divide(1.0, x, out),
         arithmetic.zeros_like: lambda _x, out: out.fill(0.0),
         arithmetic.ones_like: lambda _x, out: out.fill(1.0),
         conversions.cast: lambda x, out: np.copyto(out, x, casting="unsafe"),
-        comparisons.where: where,
+        comparisons.where: _where,
         powers.general_power: np.power,
         powers.rsqrt: rsqrt,
         exponential.sigmoid: sigmoid,
@@ -94,6 +92,34 @@ def joining(reduction: Primitive) -> Any:
     """The function of NumPy that joins two elements of what is reduced."""
     assert reduction.reduces is not None
     return getattr(arrays.numpy_namespace(), reduction.reduces.name)
+
+
+def _where(condition: Any, x: Any, y: Any, out: Any) -> None:
+    np = arrays.numpy_namespace()
+    # What is no truth value is true where it is not 0, as for `np.where`.
+    chosen = np.asarray(condition, bool)
+    count = int(np.count_nonzero(chosen))
+    if count in (0, chosen.size):
+        np.copyto(out, x if count else y)
+    elif out.size < _FEW:
+        np.copyto(out, y)
+        np.copyto(out, x, where=chosen)
+    else:
+        _choose_bits(chosen, x, y, out)
+
+
+def _choose_bits(chosen: Any, x: Any, y: Any, out: Any) -> None:
+    """`where` without a jump for each element, which processors guess wrong for conditions in no order, and which takes
+    five times as long then: y ^ ((x ^ y) & mask), on the bits of the numbers as whole ones."""
+    np = arrays.numpy_namespace()
+    bits = f"i{out.itemsize}"
+    mask = chosen.astype(bits)
+    np.negative(mask, mask)
+    of_x, of_y = (np.asarray(a, out.dtype).view(bits) for a in (x, y))
+    result = out.view(bits)
+    np.bitwise_xor(of_x, of_y, result)
+    np.bitwise_and(result, mask, result)
+    np.bitwise_xor(result, of_y, result)
 
 
 def _whole_power(n: float) -> Into:
