@@ -391,6 +391,7 @@ def test_errors_that_are_rounding_are_proved_or_told():
     assert [*many.warnings] == [
         "rounding errors are a part of the residuals: digits of the standard errors that are right: 3"
     ]
+    assert not gradcli.fit("y ~ a*x", {"x": x, "y": 2 * x}, sigma=0.1, absolute_sigma=True).warnings
 
 
 def test_a_model_that_is_0_everywhere_determines_nothing(run):

@@ -130,7 +130,7 @@ class Statistics(NamedTuple):
     aic: Any
     bic: Any
     rounding: Any
-    """What part of `s` a rounding error of a response is, where that may hide in it."""
+    """What part of `s`, of which the errors come, a rounding error of a response is; 0 where that is none in it."""
     curvature: Curvatures | None
 
     def chosen(self, index: int) -> Statistics:
@@ -159,7 +159,7 @@ def statistics(rows: Rows, known: Assumptions) -> Statistics:
         loglik = _loglik(rows, known, rss, n)
         count = p + known.is_scaled
         share, size = _share(rows, known, rss)
-        hidden = known.is_least_squares and rows.residuals is None
+        hidden = known.is_least_squares and known.is_scaled and rows.residuals is None
         curvature = None
         if known.is_least_squares and rows.second is not None:
             curvature = curvatures([part.weighted for part in parts], found.axes, _radius(known, p, dof, variance))
