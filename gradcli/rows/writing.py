@@ -142,13 +142,14 @@ class DelimitedWriter:
         polars = self._polars
         values, null = without(values, null)
         series = polars.Series(str(place), values)
-        quoted = whole and self._decimal_comma and self._separator == ","
+        # Polars writes quotes around them, and where there is none too.
+        quoted = self._decimal_comma and self._separator == ","
         if quoted or not numpy.isfinite(values).all():
             infinite = polars.when(series > 0).then(polars.lit("Infinity")).otherwise(polars.lit("-Infinity"))
             numbers = series.cast(polars.String)
             if self._decimal_comma:
                 numbers = numbers.str.replace(".", ",", literal=True)
-            if quoted:
+            if quoted and whole:
                 numbers = '"' + numbers + '"'
             texts = polars.when(series.is_infinite()).then(infinite).otherwise(numbers)
             series = polars.select(texts.alias(str(place))).to_series()
