@@ -156,3 +156,8 @@ def test_blocks_hold_about_as_many_bytes_as_they_are_to(tmp_path: Path) -> None:
     reader.close()
     assert sum(sizes) == 400_000
     assert max(sizes) <= 10_000
+
+
+def test_no_result_is_an_empty_field_in_any_table() -> None:
+    # The row that lacks a field has a number nevertheless.
+    assert mapped(b'x,q\n"1,5"\n', ["x"], kept=["x"], decimal_comma=True) == b'x,value\n"1,5",\n'
