@@ -163,6 +163,7 @@ LOGARITHMS = [
     of_x("log(sum(exp(x)))", [1e308, 0.0], 1e308, [1.0, 0.0], NO_HESSIAN, NO_THIRD),
     of_x("sum(logsumexp(x, axis=1))", [[INF, 0.0], [0.0, 0.0]], INF, [[1.0, 0.0], [0.5, 0.5]]),
     of_x("log_softmax(x)[1]", [-INF, 0.0, 0.0], -LN2, [0.0, 0.5, -0.5]),
+    of_x("log_softmax(x)[1]", [1e17, 1e17], -LN2, [-0.5, 0.5]),
     of_x("softmax(x)[0]", [1e308, -1e308], 1.0, ZEROS, NO_HESSIAN, NO_THIRD),
     Edge("logaddexp(x, y)", {"x": INF, "y": 0.0}, {"": INF, "x": 1.0, **flat("y", "x,x", "x,y", "y,y", "x,x,x")}),
     Edge("logaddexp(x, y)", {"x": INF, "y": INF}, {"": INF, "x": 0.5, "y": 0.5, **flat("x,x", "x,y", "y,y", "x,x,x")}),

@@ -10,14 +10,15 @@ from gradcli import arrays, limits
 from gradcli.primitives import batching
 from gradcli.primitives.arithmetic import divide, multiply, ones_like, subtract
 from gradcli.primitives.axes import normalize_axis
-from gradcli.primitives.bind import assume, constant
-from gradcli.primitives.comparisons import equal, has_all_digits, nowhere, where
+from gradcli.primitives.bind import assume, carried, constant
+from gradcli.primitives.comparisons import equal, has_all_digits, isfinite, nowhere, where
 from gradcli.primitives.conversions import reshape
 from gradcli.primitives.elements import sorting
+from gradcli.primitives.exponential import exp, log
 from gradcli.primitives.indexing import along, index
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.primitive import Primitive, spelled
-from gradcli.primitives.reductions import any_, sum_
+from gradcli.primitives.reductions import any_, max_, sum_
 from gradcli.primitives.series import Coefficients, from_derivative, linear, through
 from gradcli.primitives.shape import concat, flip, ravel, transpose, triu
 from gradcli.primitives.statistics import logsumexp
@@ -119,7 +120,16 @@ softmax = Primitive(
 
 
 def _log_softmax(x: Any, axis: Any = -1) -> Any:
-    return subtract(x, logsumexp(x, axis=normalize_axis(axis, len(arrays.shape(x))), keepdims=True))
+    shape = arrays.shape(x)
+    axis = normalize_axis(axis, len(shape))
+    if 0 in shape:
+        return x
+    largest = max_(carried(x), axis, True)
+    if not assume(isfinite(largest)):
+        return subtract(x, logsumexp(x, axis=axis, keepdims=True))
+    # First, as what is left beside a large number has few digits.
+    shifted = subtract(x, largest)
+    return subtract(shifted, log(sum_(exp(shifted), axis, True)))
 
 
 log_softmax = Composite(
