@@ -12,6 +12,9 @@ from gradcli.language.syntax import tree
 from gradcli.language.values import Closure, Value
 from gradcli.primitives.signature import Parameter
 
+# In eighths of steps: a call, beside what its body takes.
+_CALL = 2 * limits.STEP
+
 
 def _define(machine: Machine, node: tree.Define, scope: Scope) -> Task:
     closure = yield from _closure(machine, node, scope)
@@ -37,6 +40,7 @@ def call(machine: Machine, closure: Closure, scope: Scope, named: Mapping[str, V
         raise LimitError(
             f"functions call each other more than {limits.MAX_DEPTH:,} deep", hint="a recursion may not end"
         )
+    limits.charge_steps(_CALL)
     machine.depth += 1
     try:
         return (yield from _body(machine, closure, scope, {**closure.defaults, **named}))
