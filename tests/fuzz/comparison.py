@@ -17,7 +17,7 @@ from gradcli.primitives.arithmetic import copysign
 from gradcli.primitives.primitive import Primitive
 from tests.fuzz import checks
 from tests.fuzz.case import Finding
-from tests.fuzz.readings import Numbers, Point, Reading, as_numbers, limited, twice_by_reverse_mode
+from tests.fuzz.readings import VALUE, Numbers, Point, Reading, as_numbers, limited, twice_by_reverse_mode
 
 # Relative to the largest number of an array; what is worse is looked at again, with the condition of the program.
 _ALIKE = 1e-10
@@ -83,7 +83,7 @@ class Comparison:
             return checks.wrong_error(error) or Finding(f"{way.name}: an error", error.report())
         for key, numbers in found.items():
             if key in self.first and not self._agrees(way, key, numbers):
-                part = key if key == "value" else "a derivative"
+                part = "value" if key == VALUE else "a derivative"
                 detail = f"{key}: {self.first[key]} by reverse mode, {numbers} by {way.name}"
                 return Finding(f"{way.name}: {part} differs", detail)
         return None
@@ -91,7 +91,7 @@ class Comparison:
     def _agrees(self, way: Way, key: str, numbers: Any) -> bool:
         first = self.first[key]
         # There, what 0 times infinity is in a derivative depends on the way.
-        without_a_value = _is_odd(self.first["value"]) or not np.size(self.first["value"])
+        without_a_value = _is_odd(self.first[VALUE]) or not np.size(self.first[VALUE])
         if without_a_value and (_is_odd(first) or _is_odd(numbers)):
             return True
         if way.knows_zeros and _is_odd(first):
@@ -118,7 +118,7 @@ class Comparison:
         if _is_odd(numbers) and not np.any(first) and _has_odd_parts(self.point):
             # What 0 times infinity is in a derivative depends on the way, and is nothing beside a value that is a number.
             return True
-        if _has_sign_of_nan(self.point) or (key != "value" and _has_dependent_columns(self.point)):
+        if _has_sign_of_nan(self.point) or (key != VALUE and _has_dependent_columns(self.point)):
             return True
         if not (_is_odd(numbers) or _largest([numbers])) and self._vanishes(key):
             return True
@@ -264,7 +264,7 @@ def is_rounding(truth: Reading, key: str, a: Any, b: Any, point: Point) -> bool:
     if _is_subnormal(point) and _is_odd(b):
         # The inverse of a number that small is infinite.
         return True
-    if key != "value" and _VECTORS.search(point.program.source):
+    if key != VALUE and _VECTORS.search(point.program.source):
         # Where two eigenvalues are equal, rounding alone says which vectors belong to them, and how they turn.
         return True
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
@@ -285,7 +285,7 @@ def is_rounding(truth: Reading, key: str, a: Any, b: Any, point: Point) -> bool:
     with np.errstate(all="ignore"):
         if np.all(_same(a, b) | (np.abs(a - b) <= _ROUNDING * worst)) or not np.isfinite(worst):
             return True
-        return key != "value" and bool(np.all(np.abs(a - b) <= _ROUNDING * _deviation(key, point)))
+        return key != VALUE and bool(np.all(np.abs(a - b) <= _ROUNDING * _deviation(key, point)))
 
 
 @contextmanager

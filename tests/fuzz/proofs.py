@@ -16,7 +16,7 @@ from gradcli.run.session import EvaluationRequest
 from tests.fuzz import commands, readings
 from tests.fuzz.case import Finding
 from tests.fuzz.comparison import Comparison, Way
-from tests.fuzz.readings import Numbers, Point, Reading, limited
+from tests.fuzz.readings import VALUE, Numbers, Point, Reading, limited
 
 # A step is so much of an input: what its square has to do with the third derivative is below every float.
 _STEP = 1_500
@@ -29,6 +29,8 @@ _MOST_INPUTS = 4
 _NUDGE = 10**16 + 61
 # What a sum with 1 loses.
 _LOST = 2.0**-55
+# Of the largest number at hand.
+_NOISE = 2.0**-52
 # As near are derivatives at two points that round to one, where floats can tell what they are.
 _ALIKE_BESIDE = 1e-3
 # What is smaller is as good as 0.
@@ -51,7 +53,7 @@ def disagreement(point: Point) -> Finding | None:
         # Less than the last place of a float decides, such as the half in cospi(x - 0.5) of a large x.
         return None
     value = readings.as_numbers(ordinary.value)
-    if not np.isfinite(value) or not np.allclose(value, first["value"], _ALIKE_BESIDE, _TINY):
+    if not np.isfinite(value) or not np.allclose(value, first[VALUE], _ALIKE_BESIDE, _TINY):
         # It is beyond the floats, or is chosen by what they cannot tell, as by expm1(x) > x of a tiny x.
         return None
     ways = [
@@ -59,6 +61,20 @@ def disagreement(point: Point) -> Finding | None:
         Way("series far out", _finite(lambda p: readings.by_series(p, 3)), widens=True),
     ]
     return next(filter(None, (_finding(way, first, point) for way in ways)), None)
+
+
+def is_absorbed(way: Way, first: Numbers, point: Point) -> bool:
+    """Whether a way has the second derivatives that are proved, and `first` what sums with larger numbers left of them:
+    1 + 1e-75 - 1 in the second of expit(q)*logsumexp(q) at 170.6."""
+    if sum(map(np.size, point.leaves.values())) > _MOST_INPUTS:
+        return False
+    try:
+        proved, gradients = by_differences(point), readings.by_reverse_mode(point)
+    except (GradcliError, NotImplementedError):
+        return False
+    lost = _NOISE * max(float(np.max(np.abs(numbers))) for numbers in gradients.values() if numbers is not None)
+    near = all(np.all(np.abs(numbers - first.get(key, numbers)) <= lost) for key, numbers in proved.items())
+    return near and Comparison(by_differences, proved, point).finding(way) is None
 
 
 def _finding(way: Way, first: Numbers, point: Point) -> Finding | None:
@@ -90,7 +106,7 @@ def by_differences(point: Point, nudge: bool = False) -> Numbers:
     elements = [(name, key) for name, shape in shapes.items() for key in np.ndindex(shape)]
     with digits.computing(as_written=False), _precise(), limited():
         at = _Surroundings(point, nudge)
-        found: Numbers = {"value": _certain(at.value([]))}
+        found: Numbers = {VALUE: _certain(at.value([]))}
         for one, other in itertools.combinations_with_replacement(shapes, 2):
             found[f"{one},{other}"] = np.zeros(shapes[one] + shapes[other])
         for one, other in itertools.product(elements, elements):
@@ -170,7 +186,7 @@ def _finite(reading: Reading) -> Reading:
     """The derivatives of a reading that are finite: nobody takes others for right."""
 
     def found(point: Point) -> Numbers:
-        numbers = {key: readings.as_numbers(d) for key, d in reading(point).items() if key != "value" and d is not None}
+        numbers = {key: readings.as_numbers(d) for key, d in reading(point).items() if key != VALUE and d is not None}
         return {key: d for key, d in numbers.items() if np.isfinite(d).all()}
 
     return found

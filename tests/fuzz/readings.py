@@ -23,7 +23,9 @@ from gradcli.primitives.reductions import sum_
 from tests.fuzz import checks, commands
 from tests.fuzz.case import Case
 
+# By the names of inputs, and two names for what is derived twice; the value by what is no name.
 Numbers = dict[str, Any]
+VALUE = "the value"
 
 
 class Point(NamedTuple):
@@ -71,16 +73,16 @@ def by_reverse_mode(point: Point) -> Numbers:
     given = {n: Tensor(v).requires_grad_() for n, v in point.leaves.items()}
     value = point.evaluate(given)
     if not isinstance(value, Tensor):
-        return {"value": as_numbers(value), **dict.fromkeys(given)}
+        return {VALUE: as_numbers(value), **dict.fromkeys(given)}
     found = gradients(value, list(given.values()), Tensor(np.ones(value.shape)), retain_graph=False)
-    return {"value": as_numbers(value), **{n: None if g is None else as_numbers(g) for n, g in zip(given, found)}}
+    return {VALUE: as_numbers(value), **{n: None if g is None else as_numbers(g) for n, g in zip(given, found)}}
 
 
 def twice_by_reverse_mode(point: Point) -> Numbers:
     """The value, and the second derivatives of the sum of its elements."""
     found = _by_reverse_mode(point.total, point.leaves, 2, None).found
     return {
-        "value": as_numbers(point.evaluate({})),
+        VALUE: as_numbers(point.evaluate({})),
         **{n: None if d is None else as_numbers(d) for n, d in found.items()},
     }
 
@@ -97,7 +99,7 @@ def by_compiled(compiled: Any, point: Point, shape: tuple[int, ...] | None = Non
     if shape is None:
         shape = arrays.shape(point.evaluate({}))
     value, found = compiled.value_and_grad(point.leaves, grad_output=np.ones(shape) if shape else None)
-    return {"value": value, **found}
+    return {VALUE: value, **found}
 
 
 def by_arrays(point: Point) -> Numbers:
