@@ -48,7 +48,7 @@ class TestAnotherCommand:
 
     def test_its_options_are_checked(self, run):
         assert "did you mean --times?" in run("shout", "--tims", "3").err
-        assert "'x' is not a valid int" in run("shout", "--times", "x").err
+        assert "'x' is not a whole number in digits" in run("shout", "--times", "x").err
         assert "did you mean 'shout'?" in run("shot").err
 
     def test_its_help(self, run):

@@ -282,7 +282,13 @@ def test_what_is_no_function_and_no_tensor():
     for call in (
         lambda: gradcli.autograd.gradcheck(None, tensor()),
         lambda: gradcli.autograd.gradgradcheck(None, tensor()),
+        lambda: gradcli.autograd.gradcheck(lambda x: None, tensor()),
         lambda: gradcli.is_inference(None),
+        lambda: tensor().reshape_as(np.float32),
+        lambda: tensor().view_as(np.float32),
+        lambda: tensor().expand_as(3),
+        lambda: gradcli.autograd.functional.hessian(sum, tensor(), np.ones(2)),
+        lambda: gradcli.autograd.functional.jacobian(sum, tensor(), False, np.ones(2)),
     ):
         with pytest.raises(gradcli.errors.CallError):
             call()

@@ -24,6 +24,7 @@ from gradcli.primitives.shape import concat, squeeze, tile
 # Python's and PyTorch's names of dtypes that are called otherwise here.
 _TYPES = {float: "float64", int: "int64"}
 _DTYPES = {"float": "float32", "double": "float64", "long": "int64", "int": "int32", "short": "int16"}
+_OTHER = "the other one is a tensor"
 _NO_VIEW = (
     "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
     "contiguous subspaces). Use .reshape(...) instead."
@@ -155,14 +156,17 @@ class TensorSurface(TensorBase):
 
     def view_as(self, other: TensorBase) -> Any:
         """The same elements in the shape of another tensor; see `view`."""
+        expect(other, TensorBase, _OTHER)
         return self.view(arrays.shape(other))
 
     def reshape_as(self, other: TensorBase) -> Any:
         """The same elements in the shape of another tensor."""
+        expect(other, TensorBase, _OTHER)
         return reshape(self, arrays.shape(other))
 
     def expand_as(self, other: TensorBase) -> Any:
         """Repeated up to the shape of another tensor."""
+        expect(other, TensorBase, _OTHER)
         return broadcast_to(self, arrays.shape(other))
 
     def storage(self) -> Storage:
@@ -286,7 +290,7 @@ class TensorSurface(TensorBase):
 
     def type_as(self, other: TensorBase) -> Any:
         """In the dtype of another tensor."""
-        expect(other, TensorBase, "the other one is a tensor")
+        expect(other, TensorBase, _OTHER)
         return self._in_dtype(other.dtype)
 
     @property

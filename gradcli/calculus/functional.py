@@ -15,7 +15,7 @@ from gradcli.calculus import containers, func
 from gradcli.calculus.calls import Callback
 from gradcli.calculus.mapping import as_tensor
 from gradcli.calculus.strictness import check_dependence
-from gradcli.errors import CallError, DifferentiationError, expect_function
+from gradcli.errors import CallError, DifferentiationError, expect_function, flag
 from gradcli.primitives.arithmetic import ones_like
 from gradcli.primitives.conversions import reshape
 
@@ -36,7 +36,7 @@ def vjp(
     `strict` where the value does not depend on every input, too.
     """
     points, single = _points(function, inputs)
-    if strict:
+    if flag(strict, "strict"):
         check_dependence(function, points, create_graph)
     with _graph(create_graph):
         value, pull = func.vjp(function, *points)
@@ -52,7 +52,7 @@ def jvp(
     `v` may be left out where the input is one element. Raises as `vjp`.
     """
     points, _ = _points(function, inputs)
-    if strict:
+    if flag(strict, "strict"):
         check_dependence(function, points, create_graph)
     with _graph(create_graph):
         value, along = func.jvp(function, points, _along(v, inputs, _OF_INPUTS))
@@ -66,7 +66,7 @@ def vhp(
     Hessian. Raises as `jvp`, and where the value has several elements."""
     points, single = _points(function, inputs)
     scalar = _scalar(function, "vhp")
-    if strict:
+    if flag(strict, "strict"):
         check_dependence(scalar, points, create_graph, second=True)
     with _graph(create_graph):
         _, pull, value = func.vjp(func.grad_and_value(scalar, _argnums(points, single)), *points, has_aux=True)
@@ -80,7 +80,7 @@ def hvp(
     """The value of `function`, which is one element, and the product of its Hessian with `v`, forward. As `vhp`."""
     points, single = _points(function, inputs)
     scalar = _scalar(function, "hvp")
-    if strict:
+    if flag(strict, "strict"):
         check_dependence(scalar, points, create_graph, second=True)
     with _graph(create_graph):
         along = _along(v, inputs, _OF_INPUTS)
@@ -105,7 +105,7 @@ def jacobian(
     """
     points, single = _points(function, inputs)
     mode = _mode(strategy, "strategy")
-    if strict:
+    if flag(strict, "strict"):
         check_dependence(function, points, create_graph, each=True)
     with _graph(create_graph):
         return mode(function, _argnums(points, single))(*points)
@@ -128,7 +128,7 @@ def hessian(
     points, single = _points(function, inputs)
     scalar = _scalar(function, "hessian")
     outer = _mode(outer_jacobian_strategy, "outer_jacobian_strategy")
-    if strict:
+    if flag(strict, "strict"):
         check_dependence(scalar, points, create_graph, second=True)
     argnums = _argnums(points, single)
     with _graph(create_graph):
@@ -150,7 +150,7 @@ def _argnums(points: Sequence[Tensor], single: bool) -> int | tuple[int, ...]:
 
 
 def _graph(create_graph: bool) -> Any:
-    return enable_grad() if create_graph else no_grad()
+    return enable_grad() if flag(create_graph, "create_graph") else no_grad()
 
 
 def _mode(strategy: str, name: str) -> Any:

@@ -17,7 +17,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.calculus.derivatives import gradients, jacobians
 from gradcli.calculus.gradient import grad
 from gradcli.calculus.mapping import vmap
-from gradcli.errors import ExpectationError, GradcheckError, GradcliError
+from gradcli.errors import ExpectationError, GradcheckError, GradcliError, expect
 from gradcli.primitives.arithmetic import zeros_like
 from gradcli.primitives.shape import stack
 
@@ -67,6 +67,8 @@ class JacobianCheck:
         self.fast = fast
         self.leaves = differentiable(inputs)
         self.outputs = as_tuple(function(*inputs))
+        for output in self.outputs:
+            expect(output, Tensor, "the function to check returns tensors")
         self.generator = random.Random(0)
 
     # --- reverse mode

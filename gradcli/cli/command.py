@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Asked = TypeVar("Asked", bound="Options")
 
+# What Python's types are called.
+_KIND, _KINDS = re.compile(r"a valid (int|float)( range)?\b"), {"int": "a whole number in digits", "float": "a number"}
 _SHORT = re.compile(r"-[A-Za-z][\w-]*")
 
 
@@ -197,4 +199,4 @@ def _no_option(word: str, options: Iterable[str], path: str) -> UsageError:
 
 def _usage_message(error: Any) -> str:
     text = error.format_message() if hasattr(error, "format_message") else str(error)
-    return str(text).rstrip(".")
+    return _KIND.sub(lambda found: _KINDS[found[1]], str(text).rstrip("."))

@@ -364,7 +364,8 @@ def _has_odd_parts(point: Point) -> bool:
     bind.compute = seen
     try:
         with limited(), suppress(GradcliError):
-            point.evaluate({})
+            # Numbers alone are computed without it.
+            point._replace(leaves={n: np.asarray(v) for n, v in point.leaves.items()}).evaluate({})
     finally:
         bind.compute = compute
     return odd
