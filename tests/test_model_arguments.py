@@ -133,6 +133,7 @@ def test_rows_that_are_left_out_are_counted(run, tmp_path):
         (("y ~ a*x", "z=[1,2,3]"), "'z' is given a column, and nothing reads it"),
         (("y ~ a*x", "z=column:x"), "'z' is given a column, and nothing reads it"),
         (("y ~ e*x",), "e is a constant; with a start, e=1, it is a parameter"),
+        (("y ~ d*x + e",), "'e' is Euler's number here, and stands as a parameter does beside 'd'"),
         (("y ~ a*x + b", "--prior", "a=1"), "the prior of 'a' has no uncertainty"),
         (("y ~ a*x + b", "b=1", "--fix", "b", "--bounds", "b=0:"), "'b' is kept at its value, and is given bounds"),
         (("y ~ a*x + b", "--sigma", "dyy"), "did you mean 'dy'?"),
@@ -145,6 +146,14 @@ def test_what_cannot_be_fitted_is_said(run, tmp_path, words, message):
     assert found.status
     assert message in found.err
     assert "internal error" not in found.err
+
+
+@pytest.mark.parametrize(
+    "words", [["y ~ a + b*e**(-d*x)"], ["y ~ a + b*pow(e, -d*x)"], ["y ~ a*x/e"], ["y ~ a + d*x/e", "e=1"]]
+)
+def test_an_e_that_is_no_parameter_or_has_a_start_is_taken(run, words):
+    found = run("fit", *words, "x=[0,1,2,3,4,5]", "y=[5,3.1,2.2,1.5,1.1,0.9]")
+    assert "Euler" not in found.err
 
 
 def test_numbers_that_overflow_have_no_fit_and_no_fault(run):

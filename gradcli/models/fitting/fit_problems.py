@@ -73,6 +73,8 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
             columns.append(name)
         elif name in given.start or not (name in scope.CONSTANTS or read.maybe_assigned or name in applied):
             parameters.append(name)
+    if "e" in reads and not reads["e"].maybe_assigned and "e" not in (*columns, *parameters):
+        _check_no_letter(text.model, parameters)
     predictors = tuple(columns)
     for name, read in scope.outer_reads(text.response).items():
         if name in table.columns:
@@ -116,6 +118,26 @@ def names_of(text: ModelText, table: DataTable, given: Parameters, others: Seque
     return ModelNames(
         predictors, tuple(dict.fromkeys(columns)), tuple(parameters), tuple(dict.fromkeys([*columns, *others]))
     )
+
+
+def _check_no_letter(model: tree.Module, parameters: Sequence[str]) -> None:
+    """Raise BindingError where `e`, which is Euler's number, may be meant as the parameter behind `d`: nobody has that
+    number otherwise than as the base of a power."""
+    nodes = [*tree.everything(model)]
+    powers = [node.left for node in nodes if isinstance(node, tree.Binary) and node.operator == "**"]
+    powers += [
+        node.arguments[0] for node in nodes if isinstance(node, tree.Call) and node.name == "pow" and node.arguments
+    ]
+    other = next(
+        (node for node in nodes if isinstance(node, tree.Name) and node.id == "e" and node not in powers), None
+    )
+    if other is not None and "d" in parameters:
+        raise BindingError(
+            "'e' is Euler's number here, and stands as a parameter does beside 'd'",
+            hint="with a start, e=1, it is a parameter; exp(1) is the number",
+            span=other.span,
+            source=model.source,
+        )
 
 
 def _columns_said(table: DataTable) -> str:
