@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.errors import CallError, EvaluationError
+from gradcli.errors import CallError, EvaluationError, ShapeError
 
 
 def value(program, **values):
@@ -230,6 +230,27 @@ def test_a_branch_that_is_not_taken_stays_out_of_higher_derivatives():
 def test_truth_values_count():
     assert grads("sum((x > 1)*x)", x=np.array([1.0, 2.0, 3.0]))["x"].tolist() == [0.0, 1.0, 1.0]
     assert value("sum(x > 1)", x=np.array([1.0, 2.0, 3.0])) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ("[x>0]", "a mask of shape [1] does not fit a tensor of shape [2, 3] at axis 0"),
+        ("[x>0, x>1, x>2]", "a mask of shape [3] does not fit a tensor of shape [2, 3] at axis 0"),
+        (":, [x>0, x>1]", "a mask of shape [2] does not fit a tensor of shape [2, 3] at axis 1"),
+        ("..., None, [x>0, x>1]", "a mask of shape [2] does not fit a tensor of shape [2, 3] at axis 1"),
+        ("A[:, :2] > x", "a mask of shape [2, 2] does not fit a tensor of shape [2, 3] at axis 0"),
+        # The second row for Python's lists, and an axis more for arrays.
+        ("x>0", "True is no index"),
+        ("0, x>0", "True is no index"),
+        ("x>0, x>0, x>0", "True is no index"),
+    ],
+)
+def test_a_mask_has_the_shape_of_what_it_is_for(index, message):
+    leaves = {"A": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], "x": 1.0}
+    for program in (f"sum(A[{index}])", f"B = A + x\nB[{index}] = 0\nsum(B)"):
+        with pytest.raises(ShapeError, match=re.escape(message)):
+            gradcli.compile(program).value_and_grad(leaves)
 
 
 def test_a_mask_may_be_written_out():

@@ -213,7 +213,7 @@ class Tensor(TensorSurface):
 
         Raises ShapeError for a key that there is not, and a value of another shape.
         """
-        places, value = normalize_key(key), operand(value)
+        places, value = normalize_key(key, self), operand(value)
         if not has_arrays(places):
             part = self if places == (Ellipsis,) else index(self, places)
             extra = len(arrays.shape(value)) - part.ndim

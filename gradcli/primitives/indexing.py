@@ -30,15 +30,37 @@ _LARGEST_SIDE = 2**29
 _INDEX_ARRAY = 16
 
 
-def normalize_key(key: Any) -> Key:
-    """An index as a tuple of ints, slices of ints, None, Ellipsis and integer arrays.
+def normalize_key(key: Any, x: Any = None) -> Key:
+    """An index as a tuple of ints, slices of ints, None, Ellipsis and integer arrays; of `x`, where that is given.
 
-    A boolean mask becomes the positions at which it is true, and a list with what only a tuple may have is one.
+    A boolean mask becomes the positions at which it is true, and a list with what only a tuple may have is one. Raises
+    ShapeError for a mask that has not the shape of the axes of `x` that it is for, and for one truth value: that is a
+    position for some, and an axis more for others.
     """
     items = key if isinstance(key, tuple) else (key,)
     if isinstance(key, list) and any(item is None or item is Ellipsis or isinstance(item, slice) for item in key):
         items = tuple(key)
-    return tuple(part for item in items for part in _normalize_item(concrete(item)))
+    parts = [_normalize_item(concrete(item)) for item in items]
+    if x is not None and _Mask in map(type, parts):
+        _check_masks(parts, arrays.shape(x))
+    return tuple(position for part in parts for position in part)
+
+
+class _Mask(tuple[Any, ...]):
+    """The positions, for each of its axes, at which an array of a `shape` is true."""
+
+    shape: Shape
+
+
+def _check_masks(parts: Sequence[tuple[Any, ...]], shape: Shape) -> None:
+    axes = [0 if part[0] is None or part[0] is Ellipsis else len(part) for part in parts]
+    dots = next((i for i, part in enumerate(parts) if part[0] is Ellipsis), len(parts))
+    for i, part in enumerate(parts):
+        axis = sum(axes[:i]) if i < dots else len(shape) - sum(axes[i:])
+        if type(part) is _Mask and axis >= 0 and part.shape != shape[axis : axis + len(part)]:
+            raise ShapeError(
+                f"a mask of shape {[*part.shape]} does not fit a tensor of shape {[*shape]} at axis {axis}"
+            )
 
 
 def _normalize_item(item: Any) -> tuple[Any, ...]:
@@ -64,6 +86,8 @@ def at_places(shape: Shape, axis: int, places: Any) -> Key:
 
 
 def _position(item: Any) -> int:
+    if type(item) is bool or (hasattr(item, "dtype") and arrays.to_numpy(item).dtype.kind == "b"):
+        raise ShapeError(f"{bool(item)} is no index", hint="where(c, a, b) chooses by a condition; int(c) is 0 or 1")
     number = whole(item, "an index")
     if abs(number) > sys.maxsize:
         raise ShapeError(f"index {number:.3g} is out of bounds")
@@ -75,7 +99,11 @@ def _index_array(item: Any) -> tuple[Any, ...]:
     array = arrays.to_numpy(item)
     limits.charge_steps(_INDEX_ARRAY)
     limits.charge(array.size)
-    return tuple(xp.nonzero(array)) if array.dtype.kind == "b" else (whole_array(array, "an index"),)
+    if array.dtype.kind != "b":
+        return (whole_array(array, "an index"),)
+    mask = _Mask(xp.nonzero(array))
+    mask.shape = array.shape
+    return mask
 
 
 def has_arrays(key: Key) -> bool:
@@ -104,7 +132,7 @@ index = moving(
     internal=True,
     forward=_take,
     vjp=(lambda g, _y, _x, *, key: scatter(g, key, _x.shape),),
-    prepare=lambda x, key: ((x,), {"key": normalize_key(key)}),
+    prepare=lambda x, key: ((x,), {"key": normalize_key(key, x)}),
     batch=batching.index,
     derivative="g put back at key, 0 elsewhere",
     selects=True,

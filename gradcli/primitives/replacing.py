@@ -8,7 +8,7 @@ from typing import Any
 from gradcli import arrays, limits
 from gradcli.primitives.comparisons import where
 from gradcli.primitives.conversions import broadcast_to, reshape
-from gradcli.primitives.indexing import index, normalize_key
+from gradcli.primitives.indexing import index
 
 
 def replaced(x: Any, key: Any, value: Any) -> Any:
@@ -41,7 +41,7 @@ def positions(shape: tuple[int, ...], key: Any = ...) -> Any:
     """The places in a tensor of a shape, counted from 0 row by row, of what stands at `key`."""
     xp = arrays.numpy_namespace()
     places = xp.arange(math.prod(shape)).reshape(shape)
-    return arrays.to_numpy(index(places, normalize_key(key)))
+    return arrays.to_numpy(index(places, key))
 
 
 def numbers_among(places: Any, wanted: Any) -> Any:

@@ -34,7 +34,7 @@ MEBIBYTES = 200
 # What has no place in a message: names of Python's or a library's insides.
 _INSIDES = re.compile(
     r"internal error|Traceback|<class|<function|<built-in|<lambda|<module|<gradcli| object at |0x[0-9a-f]{6,}|site-packages|/gradcli/"
-    r"|\.py\b|\bnumpy\.|\bscipy\.|NoneType|\bndarray\b|dtype\('|(?<![\w.])array\((?!…)|\bTensor\(|__\w+__|\bself\b|'(?:float|int|str|tuple|list|dict|bool)'"
+    r"|\.py\b|\bnumpy\.|\bscipy\.|NoneType|\bndarray\b|dtype\('|(?<![\w.])array\((?!…)|\bTensor\(|__[a-z]\w*?__|\bself\b|'(?:float|int|str|tuple|list|dict|bool)'"
     r"|\b(?:Value|Type|Index|Key|Attribute|ZeroDivision|Overflow|Runtime|Recursion|Assertion)Error\b"
 )
 
