@@ -259,6 +259,15 @@ def test_a_mask_may_be_written_out():
     assert grads("x[[0 > 1, 1 > 0, 1 > 0]].sum()", x=x)["x"].tolist() == [0.0, 1.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["sum(A, axis=[x>0])", "flip(A, (x>0,))", "roll(A, x>0)", "zeros(x>0)", "take(A, [x>0])", "A.permute(x>0, 0)"],
+)
+def test_a_truth_value_is_no_axis_size_or_place(call):
+    with pytest.raises(EvaluationError, match="whole number"):
+        value(call, **({"A": np.eye(2)} if "A" in call else {}), x=1.0)
+
+
 def test_a_parenthesised_index_is_an_index_of_each_axis():
     x = np.array([[1.0, 2.0], [3.0, 4.0]])
     assert value("x[(0, 1)]", x=x) == 2.0

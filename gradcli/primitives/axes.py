@@ -71,18 +71,26 @@ def _plain(value: Any) -> float | int | None:
 
 
 def whole_numbers(value: Any, what: str) -> Shape:
-    """`value`, one number or a sequence of one number for each axis, as a tuple of ints."""
+    """`value`, one number or a sequence of one number for each axis, as a tuple of ints. Raises EvaluationError for what
+    is no whole number, and for truth values, which stand for other things in some libraries."""
     value = concrete(value)
     if type(value) in arrays.PLAIN or getattr(value, "ndim", 1) == 0:
-        return (whole(value, what),)
+        return (_no_truth(value, what),)
     if arrays.is_array(value):
         value = arrays.to_numpy(value)
     try:
         if len(value) > MOST_AXES:
             raise ShapeError(f"{len(value):,} numbers are too many for the axes of a tensor, at most {MOST_AXES}")
-        return tuple(whole(item, what) for item in value)
+        return tuple(_no_truth(item, what) for item in value)
     except TypeError:
         raise EvaluationError(f"{what} must be made of whole numbers") from None
+
+
+def _no_truth(value: Any, what: str) -> int:
+    number = _plain(value)
+    if type(number) is bool:
+        raise EvaluationError(f"{what} must be a whole number, not {number}")
+    return whole(number, what)
 
 
 def gathered(numbers: tuple[Any, ...], what: str) -> Shape:
@@ -107,25 +115,16 @@ def diagonal_number(k: Any, rows: int, columns: int) -> int:
 
 
 def normalize_axis(axis: Any, ndim: int) -> int:
-    _check_axis(axis)
-    number = whole(axis, "an axis")
+    number = _no_truth(axis, "an axis")
     if not -ndim <= number < ndim:
         raise ShapeError(f"axis {number} is out of range for a tensor of {ndim} dimensions")
     return number % ndim
-
-
-def _check_axis(axis: Any) -> None:
-    """Raise EvaluationError for a truth value: some libraries take other parameters in that place."""
-    number = _plain(axis)
-    if type(number) is bool:
-        raise EvaluationError(f"an axis must be a whole number, not {number}")
 
 
 def normalize_axes(axis: Any, ndim: int) -> Shape:
     """The axes as sorted non-negative numbers; None means all of them."""
     if axis is None:
         return tuple(range(ndim))
-    _check_axis(axis)
     axes = sorted(normalize_axis(a, ndim) for a in whole_numbers(axis, "an axis"))
     if len(set(axes)) < len(axes):
         raise ShapeError("the same axis is named twice")

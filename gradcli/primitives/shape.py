@@ -387,7 +387,7 @@ def _take_call(x: Any, indices: Any, axis: Any = None) -> Any:
 def _positions(indices: Any) -> Any:
     """Numbers that count from the front or the back, never a mask."""
     item = concrete(indices)
-    return item if type(item) in arrays.PLAIN else arrays.to_numpy(item) + 0.0
+    return item if type(item) in arrays.PLAIN else whole_array(item, "an index")
 
 
 take = Composite(

@@ -128,7 +128,8 @@ def wrong_words(text: str, source: str) -> Finding | None:
     has them."""
     source += unicodedata.normalize("NFKC", source)
     for match in _INSIDES.finditer(text):
-        if match[0].strip("'( ") not in source:
+        # A name may be told with more behind it.
+        if match[0].strip("'( ").rstrip("_") not in source:
             return Finding(f"insides in a message: {match[0]}: {kind_of(text)}", text)
     return None
 

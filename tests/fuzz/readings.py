@@ -173,9 +173,9 @@ def by_formulas(texts: Mapping[str, str], language: str, point: Point) -> Number
 
 
 def _of_text(text: str, point: Point) -> Any:
-    # A name of a constant may be that of an input.
-    read = scope.outer_reads(parse(text))
-    return gradcli.compile(text)(**{n: v for n, v in point.leaves.items() if n in read})
+    # A name of a constant may be that of an input, and a name that is read where nothing runs has no value.
+    read = [n for n in scope.outer_reads(parse(text)) if n in point.leaves or n not in scope.CONSTANTS]
+    return gradcli.compile(text)(**{n: point.leaves.get(n, np.nan) for n in read})
 
 
 def _of_python(text: str, point: Point) -> Any:
