@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.errors import GradcliError
+from gradcli.executors import team
 from gradcli.program.ir import Executable
 
 # From a block's first row and the row behind its last to whether it was computed.
@@ -74,12 +74,9 @@ def over_blocks(compute: Compute, count: int, size: int, threads: int) -> list[t
         except BaseException as error:
             errors.append(error)
 
-    others = [threading.Thread(target=copy_context().run, args=(work,)) for _ in range(threads - 1)]
-    for thread in others:
-        thread.start()
-    work()
-    for thread in others:
-        thread.join()
+    # A context is for one thread at a time.
+    contexts = [copy_context() for _ in range(threads)]
+    team.work(lambda: contexts.pop().run(work), threads)
     if errors:
         raise errors[0]
     return sorted(failed)
