@@ -185,7 +185,7 @@ def test_the_expression_may_stand_behind_a_choice_where_it_is_not_compiled(run):
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        ("x/x", ["x=0"]), ("x**2/x", ["x=0"]), ("x*sin(x)/x", ["x=0"]), ("x/abs(x)", ["x=0"]), ("abs(x)/x", ["x=0"]), ("relu(x)/x", ["x=0"]),
+        ("x/x", ["x=0"]), ("x**2/x", ["x=0"]), ("x**20/x", ["x=0"]), ("x**40/x**20", ["x=0"]), ("x*sin(x)/x", ["x=0"]), ("x/abs(x)", ["x=0"]), ("abs(x)/x", ["x=0"]), ("relu(x)/x", ["x=0"]),
         ("elu(x)/x", ["x=0"]), ("sin(x)/x**2", ["x=0"]), ("sin(x)/y", ["x=0", "y=0"]), ("v[0]/norm(v)", ["v=[0,0]"]),
         ("sin(x) = 2*x; sin(x)/x", ["x=0"]), ("1/x - 1/x", ["x=0"]), ("sqrt(x)/x", ["x=0"]),
         ("x/sqrt(x**2)", ["x=0"]), ("floor(x)/x", ["x=0"]), ("where(x > 0, x, 0)/x", ["x=0"]), ("(x > 1)/x", ["x=0"]),

@@ -20,7 +20,7 @@ from gradcli.primitives.comparisons import equal, logical_and, where
 from gradcli.primitives.primitive import Primitive
 
 _NO_PARAMS: Mapping[str, Any] = {}
-# The distance from 1 to the next number.
+# The distance from 1 to the next number: none for truth values and whole numbers, which are not rounded.
 _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23}
 # Larger than what rounding makes, and none of them small: a single sample has few chances to show too little.
 _MOST = 16.0
@@ -73,7 +73,7 @@ class Roundings:
         self._state = (self._state * _FACTOR + _SUMMAND) % _MODULUS
         start = self._state / _MODULUS
         if not shape:
-            return 1.0 + _MOST * _EPSILON[dtype] * (start - 1.0 if start < 0.5 else start)
+            return 1.0 + _MOST * _EPSILON.get(dtype, 0.0) * (start - 1.0 if start < 0.5 else start)
         size = arrays.size(value)
         spread = _spread if size < _MANY else _spread.__wrapped__
         known = spread(max(_FEWEST, 2 ** size.bit_length()), dtype)
@@ -108,5 +108,5 @@ def _spread(size: int, dtype: str) -> Any:
     """Factors that arrays are off by, of which any that follow each other will do."""
     xp = arrays.numpy_namespace()
     spread = xp.remainder(_GOLDEN * xp.arange(float(size)) ** 2, 1.0)
-    factors = 1.0 + _MOST * _EPSILON[dtype] * xp.where(spread < 0.5, spread - 1.0, spread)
+    factors = 1.0 + _MOST * _EPSILON.get(dtype, 0.0) * xp.where(spread < 0.5, spread - 1.0, spread)
     return arrays.astype(factors, dtype)

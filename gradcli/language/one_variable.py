@@ -28,7 +28,7 @@ _MOST_OPERATIONS = 1000
 _MOST_VARIABLES = 12
 _OPERATORS = ("+", "-", "*", "/", "**")
 # Powers that are products have exponents up to this.
-_MOST_FACTORS = 12
+_MOST_FACTORS = 100
 
 # What the text of a number begins with that is no fraction.
 _WRITTEN = "="
