@@ -323,6 +323,18 @@ def test_elements_that_do_not_vary_stay_out_of_a_formula_of_high_order(run):
 
 
 @pytest.mark.parametrize(
+    ("program", "formula"),
+    [
+        ("logsumexp([x, 1000])", "1/(exp(1000 - x) + 1)"),
+        ("logsumexp([x, -1000])", "1/(exp(-x - 1000) + 1)"),
+        ("softmax([x, 1000])[0]", "1/(4*cosh(x/2 - 500)**2)"),
+    ],
+)
+def test_what_is_no_float_alone_is_none_beside_others(run, program, formula):
+    assert run("diff", program).out == formula + "\n"
+
+
+@pytest.mark.parametrize(
     ("program", "order"),
     [
         ("exp(sin(x))/(1 + x**2)", 9),

@@ -201,6 +201,15 @@ def test_derivatives_by_tensors_of_order_3_are_those_of_repeated_reverse_mode(mo
         np.testing.assert_allclose(by_series[key], expected, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("order", [2, 3])
+def test_the_determinant_of_a_matrix_that_is_singular_but_for_rounding(order):
+    """Of rank 2 whatever the vectors are, so that all derivatives are 0; the inverse is of the size of 1e17."""
+    leaves = {"x": 0.5, "v": np.array([0.5, 1.0, 0.5]), "w": np.array([0.43, 1.305, 1.791])}
+    with pytest.warns(gradcli.AccuracyWarning):
+        found = gradcli.compile("det(expand_dims(w, 1)*v - x)").derivatives(leaves, order)
+    assert max(np.max(np.abs(numbers)) for numbers in found.values()) < 1e-13
+
+
 def test_a_determinant_is_a_polynomial_of_the_order_of_its_matrix():
     """The samples of the table have two rows, and so no third derivative."""
     a, b = (

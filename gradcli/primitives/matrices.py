@@ -15,10 +15,10 @@ from gradcli import arrays
 from gradcli.arrays.shapes import Shape
 from gradcli.errors import EvaluationError, ShapeError
 from gradcli.primitives import batching
-from gradcli.primitives.arithmetic import add, minus, multiply, negative, ones_like, subtract
+from gradcli.primitives.arithmetic import absolute, add, minus, multiply, negative, ones_like, subtract
 from gradcli.primitives.axes import normalize_axis, whole, whole_numbers
 from gradcli.primitives.bind import assume, concrete, constant
-from gradcli.primitives.comparisons import has_all_digits
+from gradcli.primitives.comparisons import greater_equal, has_all_digits, logical_and
 from gradcli.primitives.conversions import permute, reshape
 from gradcli.primitives.elements import largest_operand, work
 from gradcli.primitives.indexing import index
@@ -26,7 +26,7 @@ from gradcli.primitives.linear import matmul
 from gradcli.primitives.operation import Composite
 from gradcli.primitives.powers import by_squaring
 from gradcli.primitives.primitive import Primitive, spelled
-from gradcli.primitives.reductions import sum_
+from gradcli.primitives.reductions import max_, prod, sum_
 from gradcli.primitives.series import Coefficients, integrated, products
 from gradcli.primitives.shape import matrix_transpose, moveaxis, roll
 
@@ -34,6 +34,9 @@ _VECTOR = [1.0, 2.5, -3.0]
 _SQUARE = [[2.0, 0.5], [-1.0, 3.0]]
 _BATCH = [_SQUARE, [[1.0, 0.2], [0.3, 2.0]]]
 _DEFINITE = [[2.0, 0.5], [0.5, 3.0]]
+
+
+_FEW_ROWS, _NEARLY_SINGULAR = 8, 1e-3
 
 
 def square_matrix(name: str) -> Any:
@@ -98,10 +101,21 @@ def _minors(x: Any) -> Any:
     return index(x, (Ellipsis, others[:, None, :, None], others[None, :, None, :]))
 
 
+def _is_regular(x: Any, determinant: Any) -> bool:
+    """Whether the inverse has the digits that the cofactors have, and the derivatives of these need: not where the
+    determinant is far below the product of the largest numbers of the rows. Of many rows there are too many cofactors
+    to be computed one by one, but where there is no inverse at all."""
+    x, determinant = constant(x), constant(determinant)
+    regular = has_all_digits(determinant)
+    if arrays.shape(x)[-1] <= _FEW_ROWS:
+        bound = prod(max_(absolute(x), -1), -1)
+        regular = logical_and(regular, greater_equal(absolute(determinant), multiply(_NEARLY_SINGULAR, bound)))
+    return assume(regular)
+
+
 def _cofactors(x: Any, determinant: Any) -> Any:
-    if assume(has_all_digits(constant(determinant))):
+    if not arrays.shape(x)[-1] or _is_regular(x, determinant):
         return _per_matrix(determinant) * matrix_transpose(inv(x))
-    # A singular matrix has no inverse, but it has cofactors; so has one whose determinant lacks digits.
     xp = arrays.numpy_namespace()
     signs = (-1.0) ** xp.indices(arrays.shape(x)[-2:]).sum(axis=0)
     return multiply(det(_minors(x)), signs)

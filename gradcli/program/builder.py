@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
 from gradcli.errors import GradcliError
-from gradcli.primitives import conversions
+from gradcli.primitives import arithmetic, conversions, exponential, powers
 from gradcli.primitives.bind import bind
 from gradcli.primitives.conversions import broadcast_to
 from gradcli.primitives.primitive import Primitive
@@ -21,6 +22,13 @@ from gradcli.program.rewrites import Rewrites
 # products have many factors in common alone, and a call of Python's for each is soon one too many.
 _DEEPEST = 24
 
+# What is 0 where an operand is, and else for want of range alone.
+_NEVER_ZERO = frozenset(
+    {
+        exponential.exp, exponential.sigmoid, arithmetic.multiply, arithmetic.divide,
+        powers.general_power, powers.whole_power,
+    }
+)  # fmt: skip
 # Up to here every whole number is a float.
 _LARGEST_EXACT = 2**53
 
@@ -153,10 +161,19 @@ def _folded(primitive: Primitive, inputs: Sequence[Atom], params: Mapping[str, A
         return None
     try:
         with arrays.quiet():
-            return bind(primitive, inputs, params)
+            found = bind(primitive, inputs, params)
+        return None if _is_lost(primitive, inputs, found) else found
     except GradcliError:
         # It fails when the program runs, if it comes to that.
         return None
+
+
+def _is_lost(primitive: Primitive, inputs: Sequence[Atom], found: Any) -> bool:
+    """Whether a number is beyond the floats, or so small that 0 stands for it: beside others it may be neither, as in
+    exp(1000)*exp(-x)."""
+    if type(found) is not float or not all(type(a) in arrays.PLAIN and math.isfinite(a) for a in inputs):
+        return False
+    return math.isinf(found) or (found == 0.0 and primitive in _NEVER_ZERO and all(inputs))
 
 
 def _broadcast_constant(constant: Any, new_shape: Shape) -> Any:

@@ -118,7 +118,9 @@ class Comparison:
         if _is_odd(numbers) and not np.any(first) and _has_odd_parts(self.point):
             # What 0 times infinity is in a derivative depends on the way, and is nothing beside a value that is a number.
             return True
-        if _has_sign_of_nan(self.point) or (key != VALUE and _has_dependent_columns(self.point)):
+        if _has_sign_of_nan(self.point):
+            return True
+        if key != VALUE and (_has_dependent_columns(self.point) or _has_equal_values(self.point)):
             return True
         if not (_is_odd(numbers) or _largest([numbers])) and self._vanishes(key):
             return True
@@ -137,9 +139,9 @@ class Comparison:
             with _wider():
                 first = self.truth(wide)
                 found = [way.reading(wide).get(key) for _ in range(_RUNS)]
-        except _NarrowedError:
+        except _NarrowedError as error:
             # Nobody knows what it is where it has range.
-            return _is_odd(numbers)
+            return _is_odd(numbers) or isinstance(error, _VanishedError)
         except (GradcliError, TypeError):
             # Functions of SciPy, which printed code calls, know no wider numbers.
             return False
@@ -169,6 +171,10 @@ class _NarrowedError(Exception):
     """A number is too large for what a library has for floats alone."""
 
 
+class _VanishedError(_NarrowedError):
+    """A number is too small for it."""
+
+
 @contextmanager
 def _narrowed_where_needed() -> Iterator[None]:
     """Within the block, what a library has for floats alone is computed in them, of wider numbers too. Raises
@@ -183,6 +189,8 @@ def _narrowed_where_needed() -> Iterator[None]:
             if any(_is_wide(o) and _is_odd(n) and not _is_odd(o) for n, o in zip(narrow, operands)):
                 raise _NarrowedError from None
             result = compute(primitive, narrow, params)
+            if any(map(_has_small, narrow)) and not all(map(np.all, _listed(result))):
+                raise _VanishedError from None
             widened = [np.asarray(r, np.longdouble) for r in _listed(result)]
             return widened if type(result) is list else widened[0]
 
@@ -191,6 +199,12 @@ def _narrowed_where_needed() -> Iterator[None]:
         yield
     finally:
         bind.compute = compute
+
+
+def _has_small(operand: Any) -> bool:
+    """Whether a number times another one may be too small for a float."""
+    sizes = np.abs(as_numbers(operand))
+    return bool(np.any((sizes > 0) & (sizes < _SMALL)))
 
 
 def _is_wide(operand: Any) -> bool:
@@ -384,6 +398,17 @@ def _has_dependent_columns(point: Point) -> bool:
             new = np.abs(np.diagonal(np.linalg.qr(matrix, mode="r"), axis1=-2, axis2=-1))
             lengths = np.linalg.norm(matrix, axis=-2)[..., : new.shape[-1]]
             if np.any(new <= _NOISE * lengths):
+                return True
+    return False
+
+
+def _has_equal_values(point: Point) -> bool:
+    """Whether the program has singular values that are, to rounding, equal or 0: they have kinks there."""
+    for (matrix,) in _operands(decompositions.svdvals, point):
+        with np.errstate(all="ignore"):
+            values = np.linalg.svd(matrix, compute_uv=False)
+            values = np.concatenate([values, np.zeros_like(values[..., :1])], -1)
+            if np.any(-np.diff(values) <= _NOISE * values[..., :1]):
                 return True
     return False
 

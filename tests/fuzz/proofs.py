@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli import limits
 from gradcli.errors import EvaluationError, GradcliError
 from gradcli.run import digits, session
 from gradcli.run.session import EvaluationRequest
-from tests.fuzz import commands, readings
+from tests.fuzz import checks, commands, readings
 from tests.fuzz.case import Finding
 from tests.fuzz.comparison import Comparison, Way
 from tests.fuzz.readings import VALUE, Numbers, Point, Reading, limited
@@ -21,6 +22,7 @@ from tests.fuzz.readings import VALUE, Numbers, Point, Reading, limited
 # A step is so much of an input: what its square has to do with the third derivative is below every float.
 _STEP = 1_500
 _BITS = 3 * _STEP + 2_000
+_MOST_STEPS = 10_000_000
 # So many bits must be certain.
 _CERTAIN = 30
 # For each two of them there are four values.
@@ -30,7 +32,7 @@ _NUDGE = 10**16 + 61
 # What a sum with 1 loses.
 _LOST = 2.0**-55
 # Of the largest number at hand.
-_NOISE = 2.0**-52
+_NOISE = 16 * 2.0**-52
 # As near are derivatives at two points that round to one, where floats can tell what they are.
 _ALIKE_BESIDE = 1e-3
 # What is smaller is as good as 0.
@@ -69,7 +71,8 @@ def is_absorbed(way: Way, first: Numbers, point: Point) -> bool:
     if sum(map(np.size, point.leaves.values())) > _MOST_INPUTS:
         return False
     try:
-        proved, gradients = by_differences(point), readings.by_reverse_mode(point)
+        # Functions take the more steps the further out they are.
+        proved, gradients = by_differences(point, steps=_MOST_STEPS), readings.by_reverse_mode(point)
     except (GradcliError, NotImplementedError):
         return False
     lost = _NOISE * max(float(np.max(np.abs(numbers))) for numbers in gradients.values() if numbers is not None)
@@ -97,14 +100,14 @@ def _finding(way: Way, first: Numbers, point: Point) -> Finding | None:
     return found
 
 
-def by_differences(point: Point, nudge: bool = False) -> Numbers:
+def by_differences(point: Point, nudge: bool = False, steps: int = 20 * checks.MAX_STEPS) -> Numbers:
     """The value, which is a scalar, and its second derivatives; with `nudge` where each input has moved by less than
     half of its last place. Raises EvaluationError where they are not certain."""
     if not all(np.isfinite(leaf).all() for leaf in point.leaves.values()):
         raise EvaluationError("there is nothing beside an infinity")
     shapes = {name: np.shape(leaf) for name, leaf in point.leaves.items()}
     elements = [(name, key) for name, shape in shapes.items() for key in np.ndindex(shape)]
-    with digits.computing(as_written=False), _precise(), limited():
+    with digits.computing(as_written=False), _precise(), limits.within(steps, 20 * checks.MAX_ELEMENTS):
         at = _Surroundings(point, nudge)
         found: Numbers = {VALUE: _certain(at.value([]))}
         for one, other in itertools.combinations_with_replacement(shapes, 2):

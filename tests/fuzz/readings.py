@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ from tests.fuzz.case import Case
 
 # By the names of inputs, and two names for what is derived twice; the value by what is no name.
 Numbers = dict[str, Any]
+# A number that a function is of, in generated Python.
+_OF_NUMBER = re.compile(r"(?<=\w)\((-?\d+\.\d*(?:e[+-]?\d+)?)\)")
 VALUE = "the value"
 
 
@@ -182,6 +185,7 @@ def _of_python(text: str, point: Point) -> Any:
     scope: dict[str, Any] = {}
     if any(v.dtype == np.longdouble for v in map(np.asarray, point.leaves.values())):
         text = text.replace("np.float64(", "np.longdouble(").replace(", float)", ", np.longdouble)")
+        text = _OF_NUMBER.sub(r"(np.longdouble(\1))", text)
     exec(text, scope)
     function = next(f for n, f in scope.items() if n.startswith("derivative_"))
     # A word of Python has an underscore behind it, and a name that is read where nothing runs is a parameter too.
