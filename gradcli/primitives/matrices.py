@@ -36,7 +36,7 @@ _BATCH = [_SQUARE, [[1.0, 0.2], [0.3, 2.0]]]
 _DEFINITE = [[2.0, 0.5], [0.5, 3.0]]
 
 
-_FEW_ROWS, _NEARLY_SINGULAR = 8, 1e-3
+_FEW_ROWS, _NEARLY_SINGULAR = 8, 2.0**-10
 
 
 def square_matrix(name: str) -> Any:
