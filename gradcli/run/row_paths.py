@@ -28,11 +28,10 @@ from gradcli.run.trace import Trace, row_derivatives
 if TYPE_CHECKING:
     from gradcli.run.callables import Computation
 
-# So many elements of an array that a block computes suit the caches, and so many rows what Python spends on a block.
+# So many elements of an array that a block computes suit the caches; with fewer rows threads wait for each other.
 _ELEMENTS = 2**15
-_MOST_ROWS = 2**14
 # Rows in a block where there are fewer; whole vectors of any processor, so that each row is computed as in a large one.
-_FEWER_ROWS = (64, 1024)
+_FEWER_ROWS = (64, 1024, 8192)
 # Rows times equations for one thread: with fewer, starting it takes longer than it saves.
 _WORTH_A_THREAD = 2**20
 # So many elements are kept while a program for a block is made.
@@ -314,7 +313,7 @@ def _floating(result: Any, rows: Rows) -> Any:
 
 def _most_rows(sizes: Sequence[int]) -> int:
     """How many rows a block has, a power of 2, where equations for one row have results of these sizes."""
-    most = min(_MOST_ROWS, _ELEMENTS // max(1, *sizes, 1), _MOST_KEPT // max(1, sum(sizes)))
+    most = min(_ELEMENTS // max(1, *sizes, 1), _MOST_KEPT // max(1, sum(sizes)))
     return 1 << max(1, most).bit_length() - 1
 
 
