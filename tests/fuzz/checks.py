@@ -129,7 +129,7 @@ def wrong_words(text: str, source: str) -> Finding | None:
     source += unicodedata.normalize("NFKC", source)
     for match in _INSIDES.finditer(text):
         # A name may be told with more behind it.
-        if match[0].strip("'( ").rstrip("_") not in source:
+        if match[0].strip("'( /").rstrip("_") not in source:
             return Finding(f"insides in a message: {match[0]}: {kind_of(text)}", text)
     return None
 
