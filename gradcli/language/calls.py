@@ -166,7 +166,7 @@ def _meaning(machine: Machine, node: tree.Call) -> tuple[Operation | None, tuple
         )
     if operation is None and node.name in scope_of_program.DERIVATIVES:
         signature = f"{node.name}({scope_of_program.DERIVATIVES[node.name]})"
-        raise CallError(f"'{node.module}.{node.name}' is not read here", hint=f"write {signature}", span=node.span)
+        raise CallError(f"'{node.name}' takes no prefix of a library", hint=f"write {signature}", span=node.span)
     if node.name in scope_of_program.LIST_METHODS and (operation is None or (node.receiver and node.name == "append")):
         raise CallError(f"'{node.name}' is a method of lists", hint="ys = [] begins one", span=node.name_span)
     if operation is None:
