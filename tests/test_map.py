@@ -331,6 +331,36 @@ def test_counts_of_rows_as_json(run):
     }
 
 
+def test_texts_in_the_place_of_numbers_are_told(run):
+    table = 'x,q\n1,2\nNA,a\n2020-01-02,b\n-,\n3,5 mm\n"1,5",1\n'
+    done = run("map", "x*q", "--no-grad", stdin=table)
+    assert done.out.splitlines()[1] == "1,2,2.0"
+    assert done.err == (
+        "warning: 1 of 6 rows failed and is without results; the first is row 3: 'x': '2020-01-02' is a date\n"
+        "warning: 3 of 6 rows have a text for a number and no results; the first is row 2: 'q': 'a' is no number\n"
+    )
+    counts = json.loads(run("map", "x*q", "--no-grad", "--json", stdin=table).err)["rows"]
+    assert (counts["missing"], counts["texts"]) == (4, 3)
+    assert counts["first_text"] == {"row": 2, "table": "standard input", "name": "q", "text": "a"}
+    assert run("map", "x", "--no-grad", stdin="x,q\nNA,5 mm\n--,\n#N/A,a\n2,a\n").err == ""
+
+
+def test_a_second_header_among_the_rows_is_told(run, tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\nx\n2\n", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text('{"x": 1}\n{"x": "1 V"}\n', encoding="utf-8")
+    paths = [str(tmp_path / "a.csv"), str(tmp_path / "b.jsonl")]
+    said = "warning: 1 of 3 rows has a text for a number and no results; the first is row 2: 'x': 'x' is no number\n"
+    assert run("map", "x", paths[0]).err == said
+    assert "row 2: 'x': '1 V' is no number" in run("map", "x", paths[1]).err
+
+
+def test_a_text_that_the_program_of_a_row_does_not_read_is_not_told(run):
+    table = "f,x,q\nx,1,a\nq,2,3\n"
+    assert run("map", "--program-column", "f", "--no-grad", stdin=table).err == ""
+    done = run("map", "--program-column", "f", "--no-grad", stdin=table + "q,2,b\n")
+    assert "the first is row 3: 'q': 'b' is no number" in done.err
+
+
 def test_no_column_has_numbers(run):
     done = run("map", "x**2", stdin="x\na\nb\n")
     assert done.status == 0

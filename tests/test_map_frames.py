@@ -55,6 +55,12 @@ def test_rows_that_fail():
         program.map(table, on_error="fail")
 
 
+def test_texts_in_the_place_of_numbers_are_told():
+    with pytest.warns(RowWarning, match="1 of 3 rows have a text for a number and no results; the first is row 2: 'x'"):
+        found = gradcli.compile("2*x").map({"x": ["1", "5 mm", "NA"]})
+    np.testing.assert_array_equal(found["value"], [2.0, np.nan, np.nan])
+
+
 def test_tensors_of_rows():
     table = pl.DataFrame({"v": [[1.0, 2.0], [3.0, 4.0, 5.0]]})
     found = gradcli.compile("sum(v**2)").map(table)

@@ -10,7 +10,7 @@ from gradcli.cli.environment import Environment, is_unicode
 from gradcli.cli.notices import warning_text
 from gradcli.errors import GradcliError, caret_text
 from gradcli.rows.blocks import MOST_LOST
-from gradcli.rows.failures import Failure
+from gradcli.rows.failures import Failure, OddText
 from gradcli.rows.pipeline import Odd, Policy, Report
 from gradcli.rows.plan import Plan
 from gradcli.run import session
@@ -26,6 +26,8 @@ def tell(report: Report, plan: Plan, policy: Policy, several: bool, environment:
             f"warning: no row has a number in {columns}, and none has results\n"
             "hint: --separator and --decimal-comma say how numbers are written, NAME='column:TITLE' in which column"
         )
+    elif report.first_text is not None:
+        environment.complain(_text(report, report.first_text, several))
     if report.lost:
         names = ", ".join(f"'{name}'" for name in report.lost)
         more = " and others" if len(report.lost) == MOST_LOST else ""
@@ -51,6 +53,9 @@ def tell_json(report: Report, several: bool, environment: Environment) -> None:
         "lost": [*report.lost],
         "first_failure": None if first is None else _json(first, several),
     }
+    if (text := report.first_text) is not None:
+        shown = {"row": text.row, "table": text.source, "name": text.name, "text": text.text}
+        members |= {"texts": report.texts, "first_text": shown}
     environment.complain(json_text.dumps({"rows": members}, ascii=not is_unicode(environment.stderr)))
 
 
@@ -73,6 +78,14 @@ def _failed(report: Report, first: Failure, policy: Policy, several: bool) -> st
     if error.hint:
         lines.append(f"hint: {error.hint}")
     return "\n".join(lines)
+
+
+def _text(report: Report, first: OddText, several: bool) -> str:
+    has = "has" if report.texts == 1 else "have"
+    where = first.said(with_source=several)
+    return (
+        f"warning: {_rows(report.texts, report.rows_in)} {has} a text for a number and no results; the first is {where}"
+    )
 
 
 def _are(count: int) -> str:

@@ -216,8 +216,8 @@ def _of_files(words: Sequence[str], reading: Reading, stream: IO[bytes] | None) 
 def _check(name: str, column: Column, before: int) -> None:
     """Raise BindingError for the first field that is no number and not missing, of rows that follow `before` others."""
     np = arrays.numpy_namespace()
-    if column.word is not None:
-        row, text = column.word
+    if column.words is not None:
+        row, text = column.words.first()
         shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
         raise BindingError(
             f"the column '{name}' is no column of numbers: row {before + row + 1} has {shown!r}",

@@ -14,17 +14,28 @@ if TYPE_CHECKING:
 MOST_LOST = 8
 
 
-class Column(NamedTuple):
-    """Numbers of shape [n, …], or an array of n objects, arrays of several shapes; which rows have none; and by their
-    index those whose field is no number and not missing either, with what to say of them.
+class Words(NamedTuple):
+    """Which rows have none of the numbers of a column since their field is a text, other than those that say so; and
+    what gives the text of such a row."""
 
-    `word` is the first row that has none since its field is a text, other than those that say so, and that text.
-    """
+    rows: NDArray[numpy.bool]
+    text: Callable[[int], str]
+
+    def first(self) -> tuple[int, str]:
+        """The first such row, and its text."""
+        row = int(self.rows.argmax())
+        return row, self.text(row)
+
+
+class Column(NamedTuple):
+    """Numbers of shape [n, …], or an array of n objects, arrays of several shapes; which rows have none; by their
+    index those whose field is no number and not missing either, with what to say of them; and where some of those that
+    have none hold `words`, these."""
 
     values: NDArray[Any]
     missing: NDArray[numpy.bool]
     failing: Mapping[int, str]
-    word: tuple[int, str] | None = None
+    words: Words | None = None
 
 
 @dataclass(frozen=True, slots=True)

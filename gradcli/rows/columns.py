@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gradcli.io import by_polars
-from gradcli.rows.blocks import Column
+from gradcli.rows.blocks import Column, Words
 
 _DATE = r"^\d{1,4}([-/.])\d{1,2}([-/.])\d{1,4}([T ].*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
 _DIGIT = r"\d"
@@ -61,9 +62,17 @@ def of_texts(series: Any, fractions: Fractions) -> Column:
     odd = either | (missing & texts.str.contains(f"{_DATE}|{_THOUSANDS}"))
     suspect = (odd | (values.is_infinite() & texts.str.contains(_DIGIT))).fill_null(False)
     failing = {index: _failing(texts[index]) for index in suspect.arg_true().to_list()}
-    words = (missing & ~suspect & ~texts.str.to_lowercase().is_in(SAYS_NOTHING)).fill_null(False).arg_max()
-    word = (words, texts[words]) if words is not None and is_word(texts[words]) and missing[words] else None
-    return Column(values.fill_null(float("nan")).to_numpy(), missing.to_numpy(), failing, word)
+    words = (missing & ~suspect & ~texts.str.to_lowercase().is_in(SAYS_NOTHING)).fill_null(False)
+    found = Words(words.to_numpy(), texts.__getitem__) if words.any() else None
+    return Column(values.fill_null(float("nan")).to_numpy(), missing.to_numpy(), failing, found)
+
+
+def words_of(items: Sequence[Any], missing: Any) -> Words | None:
+    """Where one of the items that are `missing` is a text: which are."""
+    import numpy
+
+    rows = numpy.fromiter(map(is_word, items), numpy.bool, len(items)) & missing if missing.any() else missing
+    return Words(rows, lambda row: str(items[row])) if rows.any() else None
 
 
 def is_word(item: Any) -> bool:

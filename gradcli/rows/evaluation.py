@@ -31,16 +31,27 @@ Numbers = Callable[[str], Column]
 Texts = Callable[[str], Sequence[str | None]]
 
 
+class Word(NamedTuple):
+    """A row without a number for `name`, as it has this text there."""
+
+    row: int
+    name: str
+    text: str
+
+
 class Evaluated(NamedTuple):
     """The results of n rows by their keys, arrays of shape `[n, …]` or of objects, masked where a row lacks this one
     alone.
 
     `null` are the rows that have no results: those where a number is missing, and those that failed, with the errors.
+    Of the missing ones so many have `words` in its place, and which is the first.
     """
 
     results: Mapping[str, Any]
     null: Any
     failures: Mapping[int, GradcliError]
+    words: int = 0
+    first_word: Word | None = None
 
 
 class Evaluation:
@@ -184,6 +195,8 @@ class Evaluation:
                 if asked[row]:
                     bad[row] = True
                     found.gathered.fail(row, BindingError(f"'{name}': {why}"))
+        asked[[row for given in inputs.values() for row in given.failing]] = False
+        found.put_words(inputs, asked)
         if bad.any():
             rows = np.arange(found.count) if rows is None else rows
             found.null[rows[bad[rows]]] = True
@@ -230,10 +243,24 @@ class _Found:
         self.null = arrays.numpy_namespace().zeros(count, "bool")
         self._keys = keys
         self._absent: dict[str, Any] = {}
+        self._words = arrays.numpy_namespace().zeros(count, "bool")
+        self._first_word: Word | None = None
 
     def fail(self, rows: Sequence[int], error: GradcliError) -> None:
         for row in rows:
             self.gathered.fail(row, error)
+
+    def put_words(self, inputs: Mapping[str, Column], rows: Any) -> None:
+        """Those that stand in the place of numbers in some rows, an array of truth values."""
+        for name, given in inputs.items():
+            if given.words is None:
+                continue
+            there = given.words._replace(rows=given.words.rows & rows)
+            if there.rows.any():
+                self._words |= there.rows
+                row, text = there.first()
+                if self._first_word is None or row < self._first_word.row:
+                    self._first_word = Word(row, name, text)
 
     def put(self, results: Any, rows: Any) -> None:
         """Those of a program, for some rows, or all where that is None."""
@@ -261,7 +288,8 @@ class _Found:
             if array is None:
                 array, absent = np.full(self.count, np.nan), np.ones(self.count, "bool")
             found[key] = array if absent is None else masked(array, absent)
-        return Evaluated(found, self.null, failures)
+        words = int(np.count_nonzero(self._words))
+        return Evaluated(found, self.null, failures, words, self._first_word)
 
 
 def _has_waves(program: Module) -> bool:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from gradcli import arrays
 from gradcli.errors import EvaluationError, GradcliError, Span
 
-# Numbers of a row that a message shows.
+# Numbers of a row that a message shows, and characters of a text.
 _MOST_SHOWN = 8
+_SHOWN = 40
 
 
 class RowError(EvaluationError):
@@ -38,6 +39,21 @@ class Failure(NamedTuple):
         error = RowError(f"{where}{values}: {self.message}", hint=self.hint, span=span, source=self.text)
         error.failure = self
         return error
+
+
+class OddText(NamedTuple):
+    """A row without results as it has a text for the number `name`: where it is, as of a Failure, and the text."""
+
+    row: int
+    source: str
+    name: str
+    text: str
+
+    def said(self, *, with_source: bool = False) -> str:
+        """What to say of it, with its table where there are several."""
+        where = f"row {self.row}{f' of {self.source}' if with_source else ''}"
+        shown = self.text if len(self.text) <= _SHOWN else self.text[:_SHOWN] + "…"
+        return f"{where}: '{self.name}': {shown!r} is no number"
 
 
 def failure_of(row: int, source: str, inputs: Mapping[str, Any], error: GradcliError) -> Failure:

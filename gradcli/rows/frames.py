@@ -11,9 +11,9 @@ from gradcli import arrays
 from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError, expect
 from gradcli.rows.absent import without
 from gradcli.rows.blocks import Column
-from gradcli.rows.columns import failing_text, is_word
+from gradcli.rows.columns import failing_text, words_of
 from gradcli.rows.evaluation import Evaluation
-from gradcli.rows.failures import failure_of
+from gradcli.rows.failures import OddText, failure_of
 from gradcli.rows.plan import COLUMN, Asked, planned
 from gradcli.run.row_programs import MOST_LIMITED
 
@@ -82,6 +82,10 @@ def mapped(
             RowWarning,
             stacklevel=3,
         )
+    if (word := evaluated.first_word) is not None:
+        said = OddText(word.row + 1, "", word.name, word.text).said()
+        have = f"{evaluated.words:,} of {count:,} rows have a text for a number and no results"
+        warn(f"{have}; the first is {said}", RowWarning, stacklevel=3)
     return frame.with_results({plan.results[key]: found for key, found in evaluated.results.items()}, evaluated.null)
 
 
@@ -114,12 +118,12 @@ def numbers_of(values: Any, missing: Any) -> Column:
                 missing[row] = True
                 if isinstance(item, str) and (why := failing_text(item.strip())):
                     failing[row] = why
-    word = next(((row, str(values[row])) for row in np.flatnonzero(missing).tolist() if is_word(values[row])), None)
+    words = words_of(values, missing)
     if all(np.ndim(item) == 0 for item in items):
-        return Column(np.asarray(items, "float64"), missing, failing, word)
+        return Column(np.asarray(items, "float64"), missing, failing, words)
     found = np.empty(len(items), "object")
     found[:] = [np.asarray(item) for item in items]
-    return Column(found, missing, failing, word)
+    return Column(found, missing, failing, words)
 
 
 _DATE = "a date is no number"

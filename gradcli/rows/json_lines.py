@@ -13,7 +13,7 @@ from gradcli import arrays
 from gradcli.io import json_text
 from gradcli.rows.absent import without
 from gradcli.rows.blocks import MOST_LOST, Column
-from gradcli.rows.columns import failing_text, is_word
+from gradcli.rows.columns import failing_text, words_of
 
 # Not the constants that Python reads beside what JSON has.
 _DECODER = json.JSONDecoder(parse_constant=str)
@@ -120,13 +120,13 @@ def numbers(items: Sequence[Any]) -> Column:
             missing[row] = True
         else:
             found[row] = value
-    word = next(((row, item) for row, item in enumerate(items) if missing[row] and is_word(item)), None)
+    words = words_of(items, missing)
     if all(type(value) is float for value in found):
-        return Column(np.asarray(found, "float64"), missing, failing, word)
+        return Column(np.asarray(found, "float64"), missing, failing, words)
     tensors = np.empty(len(found), "object")
     for row, value in enumerate(found):
         tensors[row] = np.asarray(value)
-    return Column(tensors, missing, failing, word)
+    return Column(tensors, missing, failing, words)
 
 
 def _number(item: Any) -> Any:

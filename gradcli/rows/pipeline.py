@@ -16,7 +16,7 @@ from gradcli.errors import GradcliError, LimitError
 from gradcli.rows.absent import without
 from gradcli.rows.blocks import MOST_LOST, Block, Piece
 from gradcli.rows.evaluation import Evaluated, Evaluation
-from gradcli.rows.failures import Failure, failure_of
+from gradcli.rows.failures import Failure, OddText, failure_of
 from gradcli.rows.plan import Plan
 from gradcli.rows.reading import Chosen, Reader
 from gradcli.rows.spread import Shapes, Spread, shapes_of
@@ -48,8 +48,9 @@ class Odd(NamedTuple):
 
 class Report(NamedTuple):
     """What became of the rows: how many were read and written, have no results as a number is `missing` or as they
-    `failed`, and have results that are not finite; the first that failed, and the first that is not finite; and names of
-    what is `lost`, as the output has no columns for it."""
+    `failed`, and have results that are not finite; the first that failed, and the first that is not finite; names of
+    what is `lost`, as the output has no columns for it; and how many of the missing ones have `texts` in the place of
+    numbers, and the first of these."""
 
     rows_in: int = 0
     rows_out: int = 0
@@ -59,6 +60,8 @@ class Report(NamedTuple):
     first_failure: Failure | None = None
     first_nonfinite: Odd | None = None
     lost: tuple[str, ...] = ()
+    texts: int = 0
+    first_text: OddText | None = None
 
     def plus(self, later: Report) -> Report:
         """That of two runs."""
@@ -71,6 +74,8 @@ class Report(NamedTuple):
             self.first_failure or later.first_failure,
             self.first_nonfinite or later.first_nonfinite,
             tuple(dict.fromkeys((*self.lost, *later.lost)))[:MOST_LOST] if later.lost else self.lost,
+            self.texts + later.texts,
+            self.first_text or later.first_text,
         )
 
 
@@ -245,6 +250,8 @@ class _Run:
             if worked.first is None or self.report.first_nonfinite
             else self._odd(worked, worked.first),
             lost=tuple(worked.block.lost),
+            texts=worked.evaluated.words,
+            first_text=None if self.report.first_text else self._text(worked),
         )
 
     def _number(self, index: int) -> int:
@@ -256,6 +263,10 @@ class _Run:
             self._number(index), worked.source, self._inputs(worked.block, index) | dict(self._plan.asked.shared)
         )
 
+    def _text(self, worked: _Worked) -> OddText | None:
+        word = worked.evaluated.first_word
+        return None if word is None else OddText(self._number(word.row), worked.source, word.name, word.text)
+
     def _failure(self, worked: _Worked, index: int) -> Failure:
         inputs = self._inputs(worked.block, index)
         return failure_of(self._number(index), worked.source, inputs, worked.evaluated.failures[index])
@@ -265,7 +276,11 @@ class _Run:
         if index in block.failed or self._plan.program is None:
             return {}
         found = {name: block.numbers[column] for name, column in self._plan.columns.items()}
-        return {name: column.values[index] for name, column in found.items() if index not in column.failing}
+        return {
+            name: column.values[index]
+            for name, column in found.items()
+            if index not in column.failing and not column.missing[index]
+        }
 
     def abandon(self) -> None:
         if self._writer is not None:

@@ -10,7 +10,7 @@ from gradcli.errors import GradcliError
 from gradcli.io import json_text
 from gradcli.rows import workers
 from gradcli.rows.cluster import Tell, check_same
-from gradcli.rows.failures import Failure
+from gradcli.rows.failures import Failure, OddText
 from gradcli.rows.job import Job
 from gradcli.rows.manifest import Manifest, Part
 from gradcli.rows.pipeline import Odd, Report
@@ -18,7 +18,7 @@ from gradcli.rows.plan import of_plain
 from gradcli.rows.spread import Shapes
 
 PART_BYTES = 2**26
-_COUNTS = ("rows_in", "rows_out", "missing", "failed", "nonfinite")
+_COUNTS = ("rows_in", "rows_out", "missing", "failed", "nonfinite", "texts")
 
 
 class RowWork:
@@ -74,13 +74,14 @@ def report(done: Manifest, names: Sequence[str], dtype: str) -> Report:
     for _, result, place in _placed(done, names):
         if "error" not in result:
             counts = {name: result[name] for name in _COUNTS}
-            failure, odd = result["first_failure"], result["first_nonfinite"]
+            failure, odd, text = result["first_failure"], result["first_nonfinite"], result["first_text"]
             total = total.plus(
                 Report(
                     **counts,
                     first_failure=failure and Failure(**place.of(failure)),
                     first_nonfinite=odd and Odd(**place.of(odd))._replace(inputs=of_plain(odd["inputs"], dtype)),
                     lost=tuple(result["lost"]),
+                    first_text=text and OddText(**place.of(text)),
                 )
             )
     return total

@@ -39,10 +39,11 @@ def compute(task: Mapping[str, Any]) -> dict[str, Any]:
         with closing(open_table(path, job.reading, bounds)) as reader:
             rows = sum(piece.block().rows for piece in reader.pieces(Chosen(())))
         return {"error": error.failure._asdict(), "rows_in": rows}
-    failure, odd = report.first_failure, report.first_nonfinite
+    failure, odd, text = report.first_failure, report.first_nonfinite, report.first_text
     return report._asdict() | {
         "first_failure": None if failure is None else failure._asdict(),
         "first_nonfinite": None if odd is None else odd._asdict() | {"inputs": plain(odd.inputs)},
+        "first_text": None if text is None else text._asdict(),
         "bytes": system.status(target).st_size,
     }
 

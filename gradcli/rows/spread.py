@@ -62,7 +62,7 @@ class Spread:
         if len(failures) > len(evaluated.failures):
             null = null.copy()
             null[[*failures]] = True
-        return Evaluated(columns, null, failures)
+        return evaluated._replace(results=columns, null=null, failures=failures)
 
     def _fitted(self, found: Any, shape: Sequence[int], null: Any) -> tuple[Any, dict[int, GradcliError]]:
         """An array of one shape for each row, and the rows that have another one."""
