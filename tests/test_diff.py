@@ -648,6 +648,50 @@ def test_sql(run):
         assert row == pytest.approx(expected, rel=1e-9, abs=1e-12), program
 
 
+# Sums of exponentials, in one variable, that overflow as they stand.
+EXPONENTIAL_SUMS = (
+    "logsumexp([x, 1000])", "logsumexp([x, 2*x, 0])", "logsumexp([x, -x, 2], b=[0.3, 0.7, 1])", "softmax([x, 1000])[0]",
+    "softmax([x, 2, 2*x])[1]", "log_softmax([x, 0, 5])[0]", "cross_entropy([x, 0], 1)", "log(1 + exp(x))", "softplus(x)",
+    "logsigmoid(x)", "logaddexp(x, 3)", "logaddexp2(x, 3)", "logcosh(x)",
+)  # fmt: skip
+EXTREMES = (-1e5, -1e3, -700.0, 0.0, 0.5, 3.0, 700.0, 1e3, 1e5)
+
+
+def values_printed(run: Any, language: str, program: str, folder: Path) -> Any:
+    """What the value that `diff` prints is at the extremes."""
+    if language == "c":
+        code = run("diff", program, "--to", "c", "--json").json["value"]
+        function = in_c(code, folder, *STRICT)("value")
+        return [function(ctypes.c_double(x)) for x in EXTREMES]
+    text = diff(run, program, "--to", language)
+    if language == "python":
+        return [called(text, "value", {"x": x}) for x in EXTREMES]
+    if language == "polars":
+        return polars.DataFrame({"x": EXTREMES}).select(columns_of(text)["value"]).to_series().to_list()
+    connection = database()
+    connection.create_function("exp", 1, lambda x: float(np.exp(x)))
+    connection.create_function("cosh", 1, lambda x: float(np.cosh(x)))
+    connection.create_function("power", 2, lambda x, q: float(np.power(x, q)))
+    return [connection.execute(f"{text} FROM (SELECT {x!r} AS x)").fetchone()[0] for x in EXTREMES]
+
+
+@pytest.mark.parametrize("language", ["python", pytest.param("c", marks=NEEDS_GCC), "sql", "polars"])
+def test_sums_of_exponentials_do_not_overflow(run, tmp_path, language):
+    for number, program in enumerate(EXPONENTIAL_SUMS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with np.errstate(all="ignore"):
+            found = values_printed(run, language, program, folder)
+        expected = [gradcli.compile(program)(x=x) for x in EXTREMES]
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-15), program
+
+
+def test_a_sum_of_exponentials_is_not_multiplied_out(run):
+    doubled = "s = exp(x) + exp(y)\nfor i in range(60): s = s*s + s\nlog(s)"
+    assert "np.log(" in diff(run, doubled, "--wrt", "x", "--to", "python")
+    assert diff(run, "x*log(exp(x) + 1)", "--to", "text") == "log(exp(x) + 1) + x/(exp(-x) + 1)"
+
+
 def columns_of(text: str) -> dict[str, Any]:
     """What `diff --to polars` prints, run."""
     known: dict[str, Any] = {}

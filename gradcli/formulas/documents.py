@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradcli import limits
+from gradcli.formulas.exponential_sums import without_overflow
 from gradcli.formulas.joined_programs import together
 from gradcli.formulas.naming import Names, Naming, names_of
 from gradcli.primitives.arithmetic import multiply
@@ -80,6 +81,7 @@ def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Docum
     def written(name: str, program: Program, doc: str, short: int = SHORT) -> Code:
         return write(program, names.inside(), name=names.new(name), doc=one_line(doc), short=short)
 
+    formulas = stable(formulas)
     program = _with_squares(formulas.value)
     value = written("value", program, f"The value of {of}.")
     derivatives = {
@@ -95,6 +97,12 @@ def functions(formulas: Formulas, write: WriteFunction, naming: Naming) -> Docum
         "together": joined.whole,
     }
     return Document(file_of([value, *derivatives.values(), joined]), members)
+
+
+def stable(formulas: Formulas) -> Formulas:
+    """Formulas as they are computed, where they are not read alone."""
+    derivatives = {key: without_overflow(program) for key, program in formulas.derivatives.items()}
+    return formulas._replace(value=without_overflow(formulas.value), derivatives=derivatives)
 
 
 def _with_squares(program: Program) -> Program:

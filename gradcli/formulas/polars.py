@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, one_line
+from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, one_line, stable
 from gradcli.formulas.joined_programs import together
 from gradcli.formulas.naming import Names, Naming, names_of, with_underscores
 from gradcli.formulas.text import negated
@@ -42,6 +42,7 @@ def polars(formulas: Formulas) -> Document:
             raise DifferentiationError(
                 f"'{variable.name}' is a tensor, and a column has numbers alone", hint="--to python has tensors"
             )
+    formulas = stable(formulas)
     names, results = names_of(formulas.value, _NAMING), Names(_NAMING)
     written = write(together([formulas.value, *formulas.derivatives.values()]), LANGUAGE, names, short=SHORT)
     called = ["value", *(identifier("d", key) for key in formulas.derivatives)]
@@ -150,10 +151,10 @@ LANGUAGE = Language(
         "expm1": _template("{0}.exp() - 1.0", SUM),
         "log2": _template("{0}.log(2.0)"),
         "sigmoid": _template("1.0/(1.0 + (-{0}).exp())", TIMES),
-        "logsigmoid": _template("-(-{0}).exp().log1p()", UNARY),
-        "softplus": _template("{0}.exp().log1p()"),
-        "logaddexp": _template("({0}.exp() + {1}.exp()).log()"),
-        "logaddexp2": _template("(2.0**{0} + 2.0**{1}).log(2.0)"),
+        "logsigmoid": _template("{0}.clip(upper_bound=0.0) - (-{0}.abs()).exp().log1p()", SUM),
+        "softplus": _template("{0}.clip(0.0) + (-{0}.abs()).exp().log1p()", SUM),
+        "logaddexp": _template("pl.max_horizontal({0}, {1}) + (-({0} - {1}).abs()).exp().log1p()", SUM),
+        "logaddexp2": _template("pl.max_horizontal({0}, {1}) + (1.0 + 2.0**(-({0} - {1}).abs())).log(2.0)", SUM),
         "hypot": _template("({0}*{0} + {1}*{1}).sqrt()"),
         "relu": _template("pl.when({0} > 0.0).then({0}).otherwise(0.0)"),
         "maximum": _template("pl.when({0} >= {1}).then({0}).otherwise({1})"),
@@ -179,7 +180,7 @@ LANGUAGE = Language(
         "softsign": _template("{0}/(1.0 + {0}.abs())", TIMES),
         "tanhshrink": _template("{0} - {0}.tanh()", SUM),
         "sech_square": _template("{0}.cosh()**-2.0", POWER),
-        "logcosh": _template("{0}.cosh().log()"),
+        "logcosh": _template("{0}.abs() + (-2.0*{0}.abs()).exp().log1p() - 0.6931471805599453", SUM),
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
         "zeros_like": lambda _equation, _operands: _number(0.0),

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
-from gradcli.formulas.documents import Document, Formulas, identifier
+from gradcli.formulas.documents import Document, Formulas, identifier, stable
 from gradcli.formulas.naming import Names, Naming, names_of, with_underscores
 from gradcli.formulas.sql_dialects import DIALECTS, Dialect
 from gradcli.formulas.text import negated
@@ -95,6 +95,7 @@ def of_dialect(name: str) -> Language:
 
 
 def _document(formulas: Formulas, language: Language, dialect: Dialect | None) -> Document:
+    formulas = stable(formulas)
     names, results = names_of(formulas.value, language.naming), Names(language.naming)
     renamed = [*_renamed(names)]
     if dialect is not None:
@@ -197,9 +198,9 @@ LANGUAGE = Language(
         "log2": lambda _equation, operands: Piece(f"LN({operands[0].text})/LN(2.0)", TIMES),
         "log10": lambda _equation, operands: Piece(f"LN({operands[0].text})/LN(10.0)", TIMES),
         "sigmoid": template("1.0/(1.0 + EXP(-{0}))", TIMES),
-        "logsigmoid": template("-LN(1.0 + EXP(-{0}))", UNARY),
-        "softplus": template("LN(1.0 + EXP({0}))"),
-        "logaddexp": lambda _equation, operands: Piece(f"LN(EXP({operands[0].text}) + EXP({operands[1].text}))"),
+        "logsigmoid": template("CASE WHEN {0} < 0.0 THEN {0} ELSE 0.0 END - LN(1.0 + EXP(-ABS({0})))", SUM),
+        "softplus": template("CASE WHEN {0} > 0.0 THEN {0} ELSE 0.0 END + LN(1.0 + EXP(-ABS({0})))", SUM),
+        "logaddexp": template("CASE WHEN {0} >= {1} THEN {0} ELSE {1} END + LN(1.0 + EXP(-ABS({0} - {1})))", SUM),
         "hypot": template("SQRT({0}*{0} + {1}*{1})"),
         "relu": template("CASE WHEN {0} > 0.0 THEN {0} ELSE 0.0 END"),
         "maximum": template("CASE WHEN {0} >= {1} THEN {0} ELSE {1} END"),
@@ -214,7 +215,9 @@ LANGUAGE = Language(
         "logical_not": template("NOT {0}", COMPARE),
         "one_minus_square": template("(1.0 - {0})*(1.0 + {0})", TIMES),
         "over_one_plus_square": template("1.0/(1.0 + {0}*{0})", TIMES),
-        "logaddexp2": template("LN(POWER(2.0, {0}) + POWER(2.0, {1}))/LN(2.0)", TIMES),
+        "logaddexp2": template(
+            "CASE WHEN {0} >= {1} THEN {0} ELSE {1} END + LN(1.0 + POWER(2.0, -ABS({0} - {1})))/LN(2.0)", SUM
+        ),
         "sech": template("1.0/COSH({0})", TIMES),
         "csch": template("1.0/SINH({0})", TIMES),
         "coth": template("1.0/TANH({0})", TIMES),
@@ -223,7 +226,7 @@ LANGUAGE = Language(
         "softsign": template("{0}/(1.0 + ABS({0}))", TIMES),
         "tanhshrink": template("{0} - TANH({0})", SUM),
         "sech_square": template("POWER(COSH({0}), -2.0)"),
-        "logcosh": template("LN(COSH({0}))"),
+        "logcosh": template("ABS({0}) + LN(1.0 + EXP(-2.0*ABS({0}))) - LN(2.0)", SUM),
         "identity": lambda _equation, operands: operands[0],
         "cast": lambda _equation, operands: operands[0],
         "zeros_like": lambda _equation, _operands: Piece("0.0"),
