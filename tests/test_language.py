@@ -65,6 +65,8 @@ def test_products_with_the_jacobian_take_what_fits(run):
         ("math.sqrt(np.pi) ** 2", math.pi),
         ("[[1, 2], [3, 4]].T[0, 1]", 3.0),
         ("[1, 2, 3].shape[0] + [[1, 2]].ndim + [[1, 2]].size", 7.0),
+        ("x = [1, 2]; sum(x.astype(x.dtype)*np.array([3, 4], dtype=x.dtype)) if x.dtype == np.float64 else 0", 11.0),
+        ("(1 < 2).dtype == 'bool'", 1.0),
         ("torch.sum([[1, 2], [3, 4]], dim=0, keepdim=True)[0, 1]", 6.0),
         ("np.std([1, 2, 3], ddof=1)", 1.0),
         ("if 1 > 2 { y = 1 } else if 2 > 1 { y = 2 } else { y = 3 }; y", 2.0),
@@ -355,6 +357,7 @@ class TestCompiled:
     def test_float32_inputs_stay_float32(self):
         x = np.ones(2, dtype="float32")
         assert gradcli.compile("x + [0.1, 0.2]")(x=x).dtype == "float32"
+        assert gradcli.compile("np.array([0.1, 0.2], dtype=x.dtype)")(x=x).dtype == "float32"
         assert gradcli.compile("x + [0.1, 0.2]").value_and_grad({"x": x}, grad_output=x)[1]["x"].dtype == "float32"
         assert gradcli.compile("x*k + [0.1, 0.2]")(x=x, k=2.0).dtype == "float32"
 

@@ -24,6 +24,8 @@ ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "shape": lambda x: arrays.asarray([float(s) for s in arrays.shape(x)], arrays.default_dtype()),
     "ndim": lambda x: float(len(arrays.shape(x))),
     "size": lambda x: float(functools.reduce(lambda a, b: a * b, arrays.shape(x), 1)),
+    # A text, for `dtype=`: all numbers of a program are of one.
+    "dtype": lambda x: "bool" if arrays.dtype_name(x) == "bool" else arrays.default_dtype(),
 }
 # An expression longer than this is pointed at by its operator.
 _LONG_SPAN = 72
