@@ -164,6 +164,18 @@ def test_grad_output(run):
     assert "Mismatch in shape" in wrong.err
 
 
+@pytest.mark.parametrize("words", [(), ("--digits", "20"), ("--certify",), ("--sparse",)])
+def test_a_cotangent_weights_no_derivative_of_higher_order(run, words):
+    """The gradient of 3*x**2 is not to stand beside the second derivative of x**2."""
+    outcome = run("eval", "x**2", "x=2", "--grad-output", "3", "--order", "2", *words, "--json")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "multiply the value" in outcome.error["hint"]
+    assert (
+        run("eval", "x**2", "x=2", "--grad-output", "3", "--order", "1", *words[:2]).status
+        == int("--sparse" in words) * 2
+    )
+
+
 def test_retain_and_nodes(run):
     record = run("eval", "y=x**3; z=log(y)", "x=5", "--retain", "y,z", "--nodes", "--json").json
     assert record["retained"] == {"y": 0.008, "z": 1.0}

@@ -21,6 +21,7 @@ from gradcli.errors import (
     LimitError,
     NotRecordableError,
     UnknownNameError,
+    UsageError,
     did_you_mean,
     pointing_into,
 )
@@ -90,8 +91,15 @@ def run(request: EvaluationRequest) -> Result:
 
     Raises what `evaluate` raises, NotRecordableError where the program cannot be recorded and
     `executor` asks for it, DifferentiationError for a value that is no scalar where neither a Jacobian
-    nor a cotangent was asked for, and UnknownNameError for an intermediate that does not exist.
+    nor a cotangent was asked for, UnknownNameError for an intermediate that does not exist, and UsageError
+    for derivatives of higher order with a cotangent.
     """
+    if request.grad_output is not None and request.order is not None and request.order > 1:
+        # The gradient beside them would be that of another function.
+        raise UsageError(
+            "a cotangent weights the gradient, and derivatives of higher order are those of the value itself",
+            hint="multiply the value by the cotangent in the program, and sum it if that is no scalar",
+        )
     result = _result(request)
     result.warnings[:0] = unused_parts(request.program)
     return result
