@@ -131,6 +131,10 @@ GOLDEN = [
     ("where(log(y) == log(y), x, 2*x)", "x", 1, "where(log(y) == log(y), 1, 2)"),
     ("where(abs(x) - x == 0, 2*x, x)", "x", 1, "where(0 == abs(x) - x, 2, 1)"),
     ("where(inf + y == 0, x, 1)", "x", 1, "0"),
+    ("where(k == 2, x**2, x)", "x", 1, "where(2 == k, 2*x, 1)"),
+    ("x*(k != 2)", "x", 1, "1*(2 != k)"),
+    ("np.equal(k, 2)*x**2", "x", 1, "2*x*(1*(2 == k))"),
+    ("max(x, q)**2", "x", 1, "where(x <= q, 0, 2*maximum(x, q))"),
     ("where(y - inf == -inf, x, 1)", "x", 1, "1"),
     ("where(isnan(log(x)), -x, log(x))", "x", 1, "where(isnan(log(x)), -1, 1/x)"),
     ("nansum(sqrt(x)*y)", "x", 1, "where(isnan(sqrt(x)*y), 0, y/(2*sqrt(x)))"),
@@ -1073,7 +1077,7 @@ def test_a_formula_with_its_value_is_a_program(run):
 
 @pytest.mark.parametrize(
     ("program", "text"),
-    [("x*any([x])", "1"), ("x*any([x > 2])", "1*(x > 2)"), ("x*(x != 1)", "1"), ("x*isfinite(x)", "1")],
+    [("x*any([x])", "1"), ("x*any([x > 2])", "1*(x > 2)"), ("x*(x != 1)", "1*(1 != x)"), ("x*isfinite(x)", "1")],
 )
 def test_whether_something_is_true_counts_as_a_number(run, program, text):
     assert run("diff", program).out == f"{text}\n"

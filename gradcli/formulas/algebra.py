@@ -80,9 +80,11 @@ class Sum(Formula):
 class Algebra:
     """Makes the nodes of formulas, each in its normal form."""
 
-    def __init__(self, typed: Collection[float] = ()) -> None:
+    def __init__(self, typed: Collection[float] = (), *, equality: bool = False) -> None:
         # The numbers with a decimal point in the program.
         self.typed = typed
+        # Whether it asks itself whether numbers are equal: it may be used where they are everywhere.
+        self.equality = equality
         # Whether there is a constant beside which neither a comparison nor its opposite holds.
         self.has_nan = False
         budget = limits.budget()

@@ -36,9 +36,10 @@ _MOST_EQUATIONS = 2_500
 _EQUATION = 80
 
 
-def formula(program: Program, typed: Collection[float] = ()) -> Program:
+def formula(program: Program, typed: Collection[float] = (), *, equality: bool = False) -> Program:
     """`program`, which has one output, as a program for the same formula in a short form. Numbers that come from those
-    that were `typed` with a decimal point stay decimals, others are fractions.
+    that were `typed` with a decimal point stay decimals, others are fractions. What may be equal at single points alone
+    is taken for different, but not with `equality`, where the text asks for it.
 
     It has no guards: it is right where the guards of `program` hold, and, for formulas that are
     smooth, everywhere. A program that nobody would read as a formula only gets the rewrites that
@@ -47,15 +48,15 @@ def formula(program: Program, typed: Collection[float] = ()) -> Program:
     limits.charge_steps(_EQUATION * len(program.equations) + len(program.inputs) // 4)
     atoms = {a for e in program.equations for a in e.inputs if isinstance(a, Variable)}
     read = atoms.union(o for o in program.outputs if isinstance(o, Variable))
-    found = _formula(program._replace(inputs=tuple(v for v in program.inputs if v in read)), typed)
+    found = _formula(program._replace(inputs=tuple(v for v in program.inputs if v in read)), typed, equality)
     return found._replace(inputs=program.inputs)
 
 
-def _formula(program: Program, typed: Collection[float]) -> Program:
+def _formula(program: Program, typed: Collection[float], equality: bool) -> Program:
     program = optimise(program)
     if len(program.equations) <= _MOST_EQUATIONS:
         try:
-            return _shortened(program, typed)
+            return _shortened(program, Algebra(typed, equality=equality))
         except NoFloatError:
             # The product of its factors is none; the factors, as the program has them, are.
             return without_dead_code(program._replace(guards=()))
@@ -64,9 +65,9 @@ def _formula(program: Program, typed: Collection[float]) -> Program:
     return without_dead_code(optimise(program, fast=True)._replace(guards=()))
 
 
-def _shortened(program: Program, typed: Collection[float]) -> Program:
+def _shortened(program: Program, algebra: Algebra) -> Program:
     (output,) = program.outputs
-    reader = _Reader(program, typed)
+    reader = _Reader(program, algebra)
     shape = arrays.shape(output)
     node = reader.in_shape(reader.atom(output), shape)
     best = reader.in_shape(Forms(reader.algebra).shortest(node), shape)
@@ -78,9 +79,9 @@ def _shortened(program: Program, typed: Collection[float]) -> Program:
 class _Reader:
     """The equations of a program as expressions."""
 
-    def __init__(self, program: Program, typed: Collection[float]) -> None:
-        self.algebra = Algebra(typed)
-        self.logarithms = {math.log(n): n for n in typed if n > 0}
+    def __init__(self, program: Program, algebra: Algebra) -> None:
+        self.algebra = algebra
+        self.logarithms = {math.log(n): n for n in algebra.typed if n > 0}
         self.known: dict[Variable, Formula] = {v: self.algebra.symbol(v) for v in program.inputs}
         for equation in program.equations:
             self.known[equation.output] = self._equation(equation)

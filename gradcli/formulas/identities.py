@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from gradcli import arrays
 from gradcli.arrays.shapes import broadcast
-from gradcli.formulas.algebra import Algebra, Application, Formula, Product, is_call
+from gradcli.formulas.algebra import Algebra, Application, Formula, Product, Sum, is_call
 from gradcli.formulas.numbers import factors
 from gradcli.formulas.probing import are_equal
 from gradcli.formulas.special_identities import SPECIAL_IDENTITIES
@@ -163,16 +164,26 @@ def _negation(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[st
 
 def _equality(algebra: Algebra, operands: Sequence[Formula], _params: Mapping[str, Any]) -> Formula | None:
     """Two formulas are nowhere equal, but for single points, unless they choose or pick elements, or are the same in
-    different words. One that is nan is not equal to itself."""
+    different words; where the program itself asks for those points, they stay. One that is nan is not equal to itself."""
     if operands[0] is operands[1]:
         return None if algebra.as_number(operands[0]) is None else algebra.true
-    if algebra.as_number(algebra.add(operands[0], algebra.negative(operands[1]))) is not None:
+    apart = algebra.add(operands[0], algebra.negative(operands[1]))
+    if algebra.as_number(apart) is not None:
         return algebra.false
     of_number = any(algebra.as_number(o) is not None for o in operands)
     if not all(_is_generic(o, of_number) for o in operands):
         return None
     found = are_equal(algebra, *operands)
-    return None if found is None else algebra.true if found else algebra.false
+    if found is None or (not found and algebra.equality and not _has_infinity(apart)):
+        return None
+    return algebra.true if found else algebra.false
+
+
+def _has_infinity(node: Formula) -> bool:
+    """Whether an infinity is added, beside which it does not matter what the rest is."""
+    terms = node.terms if isinstance(node, Sum) else ()
+    constants = [t.array for t in terms if isinstance(t, Application) and t.primitive is None]
+    return any(arrays.every(abs(constant) == math.inf) for constant in constants)
 
 
 def _inequality(algebra: Algebra, operands: Sequence[Formula], params: Mapping[str, Any]) -> Formula | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli import arrays, limits
@@ -15,13 +16,18 @@ from gradcli.kinds.taylor import check_order
 from gradcli.language.cells import InParts
 from gradcli.language.reading import read
 from gradcli.language.syntax import tree
+from gradcli.primitives import table
 from gradcli.primitives.axes import MOST_AXES
+from gradcli.primitives.comparisons import equal, not_equal
 from gradcli.primitives.indexing import has_arrays
 from gradcli.program.ir import Equation, Key, Program, Variable, element_name, owner_name
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
 from gradcli.run.derivation import By, derivation, example, value_of
 
+# A program as a short formula.
+_Shorten = Callable[[Program], Program]
+_EQUALITIES = {"==": equal, "!=": not_equal}
 # The least that a derivative takes, in eighths of steps.
 _DERIVATIVE = 30 * limits.STEP
 # What a formula of tensors is not written with, if it can be written with their elements.
@@ -48,15 +54,15 @@ def derivatives_as_formulas(
     """
     with pointing_into(program.source, program.body[-1].span):
         _check(bindings, wrt, order)
-        typed = _decimals(program, bindings)
+        shorten = partial(formula, typed=_decimals(program, bindings), equality=_asks_equality(program))
         programs = derivation(program, bindings, wrt, order)
-        formulas = _simplified(programs, typed) if tensors and not _takes_apart(programs[()], wrt) else {}
+        formulas = _simplified(programs, shorten) if tensors and not _takes_apart(programs[()], wrt) else {}
         if not formulas or any(e.primitive.name in _MOVING for f in formulas.values() for e in f.equations):
-            parts = _by_element(programs, typed)
+            parts = _by_element(programs, shorten)
             if parts is not None:
-                programs, formulas = parts, _simplified(parts, typed)
+                programs, formulas = parts, _simplified(parts, shorten)
             elif not formulas:
-                formulas = _simplified(programs, typed)
+                formulas = _simplified(programs, shorten)
     if not formulas:
         raise UsageError(f"there is nothing to differentiate by: {' and '.join(map(repr, wrt))} has no elements")
     return Formulas(program.source, programs[()], formulas)
@@ -89,8 +95,8 @@ def _check(bindings: Mapping[str, Any], wrt: Sequence[str], order: int) -> None:
     limits.charge_steps(_DERIVATIVE * math.comb(len(wrt) + order - 1, order))
 
 
-def _simplified(programs: Mapping[By, Program], typed: Collection[float]) -> Mapping[str, Program]:
-    return {",".join(by): formula(program, typed) for by, program in programs.items() if by}
+def _simplified(programs: Mapping[By, Program], shorten: _Shorten) -> Mapping[str, Program]:
+    return {",".join(by): shorten(program) for by, program in programs.items() if by}
 
 
 def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[float]:
@@ -98,6 +104,16 @@ def _decimals(program: tree.Module, bindings: Mapping[str, Any]) -> Collection[f
     numbers = [node.value for node in tree.everything(program) if isinstance(node, tree.Number)]
     numbers += [float(v) for v in bindings.values() if not arrays.shape(v)]
     return {n for n in numbers if math.isfinite(n) and not float(n).is_integer()}
+
+
+def _asks_equality(program: tree.Module) -> bool:
+    """Whether the text of a program compares numbers by == or !=, as a kind is with its code."""
+    return any(
+        any(operator in _EQUALITIES for operator in node.operators)
+        if isinstance(node, tree.Compare)
+        else isinstance(node, tree.Call) and table.find(node.name) in _EQUALITIES.values()
+        for node in tree.everything(program)
+    )
 
 
 def _takes_apart(value: Program, wrt: Sequence[str]) -> bool:
@@ -121,7 +137,7 @@ def _takes_elements(equation: Equation) -> bool:
     return parts and not has_arrays(key)
 
 
-def _by_element(programs: Mapping[By, Program], typed: Collection[float]) -> Mapping[By, Program] | None:
+def _by_element(programs: Mapping[By, Program], shorten: _Shorten) -> Mapping[By, Program] | None:
     """The same in the elements of all tensors; None where that cannot be."""
     # What most formulas do without.
     from gradcli.program.by_element import TensorsNeededError, by_element
@@ -131,7 +147,7 @@ def _by_element(programs: Mapping[By, Program], typed: Collection[float]) -> Map
     found = {}
     for by, program in programs.items():
         try:
-            split = by_element(formula(program, typed))
+            split = by_element(shorten(program))
         except TensorsNeededError:
             return None
         keys = itertools.product(*(itertools.product(*map(range, shapes.get(name, ()))) for name in by))
