@@ -47,6 +47,25 @@ def test_elements_of_tensors_each_by_themselves(case):
     np.testing.assert_allclose(second, [float(case["derivatives"][p][2]) for p in points], rtol=1e-10)
 
 
+@pytest.mark.parametrize("exponent", [-110, -50, -35, 35, 50, 110])
+@pytest.mark.parametrize(("program", "power"), [("x/expm1(c*x)", -1), ("sin(c*x)/x", 1), ("(1 - cos(c*x))/x**2", 2)])
+def test_variables_in_any_unit(program, power, exponent):
+    def derivatives(c, x):
+        return gradcli.compile(program.replace("c*x", f"{c!r}*x")).derivatives({"x": x}, 3)
+
+    unit = 2.0**exponent
+    for x in (0.0, 0.01, 0.4):
+        expected = [d * unit ** (power + k) for k, d in enumerate(derivatives(1.0, x))]
+        np.testing.assert_allclose(derivatives(unit, x / unit), expected, rtol=1e-12)
+
+
+def test_the_law_of_planck_has_derivatives(run):
+    program = "nu**3/expm1(6.62607015e-34*nu/(1.380649e-23*T))"
+    grad = run("eval", program, "nu=2e13", "T=5000", "--json").json["grad"]
+    u = 6.62607015e-34 * 2e13 / (1.380649e-23 * 5000)
+    assert grad["T"] == pytest.approx(2e13**3 * u / 5000 * math.exp(u) / math.expm1(u) ** 2, rel=1e-13)
+
+
 @pytest.mark.parametrize("order", [20, 100])
 def test_high_orders(order):
     found = gradcli.compile("sin(x)/x").derivatives({"x": 0.0}, order)

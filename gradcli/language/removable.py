@@ -35,6 +35,9 @@ _LOOK = 16
 _MOST_NUMBERS = 4
 # So many coefficients show that there is a series; those that cancel are asked for again, and not for ever.
 _FEW, _FURTHER, _MOST_FURTHER = 4, 4, 64
+# Within 2 to the power of plus or minus this, distances at which terms are as large as the first are usual: even the
+# sixtieth power of them is a float.
+_USUAL_EXPONENT = 16
 # How far the series and the expression may be apart at its radius, where both have most of their digits.
 _TOLERANCE = 1e-7
 # Bits with which it is found out whether there is a series of numbers that do not round, and the distances at which it is
@@ -244,11 +247,9 @@ def _coefficients(form: Form, point: Any, order: int) -> Sequence[Any]:
     return expanded.taylor()
 
 
-@lru_cache(_MOST_FORMS)
-def _series(form: Form, point: float) -> Series | None:
-    """The Taylor series of a function at a point where it is nan as it stands; None where it has none."""
+def _all_coefficients(form: Form, point: float) -> Callable[[int], Sequence[float]]:
+    """What gives the first so many coefficients of a function's Taylor series at a point."""
     from gradcli.kinds.laurent import NoSeriesError
-    from gradcli.primitives.taylor_series import Series
 
     known: list[float] = []
 
@@ -265,9 +266,38 @@ def _series(form: Form, point: float) -> Series | None:
                 raise NoSeriesError("the terms of the series cancel")
         return known[:count]
 
+    return coefficients
+
+
+def _unit(known: Sequence[float]) -> float:
+    """The power of 2 in which to count distances from the point, so that the coefficients that follow are floats too."""
+    from gradcli.primitives.taylor_series import ratios
+
+    exponents = [math.frexp(r)[1] for r in ratios(known) if math.isfinite(r)]
+    least = min(exponents, default=0)
+    return 2.0**least if abs(least) > _USUAL_EXPONENT else 1.0
+
+
+def _in_units(form: Form, unit: float) -> Form:
+    """A function of the variable as one of the variable divided by the unit."""
+    head, *rest = form
+    if head == "number" or head == "written":
+        return form
+    if head == "variable":
+        return head, rest[0] * unit ** rest[1], rest[1]
+    return head, tuple(_in_units(f, unit) for f in rest[0])
+
+
+@lru_cache(_MOST_FORMS)
+def _series(form: Form, point: float) -> Series | None:
+    """The Taylor series of a function at a point where it is nan as it stands; None where it has none."""
+    from gradcli.primitives.taylor_series import Series
+
     try:
+        unit = _unit(_all_coefficients(form, point)(_FEW))
+        coefficients = _all_coefficients(_in_units(form, unit) if unit != 1.0 else form, point / unit)
         coefficients(_FEW)
-        series = Series(point, coefficients)
+        series = Series(point, coefficients, unit)
         return series if _agrees(form, series) else None
     except LimitError:
         raise

@@ -23,25 +23,29 @@ _LARGEST_RADIUS = 1.0
 
 
 class Series:
-    """The Taylor series at `point` of a function that is no constant 0; `coefficients(n)` are the first n.
+    """The Taylor series at `point` of a function that is no constant 0; `coefficients(n)` are the first n, of the powers
+    of (x - point)/unit, where `unit` is a power of 2.
 
     `radius` is the distance from the point up to which it is used.
     """
 
-    def __init__(self, point: float, coefficients: Callable[[int], Sequence[float]]) -> None:
+    def __init__(self, point: float, coefficients: Callable[[int], Sequence[float]], unit: float = 1.0) -> None:
         self.point = point
+        self.unit = unit
         self._coefficients = coefficients
         self.terms = lru_cache(32)(self._terms)
 
     def __repr__(self) -> str:
         return f"<series at {self.point:g}>"
 
-    @cached_property
+    @property
     def radius(self) -> float:
-        known = self._coefficients(_LOOKED_AT)
-        lead = next((k for k, c in enumerate(known) if c), 0)
-        ratios = (abs(known[lead] / c) ** (1.0 / (k - lead)) for k, c in enumerate(known) if c and k > lead)
-        return min([_RATIO * r for r in ratios if r > 0.0], default=_LARGEST_RADIUS)
+        return self._units * self.unit
+
+    @cached_property
+    def _units(self) -> float:
+        """The radius in units."""
+        return min([_RATIO * r for r in ratios(self._coefficients(_LOOKED_AT))], default=_LARGEST_RADIUS)
 
     def _terms(self, n: int) -> Sequence[float]:
         """The coefficients of the nth derivative, as many as count within the radius."""
@@ -49,9 +53,10 @@ class Series:
         while math.comb(n + count, n) * _RATIO**count > _NEGLIGIBLE:
             count += 1
         known = self._coefficients(n + count)[n:]
-        terms = [_times(c, math.perm(n + j, n)) for j, c in enumerate(known)]
-        most = max(abs(c) * self.radius**j for j, c in enumerate(terms))
-        while len(terms) > 1 and abs(terms[-1]) * self.radius ** (len(terms) - 1) <= _NEGLIGIBLE * most:
+        above, below = self.unit.as_integer_ratio()
+        terms = [_times(c, math.perm(n + j, n) * below**n, above**n) for j, c in enumerate(known)]
+        most = max(abs(c) * self._units**j for j, c in enumerate(terms))
+        while len(terms) > 1 and abs(terms[-1]) * self._units ** (len(terms) - 1) <= _NEGLIGIBLE * most:
             terms.pop()
         return tuple(terms)
 
@@ -60,6 +65,7 @@ class ExactSeries:
     """A Taylor series at its point alone, in numbers that do not round; `coefficients(n)` are the first n."""
 
     radius = 0.0
+    unit = 1.0
 
     def __init__(self, point: Any, coefficients: Callable[[int], Sequence[Any]]) -> None:
         self.point = point
@@ -73,18 +79,27 @@ class ExactSeries:
         return (multiply(self._coefficients(n + 1)[n], ratio(math.factorial(n))),)
 
 
-def _times(coefficient: float, factor: int) -> float:
+def ratios(coefficients: Sequence[float]) -> list[float]:
+    """At which distances each term of a series is as large as the first one that is not 0."""
+    lead = next((k for k, c in enumerate(coefficients) if c), 0)
+    found = (abs(coefficients[lead] / c) ** (1.0 / (k - lead)) for k, c in enumerate(coefficients) if c and k > lead)
+    return [r for r in found if r > 0.0]
+
+
+def _times(coefficient: float, factor: int, divisor: int) -> float:
     if not math.isfinite(coefficient):
         return coefficient
     numerator, denominator = coefficient.as_integer_ratio()
     try:
-        return numerator * factor / denominator
+        return numerator * factor / (denominator * divisor)
     except OverflowError:
         return math.copysign(math.inf, coefficient)
 
 
 def _forward(xp: Any, x: Any, *, series: Series | ExactSeries, n: int) -> Any:
     t = xp.subtract(x, series.point)
+    if series.unit != 1.0:
+        t = xp.divide(t, series.unit)
     *others, value = series.terms(n)
     value = xp.add(xp.multiply(0.0, t), value)
     for coefficient in reversed(others):
