@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import io
 from pathlib import Path
 
@@ -72,6 +73,49 @@ def test_other_formats(run, table):
     assert done.out.splitlines()[1] == '1,a,2020-01-01,"[1.0,2.0]",1.5,true,1.0'
     done = run("map", "x", str(table), "--no-grad", "--to", "jsonl", "--keep", "note,v")
     assert done.out.splitlines()[1] == '{"note":"b,c","v":[3.0,4.0],"value":2.0}'
+
+
+# Kinds that text lacks, and what stands for the value of each in CSV and, as JSON, in lines.
+KINDS = [
+    ([datetime.timedelta(days=1, seconds=3)], "P1DT3S", '"P1DT3S"'),
+    ([b"\x00a"], "0061", '"0061"'),
+    ([[decimal.Decimal("1.10")]], '"[""1.10""]"', '["1.10"]'),
+    ([{"a": datetime.date(2020, 1, 2), "b": [b"a"]}], '"{""a"":""2020-01-02"",""b"":[""61""]}"', None),
+    (polars.Series([1], dtype=polars.Datetime("ns")), "1970-01-01T00:00:00.000000001", None),
+    (polars.Series(["2"], dtype=polars.Categorical), "2", '"2"'),
+    (["2"], "2", '"2"'),
+    ([decimal.Decimal("2.50")], "2.50", '"2.50"'),
+]
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+@pytest.mark.parametrize(("column", "text", "line"), KINDS)
+def test_columns_of_kinds_that_text_lacks(run, tmp_path, format, column, text, line):
+    path = tmp_path / f"table.{format}"
+    table = polars.DataFrame({"x": [1.0, 2.0], "n": polars.Series(column).extend_constant(None, 1)})
+    table.write_parquet(path) if format == "parquet" else table.write_ipc(path)
+    done = run("map", "x", str(path), "--no-grad", "--to", "csv")
+    assert (done.out, done.err) == (f"x,n,value\n1.0,{text},1.0\n2.0,,2.0\n", "")
+    first, second = run("map", "x", str(path), "--no-grad", "--to", "jsonl").out.splitlines()
+    assert first == f'{{"x":1.0,"n":{line},"value":1.0}}' or line is None
+    assert second == '{"x":2.0,"n":null,"value":2.0}'
+
+
+def test_nothing_of_a_time_is_lost_in_lines(run, tmp_path):
+    column = polars.Series([1], dtype=polars.Datetime("ns"))
+    polars.DataFrame({"x": [1.0], "n": column, "l": [[datetime.time(1)]]}).write_parquet(tmp_path / "t.parquet")
+    done = run("map", "x", str(tmp_path / "t.parquet"), "--keep", "n,l", "--no-grad", "--to", "jsonl")
+    assert done.out == '{"n":"1970-01-01 00:00:00.000000001","l":["01:00:00"],"value":1.0}\n'
+
+
+@pytest.mark.parametrize("format", ["parquet"])
+def test_a_column_of_texts_that_is_needed_as_numbers_stays_one_of_texts(run, table):
+    output = table.with_name("out.parquet")
+    done = run("map", "2*text", str(table), "--no-grad", "--output", str(output))
+    assert done.status == 0
+    found = _read(output)
+    assert found.select(TABLE.columns).equals(TABLE)
+    assert found["value"].to_list() == [3.0, None, None, 14.0]
 
 
 def test_text_becomes_columns_of_numbers_and_of_texts(run, tmp_path):

@@ -45,7 +45,7 @@ class Block:
     What is written again are `lines`, a series of the rows as they stand in the input, or else the columns of the
     frame `fields`. In the lines `line_break`, where it is there, stands for a line feed. `failed` are the rows that
     could not be read, by their index, with what to say of them, and `lost` the names of what is not written again, as
-    the output has no columns for it.
+    the output has no columns for it. Where columns have `kinds` a text is none of a number.
     """
 
     rows: int
@@ -56,6 +56,7 @@ class Block:
     line_break: str | None = None
     failed: Mapping[int, str] = field(default_factory=dict)
     lost: Sequence[str] = ()
+    kinds: bool = False
 
 
 class Piece(NamedTuple):

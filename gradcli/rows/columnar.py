@@ -96,6 +96,7 @@ def _block(frame: Any, chosen: Chosen) -> Block:
         numbers={name: _numbers(frame[name]) for name in chosen.needed},
         texts={name: frame[name].cast(str, strict=False).to_list() for name in chosen.texts},
         fields=frame.select(chosen.kept),
+        kinds=True,
     )
 
 

@@ -54,7 +54,7 @@ class ColumnarWriter:
 
     def _own(self, name: str, series: Any, block: Block) -> Any:
         column: Column | None = block.numbers.get(name)
-        if series.dtype != self._polars.String or column is None:
+        if block.kinds or series.dtype != self._polars.String or column is None:
             return series.alias(name)
         return self._numbers(name, column.values, column.missing)
 

@@ -14,6 +14,7 @@ from gradcli.io import by_polars, json_text
 from gradcli.rows import records
 from gradcli.rows.blocks import Block, Piece
 from gradcli.rows.json_lines import Lines, Members, from_text, members, numbers
+from gradcli.rows.plain_columns import plain
 from gradcli.rows.reading import Chosen, Range, Reading, TextReader
 from gradcli.rows.sources import Stream
 
@@ -115,18 +116,9 @@ class LinesWriter:
 
 
 def _objects(block: Block, columns: Sequence[str]) -> list[str]:
-    """The fields of rows as objects: of texts the numbers among them, of others what they are."""
+    """The fields of rows as objects: where columns have no kinds, the numbers among their texts."""
     names = [json_text.dumps(name) for name in columns]
     texts = []
     for series in block.fields.get_columns():
-        items = series.to_list()
-        texts.append([*map(from_text, items)] if str(series.dtype) == "String" else [*map(_json, items)])
+        texts.append([*map(json_text.dumps, plain(series).to_list())] if block.kinds else [*map(from_text, series)])
     return ["{" + ",".join(f"{n}:{v}" for n, v in zip(names, row)) + "}" for row in zip(*texts)] or ["{}"] * block.rows
-
-
-def _json(item: Any) -> str:
-    try:
-        return json_text.dumps(item)
-    except TypeError:
-        # A date, or another kind that JSON lacks.
-        return json_text.dumps(str(item))

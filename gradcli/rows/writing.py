@@ -14,6 +14,7 @@ from gradcli.rows.blocks import Block
 from gradcli.rows.columnar_writing import ColumnarWriter
 from gradcli.rows.lines import FORMAT as LINES
 from gradcli.rows.lines import LinesWriter
+from gradcli.rows.plain_columns import plain
 from gradcli.rows.reading import Reader
 
 if TYPE_CHECKING:
@@ -128,10 +129,10 @@ class DelimitedWriter:
         return len(frame), out.parts
 
     def _field(self, series: Any) -> Any:
-        """A column of the input: one that holds several things in a field as JSON."""
+        """A column of the input: one that holds several things in a field as JSON, and as text what Polars has none of."""
         if not series.dtype.is_nested():
-            return series
-        texts = [None if item is None else json_text.dumps(item) for item in series.to_list()]
+            return plain(series) if series.dtype in (self._polars.Binary, self._polars.Duration) else series
+        texts = [None if item is None else json_text.dumps(item) for item in plain(series).to_list()]
         return self._polars.Series(series.name, texts, self._polars.String)
 
     def _result(self, place: int, values: NDArray[Any], null: NDArray[numpy.bool], whole: bool) -> Any:

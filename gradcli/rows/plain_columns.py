@@ -1,0 +1,29 @@
+"""Columns of Parquet and Arrow as what JSON has: numbers, truth values, texts, and lists and objects of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.io import by_polars
+
+
+def plain(series: Any) -> Any:
+    """A column in which what JSON lacks is text, in lists and objects too: dates and times as ISO 8601 has them, decimal
+    numbers with all of their digits, bytes as hexadecimal digits."""
+    polars = by_polars.needed("a table of rows")
+    return polars.select(_plain(polars.lit(series), series.dtype, polars)).to_series()
+
+
+def _plain(column: Any, kind: Any, polars: Any) -> Any:
+    if isinstance(kind, polars.Array):
+        return _plain(column.arr.to_list(), polars.List(kind.inner), polars)
+    if isinstance(kind, polars.List):
+        return column.list.eval(_plain(polars.element(), kind.inner, polars))
+    if isinstance(kind, polars.Struct):
+        fields = [_plain(polars.field(field.name), field.dtype, polars) for field in kind.fields]
+        return column.struct.with_fields(fields)
+    if kind == polars.Binary:
+        return column.bin.encode("hex")
+    if kind.is_temporal():
+        return column.dt.to_string("iso")
+    return column.cast(polars.String) if kind.is_decimal() or kind in (polars.Categorical, polars.Enum) else column
