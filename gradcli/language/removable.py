@@ -294,9 +294,11 @@ def _series(form: Form, point: float) -> Series | None:
     from gradcli.primitives.taylor_series import Series
 
     try:
-        unit = _unit(_all_coefficients(form, point)(_FEW))
-        coefficients = _all_coefficients(_in_units(form, unit) if unit != 1.0 else form, point / unit)
-        coefficients(_FEW)
+        coefficients = _all_coefficients(form, point)
+        unit = _unit(coefficients(_FEW))
+        if unit != 1.0:
+            coefficients = _all_coefficients(_in_units(form, unit), point / unit)
+            coefficients(_FEW)
         series = Series(point, coefficients, unit)
         return series if _agrees(form, series) else None
     except LimitError:
