@@ -104,6 +104,15 @@ def _shortened(text: str) -> str:
     return f"{text[: _LONGEST_MESSAGE // 2]} … {text[-_LONGEST_MESSAGE // 4 :]}"
 
 
+# Characters of a text, such as a field of a table, that a message shows.
+_MOST_SHOWN = 40
+
+
+def beginning(text: str) -> str:
+    """What a message shows of a text."""
+    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
+
+
 class GradcliError(Exception):
     """The base of every error that gradcli raises on purpose.
 

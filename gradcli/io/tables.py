@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from gradcli import limits
+from gradcli.errors import beginning
 from gradcli.io import by_polars, regular_tables, text_lines
 from gradcli.io.json_numbers import Written
 from gradcli.io.source import FileError, Source
@@ -263,9 +264,8 @@ class _Table:
 
     def _not_a_number(self, line: int, column: int, cell: str) -> FileError:
         asked = next(s for s, c in zip(self._asked, self.layout.columns) if c is None or c == column)
-        shown = cell if len(cell) <= 40 else cell[:40] + "…"
         return asked.error(
-            f"line {line}, column {column + 1}: {shown!r} is no float64 number",
+            f"line {line}, column {column + 1}: {beginning(cell)!r} is no float64 number",
             "cells are numbers, nan, inf, or empty for nan; a header is the first line and holds no numbers",
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import BindingError, ShapeError, did_you_mean
+from gradcli.errors import BindingError, ShapeError, beginning, did_you_mean
 from gradcli.models.categories import Categories
 from gradcli.rows.blocks import Column
 from gradcli.rows.failures import failure_of
@@ -16,8 +16,6 @@ from gradcli.rows.reading import Chosen, Reading
 from gradcli.rows.sources import files
 from gradcli.rows.targets import STDIN
 from gradcli.rows.together import Together
-
-_SHOWN = 40
 
 
 class Data(NamedTuple):
@@ -218,9 +216,8 @@ def _check(name: str, column: Column, before: int) -> None:
     np = arrays.numpy_namespace()
     if column.words is not None:
         row, text = column.words.first()
-        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
         raise BindingError(
-            f"the column '{name}' is no column of numbers: row {before + row + 1} has {shown!r}",
+            f"the column '{name}' is no column of numbers: row {before + row + 1} has {beginning(text)!r}",
             hint="data are numbers; an empty field or NA is a missing one, and its row is left out",
         )
     if column.failing:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from gradcli.errors import beginning
 from gradcli.io import by_polars
 from gradcli.rows.blocks import Column, Words
 
@@ -19,7 +20,6 @@ _THOUSANDS = (
 _EITHER = r"^[-+]?[1-9]\d{0,2}%s\d{3}$"
 # What stands, in any case, in fields where a number is missing.
 SAYS_NOTHING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "missing", "-", "--", ".", "?")
-_SHOWN = 40
 
 
 def of_floats(series: Any) -> Column | None:
@@ -93,7 +93,6 @@ def failing_text(text: str) -> str | None:
 
 
 def _failing(text: str) -> str:
-    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
     if re.match(_DATE, text):
         what = "is a date"
     elif re.match(_THOUSANDS, text):
@@ -102,4 +101,4 @@ def _failing(text: str) -> str:
         what = "may be a thousand or little more than one"
     else:
         what = "is a number too large for float64"
-    return f"{shown!r} {what}"
+    return f"{beginning(text)!r} {what}"

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gradcli import arrays
-from gradcli.errors import EvaluationError, GradcliError, Span
+from gradcli.errors import EvaluationError, GradcliError, Span, beginning
 
-# Numbers of a row that a message shows, and characters of a text.
+# Numbers of a row that a message shows.
 _MOST_SHOWN = 8
-_SHOWN = 40
 
 
 class RowError(EvaluationError):
@@ -52,8 +51,7 @@ class OddText(NamedTuple):
     def said(self, *, with_source: bool = False) -> str:
         """What to say of it, with its table where there are several."""
         where = f"row {self.row}{f' of {self.source}' if with_source else ''}"
-        shown = self.text if len(self.text) <= _SHOWN else self.text[:_SHOWN] + "…"
-        return f"{where}: '{self.name}': {shown!r} is no number"
+        return f"{where}: '{self.name}': {beginning(self.text)!r} is no number"
 
 
 def failure_of(row: int, source: str, inputs: Mapping[str, Any], error: GradcliError) -> Failure:
