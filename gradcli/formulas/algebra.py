@@ -83,7 +83,7 @@ class Algebra:
     def __init__(self, typed: Collection[float] = (), *, equality: bool = False) -> None:
         # The numbers with a decimal point in the program.
         self.typed = typed
-        # Whether it asks itself whether numbers are equal: it may be used where they are everywhere.
+        # Whether the program asks itself whether numbers are equal, so that it may be for inputs at which they always are.
         self.equality = equality
         # Whether there is a constant beside which neither a comparison nor its opposite holds.
         self.has_nan = False
