@@ -55,6 +55,12 @@ def test_rows_that_fail():
         program.map(table, on_error="fail")
 
 
+def test_a_failing_row_is_told_with_the_numbers_that_it_has():
+    table = pl.DataFrame({"x": ["2020-01-02", "1"], "q": [None, 2.0], "k": [3.0, 4.0]})
+    with pytest.warns(RowWarning, match=r"the first is row 1, where k=3\.0: 'x': '2020-01-02' is a date"):
+        gradcli.compile("x*q*k").map(table)
+
+
 def test_texts_in_the_place_of_numbers_are_told():
     with pytest.warns(RowWarning, match="1 of 3 rows have a text for a number and no results; the first is row 2: 'x'"):
         found = gradcli.compile("2*x").map({"x": ["1", "5 mm", "NA"]})

@@ -38,6 +38,11 @@ class Column(NamedTuple):
     words: Words | None = None
 
 
+def numbers_at(columns: Mapping[str, Column], row: int) -> dict[str, Any]:
+    """What a row has by name, where it has a number."""
+    return {n: c.values[row] for n, c in columns.items() if row not in c.failing and not c.missing[row]}
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """`rows` rows of a table.

@@ -32,7 +32,7 @@ class Failure(NamedTuple):
 
     def error(self, *, with_source: bool = False) -> RowError:
         """The error that says which row it was, and of which table where there are several."""
-        where = f"row {self.row}{f' of {self.source}' if with_source else ''}"
+        where = _place(self.row, self.source if with_source else "")
         values = f", where {self.values}" if self.values else ""
         span = None if self.span is None else Span(*self.span)
         error = RowError(f"{where}{values}: {self.message}", hint=self.hint, span=span, source=self.text)
@@ -50,8 +50,12 @@ class OddText(NamedTuple):
 
     def said(self, *, with_source: bool = False) -> str:
         """What to say of it, with its table where there are several."""
-        where = f"row {self.row}{f' of {self.source}' if with_source else ''}"
+        where = _place(self.row, self.source if with_source else "")
         return f"{where}: '{self.name}': {beginning(self.text)!r} is no number"
+
+
+def _place(row: int, source: str) -> str:
+    return f"row {row} of {source}" if source else f"row {row}"
 
 
 def failure_of(row: int, source: str, inputs: Mapping[str, Any], error: GradcliError) -> Failure:

@@ -10,7 +10,7 @@ from warnings import warn
 from gradcli import arrays
 from gradcli.errors import BindingError, CallError, LimitError, RowWarning, ShapeError, UsageError, expect
 from gradcli.rows.absent import without
-from gradcli.rows.blocks import Column
+from gradcli.rows.blocks import Column, numbers_at
 from gradcli.rows.columns import failing_text, words_of
 from gradcli.rows.evaluation import Evaluation
 from gradcli.rows.failures import OddText, failure_of
@@ -73,7 +73,7 @@ def mapped(
         limited = [row for row, error in sorted(evaluated.failures.items()) if isinstance(error, LimitError)]
         too_many = len(limited) > MOST_LIMITED
         first = limited[0] if too_many else min(evaluated.failures)
-        inputs = {n: numbers[c].values[first] for n, c in plan.columns.items() if first not in numbers[c].failing}
+        inputs = numbers_at({name: numbers[column] for name, column in plan.columns.items()}, first)
         error = failure_of(first + 1, "", inputs, evaluated.failures[first]).error(with_source=False)
         if on_error == "fail" or too_many:
             raise error

@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 from gradcli import arrays
 from gradcli.errors import GradcliError, LimitError
 from gradcli.rows.absent import without
-from gradcli.rows.blocks import MOST_LOST, Block, Piece
+from gradcli.rows.blocks import MOST_LOST, Block, Piece, numbers_at
 from gradcli.rows.evaluation import Evaluated, Evaluation
 from gradcli.rows.failures import Failure, OddText, failure_of
 from gradcli.rows.plan import Plan
@@ -275,12 +275,7 @@ class _Run:
         """What the program was given of a row."""
         if index in block.failed or self._plan.program is None:
             return {}
-        found = {name: block.numbers[column] for name, column in self._plan.columns.items()}
-        return {
-            name: column.values[index]
-            for name, column in found.items()
-            if index not in column.failing and not column.missing[index]
-        }
+        return numbers_at({name: block.numbers[column] for name, column in self._plan.columns.items()}, index)
 
     def abandon(self) -> None:
         if self._writer is not None:
