@@ -41,7 +41,7 @@ _FEWEST_ROUNDS = 3
 def eager(library: Any, x: Any, q: Any) -> Run:
     import gradcli
 
-    program = gradcli.compile(PROGRAM)
+    program = gradcli.compile(PROGRAM, max_elements=100 * len(x))
 
     def run() -> Sequence[Any]:
         leaves = [gradcli.Tensor(a).requires_grad_() for a in (x, q)]

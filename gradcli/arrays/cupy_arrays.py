@@ -35,6 +35,10 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
         super().__init__(cupy, device)
         self.linalg = _CupyLinearAlgebra()
 
+    @property
+    def device_name(self) -> str:
+        return f"cuda:{self.device.id}"
+
     def __getattr__(self, name: str) -> Any:
         theirs = spellings.of(name).within("cupy", name)
         found = (
@@ -96,7 +100,7 @@ class CupyArrays(definitions.SpecialFunctions, StandardArrays):
         # Of whole numbers and truth values CUDA adds only some kinds.
         dtype = values.dtype if values.dtype.kind == "f" else cupy.float64
         out = cupy.zeros(tuple(shape), dtype)
-        cupyx.scatter_add(out, self._moved(key), values.astype(dtype, copy=False))
+        cupy.add.at(out, self._moved(key), values.astype(dtype, copy=False))
         return out.astype(values.dtype, copy=False)
 
     def where(self, condition: Any, x: Any, y: Any) -> Array:

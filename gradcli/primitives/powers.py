@@ -130,6 +130,13 @@ def _whole_power_rule(g: Any, _y: Any, x: Any, *, n: float) -> Any:
     return g if n == 1 else g * (n * whole_power(x, n=n - 1))
 
 
+def _whole_power(xp: Any, x: Any, *, n: float) -> Any:
+    # The power functions of CUDA round in either case.
+    if n == 1:
+        return xp.multiply(x, 1.0)
+    return xp.multiply(x, x) if n == 2 else xp.pow(x, n)
+
+
 def by_squaring(product: Callable[[Any, Any], Any], x: Any, n: int) -> Any:
     """The product of `n` copies of `x`, for n > 0."""
     result = None
@@ -162,8 +169,8 @@ def _whole_power_series(_primitive: Primitive, y: Any, x: Any, *, n: float) -> C
 whole_power = elementwise(
     "whole_power", "x, n", "x to the power of the whole number n",
     internal="pow",
-    forward=lambda xp, x, *, n: xp.multiply(x, x) if n == 2 else xp.pow(x, n),
-    surcharge=lambda x, *, n: 0 if n == 2 else of_powers(abs(x), n),
+    forward=_whole_power,
+    surcharge=lambda x, *, n: 0 if n in (1, 2) else of_powers(abs(x), n),
     vjp=(_whole_power_rule,),
     jet=_whole_power_series,
     derivative="g*n*x**(n-1)",

@@ -24,7 +24,7 @@ where_programs_are_compiled_whole = pytest.mark.parametrize("backend", ["torch",
 
 def worth(monkeypatch: pytest.MonkeyPatch, backend: str, *sizes: int) -> None:
     """Let programs be compiled from these sizes on."""
-    other = backends.check_name(backend)._replace(worth=backends.Worth(*sizes))
+    other = backends.check_name(backend)._replace(worth=backends.Worth(*sizes), worth_on_gpu=None)
     monkeypatch.setitem(backends._BY_NAME, backend, other)
 
 
@@ -199,10 +199,11 @@ class TestEval:
             assert saved["grad/x"].dtype == np.float64
 
     def test_the_device_is_named_as_the_library_calls_it(self, run):
-        names = {"numpy": "cpu", "torch": "cpu", "jax": "cpu:0"}
+        names = {"numpy": "cpu", "torch": "cpu", "jax": "cpu:0", "cupy": "cuda:0"}
         for name, device in names.items():
+            kind = device.partition(":")[0]
             for command in ("eval", "check", "graph"):
-                outcome = run(command, "x", "x=1", "--json", "--backend", name, "--device", "cpu")
+                outcome = run(command, "x", "x=1", "--json", "--backend", name, "--device", kind)
                 if outcome.status == 0:
                     assert outcome.json["device"] == device
 
