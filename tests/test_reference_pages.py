@@ -187,7 +187,9 @@ def test_the_sizes_from_which_backends_compile_are_those_of_the_guide() -> None:
     text = " ".join(sections("guide.md")["Backends"].split())
     assert f"from {worth['jax'].once:,} elements on with JAX" in text
     assert f"{worth['cupy'].once:,} with CuPy and {worth['torch'].once:,} with PyTorch" in text
-    assert f"with PyTorch from {worth['torch'].again:,} elements on" in text
+    on_gpu = backends.check_name("torch").worth_on_gpu
+    assert on_gpu is not None
+    assert f"with PyTorch from {worth['torch'].again:,} elements on, on a GPU from {on_gpu.again:,}." in text
 
 
 def test_the_phases_of_the_guide_are_those_that_are_measured() -> None:

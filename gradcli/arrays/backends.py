@@ -29,7 +29,8 @@ class Worth(NamedTuple):
 class Backend(NamedTuple):
     """A library by its name in Python; `home` is the module here that speaks to it, and `extra` that of gradcli which
     brings it. `classes` are those of its arrays, by their package and name. `executor`
-    is the module among the executors that compiles for it, and `worth` what that takes against what it saves."""
+    is the module among the executors that compiles for it, and `worth` what that takes against what it saves, which may
+    be other sizes on a GPU."""
 
     name: str
     home: str
@@ -38,6 +39,13 @@ class Backend(NamedTuple):
     executor: str
     worth: Worth
     default_device: str = "cpu"
+    worth_on_gpu: Worth | None = None
+
+    def worth_on(self, namespace: Namespace | None) -> Worth:
+        """From which sizes on compiling pays on the device of a namespace of this backend."""
+        if namespace is None or self.worth_on_gpu is None or not namespace.device_name.startswith("cuda"):
+            return self.worth
+        return self.worth_on_gpu
 
     @property
     def install(self) -> str:
@@ -61,6 +69,8 @@ BACKENDS = (
         classes=[("torch", "Tensor")],
         executor="whole_program",
         worth=Worth(2**26, 2**26, 2**20),
+        # The compiler takes as long there, and what it saves is a hundredth.
+        worth_on_gpu=Worth(2**63, 2**63, 2**26),
     ),
     Backend(
         "cupy",

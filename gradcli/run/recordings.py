@@ -204,9 +204,9 @@ class Recordings:
         largest = max(map(arrays.size, inputs.values()), default=1)
         if known is None:
             known = self._add(key)
-            if wanted.kind != "gradients" or largest < backend.worth.first:
+            if wanted.kind != "gradients" or largest < backend.worth_on(namespace).first:
                 return None
-        if known.versions is None or largest < backend.worth.again:
+        if known.versions is None or largest < backend.worth_on(namespace).again:
             return None
         try:
             outcome = self._outcome(known, inputs, wanted, cotangent)

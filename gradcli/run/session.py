@@ -188,8 +188,10 @@ def _losses_inside(request: EvaluationRequest, first: Inside) -> Sequence[Warnin
 def _suits(request: EvaluationRequest) -> bool:
     """Whether to try a recorded program."""
     if request.executor is None:
-        backend = backends.of_namespace(arrays.chosen_namespace())
-        if backend is None or max(map(arrays.size, request.bindings.values()), default=1) < backend.worth.once:
+        namespace = arrays.chosen_namespace()
+        backend = backends.of_namespace(namespace)
+        largest = max(map(arrays.size, request.bindings.values()), default=1)
+        if backend is None or largest < backend.worth_on(namespace).once:
             return False
     return request.executor != "eager" and not _beyond_gradients(request)
 

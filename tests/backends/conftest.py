@@ -1,10 +1,12 @@
-"""The backends that are installed here, and the generic one, on their default devices.
+"""The backends that are installed here, and the generic one.
 
 These tests have an environment of their own, and run where they are asked for: `python -m pytest tests/backends`.
+PyTorch and JAX compute on the processor, and with `--device cuda` on a GPU; CuPy has no other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,21 @@ from gradcli import arrays
 from gradcli.arrays import backends, standard
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--device", choices=["cpu", "cuda"], default="cpu", help="where PyTorch and JAX compute")
+
+
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     return None if any(Path(__file__).parent.name in Path(word).parts for word in config.args) else True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def default_devices(pytestconfig: pytest.Config) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("torch", "jax"):
+            chosen = backends.check_name(name)._replace(default_device=pytestconfig.getoption("--device"))
+            patch.setitem(backends._BY_NAME, name, chosen)
+        yield
 
 
 def strict() -> Any:
