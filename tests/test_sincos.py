@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gradcli
-from gradcli.executors import schedule, sincos, waves
+from gradcli.executors import native, schedule, sincos, waves
 from gradcli.language.syntax import parse
 from gradcli.run.recordings import recording
 
@@ -103,7 +104,8 @@ def test_segments_with_compiled_sines_give_what_they_give_without(monkeypatch, t
 
 def test_without_llvmlite_numpy_computes_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
-    monkeypatch.setattr(sincos, "_compiled", sincos._compiled.__wrapped__)
+    monkeypatch.setattr(native, "_target", native._target.__wrapped__)
+    monkeypatch.setattr(sincos, "_compiled", cache(sincos._compiled.__wrapped__))
     monkeypatch.setattr(waves, "MANY", 1)
     monkeypatch.setattr(schedule, "BLOCK", 4)
     assert sincos.compiled() is None

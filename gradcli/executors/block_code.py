@@ -9,9 +9,10 @@ from typing import Any
 from gradcli import arrays
 from gradcli.executors import schedule, ufuncs
 from gradcli.executors.buffers import Buffer, Buffers
+from gradcli.executors.demand import Demand
 from gradcli.executors.lines import Lines
+from gradcli.executors.merged import Merged, Step, merged
 from gradcli.executors.schedule import Segment, last_uses
-from gradcli.executors.sincos import SinCos
 from gradcli.executors.waves import WAVES
 from gradcli.program.ir import Atom, Equation, Variable
 
@@ -24,42 +25,34 @@ class Code:
     is that of the operand there.
     """
 
-    def __init__(self, segment: Segment, dying: frozenset[Variable], together: SinCos | None) -> None:
-        """It may write over the arrays of `dying`; `together` computes sines with their cosines."""
+    def __init__(self, segment: Segment, dying: frozenset[Variable], demand: Demand) -> None:
+        """It may write over the arrays of `dying`; what is in `demand` is compiled."""
         self.segment = segment
         self.loaded: list[Atom] = []
         self.stored = [*segment.stored]
         self.over: dict[Variable, Variable] = {}
         self._dying = dying
         equations = [*segment.equations.values()]
-        freed = last_uses(equations, ())
+        steps: Sequence[Step] = equations
+        if demand.merged:
+            steps = merged(equations, {*segment.stored, *segment.guards}, lambda _equation: True)
+        freed = last_uses(steps, ())
         self._last = {v: number for number, variables in freed.items() for v in variables}
         places = {v: f"r{i}" for i, v in enumerate(self.stored)}
-        self._lines = Lines(equations, freed, places.get, together)
-        self.function = self._compiled(equations, freed, [*places.values()])
+        self._lines = Lines(equations, freed, places.get, demand.together)
+        self.function = self._compiled(steps, freed, [*places.values()])
         row = math.prod(segment.shape[1:]) if segment.is_partial() else 1
         # So many elements a block has at most, and each buffer.
         self.block = max(schedule.BLOCK, row)
         self.pool = Buffers([Buffer((self.block,), b.dtype) for b in self._lines.buffers])
 
     def _compiled(
-        self, equations: Sequence[Equation], freed: Mapping[int, Sequence[Variable]], places: Sequence[str]
+        self, steps: Sequence[Step], freed: Mapping[int, Sequence[Variable]], places: Sequence[str]
     ) -> Callable[..., Any]:
         lines, body = self._lines, self._lines.body
-        guards = set(self.segment.guards)
-        parts: list[str] = []
-        for number, equation in enumerate(equations):
-            for atom in equation.inputs:
-                self._load(atom)
-            if equation.primitive.elementwise:
-                self._write_over(number, equation)
-                lines.compute(number, equation)
-            else:
-                parts.append(f"p{len(parts)}")
-                body.append(f"{parts[-1]} = {self._reduction(equation)}")
-            if equation.output in guards:
-                name = lines.names[equation.output]
-                body.append(f"if not {name}.item({name}.argmin()): return None")
+        parts = {e.output: f"p{i}" for i, e in enumerate(self.segment.reductions())}
+        for number, step in enumerate(steps):
+            self._step(number, step, parts)
             lines.release(freed.get(number, ()))
         names = [lines.operand(a) for a in self.loaded]
         blocks = [*names, *places, *(f"b{i}" for i in range(len(lines.buffers)))]
@@ -67,9 +60,32 @@ class Code:
             [
                 f"def program({', '.join(['budget', *blocks])}):",
                 *(f"    {line}" for line in body),
-                f"    return ({''.join(f'{part}, ' for part in parts)})",
+                f"    return ({''.join(f'{part}, ' for part in parts.values())})",
             ]
         )
+
+    def _step(self, number: int, step: Step, parts: Mapping[Variable, str]) -> None:
+        if isinstance(step, Merged):
+            for variable in step.inputs:
+                self._load(variable)
+            for variable in step.outputs:
+                self._write_over(number, variable)
+            self._lines.compute_merged(number, step)
+            self._check(step.outputs)
+        elif isinstance(step, Equation):
+            for atom in step.inputs:
+                self._load(atom)
+            if step.primitive.elementwise:
+                if step.primitive not in WAVES and ufuncs.is_in_place(step):
+                    self._write_over(number, step.output)
+                self._lines.compute(number, step)
+            else:
+                self._lines.body.append(f"{parts[step.output]} = {self._reduction(step)}")
+            self._check([step.output])
+
+    def _check(self, variables: Sequence[Variable]) -> None:
+        for name in (self._lines.names[v] for v in variables if v in self.segment.guards):
+            self._lines.body.append(f"if not {name}.item({name}.argmin()): return None")
 
     def _load(self, atom: Atom) -> None:
         """Have an operand that is not computed here among the blocks."""
@@ -85,10 +101,9 @@ class Code:
         whole = len(axis) == len(arrays.shape(equation.inputs[0]))
         return f"{reduce}({name}, None)" if whole else f"{reduce}({name}, {axis!r}, None, None, True)"
 
-    def _write_over(self, number: int, equation: Equation) -> None:
+    def _write_over(self, number: int, output: Variable) -> None:
         """Have a result that is stored take the place of an operand that is not read any more."""
-        output = equation.output
-        if output not in self.segment.stored or equation.primitive in WAVES or not ufuncs.is_in_place(equation):
+        if output not in self.segment.stored:
             return
         for atom in self.loaded:
             if not isinstance(atom, Variable) or atom not in self._dying or atom in self.over.values():

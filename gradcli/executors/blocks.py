@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gradcli import arrays, limits
-from gradcli.executors import schedule, sincos, ufuncs
+from gradcli.executors import schedule, ufuncs
 from gradcli.executors.buffers import Buffers
+from gradcli.executors.demand import Demand
 from gradcli.executors.kernel import Kernel
 from gradcli.executors.lines import Lines
+from gradcli.executors.merged import Merged, Step, merged
 from gradcli.executors.schedule import Segment, last_uses
-from gradcli.executors.sincos import SinCos
-from gradcli.executors.waves import Waves
 from gradcli.primitives import reductions
 from gradcli.primitives.bind import assume, bind
 from gradcli.program.ir import Equation, Program, Variable, elements
@@ -34,15 +34,15 @@ class Blocks:
         self.program = program
         self.reproducible = reproducible
         self.steps = schedule.schedule(program).steps
-        self.waves = Waves((e for e in self.steps if isinstance(e, Equation)), reproducible=reproducible)
-        self.function = _Writer(self, self.waves.together).compiled()
+        self.demand = Demand([e for e in self.steps if isinstance(e, Equation)], reproducible=reproducible)
+        self.function = _Writer(self).compiled()
 
     def run(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The outputs for `inputs`, or None where a guard does not hold. What its primitives raise
         is raised."""
-        if self.waves.counts and self.waves.are_many():
+        if self.demand.counts and self.demand.is_met():
             with phase("compile"):
-                self.function = _Writer(self, sincos.compiled()).compiled()
+                self.function = _Writer(self).compiled()
         outputs: list[Any] | None = self.function(*inputs)
         return outputs
 
@@ -50,16 +50,20 @@ class Blocks:
 class _Writer:
     """The text of the function that runs a program."""
 
-    def __init__(self, blocks: Blocks, together: SinCos | None) -> None:
-        self.program, self.steps = blocks.program, blocks.steps
+    def __init__(self, blocks: Blocks) -> None:
+        self.program, demand = blocks.program, blocks.demand
+        self.steps: Sequence[Step] = blocks.steps
         self.reproducible = blocks.reproducible
         self.guards = set(self.program.guards)
+        # What is computed by `bind` is charged there.
+        self.elements = elements(e for step in blocks.steps for e in _direct(step))
+        equations = [s for s in blocks.steps if isinstance(s, Equation) and _is_direct(s)]
+        if demand.merged:
+            read = {a for a in (*self.program.outputs, *self.guards) if isinstance(a, Variable)}
+            self.steps = merged(blocks.steps, read, _is_direct)
         self.freed = last_uses(self.steps, self.program.outputs)
         self.own = schedule.exclusive(self.program)
-        equations = [s for s in self.steps if isinstance(s, Equation) and _is_direct(s)]
-        self.lines = Lines(equations, self.freed, self._place, together)
-        # What is computed by `bind` is charged there.
-        self.elements = elements(e for step in self.steps for e in _direct(step))
+        self.lines = Lines(equations, self.freed, self._place, demand.together)
 
     def compiled(self) -> Callable[..., Any]:
         lines, program = self.lines, self.program
@@ -100,10 +104,14 @@ class _Writer:
             ]
         )
 
-    def _step(self, number: int, step: Segment | Equation) -> None:
+    def _step(self, number: int, step: Step) -> None:
         body = self.lines.body
         if isinstance(step, Segment):
             self._segment(step, self.own.intersection(self.freed.get(number, ())))
+        elif isinstance(step, Merged):
+            self.lines.compute_merged(number, step)
+            for variable in step.outputs:
+                self._check(variable)
         elif _is_direct(step) and step.primitive.elementwise:
             self.lines.compute(number, step)
         else:

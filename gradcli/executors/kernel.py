@@ -10,13 +10,12 @@ from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays.shapes import Shape
-from gradcli.executors import sincos, team, ufuncs
+from gradcli.executors import team, ufuncs
 from gradcli.executors.block_code import Code
+from gradcli.executors.demand import Demand
 from gradcli.executors.schedule import Segment
-from gradcli.executors.waves import Waves
 from gradcli.primitives import reductions
 from gradcli.program.ir import Equation, Variable
-from gradcli.timing import phase
 
 # Elements times equations for one thread: with fewer, waking it takes too much of what it saves.
 _WORTH_A_THREAD = 2**20
@@ -33,16 +32,15 @@ class Kernel:
         self.dying = dying
         self.reductions = [*segment.reductions()]
         self.partial = segment.is_partial()
-        self.waves = Waves(segment.equations.values(), reproducible=reproducible)
-        self.code = Code(segment, dying, self.waves.together)
+        self.demand = Demand([*segment.equations.values()], reproducible=reproducible)
+        self.code = Code(segment, dying, self.demand)
         self.reads = [a for a in self.code.loaded if isinstance(a, Variable)]
         self.results = [*segment.stored, *(e.output for e in self.reductions)]
 
     def run(self, *given: Any) -> Sequence[Any] | None:
         """The results from what it reads; None where a guard does not hold."""
-        if self.waves.are_many():
-            with phase("compile"):
-                self.code = Code(self.segment, self.dying, sincos.compiled())
+        if self.demand.counts and self.demand.is_met():
+            self.code = Code(self.segment, self.dying, self.demand)
         return _Run(self, dict(zip(self.reads, given))).run()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.executors import ufuncs
 from gradcli.executors.buffers import Buffer
+from gradcli.executors.merged import Merged
 from gradcli.executors.sincos import SinCos
 from gradcli.executors.waves import WAVES, is_wave
 from gradcli.primitives.primitive import Primitive
@@ -66,6 +67,17 @@ class Lines:
         if ufuncs.is_in_place(equation):
             self._free_buffers(v for v in self._freed.get(number, ()) if v is not equation.output)
         self.body.append(f"{self.constant(function)}({', '.join([*operands, self._put(equation.output)])})")
+
+    def compute_merged(self, number: int, merged: Merged) -> None:
+        """Write the lines for equations that are computed together."""
+        loop = merged.loop()
+        assert loop is not None
+        # The function does not keep its code alive.
+        self.constant(loop)
+        operands = [self.names[v] for v in merged.inputs]
+        self._free_buffers(self._freed.get(number, ()))
+        places = [self._put(v) for v in merged.outputs]
+        self.body.append(f"{self.constant(loop.ufunc)}({', '.join([*operands, *places])})")
 
     def operand(self, atom: Atom, dtype: str | None = None) -> str:
         """The name of a variable, or of a constant: a number as one of `dtype`, of which NumPy makes no array each time."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from gradcli import arrays
 from gradcli.arrays.shapes import Shape, broadcast
@@ -265,11 +265,18 @@ def _makes_array(equation: Equation) -> bool:
     return elementwise or equation.primitive is linear.matmul
 
 
-def last_uses(steps: Sequence[Equation | Segment], outputs: Iterable[Atom]) -> Mapping[int, Sequence[Variable]]:
+class _Several(Protocol):
+    """A step that computes several equations."""
+
+    @property
+    def equations(self) -> Mapping[Variable, Equation]: ...
+
+
+def last_uses(steps: Sequence[Equation | _Several], outputs: Iterable[Atom]) -> Mapping[int, Sequence[Variable]]:
     """The variables that no step after a given one reads."""
     last: dict[Variable, int] = {}
     for number, step in enumerate(steps):
-        equations = step.equations.values() if isinstance(step, Segment) else (step,)
+        equations = (step,) if isinstance(step, Equation) else step.equations.values()
         for equation in equations:
             last[equation.output] = number
             last.update((a, number) for a in equation.inputs if isinstance(a, Variable))

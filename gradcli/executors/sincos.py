@@ -17,9 +17,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from threading import Lock, Thread
 from typing import Any
+
+from gradcli.executors import native
 
 # Beyond, the three parts of pi/2 are too few.
 LIMIT = 2.0**20
@@ -40,21 +41,19 @@ _COSINE = (
 SinCos = Callable[[Any, Any, Any], Any]
 
 _OPERANDS = ("x", "sine", "cosine")
-_kept: list[Any] = []
 _lock = Lock()
-# In NumPy's table of the functions of its C interface, and what it calls float64.
-_FROM_LOOP, _DOUBLE = 1, 12
 
 
 def ready() -> SinCos | None:
     """The function, if it was compiled before."""
-    return compiled() if _kept else None
+    return compiled() if _compiled.cache_info().currsize else None
 
 
 def compiled() -> SinCos | None:
     """The function as a ufunc of NumPy, compiled for this processor; None where there is no `llvmlite`."""
     with _lock:
-        return _compiled()
+        loop = _compiled()
+    return None if loop is None else loop.ufunc
 
 
 def compile_meanwhile() -> None:
@@ -64,59 +63,8 @@ def compile_meanwhile() -> None:
 
 
 @cache
-def _compiled() -> SinCos | None:
-    try:
-        import llvmlite.binding as llvm
-    except ImportError:
-        return None
-    try:
-        import ctypes
-
-        for name in ("sin", "cos"):
-            # The process ends where code is linked to a name that is not found.
-            llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-    except AttributeError:
-        return None
-    return _ufunc(_address(llvm))
-
-
-def _ufunc(loop: int) -> SinCos | None:
-    """NumPy's function around a loop over arrays with steps: as its own, it frees the lock of Python's for long ones."""
-    import ctypes
-
-    table = getattr(import_module("numpy._core._multiarray_umath"), "_UFUNC_API", None)
-    if table is None:
-        return None
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    functions = ctypes.cast(pointer(table, None), ctypes.POINTER(ctypes.c_void_p))
-    loops, data = (ctypes.c_void_p * 1)(loop), (ctypes.c_void_p * 1)()
-    types, name = ctypes.create_string_buffer(bytes([_DOUBLE] * 3)), ctypes.create_string_buffer(b"sincos")
-    signature = [*[ctypes.c_void_p] * 3, *[ctypes.c_int] * 4, *[ctypes.c_void_p] * 2, ctypes.c_int]
-    make = ctypes.PYFUNCTYPE(ctypes.py_object, *signature)(functions[_FROM_LOOP])
-    # It looks at these for as long as it lives.
-    _kept.append((loops, data, types, name))
-    made: SinCos = make(
-        ctypes.addressof(loops), ctypes.addressof(data), ctypes.addressof(types), 1, 1, 2, -1,
-        ctypes.addressof(name), None, 0,
-    )  # fmt: skip
-    return made
-
-
-def _address(llvm: Any) -> int:
-    """The address of the machine code, which is kept for as long as the process lives."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
-    )
-    module = llvm.parse_assembly(_text())
-    module.verify()
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    _kept.append(engine)
-    return int(engine.get_function_address("sincos"))
+def _compiled() -> native.Loop | None:
+    return native.compiled("sincos", _text(), ["float64"], ["float64"] * 2, ("sin", "cos"))
 
 
 def _text() -> str:

@@ -1,0 +1,242 @@
+"""Elementwise equations as one loop in LLVM's language.
+
+What stands for each is what the processor has for it, rounded as NumPy rounds: a loop gives the very numbers that
+NumPy's functions give one after the other. No two operations are joined into one that rounds once.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from gradcli import arrays
+from gradcli.primitives import arithmetic, comparisons, conversions, powers
+from gradcli.primitives.primitive import Primitive
+from gradcli.program.ir import Atom, Equation, Variable
+
+# So many elements are computed at a time where they lie side by side.
+_WIDTH = 8
+_SIZES = {"float64": 8, "bool": 1}
+_IN_MEMORY = {"float64": "double", "bool": "i8"}
+
+
+@cache
+def _writers() -> Mapping[Primitive, Callable[..., str]]:
+    """How the result of each primitive is written, from the names of its operands."""
+    comparison = {
+        comparisons.less: "olt", comparisons.less_equal: "ole", comparisons.greater: "ogt",
+        comparisons.greater_equal: "oge", comparisons.equal: "oeq", comparisons.not_equal: "une",
+    }  # fmt: skip
+    return {
+        arithmetic.add: lambda body, x, y: body.number(f"fadd {body.kind} {x}, {y}"),
+        arithmetic.subtract: lambda body, x, y: body.number(f"fsub {body.kind} {x}, {y}"),
+        arithmetic.multiply: lambda body, x, y: body.number(f"fmul {body.kind} {x}, {y}"),
+        arithmetic.divide: lambda body, x, y: body.number(f"fdiv {body.kind} {x}, {y}"),
+        arithmetic.reciprocal: lambda body, x: body.number(f"fdiv {body.kind} {body.literal(1.0)}, {x}"),
+        arithmetic.negative: lambda body, x: body.number(f"fneg {body.kind} {x}"),
+        arithmetic.absolute: lambda body, x: body.intrinsic("fabs", x),
+        arithmetic.sign: lambda body, x: body.sign(x),
+        powers.sqrt: lambda body, x: body.intrinsic("sqrt", x),
+        **{p: lambda body, x, y, order=order: body.compared(order, x, y) for p, order in comparison.items()},
+        comparisons.isnan: lambda body, x: body.compared("uno", x, x),
+    }
+
+
+# Of truth values, and numbers that stand for such.
+_LOGIC = {comparisons.logical_and: "and", comparisons.logical_or: "or", comparisons.logical_not: "xor"}
+
+
+def takes(equation: Equation) -> bool:
+    """Whether an equation can be part of a loop."""
+    atoms = (*equation.inputs, equation.output)
+    if not equation.output.shape or not all(map(_is_taken, atoms)):
+        return False
+    if any(isinstance(a, Variable) and a.shape not in ((), equation.output.shape) for a in equation.inputs):
+        return False
+    if equation.primitive is powers.whole_power:
+        return bool(equation.params["n"] == 2)
+    return equation.primitive in (*_writers(), *_LOGIC, comparisons.where, conversions.cast)
+
+
+def _is_taken(atom: Atom) -> bool:
+    return atom.dtype in _SIZES if isinstance(atom, Variable) else type(atom) in arrays.PLAIN
+
+
+def text(name: str, equations: Sequence[Equation], inputs: Sequence[Variable], outputs: Sequence[Variable]) -> str:
+    """The function `name`, a loop as NumPy calls it, that reads `inputs` and writes `outputs`, in this order: eight
+    elements at a time where all of them lie side by side, and one by one what is left. Inputs without axes are read
+    once."""
+    operands = [*inputs, *outputs]
+    wide = _Body("wide", _WIDTH, equations, inputs, outputs)
+    narrow = _Body("narrow", 1, equations, inputs, outputs)
+    dense = "true"
+    lines = []
+    for place, variable in enumerate(operands):
+        lines += [
+            f"  %at.{place} = getelementptr ptr, ptr %arrays, i64 {place}",
+            f"  %array.{place} = load ptr, ptr %at.{place}",
+            f"  %step.at.{place} = getelementptr i64, ptr %steps, i64 {place}",
+            f"  %step.{place} = load i64, ptr %step.at.{place}",
+        ]
+        if variable.shape:
+            lines += [
+                f"  %near.{place} = icmp eq i64 %step.{place}, {_SIZES[variable.dtype]}",
+                f"  %dense.{place} = and i1 {dense}, %near.{place}",
+            ]
+            dense = f"%dense.{place}"
+    newline = "\n"
+    return f"""
+{newline.join(sorted({*wide.declared, *narrow.declared}))}
+define void @{name}(ptr %arrays, ptr %sizes, ptr %steps, ptr %data) {{
+start:
+  %n = load i64, ptr %sizes
+{newline.join(lines)}
+{newline.join(wide.before)}
+{newline.join(narrow.before)}
+  %last = sub i64 %n, {_WIDTH - 1}
+  %wide.end = select i1 {dense}, i64 %last, i64 0
+  br label %wide.test
+wide.test:
+  %wide.i = phi i64 [ 0, %start ], [ %wide.next, %wide ]
+  %wide.more = icmp slt i64 %wide.i, %wide.end
+  br i1 %wide.more, label %wide, label %narrow.test
+wide:
+{newline.join(wide.lines)}
+  %wide.next = add i64 %wide.i, {_WIDTH}
+  br label %wide.test
+narrow.test:
+  %narrow.i = phi i64 [ %wide.i, %wide.test ], [ %narrow.next, %narrow ]
+  %narrow.more = icmp slt i64 %narrow.i, %n
+  br i1 %narrow.more, label %narrow, label %end
+narrow:
+{newline.join(narrow.lines)}
+  %narrow.next = add i64 %narrow.i, 1
+  br label %narrow.test
+end:
+  ret void
+}}
+"""
+
+
+class _Body:
+    """One round of the loop, for `width` elements: a name for every intermediate result."""
+
+    def __init__(
+        self,
+        name: str,
+        width: int,
+        equations: Sequence[Equation],
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+    ) -> None:
+        self.name = name
+        self.width = width
+        self.kind = f"<{width} x double>"
+        self.truths = f"<{width} x i1>"
+        self.declared: set[str] = set()
+        # What is done once, before the loop.
+        self.before: list[str] = []
+        self.lines: list[str] = []
+        self._count = 0
+        self._names: dict[Variable, str] = {}
+        for place, variable in enumerate(inputs):
+            self._names[variable] = self._loaded(place, variable) if variable.shape else self._spread(place, variable)
+        for equation in equations:
+            self._names[equation.output] = self._computed(equation)
+        for place, variable in enumerate(outputs, len(inputs)):
+            self._store(place, variable)
+
+    def number(self, instruction: str) -> str:
+        """The name of what an instruction gives."""
+        self._count += 1
+        name = f"%{self.name}.v{self._count}"
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def intrinsic(self, function: str, x: str) -> str:
+        called = f"@llvm.{function}.v{self.width}f64"
+        self.declared.add(f"declare {self.kind} {called}({self.kind})")
+        return self.number(f"call {self.kind} {called}({self.kind} {x})")
+
+    def compared(self, order: str, x: str, y: str) -> str:
+        return self.number(f"fcmp {order} {self.kind} {x}, {y}")
+
+    def sign(self, x: str) -> str:
+        """1, -1 or 0, and nan for nan."""
+        zero = self.literal(0.0)
+        found = self._chosen(self.compared("oeq", x, zero), zero, x)
+        found = self._chosen(self.compared("olt", x, zero), self.literal(-1.0), found)
+        return self._chosen(self.compared("ogt", x, zero), self.literal(1.0), found)
+
+    def literal(self, number: float) -> str:
+        bits = struct.unpack("<Q", struct.pack("<d", number))[0]
+        return self._all(f"double 0x{bits:016X}")
+
+    def _all(self, element: str) -> str:
+        return f"<{', '.join([element] * self.width)}>"
+
+    def _chosen(self, condition: str, x: str, y: str, kind: str | None = None) -> str:
+        kind = kind or self.kind
+        return self.number(f"select {self.truths} {condition}, {kind} {x}, {kind} {y}")
+
+    def _computed(self, equation: Equation) -> str:
+        primitive, inputs, output = equation.primitive, equation.inputs, equation.output
+        if primitive in _LOGIC:
+            other = inputs[1] if len(inputs) > 1 else True
+            return self.number(f"{_LOGIC[primitive]} {self.truths} {self._truth(inputs[0])}, {self._truth(other)}")
+        if primitive is conversions.cast:
+            return self._truth(inputs[0]) if output.dtype == "bool" else self._number(inputs[0])
+        if primitive is comparisons.where:
+            read, kind = (self._truth, self.truths) if output.dtype == "bool" else (self._number, self.kind)
+            return self._chosen(self._truth(inputs[0]), read(inputs[1]), read(inputs[2]), kind)
+        operands = [self._number(a) for a in inputs]
+        if primitive is powers.whole_power:
+            return _writers()[arithmetic.multiply](self, *operands * 2)
+        return _writers()[primitive](self, *operands)
+
+    def _number(self, atom: Atom) -> str:
+        """An atom as a number."""
+        if not isinstance(atom, Variable):
+            return self.literal(float(atom))
+        name = self._names[atom]
+        return name if atom.dtype == "float64" else self.number(f"uitofp {self.truths} {name} to {self.kind}")
+
+    def _truth(self, atom: Atom) -> str:
+        """An atom as a truth value, which all numbers but 0 are."""
+        if not isinstance(atom, Variable):
+            return self._all(f"i1 {int(bool(atom))}")
+        name = self._names[atom]
+        return name if atom.dtype == "bool" else self.compared("une", name, self.literal(0.0))
+
+    def _loaded(self, place: int, variable: Variable) -> str:
+        pointer, memory = self._pointer(place), self._memory(variable)
+        loaded = self.number(f"load {memory}, ptr {pointer}, align {_SIZES[variable.dtype]}")
+        return loaded if variable.dtype == "float64" else self._from_bytes(loaded)
+
+    def _spread(self, place: int, variable: Variable) -> str:
+        """One number for all elements."""
+        within, self.lines = self.lines, self.before
+        memory, element = self._memory(variable), _IN_MEMORY[variable.dtype]
+        one = self.number(f"load {element}, ptr %array.{place}")
+        first = self.number(f"insertelement {memory} undef, {element} {one}, i64 0")
+        spread = self.number(f"shufflevector {memory} {first}, {memory} undef, <{self.width} x i32> zeroinitializer")
+        found = spread if variable.dtype == "float64" else self._from_bytes(spread)
+        self.lines = within
+        return found
+
+    def _store(self, place: int, variable: Variable) -> None:
+        name, memory = self._names[variable], self._memory(variable)
+        if variable.dtype == "bool":
+            name = self.number(f"zext {self.truths} {name} to {memory}")
+        self.lines.append(f"  store {memory} {name}, ptr {self._pointer(place)}, align {_SIZES[variable.dtype]}")
+
+    def _pointer(self, place: int) -> str:
+        offset = self.number(f"mul i64 %{self.name}.i, %step.{place}")
+        return self.number(f"getelementptr i8, ptr %array.{place}, i64 {offset}")
+
+    def _memory(self, variable: Variable) -> str:
+        return f"<{self.width} x {_IN_MEMORY[variable.dtype]}>"
+
+    def _from_bytes(self, name: str) -> str:
+        return self.number(f"icmp ne <{self.width} x i8> {name}, zeroinitializer")

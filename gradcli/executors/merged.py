@@ -1,0 +1,135 @@
+"""Elementwise equations that are computed together, in one pass over memory, by a loop that is compiled for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from gradcli.executors import loop_text, native
+from gradcli.executors.schedule import Segment
+from gradcli.program.ir import Equation, Variable
+
+# NumPy's functions have no more operands than this.
+_MOST_OPERANDS = 60
+# A longer loop takes the compiler too long.
+_MOST_EQUATIONS = 200
+# One equation takes NumPy no longer.
+_FEWEST_EQUATIONS = 2
+
+Readers = Mapping[Variable, Sequence[int]]
+
+
+class Merged(NamedTuple):
+    """Equations over one shape by their outputs, in order. `outputs` are those that are read elsewhere, and `inputs` the
+    variables that they read."""
+
+    equations: Mapping[Variable, Equation]
+    inputs: Sequence[Variable]
+    outputs: Sequence[Variable]
+
+    def loop(self) -> native.Loop | None:
+        """What computes them, from arrays of `inputs` into arrays of `outputs`; None where there is no compiler."""
+        text = loop_text.text("merged", [*self.equations.values()], self.inputs, self.outputs)
+        return native.compiled("merged", text, [v.dtype for v in self.inputs], [v.dtype for v in self.outputs])
+
+
+Step = Equation | Segment | Merged
+
+
+def merged(
+    steps: Sequence[Equation | Segment], read: Container[Variable], may_move: Callable[[Equation], bool]
+) -> list[Step]:
+    """The steps in an order in which as many equations as can be are computed together. `read` are the variables that
+    are read by others than these. What may not move is before and after the same others as it was."""
+    readers: dict[Variable, list[int]] = {}
+    for number, step in enumerate(steps):
+        for variable in _reads(step):
+            readers.setdefault(variable, []).append(number)
+    found: list[Step] = []
+    run: dict[int, Equation] = {}
+    for number, step in enumerate(steps):
+        if isinstance(step, Equation) and may_move(step):
+            run[number] = step
+        else:
+            found += [*_merged(run, readers, read), step]
+            run = {}
+    return [*found, *_merged(run, readers, read)]
+
+
+def _reads(step: Equation | Segment) -> Collection[Variable]:
+    equations = [step] if isinstance(step, Equation) else step.equations.values()
+    return dict.fromkeys(a for e in equations for a in e.inputs if isinstance(a, Variable))
+
+
+def _merged(run: Mapping[int, Equation], readers: Readers, read: Container[Variable]) -> Iterator[Step]:
+    order = _Order(run, readers)
+    while not order.is_done():
+        yield from _step(order.loop(), readers, read)
+        yield from order.others()
+
+
+class _Order:
+    """Equations by their numbers, from which those are taken that have all they read."""
+
+    def __init__(self, equations: Mapping[int, Equation], readers: Readers) -> None:
+        self._equations = equations
+        self._readers = readers
+        made = {e.output for e in equations.values()}
+        self._missing = {n: sum(v in made for v in _reads(e)) for n, e in equations.items()}
+        # Those that can be part of a loop, and those that cannot.
+        self._ready: tuple[list[int], list[int]] = [], []
+        for number, missing in self._missing.items():
+            if not missing:
+                self._is_ready(number)
+
+    def is_done(self) -> bool:
+        return not any(self._ready)
+
+    def loop(self) -> Mapping[int, Equation]:
+        """As many as can be part of one loop, which has one shape."""
+        group: dict[int, Equation] = {}
+        ready, others = self._ready[0], []
+        while ready and len(group) < _MOST_EQUATIONS:
+            number = heappop(ready)
+            equation = self._equations[number]
+            if group and equation.output.shape != next(iter(group.values())).output.shape:
+                others.append(number)
+                continue
+            group[number] = equation
+            self._take(number)
+        for number in others:
+            heappush(ready, number)
+        return group
+
+    def others(self) -> Sequence[Equation]:
+        """Those that are part of none, and had all they read before."""
+        ready = self._ready[1]
+        numbers = [heappop(ready) for _ in range(len(ready))]
+        for number in numbers:
+            self._take(number)
+        return [self._equations[n] for n in numbers]
+
+    def _take(self, number: int) -> None:
+        for reader in self._readers.get(self._equations[number].output, ()):
+            if reader in self._missing:
+                self._missing[reader] -= 1
+                if not self._missing[reader]:
+                    self._is_ready(reader)
+
+    def _is_ready(self, number: int) -> None:
+        heappush(self._ready[0 if loop_text.takes(self._equations[number]) else 1], number)
+
+
+def _step(group: Mapping[int, Equation], readers: Readers, read: Container[Variable]) -> Sequence[Step]:
+    """A group as one step; as several where it has too many operands for that."""
+    if len(group) < _FEWEST_EQUATIONS:
+        return [*group.values()]
+    equations = {e.output: e for e in group.values()}
+    inputs = list(dict.fromkeys(v for e in equations.values() for v in _reads(e) if v not in equations))
+    outputs = [v for v in equations if v in read or any(n not in group for n in readers.get(v, ()))]
+    if len(inputs) + len(outputs) > _MOST_OPERANDS:
+        items, half = [*group.items()], len(group) // 2
+        return [s for part in (items[:half], items[half:]) for s in _step(dict(part), readers, read)]
+    # NumPy has no functions of nothing.
+    return [Merged(equations, inputs, outputs)] if inputs and outputs else [*equations.values()]
