@@ -11,17 +11,14 @@ from gradcli import arrays, limits
 from gradcli.errors import GradcliError, LimitError, NotBatchableError, NotRecordableError
 from gradcli.executors import on_host
 from gradcli.executors.row_blocks import RowBlocks, over_blocks
-from gradcli.kinds.batch import Batched, new_nesting, unbatched
-from gradcli.primitives import linear
-from gradcli.primitives.bind import bind
-from gradcli.primitives.comparisons import logical_and
 from gradcli.primitives.conversions import broadcast_to
-from gradcli.primitives.reductions import all_
-from gradcli.program.ir import Atom, Executable, Program, Variable
+from gradcli.program.ir import Atom, Executable, Program
 from gradcli.program.joined import joined
 from gradcli.program.passes import optimise
 from gradcli.program.record import record
 from gradcli.run import converted
+from gradcli.run.row_batches import computed
+from gradcli.run.row_columns import WholeColumns
 from gradcli.run.row_inputs import Rows
 from gradcli.run.trace import Trace, row_derivatives
 
@@ -152,6 +149,7 @@ class RowPath:
             (arrays.shape(a), "float64" if d == "bool" else d) for a, d in zip(self.program.outputs, dtypes)
         ]
         self._executables: dict[tuple[int, bool], Executable] = {}
+        self._whole = WholeColumns(self.program, columns, most)
         self._in_vain = 0
 
     def prepare(self, count: int) -> None:
@@ -171,7 +169,7 @@ class RowPath:
             return None
         held = arrays.numpy_namespace().zeros(rows.count, "bool")
         if rows.namespace is not None:
-            found = self._at_once(rows, guards=True)
+            found = self._whole.run(rows, guards=True)
             return held if found is None else arrays.to_numpy(found[0])
         self._run(rows.inputs, rows.count, [held], threads, guards=True)
         return held
@@ -179,22 +177,11 @@ class RowPath:
     def run(self, rows: Rows, threads: int) -> tuple[list[Any], Sequence[int]]:
         """The outputs for rows for which its guards hold, and the rows for which it failed."""
         if rows.namespace is not None:
-            found = self._at_once(rows, guards=False)
-            return ([], range(rows.count)) if found is None else (found, ())
+            found = self._whole.run(rows, guards=False)
+            return ([], range(rows.count)) if found is None else ([_floating(f, rows) for f in found], ())
         np, count = arrays.numpy_namespace(), rows.count
         outputs = [np.empty((count, *shape), dtype) for shape, dtype in self._outputs]
         return outputs, self._run(rows.inputs, count, outputs, threads, guards=False)
-
-    def _at_once(self, rows: Rows, *, guards: bool) -> list[Any] | None:
-        """What it gives for all rows, which are arrays of another library; None where it fails."""
-        atoms = self.program.guards if guards else self.program.outputs
-        steps, elements = self.limits
-        try:
-            with limits.within(steps, elements * rows.count), arrays.using_namespace(rows.namespace), arrays.quiet():
-                found = self._computed(atoms, rows.inputs, rows.count, joined=guards, namespace=rows.namespace)
-        except (GradcliError, MemoryError):
-            return None
-        return found if guards else [_floating(f, rows) for f in found]
 
     def _run(
         self, given: Mapping[str, Any], count: int, outputs: Sequence[Any], threads: int, *, guards: bool
@@ -260,7 +247,7 @@ class RowPath:
         """The program for `size` rows that gives the values of `atoms` for each; `joined`, whether all are true."""
 
         def run(**given: Any) -> list[Any]:
-            return self._computed(atoms, given, size, joined=joined)
+            return computed(self.program, atoms, given, self.columns, size, joined=joined)
 
         examples = {
             name: broadcast_to(value, (size, *arrays.shape(value))) if name in self.columns else value
@@ -268,39 +255,6 @@ class RowPath:
         }
         with limits.within(), arrays.using_namespace(None):
             return record(run, examples).program
-
-    def _computed(
-        self,
-        atoms: Sequence[Atom],
-        given: Mapping[str, Any],
-        size: int,
-        *,
-        joined: bool,
-        namespace: arrays.Namespace | None = None,
-    ) -> list[Any]:
-        """The values of `atoms` for each of `size` rows, `joined` whether all are true, one operation after the other."""
-        nesting = new_nesting()
-        known = {
-            v: Batched(given[v.name], nesting) if v.name in self.columns else given[v.name]
-            for v in self.program.inputs
-            if v.name is not None
-        }
-
-        def value(atom: Atom) -> Any:
-            if isinstance(atom, Variable):
-                return known[atom]
-            return atom if namespace is None else converted.beside(atom, namespace)
-
-        for equation in self.program.equations:
-            operands = [value(a) for a in equation.inputs]
-            if equation.primitive is linear.matmul and any(isinstance(o, Batched) for o in operands):
-                # One product of all rows with a matrix that they share would round by where in it a row stands.
-                operands = [Batched(unbatched(o, nesting, size), nesting) for o in operands]
-            known[equation.output] = bind(equation.primitive, operands, equation.params)
-        found = [value(a) for a in atoms]
-        if joined:
-            found = [functools.reduce(logical_and, (all_(f) if arrays.shape(f) else f for f in found))]
-        return [unbatched(f, nesting, size) for f in found]
 
 
 def _floating(result: Any, rows: Rows) -> Any:
