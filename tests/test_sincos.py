@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from functools import cache
 from typing import Any
@@ -100,6 +101,13 @@ def test_segments_with_compiled_sines_give_what_they_give_without(monkeypatch, t
     np.testing.assert_allclose(outcome.value, expected.value, rtol=1e-14)
     for gradient, other in zip(outcome.derivatives.values(), expected.derivatives.values()):
         np.testing.assert_allclose(gradient, other, rtol=1e-13, atol=1e-15)
+
+
+def test_numpy_is_there_before_a_thread_compiles():
+    """Polars imports parts of NumPy meanwhile, and panics where it is given one that is not whole."""
+    code = "import sys; from gradcli.executors import sincos; sincos.compile_meanwhile(); print('numpy' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, capture_output=True, text=True)
+    assert run.stdout == "True\n"
 
 
 def test_without_llvmlite_numpy_computes_them(monkeypatch):

@@ -20,6 +20,7 @@ from functools import cache
 from threading import Lock, Thread
 from typing import Any
 
+from gradcli import arrays
 from gradcli.executors import native
 
 # Beyond, the three parts of pi/2 are too few.
@@ -58,6 +59,8 @@ def compiled() -> SinCos | None:
 
 def compile_meanwhile() -> None:
     """Have another thread compile the function, for whoever asks for it soon."""
+    # NumPy is imported here: of two threads that import parts of it, one may be given a part that is not whole.
+    arrays.numpy_namespace()
     # One that ends with the process would be within LLVM while that is taken down.
     Thread(target=compiled, name="gradcli-sincos").start()
 
