@@ -17,7 +17,7 @@ _CHUNK = 2**18
 # as to copy the bytes.
 _PIECE = 2**18
 # Seconds between two times that what was written goes on to the disk.
-_WRITE_BACK = 0.25
+_WRITE_BACK = 0.05
 
 
 def _named(path: str) -> bytes:
