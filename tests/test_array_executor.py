@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
@@ -271,6 +272,30 @@ def test_a_fork_has_threads_of_its_own_and_the_process_ends():
         "raise SystemExit(os.waitpid(child, 0)[1] or run() != first)\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
+
+
+def places_of(threads: int) -> list[set[int]]:
+    """The cores on which threads that work together may run, while they do."""
+    found: list[set[int]] = []
+    together = threading.Barrier(threads)
+
+    def work() -> None:
+        found.append(os.sched_getaffinity(0))
+        together.wait(30)
+
+    team.work(work, threads)
+    return found
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say where threads may run")
+def test_threads_that_use_all_cores_stay_on_one_each_until_they_are_done():
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) > 1:
+        for _ in range(3):
+            found = places_of(len(allowed))
+            assert sorted(core for cores in found for core in cores) == sorted(allowed)
+            assert os.sched_getaffinity(0) == allowed
+    assert places_of(len(allowed) + 1) == [allowed] * (len(allowed) + 1)
 
 
 @pytest.mark.parametrize("size", [50, schedule.BLOCK + 1])
