@@ -31,6 +31,8 @@ _CELL = 1
 _SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,;|\t\r\n]|$)')
 # What may separate numbers that stand in one cell.
 _BETWEEN = re.compile(r"[\s,;|\0]+")
+# Numbers that are written in other ways, which are no names: 0x1F, 1.5d3, 1'000, 5%.
+_FOREIGN_NUMBER = re.compile(r"[+-]?(?:0x[\da-f]+|0[bo]\d+|[\d.]+d[+-]?\d+|\d[\d.']*%?)", re.IGNORECASE)
 
 # The number of a line, from 1, and the cells of the record that begins there.
 _Record = tuple[int, list[str]]
@@ -137,8 +139,9 @@ def _layout(source: Source, members: Sequence[str | None], notation: Notation, f
 
 
 def _is_name(cell: str, notation: Notation) -> bool:
-    """Whether there is more in a cell than a number, or several between other separators."""
-    return any(notation.number(part) is None for part in _BETWEEN.split(cell) if part)
+    """Whether there is more in a cell than a number, or several between other separators, in whatever notation."""
+    parts = (part for part in _BETWEEN.split(cell) if part)
+    return any(notation.number(part) is None and not _FOREIGN_NUMBER.fullmatch(part) for part in parts)
 
 
 def _named_column(source: Source, member: str, names: list[str]) -> int:
