@@ -501,3 +501,22 @@ def test_parameters_that_are_numbers_have_derivatives(program, q):
     value, grad = compiled.value_and_grad({**values, "q": q})
     assert grad["q"] == pytest.approx((above - below) / 2e-6, rel=1e-6)
     assert value == pytest.approx((above + below) / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "where(q == 1, q, argmax([1, 2, 3]))",
+        "where(q == 1, q, q == 0.5) + 1",
+        "max(q, argmax([1, 2, 3]))",
+        "min(9 + q, argmax([1, 2, 3]))",
+        "fmax(q, argmax([1, 2, 3]))",
+        "clip(q, argmax([1, 2, 3]), 7)",
+    ],
+)
+def test_a_whole_number_that_is_chosen_beside_a_float_is_differentiated_as_one(chosen):
+    """As a whole number its derivative -1/4 was 0."""
+    program = gradcli.compile(f"y = {chosen}\ndiff(1/y, y) + x")
+    value, gradients = program.value_and_grad({"x": 0.5, "q": 0.5})
+    assert value == program(x=0.5, q=0.5) == 0.25
+    assert gradients["x"] == 1.0

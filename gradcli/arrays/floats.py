@@ -228,16 +228,23 @@ def logaddexp(x: float, y: float) -> float:
 
 def maximum(x: float, y: float) -> float:
     """Of zeros with different signs the second, as NumPy has it."""
-    return x if x > y or x != x else y
+    return _chosen(x if x > y or x != x else y, x, y)
 
 
 def minimum(x: float, y: float) -> float:
     """Of zeros with different signs the second, as NumPy has it."""
-    return x if x < y or x != x else y
+    return _chosen(x if x < y or x != x else y, x, y)
 
 
 def where(condition: bool, x: float, y: float) -> float:
-    return x if condition else y
+    return _chosen(x if condition else y, x, y)
+
+
+def _chosen(number: float, x: float, y: float) -> float:
+    """One of two numbers, as a float where one of them is, and a whole one beside a truth value."""
+    if type(x) is type(y):
+        return number
+    return float(number) if isinstance(x, float) or isinstance(y, float) else int(number)
 
 
 def logical_and(x: bool, y: bool) -> bool:
