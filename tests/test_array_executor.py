@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -274,16 +275,19 @@ def test_a_fork_has_threads_of_its_own_and_the_process_ends():
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
 
 
-def places_of(threads: int) -> list[set[int]]:
+def places_of(threads: int, *, stay: bool = True) -> list[set[int]]:
     """The cores on which threads that work together may run, while they do."""
     found: list[set[int]] = []
     together = threading.Barrier(threads)
 
     def work() -> None:
+        together.wait(30)
+        # Those who help keep the one who asked in its place, once they have begun.
+        time.sleep(0.05)
         found.append(os.sched_getaffinity(0))
         together.wait(30)
 
-    team.work(work, threads)
+    team.work(work, threads, stay=stay)
     return found
 
 
@@ -296,6 +300,23 @@ def test_threads_that_use_all_cores_stay_on_one_each_until_they_are_done():
             assert sorted(core for cores in found for core in cores) == sorted(allowed)
             assert os.sched_getaffinity(0) == allowed
     assert places_of(len(allowed) + 1) == [allowed] * (len(allowed) + 1)
+    assert places_of(len(allowed), stay=False) == [allowed] * len(allowed)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not say where threads may run")
+def test_an_interrupt_leaves_no_thread_in_its_place():
+    allowed = os.sched_getaffinity(0)
+
+    def work() -> None:
+        if threading.current_thread() is threading.main_thread():
+            time.sleep(0.05)
+            raise KeyboardInterrupt
+        time.sleep(0.1)
+
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            team.work(work, max(2, len(allowed)), stay=True)
+        assert os.sched_getaffinity(0) == allowed
 
 
 @pytest.mark.parametrize("size", [50, schedule.BLOCK + 1])

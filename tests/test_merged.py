@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -67,10 +69,10 @@ def equation_of(primitive: Primitive, given: Sequence[Any], dtype: str) -> Equat
 
 def looped(equations: Sequence[Equation], given: Sequence[Any], outs: Sequence[Any]) -> None:
     inputs = [a for a in equations[0].inputs if isinstance(a, Variable)]
-    loop = Merged({e.output: e for e in equations}, inputs, [e.output for e in equations]).loop()
-    assert loop is not None
+    made = Merged.of({e.output: e for e in equations}, inputs, [e.output for e in equations])
+    assert made is not None
     with np.errstate(all="ignore"):
-        loop.ufunc(*given, *outs)
+        made.loop.ufunc(*given, *outs)
 
 
 @pytest.mark.parametrize(("primitive", "kinds"), TAKEN, ids=lambda p: getattr(p, "name", p))
@@ -289,6 +291,40 @@ def test_threads_that_run_a_program_for_the_first_time_together():
     for value, gradient in found:
         assert value == expected[0]
         np.testing.assert_array_equal(gradient, expected[1])
+
+
+@pytest.mark.usefixtures("at_once")
+def test_numpy_computes_what_the_compiler_refuses(monkeypatch):
+    def fail(*_: Any) -> None:
+        raise RuntimeError("LLVM IR parsing error")
+
+    monkeypatch.setattr(native, "_engine", fail)
+    x = RNG.random(50)
+    for _, (value, gradient) in zip(range(3), runs("sum(x*x*x + x)", {"x": x}, ("x",))):
+        assert value == pytest.approx(np.sum(x**3 + x))
+        np.testing.assert_allclose(gradient, 3 * x * x + 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no forks")
+def test_a_fork_waits_for_what_a_thread_compiles():
+    code = """
+import os, threading, time
+from gradcli.executors import native
+
+def hold():
+    with native.lock:
+        held.set()
+        time.sleep(0.3)
+
+held = threading.Event()
+threading.Thread(target=hold).start()
+held.wait()
+child = os.fork()
+if child == 0:
+    os._exit(0 if native.lock.acquire(timeout=5) else 1)
+raise SystemExit(os.waitpid(child, 0)[1])
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
 
 
 @pytest.mark.usefixtures("at_once")

@@ -106,10 +106,14 @@ class TestOnePass:
         assert outcome.status == 2
         assert "line 1, column 1: " in outcome.err
 
-    @pytest.mark.parametrize("cell", ["2theta", "2020-01-01", "1st", "d3", "10 mV"])
+    @pytest.mark.parametrize("cell", ["2theta", "2020-01-01", "2020.01.31", "1st", "d3", "10 mV"])
     def test_a_name_may_begin_with_a_number(self, run, cell):
         Path("t.csv").write_text(f"{cell}\n2\n")
         assert run("eval", "sum(x)", "x=@t.csv", "--no-grad", "--json").json["value"] == 2.0
+
+    def test_a_number_in_another_notation_is_a_name_beside_words(self, run):
+        Path("t.csv").write_text("count,mean,25%,0xFF\n3,1.5,1.25,7\n")
+        assert run("eval", "a + b", "a=@t.csv:25%", "b=@t.csv:0xFF", "--no-grad", "--json").json["value"] == [8.25]
 
     def test_each_value_has_the_limit_of_elements_and_lines_are_charged_once(self, run):
         Path("t.csv").write_text("x,y\n" + "1,2\n" * 1000)

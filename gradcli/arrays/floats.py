@@ -240,7 +240,7 @@ def where(condition: bool, x: float, y: float) -> float:
     return _chosen(x if condition else y, x, y)
 
 
-def _chosen(number: float, x: float, y: float) -> float:
+def _chosen(number: float, x: Any, y: Any) -> float:
     """One of two numbers, as a float where one of them is, and a whole one beside a truth value."""
     if type(x) is type(y):
         return number

@@ -14,6 +14,8 @@ from gradcli.timing import phase
 # So many elements take NumPy as long as it takes to compile an equation, and so many equations as to load the compiler.
 MUCH = 2**20
 _LOADING = 32
+# The compiler is not kept for longer than some seconds.
+_MOST_EQUATIONS = 10_000
 # Calling a function of NumPy takes as long as so many elements.
 _CALL = 512
 
@@ -29,7 +31,8 @@ class Demand:
         self.merged = False
         shapes = [e.output.shape for e in equations if loop_text.takes(e)]
         # One equation takes NumPy no longer.
-        self._each = sum(math.prod(shape) + _CALL for shape in shapes) if len(shapes) > 1 else 0
+        some = 1 < len(shapes) <= _MOST_EQUATIONS
+        self._each = sum(math.prod(shape) + _CALL for shape in shapes) if some else 0
         self._left = MUCH * (len(shapes) + _LOADING)
         self._once = Lock()
         self._update()

@@ -95,7 +95,7 @@ class _Run:
 
     def run(self) -> Sequence[Any] | None:
         numbers = iter(range(self.blocks.count))
-        team.work(functools.partial(self._work, numbers), self._threads())
+        team.work(functools.partial(self._work, numbers), self._threads(), stay=True)
         if self.error is not None:
             raise self.error
         if self.failed:

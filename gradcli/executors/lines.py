@@ -70,14 +70,12 @@ class Lines:
 
     def compute_merged(self, number: int, merged: Merged) -> None:
         """Write the lines for equations that are computed together."""
-        loop = merged.loop()
-        assert loop is not None
-        # The function does not keep its code alive.
-        self.constant(loop)
+        # The function of NumPy does not keep its code alive.
+        self.constant(merged.loop)
         operands = [self.names[v] for v in merged.inputs]
         self._free_buffers(self._freed.get(number, ()))
         places = [self._put(v) for v in merged.outputs]
-        self.body.append(f"{self.constant(loop.ufunc)}({', '.join([*operands, *places])})")
+        self.body.append(f"{self.constant(merged.loop.ufunc)}({', '.join([*operands, *places])})")
 
     def operand(self, atom: Atom, dtype: str | None = None) -> str:
         """The name of a variable, or of a constant: a number as one of `dtype`, of which NumPy makes no array each time."""

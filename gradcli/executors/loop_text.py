@@ -1,7 +1,8 @@
 """Elementwise equations as one loop in LLVM's language.
 
 What stands for each is what the processor has for it, rounded as NumPy rounds: a loop gives the very numbers that
-NumPy's functions give one after the other. No two operations are joined into one that rounds once.
+NumPy's functions give one after the other, but for the signs of nan. No two operations are joined into one that rounds
+once.
 """
 
 from __future__ import annotations
@@ -183,6 +184,7 @@ class _Body:
     def _computed(self, equation: Equation) -> str:
         primitive, inputs, output = equation.primitive, equation.inputs, equation.output
         if primitive in _LOGIC:
+            # What is not true is what is true or true, but not both.
             other = inputs[1] if len(inputs) > 1 else True
             return self.number(f"{_LOGIC[primitive]} {self.truths} {self._truth(inputs[0])}, {self._truth(other)}")
         if primitive is conversions.cast:

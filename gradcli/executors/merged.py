@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Mapping, 
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from gradcli.arrays.shapes import Shape
 from gradcli.executors import loop_text, native
 from gradcli.executors.schedule import Segment
 from gradcli.program.ir import Equation, Variable
@@ -22,16 +23,21 @@ Readers = Mapping[Variable, Sequence[int]]
 
 class Merged(NamedTuple):
     """Equations over one shape by their outputs, in order. `outputs` are those that are read elsewhere, and `inputs` the
-    variables that they read."""
+    variables that they read. `loop` computes the one from the other, arrays into arrays."""
 
     equations: Mapping[Variable, Equation]
     inputs: Sequence[Variable]
     outputs: Sequence[Variable]
+    loop: native.Loop
 
-    def loop(self) -> native.Loop | None:
-        """What computes them, from arrays of `inputs` into arrays of `outputs`; None where there is no compiler."""
-        text = loop_text.text("merged", [*self.equations.values()], self.inputs, self.outputs)
-        return native.compiled("merged", text, [v.dtype for v in self.inputs], [v.dtype for v in self.outputs])
+    @classmethod
+    def of(
+        cls, equations: Mapping[Variable, Equation], inputs: Sequence[Variable], outputs: Sequence[Variable]
+    ) -> Merged | None:
+        """None where no loop can be compiled for them."""
+        text = loop_text.text("merged", [*equations.values()], inputs, outputs)
+        loop = native.compiled("merged", text, [v.dtype for v in inputs], [v.dtype for v in outputs])
+        return None if loop is None else cls(equations, inputs, outputs, loop)
 
 
 Step = Equation | Segment | Merged
@@ -77,35 +83,32 @@ class _Order:
         self._readers = readers
         made = {e.output for e in equations.values()}
         self._missing = {n: sum(v in made for v in _reads(e)) for n, e in equations.items()}
-        # Those that can be part of a loop, and those that cannot.
-        self._ready: tuple[list[int], list[int]] = [], []
+        # Those that can be part of a loop, by their shape, and those that cannot.
+        self._loops: dict[Shape, list[int]] = {}
+        self._others: list[int] = []
         for number, missing in self._missing.items():
             if not missing:
                 self._is_ready(number)
 
     def is_done(self) -> bool:
-        return not any(self._ready)
+        return not self._loops and not self._others
 
     def loop(self) -> Mapping[int, Equation]:
         """As many as can be part of one loop, which has one shape."""
         group: dict[int, Equation] = {}
-        ready, others = self._ready[0], []
-        while ready and len(group) < _MOST_EQUATIONS:
+        shape = next(iter(self._loops), None)
+        while shape in self._loops and len(group) < _MOST_EQUATIONS:
+            ready = self._loops[shape]
             number = heappop(ready)
-            equation = self._equations[number]
-            if group and equation.output.shape != next(iter(group.values())).output.shape:
-                others.append(number)
-                continue
-            group[number] = equation
+            if not ready:
+                del self._loops[shape]
+            group[number] = self._equations[number]
             self._take(number)
-        for number in others:
-            heappush(ready, number)
         return group
 
     def others(self) -> Sequence[Equation]:
         """Those that are part of none, and had all they read before."""
-        ready = self._ready[1]
-        numbers = [heappop(ready) for _ in range(len(ready))]
+        numbers, self._others = sorted(self._others), []
         for number in numbers:
             self._take(number)
         return [self._equations[n] for n in numbers]
@@ -118,7 +121,11 @@ class _Order:
                     self._is_ready(reader)
 
     def _is_ready(self, number: int) -> None:
-        heappush(self._ready[0 if loop_text.takes(self._equations[number]) else 1], number)
+        equation = self._equations[number]
+        if loop_text.takes(equation):
+            heappush(self._loops.setdefault(equation.output.shape, []), number)
+        else:
+            self._others.append(number)
 
 
 def _step(group: Mapping[int, Equation], readers: Readers, read: Container[Variable]) -> Sequence[Step]:
@@ -132,4 +139,5 @@ def _step(group: Mapping[int, Equation], readers: Readers, read: Container[Varia
         items, half = [*group.items()], len(group) // 2
         return [s for part in (items[:half], items[half:]) for s in _step(dict(part), readers, read)]
     # NumPy has no functions of nothing.
-    return [Merged(equations, inputs, outputs)] if inputs and outputs else [*equations.values()]
+    found = Merged.of(equations, inputs, outputs) if inputs and outputs else None
+    return [*equations.values()] if found is None else [found]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 # NumPy's numbers for dtypes.
 _TYPES = {"bool": 0, "float64": 12}
 # In the table of the functions of NumPy's C interface.
 _FROM_LOOP = 1
-# LLVM is told one thing at a time.
-_lock = Lock()
+# LLVM is told one thing at a time; who holds this may ask for more.
+lock = RLock()
+
+if hasattr(os, "register_at_fork"):
+    # Whatever another thread compiles is done before the process forks: in the new one nobody would end it.
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
 class Loop:
@@ -29,35 +34,40 @@ class Loop:
 
 def is_there() -> bool:
     """Whether loops can be compiled."""
-    with _lock:
+    with lock:
         return _target() is not None
 
 
 def compiled(
     name: str, text: str, inputs: Sequence[str], outputs: Sequence[str], symbols: Sequence[str] = ()
 ) -> Loop | None:
-    """The loop `name` of a text, over arrays of these dtypes; None where there is no `llvmlite`. `symbols` are functions of
-    the C library that it calls."""
-    with _lock:
+    """The loop `name` of a text, over arrays of these dtypes; None where there is no `llvmlite`, or it fails. `symbols` are
+    functions of the C library that it calls."""
+    with lock:
         target = _target()
         if target is None or not all(map(_is_found, symbols)):
             return None
-        engine = _engine(*target, text)
-        return _around(name, engine.get_function_address(name), engine, inputs, outputs)
+        try:
+            engine = _engine(*target, text)
+            return _around(name, engine.get_function_address(name), engine, inputs, outputs)
+        except Exception:
+            # Compilers fail in ways of their own, and NumPy computes the same.
+            return None
 
 
 @cache
 def _target() -> tuple[Any, Any] | None:
-    """LLVM, and what it knows of this processor."""
+    """LLVM, and what it knows of this processor; None where it is not there, or fails."""
     try:
         import llvmlite.binding as llvm
-    except ImportError:
+
+        if _make() is None:
+            return None
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        return llvm, llvm.Target.from_default_triple()
+    except Exception:
         return None
-    if _make() is None:
-        return None
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm, llvm.Target.from_default_triple()
 
 
 def _engine(llvm: Any, target: Any, text: str) -> Any:

@@ -55,8 +55,9 @@ class RowBlocks:
         return padded
 
 
-def over_blocks(compute: Compute, count: int, size: int, threads: int) -> list[tuple[int, int]]:
-    """Have every block of `count` rows computed, and the blocks that were not."""
+def over_blocks(compute: Compute, count: int, size: int, threads: int, *, stay: bool = False) -> list[tuple[int, int]]:
+    """Have every block of `count` rows computed, and the blocks that were not. The threads `stay` on a core each, see
+    `team.work`."""
     if count <= size:
         return [] if compute(0, count) else [(0, count)]
     failed: list[tuple[int, int]] = []
@@ -76,7 +77,7 @@ def over_blocks(compute: Compute, count: int, size: int, threads: int) -> list[t
 
     # A context is for one thread at a time.
     contexts = [copy_context() for _ in range(threads)]
-    team.work(lambda: contexts.pop().run(work), threads)
+    team.work(lambda: contexts.pop().run(work), threads, stay=stay)
     if errors:
         raise errors[0]
     return sorted(failed)

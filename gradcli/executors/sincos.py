@@ -17,7 +17,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any
 
 from gradcli import arrays
@@ -42,7 +42,6 @@ _COSINE = (
 SinCos = Callable[[Any, Any, Any], Any]
 
 _OPERANDS = ("x", "sine", "cosine")
-_lock = Lock()
 
 
 def ready() -> SinCos | None:
@@ -52,7 +51,7 @@ def ready() -> SinCos | None:
 
 def compiled() -> SinCos | None:
     """The function as a ufunc of NumPy, compiled for this processor; None where there is no `llvmlite`."""
-    with _lock:
+    with native.lock:
         loop = _compiled()
     return None if loop is None else loop.ufunc
 

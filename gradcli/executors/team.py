@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from queue import SimpleQueue
 
@@ -34,12 +34,51 @@ class _Team:
             self._offers.get().help()
 
 
-class _Shared:
-    """Work that several threads do together, each on one of `places`, which are cores."""
+class _Places:
+    """A core for the thread that made this, and one for each that helps it, as long as one does.
 
-    def __init__(self, work: Work, places: Sequence[int]) -> None:
+    Where cores share no cache, Linux moves a thread to the core of the one that wakes it, and leaves both there for longer
+    than most work takes. Those who help keep the other one in its place too, as an interrupt does not reach them.
+    """
+
+    def __init__(self, core: int, cores: set[int]) -> None:
+        self._thread = threading.get_native_id()
+        self._core, self._cores = core, cores
+        self._others = iter(sorted(cores - {core}))
+        self._taken = 0
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Have this thread, and that which it helps, stay in their places within the block."""
+        with self._lock:
+            self._taken += 1
+            own = next(self._others, None)
+        try:
+            _keep(self._thread, {self._core})
+            _keep(0, self._cores if own is None else {own})
+            yield
+        finally:
+            _keep(0, self._cores)
+            with self._lock:
+                self._taken -= 1
+                if not self._taken:
+                    _keep(self._thread, self._cores)
+
+
+def _keep(thread: int, cores: set[int]) -> None:
+    """Have a thread, 0 for this one, run on these cores alone."""
+    # Which cores and threads there are may change at any time.
+    with suppress(OSError):
+        os.sched_setaffinity(thread, cores)
+
+
+class _Shared:
+    """Work that several threads do together, in `places` of theirs if these are given."""
+
+    def __init__(self, work: Work, places: _Places | None) -> None:
         self._work = work
-        self._places = iter(places)
+        self._places = places
         self._lock = threading.Lock()
         self._helping = 0
         self._over = False
@@ -50,9 +89,8 @@ class _Shared:
             if self._over:
                 return
             self._helping += 1
-            place = next(self._places, None)
         try:
-            with _staying(place):
+            with nullcontext() if self._places is None else self._places.taken():
                 self._work()
         finally:
             self._done.put(None)
@@ -88,48 +126,30 @@ def _allowed() -> set[int]:
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
-def _core() -> int:
-    """The core that this thread runs on; a negative number where the system does not say."""
-    return _asked_for_core()()
-
-
 @cache
-def _asked_for_core() -> Callable[[], int]:
+def _core() -> Callable[[], int]:
+    """What says on which core this thread runs; a negative number where the system does not."""
     import ctypes
 
     return getattr(ctypes.pythonapi, "sched_getcpu", lambda: -1)
 
 
-@contextmanager
-def _staying(place: int | None) -> Iterator[None]:
-    """Have this thread stay on a core within the block, if one is given. Where threads share no cache, Linux moves one to
-    the core of the other that wakes it, and leaves both there for longer than most work takes."""
-    before = _allowed()
-    if place is None or place not in before:
-        yield
-        return
-    # Which cores there are may change at any time.
-    with suppress(OSError):
-        os.sched_setaffinity(0, [place])
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            os.sched_setaffinity(0, before)
+def _places(threads: int) -> _Places | None:
+    """Those of all cores; none where there are cores to spare, of which those that others use are better left to them."""
+    allowed = _allowed()
+    core = _core()() if len(allowed) == threads else -1
+    return _Places(core, allowed) if core in allowed else None
 
 
-def work(work: Work, threads: int) -> None:
-    """Do `work` here and in up to `threads - 1` others at the same time, which must raise nothing."""
+def work(work: Work, threads: int, *, stay: bool = False) -> None:
+    """Do `work` here and in up to `threads - 1` others at the same time, which must raise nothing. They `stay` on a core
+    each if it runs nothing that starts threads or processes: those would stay there too."""
     if threads < 2:
         work()
         return
-    allowed, here = _allowed(), _core()
-    # With cores to spare, those that others use are better left to them.
-    places = sorted(allowed, key=lambda core: core != here) if here in allowed and threads == len(allowed) else []
-    shared = _Shared(work, places[1:])
+    shared = _Shared(work, _places(threads) if stay else None)
     _team.offer(shared, threads - 1)
     try:
-        with _staying(here if places else None):
-            work()
+        work()
     finally:
         shared.wait()

@@ -31,8 +31,8 @@ _CELL = 1
 _SPACE_AFTER_QUOTE = re.compile(r'" +(?=[,;|\t\r\n]|$)')
 # What may separate numbers that stand in one cell.
 _BETWEEN = re.compile(r"[\s,;|\0]+")
-# Numbers that are written in other ways, which are no names: 0x1F, 1.5d3, 1'000, 5%.
-_FOREIGN_NUMBER = re.compile(r"[+-]?(?:0x[\da-f]+|0[bo]\d+|[\d.]+d[+-]?\d+|\d[\d.']*%?)", re.IGNORECASE)
+# Numbers that are written in other ways: 0x1F, 0b101, 1.5d3, 1'000, 5%.
+_FOREIGN_NUMBER = re.compile(r"[+-]?(?:0x[\da-f]+|0[bo]\d+|\d*\.?\d+d[+-]?\d+|\d+('\d{3})+|\d*\.?\d+%)", re.IGNORECASE)
 
 # The number of a line, from 1, and the cells of the record that begins there.
 _Record = tuple[int, list[str]]
@@ -127,7 +127,7 @@ class _Layout(NamedTuple):
 def _layout(source: Source, members: Sequence[str | None], notation: Notation, first: Sequence[str]) -> _Layout:
     names = [cell.strip() for cell in first]
     written = [name for name in names if name]
-    has_header = bool(written) and all(_is_name(name, notation) for name in written)
+    has_header = all(_is_name(name, notation) for name in written) and not all(map(_is_foreign, written))
 
     def column(member: str | None) -> int | None:
         if member is None:
@@ -139,9 +139,13 @@ def _layout(source: Source, members: Sequence[str | None], notation: Notation, f
 
 
 def _is_name(cell: str, notation: Notation) -> bool:
-    """Whether there is more in a cell than a number, or several between other separators, in whatever notation."""
-    parts = (part for part in _BETWEEN.split(cell) if part)
-    return any(notation.number(part) is None and not _FOREIGN_NUMBER.fullmatch(part) for part in parts)
+    """Whether there is more in a cell than a number, or several between other separators."""
+    return any(notation.number(part) is None for part in _BETWEEN.split(cell) if part)
+
+
+def _is_foreign(cell: str) -> bool:
+    """Whether a cell is a number in another notation. Beside words it may be a name all the same: `mean,25%`."""
+    return _FOREIGN_NUMBER.fullmatch(cell) is not None
 
 
 def _named_column(source: Source, member: str, names: list[str]) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from threading import Lock
 from typing import Any
 
 from gradcli import arrays, limits
 from gradcli.arrays import backends
-from gradcli.errors import BackendError, GradcliError, NotRecordableError
+from gradcli.errors import BackendError, GradcliError
 from gradcli.executors.choose import executable
 from gradcli.program.abstract import Abstract
 from gradcli.program.ir import Atom, Executable, Program
@@ -29,16 +30,19 @@ class WholeColumns:
         self._columns = columns
         self._limits = most
         self._largest = max((arrays.size(e.output) for e in program.equations), default=1)
-        # None for what was run once.
+        # None for what was not worth it so far, `_refused` for what cannot be compiled.
         self._compiled: dict[Any, Executable | None] = {}
+        self._lock = Lock()
 
     def run(self, rows: Rows, *, guards: bool) -> list[Any] | None:
         """What it gives for all rows, for `guards` whether they hold for each; None where it fails."""
         atoms = self._program.guards if guards else self._program.outputs
+        key = rows.namespace, rows.count, guards
+        compiled = self._executable(key, rows, atoms)
         steps, elements = self._limits
         try:
             with limits.within(steps, elements * rows.count), arrays.using_namespace(rows.namespace), arrays.quiet():
-                found = self._by_library(rows, atoms, guards=guards)
+                found = None if compiled is None else self._by_library(key, compiled, rows)
                 return found or computed(
                     self._program,
                     atoms,
@@ -51,34 +55,38 @@ class WholeColumns:
         except (GradcliError, MemoryError):
             return None
 
-    def _by_library(self, rows: Rows, atoms: Sequence[Atom], *, guards: bool) -> list[Any] | None:
-        """The same by a program that the library compiles; None where there is none, or it is not good for these rows."""
-        run = self._executable(rows, atoms, guards=guards)
-        if run is None:
-            return None
+    def _by_library(self, key: Any, compiled: Executable, rows: Rows) -> list[Any] | None:
+        """The same by a program that the library compiles; None where it is not good for these rows."""
         try:
-            found = run([rows.inputs[v.name] for v in self._program.inputs if v.name is not None])
+            found = compiled([rows.inputs[v.name] for v in self._program.inputs if v.name is not None])
         except BackendError:
+            # A compiler that fails once is not asked again.
+            self._keep(key, _refused)
+            return None
+        except GradcliError:
+            # There may be room for one operation after the other.
             return None
         return None if found is None else [*found]
 
-    def _executable(self, rows: Rows, atoms: Sequence[Atom], *, guards: bool) -> Executable | None:
+    def _executable(self, key: Any, rows: Rows, atoms: Sequence[Atom]) -> Executable | None:
+        """The program for so many rows, which is compiled when there are as many again; None where there is none."""
         backend = backends.of_namespace(rows.namespace)
-        key = rows.namespace, rows.count, guards
-        if backend is None or self._compiled.get(key) is not None:
-            return self._compiled.get(key)
-        worth = backend.worth_on(rows.namespace)
-        if self._largest * rows.count < (worth.again if key in self._compiled else worth.first):
+        with self._lock:
+            known, seen = self._compiled.get(key), key in self._compiled
+        if backend is None or known is not None:
+            return known
+        if not seen or self._largest * rows.count < backend.worth_on(rows.namespace).again:
             return self._keep(key, None)
         try:
-            return self._keep(key, executable(self._recorded(rows, atoms, guards=guards), rows.namespace))
-        except (NotRecordableError, BackendError):
+            return self._keep(key, executable(self._recorded(rows, atoms, guards=key[-1]), rows.namespace))
+        except GradcliError:
             return self._keep(key, _refused)
 
     def _keep(self, key: Any, run: Executable | None) -> Executable | None:
-        if len(self._compiled) >= _MOST_KEPT and key not in self._compiled:
-            self._compiled.pop(next(iter(self._compiled)))
-        self._compiled[key] = run
+        with self._lock:
+            if len(self._compiled) >= _MOST_KEPT and key not in self._compiled:
+                self._compiled.pop(next(iter(self._compiled)))
+            self._compiled[key] = run
         return run
 
     def _recorded(self, rows: Rows, atoms: Sequence[Atom], *, guards: bool) -> Program:
@@ -86,7 +94,7 @@ class WholeColumns:
             return computed(self._program, atoms, given, self._columns, rows.count, joined=guards)
 
         examples = {n: Abstract(arrays.shape(a), arrays.dtype_name(a)) for n, a in rows.inputs.items()}
-        with arrays.using_namespace(None):
+        with limits.within(), arrays.using_namespace(None):
             return optimise(record(run, examples).program)
 
 

@@ -196,7 +196,7 @@ class RowPath:
         whole = count - left
         work = count * len(self.program.equations)
         at_once = max(1, min(threads, -(-count // size), work // _WORTH_A_THREAD))
-        failed = over_blocks(functools.partial(blocks.compute, outputs), whole, size, at_once)
+        failed = over_blocks(functools.partial(blocks.compute, outputs), whole, size, at_once, stay=True)
         lost = [row for block in failed for row in self._alone(blocks, outputs, *block)]
         if not left:
             return lost

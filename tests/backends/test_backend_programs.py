@@ -497,6 +497,23 @@ def test_rows_of_a_backend_are_compiled_when_they_are_run_again(backend, monkeyp
         assert len(compiled) == count
 
 
+@where_programs_are_compiled_whole
+def test_a_compiler_that_fails_for_rows_is_not_asked_again(backend, monkeypatch):
+    asked = []
+
+    def fail(*_):
+        asked.append(1)
+        raise OSError("no compiler")
+
+    worth(monkeypatch, backend, 2**60, 2**60, 0)
+    monkeypatch.setattr(type(backends.namespace(backend)), "compiled", fail)
+    program, x = gradcli.compile("sin(x)*x"), backends.namespace(backend).asarray(np.arange(5.0))
+    for _ in range(4):
+        value, _ = program.value_and_grad({"x": x}, rows=True)
+        np.testing.assert_allclose(arrays.on_host(value), np.sin(np.arange(5.0)) * np.arange(5.0))
+    assert len(asked) == 1
+
+
 def test_a_row_of_a_backend_that_fails_says_which_it_is(backend, monkeypatch):
     worth(monkeypatch, backend, 2**60, 2**60, 2**60 if backend == "torch" else 0)
     matrices = backends.namespace(backend).asarray(np.array([np.eye(2), np.ones((2, 2))]))
