@@ -97,7 +97,9 @@ def estimated(problem: Problem, start: Any, search: SearchOptions | None = None)
         evaluations=found.evaluations + others.evaluations,
         tried=1 + others.tried,
     )
-    if others.reason is not None and not others.best.cost < found.best.cost:
+    lower = others.best.cost < found.best.cost
+    if others.reason is not None and (not lower or of_one_minimum(others.best.cost, found.best.cost, _size(problem))):
+        # What is lower by rounding alone is no reason to leave the start that was given.
         return _ending(both._replace(best=found.best, reason=found.reason, agreed=0), [])
     warning = f"from the start that was given the search did not converge: {found.reason}"
     if found.reason is None:
