@@ -16,6 +16,7 @@ from gradcli.executors.demand import Demand
 from gradcli.executors.schedule import Segment
 from gradcli.primitives import reductions
 from gradcli.program.ir import Equation, Variable
+from gradcli.timing import phase
 
 # Elements times equations for one thread: with fewer, waking it takes too much of what it saves.
 _WORTH_A_THREAD = 2**20
@@ -40,7 +41,8 @@ class Kernel:
     def run(self, *given: Any) -> Sequence[Any] | None:
         """The results from what it reads; None where a guard does not hold."""
         if self.demand.counts and self.demand.is_met():
-            self.code = Code(self.segment, self.dying, self.demand)
+            with phase("compile"):
+                self.code = Code(self.segment, self.dying, self.demand)
         return _Run(self, dict(zip(self.reads, given))).run()
 
 
