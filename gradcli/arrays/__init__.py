@@ -32,6 +32,7 @@ from gradcli.arrays.dtypes import (
 from gradcli.arrays.namespaces import (
     chosen_namespace,
     default_namespace,
+    explaining,
     foreign_namespace,
     namespace_of,
     numpy_namespace,
@@ -161,7 +162,7 @@ def to_numpy(array: Array) -> Any:
     foreign = foreign_namespace((array,))
     if foreign is None:
         return numpy_namespace().to_numpy(array)
-    with phase("transfer"):
+    with phase("transfer"), explaining(foreign):
         return foreign.to_numpy(array)
 
 
@@ -204,7 +205,11 @@ def every(condition: Array) -> bool:
         return bool(condition)
     # Not every library has it as a method.
     method = getattr(condition, "all", None)
-    return bool(namespace_of((condition,)).all(condition) if method is None else method())
+    foreign = foreign_namespace((condition,))
+    if foreign is None:
+        return bool(method())
+    with explaining(foreign):
+        return bool(foreign.all(condition) if method is None else method())
 
 
 def beside(array: Array, other: Array) -> Array:

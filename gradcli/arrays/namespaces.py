@@ -81,9 +81,16 @@ def placed(array: Any) -> Any:
     namespace = chosen_namespace()
     if namespace is None:
         return array
+    with phase("transfer"), explaining(namespace):
+        return namespace.asarray(array)
+
+
+@contextmanager
+def explaining(namespace: Namespace) -> Iterator[None]:
+    """Within it errors of a library are ours. What goes to a device is taken for done before it is: that there was no
+    memory for it is said only when something is read from there."""
     try:
-        with phase("transfer"):
-            return namespace.asarray(array)
+        yield
     except (MemoryError, RuntimeError) as error:
         raise namespace.explained(error) or error from None
 
