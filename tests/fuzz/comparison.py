@@ -189,7 +189,7 @@ def _narrowed_where_needed() -> Iterator[None]:
             if any(_is_wide(o) and _is_odd(n) and not _is_odd(o) for n, o in zip(narrow, operands)):
                 raise _NarrowedError from None
             result = compute(primitive, narrow, params)
-            if any(map(_has_small, narrow)) and not all(map(np.all, _listed(result))):
+            if any(map(_has_far_out, narrow)) and not all(map(np.all, _listed(result))):
                 raise _VanishedError from None
             widened = [np.asarray(r, np.longdouble) for r in _listed(result)]
             return widened if type(result) is list else widened[0]
@@ -201,10 +201,10 @@ def _narrowed_where_needed() -> Iterator[None]:
         bind.compute = compute
 
 
-def _has_small(operand: Any) -> bool:
-    """Whether a number times another one may be too small for a float."""
+def _has_far_out(operand: Any) -> bool:
+    """Whether the square of a number, or its inverse, has few digits."""
     sizes = np.abs(as_numbers(operand))
-    return bool(np.any((sizes > 0) & (sizes < _SMALL)))
+    return bool(np.any((sizes > 0) & ((sizes < _SMALL) | (sizes > 1 / _SMALL))))
 
 
 def _is_wide(operand: Any) -> bool:
@@ -230,7 +230,7 @@ def is_far_out(point: Point) -> bool:
     """Whether the square of a number, or its inverse, has few digits."""
     if _FAR_OUT.search(point.program.source):
         return True
-    return any(np.any((v != 0) & ((v < 1e-150) | (v > 1e150))) for v in map(np.abs, point.leaves.values()))
+    return any(map(_has_far_out, point.leaves.values()))
 
 
 def _is_subnormal(point: Point) -> bool:

@@ -119,13 +119,17 @@ def _second_order(compiled: Any, point: Point, rng: Random) -> Finding | None:
 
 
 def _is_told(finding: Finding, point: Point) -> bool:
-    """Whether who asks for the derivative is told that it has lost most of its digits."""
+    """Whether who asks for the derivative is told that it has lost most of its digits, or is no number."""
+    key = finding.detail.partition(":")[0]
     try:
         with limited():
             value, found, deviations = watched_derivatives(point.total, point.leaves, 3)
+            if np.isfinite(readings.as_numbers(found[key])).all():
+                return key in digits_left(found, deviations, value)
+            request = session.EvaluationRequest(point.program, point.leaves, tuple(point.leaves), order=3)
+            return any(w.code == "nonfinite" for w in session.run(request).warnings)
     except GradcliError:
         return False
-    return finding.detail.partition(":")[0] in digits_left(found, deviations, value)
 
 
 _MOST_SECOND = 9
