@@ -32,11 +32,12 @@ _PREFIX, _SUFFIX = ".gradcli-", ".tmp"
 _DESCRIPTORS = ("/dev/std", "/dev/fd/", "/proc/")
 
 
-def write_atomically(path: str, write: Callable[[IO[bytes]], object]) -> None:
+def write_atomically(path: str, write: Callable[[IO[bytes]], object], *, on_disk: bool = False) -> None:
     """Give `write` a binary stream whose content becomes the file `path` when `write` returns.
 
-    Where `write` raises, an earlier file stays as it was. What is no regular file, such as a pipe, is written
-    directly. Raises OutputError where the file cannot be written.
+    Where `write` raises, or the process is killed, an earlier file stays as it was. A crash of the system soon after may
+    leave an empty file, as with other programs, unless this is to wait until all is `on_disk`. What is no regular file,
+    such as a pipe, is written directly. Raises OutputError where the file cannot be written.
     """
     with _told(path):
         earlier = system.found(path)
@@ -44,7 +45,7 @@ def write_atomically(path: str, write: Callable[[IO[bytes]], object]) -> None:
             with system.writer(path) as stream:
                 write(stream)
         else:
-            _replace(system.real_path(path), earlier, write)
+            _replace(system.real_path(path), earlier, write, on_disk)
 
 
 def place_of(path: str) -> str:
@@ -78,7 +79,7 @@ def _is_special(path: str, earlier: os.stat_result | None) -> bool:
     return earlier is not None and not stat.S_ISREG(earlier.st_mode)
 
 
-def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[bytes]], object]) -> None:
+def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[bytes]], object], on_disk: bool) -> None:
     if earlier is not None and not system.is_writable(path):
         # Renaming would overwrite it all the same.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
@@ -86,10 +87,9 @@ def _replace(path: str, earlier: os.stat_result | None, write: Callable[[IO[byte
     stream = system.writer(temporary, new=True)
     try:
         with stream:
-            with system.written_back(stream):
-                write(stream)
-            # Else a crash of the system may leave an empty file under the new name.
-            system.synchronise(stream)
+            write(stream)
+            if on_disk:
+                system.synchronise(stream)
         if earlier is not None:
             system.set_mode(temporary, stat.S_IMODE(earlier.st_mode))
         system.replace(path, temporary)

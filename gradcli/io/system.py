@@ -16,8 +16,6 @@ _CHUNK = 2**18
 # Bytes to write at a time: for more at once Linux looks for long stretches of memory, which may take five times as long
 # as to copy the bytes.
 _PIECE = 2**18
-# Seconds between two times that what was written goes on to the disk.
-_WRITE_BACK = 0.05
 
 
 def _named(path: str) -> bytes:
@@ -177,35 +175,6 @@ def synchronise(stream: BufferedWriter) -> None:
     """Wait until what was written is on the disk."""
     stream.flush()
     os.fsync(stream.fileno())
-
-
-@contextmanager
-def written_back(stream: BufferedWriter) -> Iterator[None]:
-    """Within the block what is written goes on to the disk as well, so that little is left to wait for behind it. Raises
-    OSError at its end where that failed."""
-    # What only processes that write files need.
-    from threading import Event, Thread
-
-    done, failed = Event(), list[OSError]()
-
-    def write_back() -> None:
-        while not done.wait(_WRITE_BACK):
-            try:
-                os.fsync(stream.fileno())
-            except OSError as error:
-                # The system says so once, to who asks first.
-                failed.append(error)
-                return
-
-    thread = Thread(target=write_back, name="gradcli-write-back", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-    if failed:
-        raise failed[0]
 
 
 def set_mode(path: str, mode: int) -> None:

@@ -125,7 +125,7 @@ class Manifest:
         members = [f"{json.dumps(key)}:{json_text.dumps(value)}" for key, value in head.items()]
         text = ",\n".join([*members, '"parts":[\n'])
         content = ["{", text, ",\n".join(self._lines), "\n]}\n"]
-        output.write_atomically(self.file, lambda stream: stream.write("".join(content).encode()))
+        output.write_atomically(self.file, lambda stream: stream.write("".join(content).encode()), on_disk=True)
         self._written = time.monotonic()
         self._taken = self._written - began
 

@@ -64,5 +64,6 @@ def _written(job: Job, reader: Reader, shapes: Mapping[str, Sequence[int]] | Non
     def write(stream: IO[bytes]) -> None:
         reports.append(run_rows([reader], plan, job.to or reader.format, stream, job.policy, threads=1, shapes=settled))
 
-    output.write_atomically(target, write)
+    # A manifest may say that it is there.
+    output.write_atomically(target, write, on_disk=True)
     return reports[0]

@@ -115,8 +115,8 @@ class Comparison:
             return True
         if any(_alike(excused, numbers, _ALIKE) for excused in self.excused.get(key, ())):
             return True
-        if _is_odd(numbers) and not np.any(first) and _has_odd_parts(self.point):
-            # What 0 times infinity is in a derivative depends on the way, and is nothing beside a value that is a number.
+        if _is_odd(numbers) and _has_odd_parts(self.point):
+            # What 0 times infinity is in a derivative depends on the way, and what a part is of such a derivative.
             return True
         if _has_sign_of_nan(self.point):
             return True

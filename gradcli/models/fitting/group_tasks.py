@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -24,7 +24,11 @@ def compute(task: Mapping[str, Any]) -> dict[str, Any]:
     rows = {group["name"]: np.arange(end - group["rows"], end) for group, end in zip(groups, ends.tolist())}
     concluded = of_portion(fitting, rows, plan_of_data(question))
     fits = [replace(each.fit, left_out=group["left_out"]) for each, group in zip(concluded, groups)]
-    write = group_tables.write
-    output.write_atomically(target, lambda stream: write(fits, question["model"], task["by"], task["format"], stream))
+
+    def write(stream: IO[bytes]) -> None:
+        group_tables.write(fits, question["model"], task["by"], task["format"], stream)
+
+    # A manifest may say that it is there.
+    output.write_atomically(target, write, on_disk=True)
     rows_in = int(sum(group["rows"] for group in groups))
     return {"rows_in": rows_in, **account_of(fits).as_json(), "bytes": system.status(target).st_size}
