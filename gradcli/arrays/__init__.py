@@ -203,13 +203,11 @@ def every(condition: Array) -> bool:
     """Whether a truth value, or every element of an array of them, is true."""
     if type(condition) in PLAIN:
         return bool(condition)
-    # Not every library has it as a method.
-    method = getattr(condition, "all", None)
     foreign = foreign_namespace((condition,))
     if foreign is None:
-        return bool(method())
+        return bool(condition.all())
     with explaining(foreign):
-        return bool(foreign.all(condition) if method is None else method())
+        return bool(foreign.all(condition))
 
 
 def beside(array: Array, other: Array) -> Array:
