@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain, count
 from typing import IO, Any
 
 from gradcli.errors import BindingError
@@ -20,6 +21,8 @@ FORMATS = frozenset(_BEGINNINGS.values())
 _ARROW_STREAM = b"\xff\xff\xff\xff"
 # Of the bytes of a block, those that a field takes: one of a number, with its copies while it is worked on.
 _FIELD = 16
+# Rows of the first block.
+_FIRST = 2**12
 _SHOWN = 40
 
 
@@ -81,13 +84,24 @@ class ColumnarReader(Reader):
         table = self._table.select(own or self.columns[:1]).slice(self._part.start, self._part.end - self._part.start)
         rows = max(1, self._block // (_FIELD * max(1, len(own))))
         with self._readable():
-            for frame in table.collect_batches(chunk_size=rows, maintain_order=True):
+            # From here on Polars reads ahead of whoever asks.
+            frames = table.collect_batches(chunk_size=rows, maintain_order=True)
+        return self._pieces(frames, chosen._replace(kept=kept))
+
+    def _pieces(self, frames: Iterable[Any], chosen: Chosen) -> Iterator[Piece]:
+        with self._readable():
+            for frame in chain.from_iterable(map(_begun, count(), frames)):
                 size = (self.size or 0) * len(frame) // self.rows
-                yield Piece(size, partial(_block, frame, chosen._replace(kept=kept)))
+                yield Piece(size, partial(_block, frame, chosen))
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
+
+
+def _begun(place: int, frame: Any) -> Sequence[Any]:
+    """A frame, the first one in two: its beginning is worked on alone."""
+    return (frame,) if place or len(frame) <= _FIRST else (frame[:_FIRST], frame[_FIRST:])
 
 
 def _block(frame: Any, chosen: Chosen) -> Block:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from itertools import chain, islice
+from itertools import islice
 from typing import IO, Any, NamedTuple, TypeVar
 
 from gradcli import arrays
@@ -157,6 +157,9 @@ class _Run:
     ) -> None:
         self._readers = iter(readers)
         self._reader = self._first = next(self._readers)
+        self._chosen = _chosen(plan, format)
+        # Before the program is made ready, which takes NumPy's import: some readers read ahead.
+        self._begun = self._first.pieces(self._chosen)
         self._plan = plan
         self._format = format
         self._stream = stream
@@ -173,10 +176,11 @@ class _Run:
 
     def pieces(self) -> Generator[tuple[Reader, Piece], None, None]:
         """Those of all tables, in order."""
-        chosen = _chosen(self._plan, self._format)
-        for reader in chain([self._first], self._readers):
+        for piece in self._begun:
+            yield self._first, piece
+        for reader in self._readers:
             self._reader = reader
-            for piece in reader.pieces(chosen):
+            for piece in reader.pieces(self._chosen):
                 yield reader, piece
 
     def ready(self) -> bool:
