@@ -76,7 +76,9 @@ def commands(formula: str, source: Path) -> tuple[dict[str, Sequence[str]], list
 
 
 def measured(command: Sequence[str]) -> tuple[float, float]:
-    """The seconds that a process takes, and its peak memory in bytes."""
+    """The seconds that a process takes which writes the table that its last argument names, and its peak memory in bytes."""
+    # Whoever is atomic keeps an old one to the end, and waits for its deletion then.
+    Path(command[-1]).unlink(missing_ok=True)
     start = time.perf_counter()
     process = subprocess.Popen(command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
