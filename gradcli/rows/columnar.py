@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, count
 from typing import IO, Any
 
 from gradcli.errors import BindingError
@@ -90,7 +89,7 @@ class ColumnarReader(Reader):
 
     def _pieces(self, frames: Iterable[Any], chosen: Chosen) -> Iterator[Piece]:
         with self._readable():
-            for frame in chain.from_iterable(map(_begun, count(), frames)):
+            for frame in _beginning_apart(frames):
                 size = (self.size or 0) * len(frame) // self.rows
                 yield Piece(size, partial(_block, frame, chosen))
 
@@ -99,9 +98,13 @@ class ColumnarReader(Reader):
             self._file.close()
 
 
-def _begun(place: int, frame: Any) -> Sequence[Any]:
-    """A frame, the first one in two: its beginning is worked on alone."""
-    return (frame,) if place or len(frame) <= _FIRST else (frame[:_FIRST], frame[_FIRST:])
+def _beginning_apart(frames: Iterable[Any]) -> Iterator[Any]:
+    """The frames, the first one in two: its beginning is worked on alone."""
+    for place, frame in enumerate(frames):
+        if place or len(frame) <= _FIRST:
+            yield frame
+        else:
+            yield from (frame[:_FIRST], frame[_FIRST:])
 
 
 def _block(frame: Any, chosen: Chosen) -> Block:
