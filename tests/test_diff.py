@@ -714,6 +714,21 @@ def test_polars(run):
         assert row == pytest.approx(expected, rel=1e-9, abs=1e-12), program
 
 
+BRANCHES = ["x**2 if x > 1 else q", "relu(x)*q", "maximum(x, q)", "where(x > q, 2*x, q)*exp(x)", "clip(q, 0, x)"]
+
+
+@pytest.mark.parametrize("program", BRANCHES)
+@pytest.mark.parametrize(("x", "q"), [(None, 2.0), (3.0, None), (3.0, 2.0)])
+def test_a_row_that_lacks_a_number_takes_no_branch(run, program, x, q):
+    select = diff(run, program, "--wrt", "x,q", "--to", "sql", "--dialect", "sqlite")
+    (found,) = database().execute(f"{select} FROM (SELECT ? AS x, ? AS q)", (x, q)).fetchall()
+    frame = polars.DataFrame({"x": [x], "q": [q]}, schema={"x": polars.Float64, "q": polars.Float64})
+    (expressions,) = frame.select(**columns_of(diff(run, program, "--wrt", "x,q", "--to", "polars"))).rows()
+    assert (found[0] is None, expressions[0] is None) == (None in (x, q),) * 2
+    if None not in (x, q):
+        assert found == expressions == pytest.approx([value(program, {"x": x, "q": q}), *found[1:]])
+
+
 def test_what_expressions_of_polars_share_has_a_name(run):
     text = diff(run, "exp(sin(x*q)*cos(x*q)/(1 + x**2 + q**2))", "--to", "polars")
     # Once in the value, as it stands, and once in both derivatives, which are simplified.
@@ -782,7 +797,7 @@ def test_dialects_of_sql(run, dialect):
 def test_numbers_that_are_not_finite_in_sql(run, dialect, text):
     number = {"I": "-inf" if text.startswith("-") else "inf", "9": "inf", "n": "nan", "N": "nan"}
     program = f"x if x > 1 else {number[text[text.find(chr(39)) + 1]]}"
-    assert f"ELSE {text} END AS value" in diff(run, program, "--to", "sql", "--dialect", dialect)
+    assert f"ELSE {text} END END AS value" in diff(run, program, "--to", "sql", "--dialect", dialect)
 
 
 @pytest.mark.parametrize(

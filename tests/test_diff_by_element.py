@@ -207,8 +207,9 @@ def test_latex(run, program, values, given):
         (["u**2 if u > 0 else sin(u) if u > -1 else -u", "--to", "latex"],
          r"\begin{cases} 2 u & u > 0 \\ \cos\left(u\right) & u > -1 \\ -1 & \text{otherwise} \end{cases}"),
         (["u**2 if u > 0 else sin(u) if u > -1 else -u", "--to", "sql"],
-         "SELECT\n    CASE WHEN u > 0.0 THEN u*u WHEN u > -1.0 THEN SIN(u) ELSE -u END AS value,\n"
-         "    CASE WHEN u > 0.0 THEN 2.0*u WHEN u > -1.0 THEN COS(u) ELSE -1.0 END AS d_u"),
+         "SELECT\n    CASE WHEN u IS NOT NULL THEN "
+         "CASE WHEN u > 0.0 THEN u*u WHEN u > -1.0 THEN SIN(u) ELSE -u END END AS value,\n"
+         "    CASE WHEN u IS NOT NULL THEN CASE WHEN u > 0.0 THEN 2.0*u WHEN u > -1.0 THEN COS(u) ELSE -1.0 END END AS d_u"),
         (["u*v if u > 0 and v > 0 else 0", "--wrt", "u"], "where(logical_and(u > 0, v > 0), v, 0)"),
         (["u**2 if 0 < u < 1 else 1", "--to", "latex"],
          r"\begin{cases} 2 u & 0 < u \land u < 1 \\ 0 & \text{otherwise} \end{cases}"),

@@ -72,8 +72,7 @@ class Names:
 
     def read_by(self, program: Program) -> Sequence[str]:
         """Those of the parameters that the outputs of a program depend on."""
-        needed = needed_variables(program.equations, program.outputs)
-        return [*dict.fromkeys(self.owners[v.name or ""] for v in program.inputs if v in needed)]
+        return [*dict.fromkeys(self.owners[name] for name in inputs_read_by(program))]
 
     def inside(self) -> Names:
         """The names of a function in this text, which may have others that nobody outside sees."""
@@ -81,6 +80,12 @@ class Names:
         names._taken |= self._taken
         names.inputs, names.owners, names.parameters = self.inputs, self.owners, self.parameters
         return names
+
+
+def inputs_read_by(program: Program) -> Sequence[str]:
+    """What the user calls those inputs that the outputs of a program depend on."""
+    needed = needed_variables(program.equations, program.outputs)
+    return [v.name or "" for v in program.inputs if v in needed]
 
 
 def names_of(program: Program, naming: Naming) -> Names:

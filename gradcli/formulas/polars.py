@@ -12,7 +12,7 @@ from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import SHORT, Document, Formulas, identifier, one_line, stable
 from gradcli.formulas.joined_programs import together
-from gradcli.formulas.naming import Names, Naming, names_of, with_underscores
+from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, with_underscores
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
     ATOM,
@@ -44,9 +44,13 @@ def polars(formulas: Formulas) -> Document:
             )
     formulas = stable(formulas)
     names, results = names_of(formulas.value, _NAMING), Names(_NAMING)
-    written = write(together([formulas.value, *formulas.derivatives.values()]), LANGUAGE, names, short=SHORT)
-    called = ["value", *(identifier("d", key) for key in formulas.derivatives)]
-    columns = {results.new(name): text for name, text in zip(called, written.results)}
+    programs = {"value": formulas.value} | {identifier("d", key): d for key, d in formulas.derivatives.items()}
+    written = write(together([*programs.values()]), LANGUAGE, names, short=SHORT)
+    chooses = any("pl.when(" in text for text in [*written.results, *(text for _, text in written.parts)])
+    columns = {}
+    for (name, program), text in zip(programs.items(), written.results):
+        needed = [names.inputs[n] for n in inputs_read_by(program)] if chooses else []
+        columns[results.new(name)] = _with_nulls(text, needed)
     read = {names.inputs[v.name or ""]: _column(v, names) for v in formulas.value.inputs}
     lines = [
         f"# {one_line(' '.join(formulas.source.split()))} and its derivatives: frame.with_columns(**columns)",
@@ -63,6 +67,14 @@ def polars(formulas: Formulas) -> Document:
     ]
     code = "\n".join(lines)
     return Document(code, {"expressions": code})
+
+
+def _with_nulls(text: str, columns: Sequence[str]) -> str:
+    """An expression that is null where one of these columns is: for `when` a condition is then false, which it is not."""
+    if not columns:
+        return text
+    there = " & ".join(f"{column}.is_not_null()" for column in columns)
+    return f"pl.when({there}).then({text})"
 
 
 def _column(variable: Variable, names: Names) -> str:

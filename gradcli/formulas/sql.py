@@ -11,7 +11,7 @@ from typing import Any
 from gradcli import arrays
 from gradcli.errors import DifferentiationError
 from gradcli.formulas.documents import Document, Formulas, identifier, stable
-from gradcli.formulas.naming import Names, Naming, names_of, with_underscores
+from gradcli.formulas.naming import Names, Naming, inputs_read_by, names_of, with_underscores
 from gradcli.formulas.sql_dialects import DIALECTS, Dialect
 from gradcli.formulas.text import negated
 from gradcli.formulas.writing import (
@@ -97,12 +97,15 @@ def of_dialect(name: str) -> Language:
 def _document(formulas: Formulas, language: Language, dialect: Dialect | None) -> Document:
     formulas = stable(formulas)
     names, results = names_of(formulas.value, language.naming), Names(language.naming)
-    renamed = [*_renamed(names)]
+    renamed, columns = [*_renamed(names)], names.inputs
     if dialect is not None:
         # Whatever numbers the columns hold.
-        names.inputs = {name: f"CAST({column} AS {dialect.real})" for name, column in names.inputs.items()}
-    columns = [("value", formulas.value), *((identifier("d", key), d) for key, d in formulas.derivatives.items())]
-    lines = [f"    {_expression(p, names, language)} AS {results.new(name)}" for name, p in columns]
+        names.inputs = {name: f"CAST({column} AS {dialect.real})" for name, column in columns.items()}
+    programs = [("value", formulas.value), *((identifier("d", key), d) for key, d in formulas.derivatives.items())]
+    lines = []
+    for name, program in programs:
+        text = _with_nulls(_expression(program, names, language), [columns[n] for n in inputs_read_by(program)])
+        lines.append(f"    {text} AS {results.new(name)}")
     select = "\n".join(["SELECT", ",\n".join(lines), *renamed])
     return Document(select, {"select": select})
 
@@ -121,6 +124,14 @@ def _expression(program: Program, names: Names, language: Language) -> str:
                 f"'{variable.name}' is a tensor, and a column has numbers alone", hint="--to python has tensors"
             )
     return write(program, language, names).result
+
+
+def _with_nulls(text: str, columns: Sequence[str]) -> str:
+    """An expression that is NULL where one of these columns is: for CASE a condition is then false, which it is not."""
+    if "CASE WHEN " not in text or not columns:
+        return text
+    there = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+    return f"CASE WHEN {there} THEN {text} END"
 
 
 def _naming(quote: str, reserved: Collection[str]) -> Naming:
