@@ -5,6 +5,7 @@ Every namespace has the functions that are here.
 
 from __future__ import annotations
 
+import builtins
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -45,7 +46,11 @@ _GAMMA_IS_INVERSE, _INVERSE_IS_LARGE, _EXP_IS_LARGE, _EXP_IS_INFINITE = 1e-30, 1
 
 
 def __getattr__(name: str) -> Any:
-    return _function(name)
+    found = _function(name)
+    # This module calls `any` and `max` of Python.
+    if not hasattr(builtins, name):
+        globals()[name] = found
+    return found
 
 
 class _LinearAlgebra:
@@ -83,7 +88,6 @@ def _of_finite(function: Any, x: Array, **params: Any) -> Any:
     return function(x, **params)
 
 
-# Not kept among the globals of this module, where `any` and `max` are those of Python.
 @cache
 def _function(name: str) -> Any:
     spelling = spellings.of(name)
