@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -127,6 +128,23 @@ def test_a_pipe_yields_its_rows_as_they_come() -> None:
         assert next(pieces).block().rows == 1
         other.close()
         assert [piece.block().rows for piece in pieces] == [1]
+
+
+def test_who_waits_for_rows_of_a_pipe_sleeps_however_soon_those_before_came() -> None:
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, "rb", buffering=0) as stream, os.fdopen(theirs, "wb", buffering=0) as other:
+        other.write(b'{"x":1}\n')
+        pieces = opening.open_table("-", reading.Reading(format="jsonl"), stream=stream).pieces(Chosen(["x"]))
+        for _ in range(9):
+            next(pieces)
+            other.write(b'{"x":1}\n')
+        next(pieces)
+        late = threading.Timer(0.4, other.write, [b'{"x":2}\n'])
+        late.start()
+        begin = time.thread_time()
+        assert next(pieces).block().numbers["x"].values.tolist() == [2]
+        assert time.thread_time() - begin < 0.2
+        late.join()
 
 
 def test_the_header_of_a_pipe_may_come_behind_comments() -> None:

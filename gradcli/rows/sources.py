@@ -44,6 +44,9 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PATTERN = re.compile(r"[*?\[]")
 # Seconds for which a block waits for more of a pipe, from when there is something in it.
 _PATIENCE = 0.02
+# Whoever asks again within so many seconds is awaited awake: a processor that sleeps takes about as long as a row to
+# wake up, and computes the row more slowly then.
+_PROMPT = 0.0002
 # What a pipe holds.
 _AT_ONCE = 2**16
 # In so many bytes a line ends, as a rule.
@@ -158,6 +161,8 @@ class Stream:
         self._once: Callable[[int], bytes] = getattr(file, "read1", file.read)
         self.size = _size(file)
         self._unread = b""
+        # Whether there was something soon when it was waited for the last time.
+        self._is_prompt = False
         with readable(name):
             kind = self._kind()
         self._unpacked = None
@@ -233,12 +238,21 @@ class Stream:
             return begin
         if self._pipe is None:
             return self._file.read(size) or b""
-        parts, deadline = [self._once(min(size, _AT_ONCE))], time.monotonic() + patience
+        parts, deadline = [self._awaited(min(size, _AT_ONCE))], time.monotonic() + patience
         left = size - len(parts[0])
         while parts[-1] and left and select.select([self._pipe], [], [], max(0, deadline - time.monotonic()))[0]:
             parts.append(self._once(min(left, _AT_ONCE)))
             left -= len(parts[-1])
         return b"".join(parts)
+
+    def _awaited(self, size: int) -> bytes:
+        """At most `size` bytes of a pipe when there are some."""
+        begin = time.monotonic()
+        while self._is_prompt and not self.ready() and time.monotonic() - begin < _PROMPT:
+            pass
+        data = self._once(size)
+        self._is_prompt = time.monotonic() - begin < _PROMPT
+        return data
 
 
 class _Stored(io.RawIOBase):
